@@ -1,5 +1,7 @@
-//! How many requests a second go through the core, by profile: how much room it leaves to front
-//! ends. Run with `cargo run --release -p fsdyno-disk --example requests [PROFILE]`.
+//! Measures how many requests per second the core processes, by profile. The rest of the time is
+//! available to transports.
+//!
+//! `cargo run --release -p fsdyno-disk --example requests [PROFILE]`
 
 use fsdyno_disk::profiles::ALL;
 use fsdyno_disk::{Disk, Faults, Kind, Memory, Profile, Random, Recorder, Request};
@@ -8,14 +10,14 @@ use std::time::Instant;
 
 const REQUESTS: u64 = 1_000_000;
 
-/// What is done for each request.
+/// Work per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// Reads whose bytes nobody fetches: the core by itself.
+    /// Reads without data transfer: the core alone.
     Core,
-    /// Half of them writes, and all bytes moved.
+    /// Half reads and half writes, with data transfer.
     Payload,
-    /// The same, with the recorder's figures.
+    /// The same with the recorder's counters.
     Figures,
 }
 
@@ -39,7 +41,7 @@ fn main() {
     }
 }
 
-/// Sends all requests; how long that took by the disk's own time.
+/// Sends all requests. Returns the time by the disk's own clock.
 fn run(profile: &Profile, what: What) -> Nanos {
     let size = Some(Bytes(256 << 20));
     let mut disk = Disk::new(profile, size, Box::new(Memory::new()), Faults::none());

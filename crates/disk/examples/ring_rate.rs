@@ -1,5 +1,5 @@
-//! How many requests of 4 KiB a server of vhost-user-blk answers in a second, whoever it is: random
-//! reads, then writes, so many at a time. For `fsdyno disk serve null` beside others, in pairs:
+//! Measures how many 4 KiB requests per second a vhost-user-blk server completes: random reads,
+//! then writes, at a queue depth. It compares `fsdyno disk serve null` with other servers in pairs:
 //!
 //! `ring_rate SOCKET [DEPTH [SECONDS]]`
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const BYTES: u32 = 4096;
 
-/// Where requests go: the first 256 MiB, which the disk has to have.
+/// Range of the requests: the first 256 MiB, which the disk must have.
 const BLOCKS: u64 = (256 << 20) / 4096;
 
 fn main() -> io::Result<()> {

@@ -1,20 +1,21 @@
-//! Logarithm, exponential and normal quantile from the four operations and the square root alone.
+//! Logarithm, exponential and normal quantile, computed with the four basic operations and the
+//! square root only.
 //!
-//! IEEE 754 fixes those to the last bit; a system's own `ln` and `exp` it does not, so that a
-//! latency rounded to a nanosecond could differ from one machine to the next. Also the rounding
-//! of times to nanoseconds.
+//! IEEE 754 fixes the results of these operations to the last bit, but not those of the system's
+//! `ln` and `exp`. With the latter, a latency rounded to a nanosecond could differ between
+//! machines. This module also rounds times to nanoseconds.
 
-/// Milliseconds as whole nanoseconds.
+/// Milliseconds in whole nanoseconds.
 pub fn ms_to_ns(ms: f64) -> u64 {
     to_ns(ms * 1e6)
 }
 
-/// Microseconds as whole nanoseconds.
+/// Microseconds in whole nanoseconds.
 pub fn us_to_ns(us: f64) -> u64 {
     to_ns(us * 1e3)
 }
 
-/// Rounds to whole nanoseconds; what is negative or no number is none.
+/// Rounds to whole nanoseconds. A negative number or NaN gives 0.
 pub fn to_ns(ns: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -26,8 +27,8 @@ pub fn to_ns(ns: f64) -> u64 {
     }
 }
 
-/// How long so many bytes take at a rate in megabytes (10^6) a second: upwards, so that nothing
-/// that moves data takes no time.
+/// Transfer time of bytes at a rate in MB/s (10^6). It rounds up, so that no transfer takes zero
+/// time.
 pub fn bytes_to_ns(bytes: u64, mb_s: f64) -> u64 {
     to_ns((bytes as f64 * 1e3 / mb_s).ceil())
 }
@@ -36,7 +37,8 @@ pub fn bytes_to_ns(bytes: u64, mb_s: f64) -> u64 {
 pub fn ln(x: f64) -> f64 {
     const BIAS: i64 = 1023;
     let bits = x.to_bits();
-    // Subnormal numbers never arise here: probabilities of 53 bits, latencies in nanoseconds.
+    // Subnormal numbers do not occur: inputs are probabilities of 53 bits and latencies in
+    // nanoseconds.
     let exponent = i64::try_from(bits >> 52).unwrap_or(BIAS) - BIAS;
     let mut mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let mut exponent = exponent as f64;
@@ -44,7 +46,7 @@ pub fn ln(x: f64) -> f64 {
         mantissa /= 2.0;
         exponent += 1.0;
     }
-    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the series ends below 2^-60.
+    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the series error is below 2^-60.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
     let mut sum = 0.0;
@@ -60,7 +62,7 @@ pub fn ln(x: f64) -> f64 {
 pub fn exp(x: f64) -> f64 {
     let halves = (x / std::f64::consts::LN_2).round();
     let rest = x - halves * std::f64::consts::LN_2;
-    // |rest| < 0.35: the series of 18 terms ends below 2^-60.
+    // For |rest| < 0.35, the error of 18 terms is below 2^-60.
     let mut sum = 1.0;
     let mut n = 18.0;
     while n >= 1.0 {
@@ -76,11 +78,11 @@ pub fn exp(x: f64) -> f64 {
     sum * power
 }
 
-/// The value below which a standard normal variable lies with probability `p`, 0 < p < 1; off by
-/// less than 1.2e-9 of itself.
+/// Quantile of the standard normal distribution for probability `p`, 0 < p < 1. The relative error
+/// is below 1.2e-9.
 ///
-/// P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution function"
-/// (2003): rational approximations for the middle and for the tails.
+/// Source: P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution
+/// function" (2003), rational approximations for the centre and for the tails.
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,
@@ -129,7 +131,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// The polynomial with these coefficients, that of the highest power first.
+/// The polynomial with these coefficients, highest power first.
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, c| sum * x + c)
 }
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn they_agree_with_the_functions_of_the_system() {
+    fn functions_agree_with_the_system_library() {
         for n in 1..2000_u32 {
             let x = f64::from(n) * f64::from(n) / 777.0;
             assert!(close(ln(x), x.ln(), 1e-14), "{x}");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_the_normal_distribution_are_those_of_the_tables() {
+    fn normal_quantiles_match_published_tables() {
         for (p, z) in [
             (0.5, 0.0),
             (0.841_344_746_068_543, 1.0),
@@ -166,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn results_have_the_same_bits_everywhere() {
-        // Taken once; another machine, compiler or library must give the same.
+    fn results_have_equal_bits_on_every_machine() {
+        // Reference values of one run. Other machines, compilers and libraries must give the same.
         let bits = [ln(0.3), exp(-1.7), normal_quantile(0.999)].map(f64::to_bits);
         let expected = [BITS_LN, BITS_EXP, BITS_QUANTILE];
         assert_eq!(bits, expected, "{bits:#x?}");
@@ -178,7 +180,7 @@ mod tests {
     const BITS_QUANTILE: u64 = 0x4008_b8cb_b6ee_2822;
 
     #[test]
-    fn times_are_rounded_to_nanoseconds_and_moving_data_takes_some() {
+    fn times_round_to_nanoseconds_and_no_transfer_takes_zero_time() {
         assert_eq!(ms_to_ns(14.285_714_285), 14_285_714);
         assert_eq!(us_to_ns(f64::NAN), 0);
         assert_eq!(to_ns(-3.0), 0);

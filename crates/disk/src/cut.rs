@@ -1,64 +1,64 @@
-//! Power cuts: which writes that had not landed are on the medium afterwards, by a seed.
+//! Power cuts: a seed determines which volatile writes are on the medium afterwards.
 //!
-//! A write's fate depends on the seed and on its own place in the order alone. A sector ends with
-//! what it held on the medium, or with one of the writes that had not landed; where several do
-//! land, the one submitted last wins.
+//! The fate of a write depends only on the seed and its place in the order. A sector keeps its old
+//! contents or gets those of one volatile write. If several writes reach a sector, the last
+//! submitted one wins.
 
 use crate::pending::{Pending, Unlanded};
 use crate::random::Random;
 use crate::store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-/// What may be on the medium of that which had not landed.
+/// Selects the volatile writes that may survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remains {
-    /// Nothing but the first sectors of what was just being written: what a disk loses that does
-    /// what its model says.
+    /// Only the first sectors of the write in progress survive. A disk that matches its model loses
+    /// the rest.
     #[default]
     Destaged,
-    /// Of each write nothing, all, or any of its sectors: whatever order another disk might have
-    /// destaged in. What no flush covered may be lost, and need not be.
+    /// Any subset of the sectors of each write may survive. This covers every destage order of a
+    /// real disk. Writes without a completed flush may be lost or kept.
     Any,
 }
 
-/// What a cut made of the writes that had not landed.
+/// Effect of a power cut on volatile writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CutReport {
-    /// Acknowledged, and lost as a whole.
+    /// Acknowledged writes that are lost completely.
     pub lost: u64,
-    /// Acknowledged, and on the medium in part.
+    /// Acknowledged writes that are on the medium in part.
     pub torn: u64,
-    /// Acknowledged, and on the medium all the same.
+    /// Acknowledged writes that are on the medium completely.
     pub landed: u64,
-    /// Not acknowledged yet; whatever became of them.
+    /// Writes in flight, not acknowledged, with any outcome.
     pub under_way: u64,
     /// Sectors of acknowledged writes that are not on the medium.
     pub sectors_lost: u64,
 }
 
-/// A cut about to be made.
+/// Parameters of one power cut.
 #[derive(Debug)]
 pub(crate) struct Cut<'a> {
     pub seed: u64,
     pub remains: Remains,
     pub cache_survives: bool,
-    /// The writes that are just going to the medium.
+    /// Writes that the device is transferring to the medium.
     pub landing: &'a [u64],
 }
 
-/// What becomes of one write.
+/// The fate of one write.
 enum Fate {
     Lost,
     Landed,
-    /// The first sectors are there.
+    /// Only the first sectors are on the medium.
     First(u64),
-    /// Each sector is there or not.
+    /// Each sector is on the medium or not, at random.
     Scattered(Random),
 }
 
 impl Cut<'_> {
-    /// Makes it: nothing is pending afterwards.
+    /// Applies the power cut. Nothing is pending afterwards.
     pub fn make(
         &self,
         pending: &mut Pending,

@@ -1,10 +1,10 @@
-//! The device core: requests in, completions with their times out. It knows blocks and
-//! nanoseconds; whoever serves it brings the clock, the guest's memory and the transport.
+//! The device core: it takes requests and returns completions with their times. It knows blocks and
+//! nanoseconds. The transport supplies the clock and the guest's memory.
 //!
-//! Contents and times are apart. A write's payload is taken at its submission: from then on every
-//! read returns it. When it is on the medium, and so survives a power cut, the timing model tells.
-//! A read's bytes are fetched by the front end once it completes, and are the newest submitted by
-//! then.
+//! Contents and times are separate. The core stores a write's payload at submission, and every
+//! later read returns it. The timing model decides when the payload is on the medium and so
+//! survives a power cut. The transport fetches a read's bytes at completion: they are the newest
+//! bytes submitted so far.
 
 use crate::cut::{self, CutReport, Remains};
 use crate::faults::Faults;
@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A model disk.
 ///
-/// Front ends call [`Disk::submit`] when a request arrives, wait until [`Disk::next_completion`],
-/// and then take what [`Disk::complete`] yields. Time is whatever they say it is; it never runs
-/// backwards: an earlier moment counts as the latest that was told.
+/// A transport calls [`Disk::submit`] when a request arrives, waits until
+/// [`Disk::next_completion`], and then takes the results of [`Disk::complete`]. The transport
+/// supplies the time. Time never runs backwards: an earlier time counts as the latest one seen.
 pub struct Disk {
     sectors: u64,
     queue_depth: usize,
@@ -34,65 +34,65 @@ pub struct Disk {
     faults: Faults,
     recorder: Option<Recorder>,
     now: u64,
-    /// The order of the next submission.
+    /// Order of the next submission.
     next_order: u64,
-    /// What was submitted and has not completed.
+    /// Requests that were submitted and have not completed.
     open: BTreeMap<u64, Open>,
-    /// Held back by a fault until a moment.
+    /// Requests that a fault delays, by the end of the delay.
     held: BTreeMap<(u64, u64), Command>,
-    /// Waiting for a place in the device.
+    /// Requests that wait for a slot in the device.
     waiting: VecDeque<Command>,
-    /// How many the device holds.
+    /// Number of requests in the device.
     inside: usize,
-    /// Done, by moment and order, and not yet taken.
+    /// Completed requests by time and order, not yet taken.
     done: BTreeMap<(u64, u64), Completion>,
     happened: Vec<Happening>,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 struct Open {
     request: Request,
     submitted: u64,
-    /// What a fault makes of it, and how much time that takes.
+    /// The failure that a fault causes, and the time that it takes.
     failure: Option<Failure>,
     failing_ns: u64,
-    /// How long a fault held it back.
+    /// Delay by a fault.
     held_ns: u64,
 }
 
-/// A request that no disk takes, or contents that cannot be kept.
+/// A request that the disk rejects, or an I/O error of its contents.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// It leads beyond the end.
+    /// The extent ends beyond the end of the disk.
     #[error(
         "{kind} of {sectors} sectors at sector {sector}: the disk ends at sector {end}; a front end \
          answers this with an error"
     )]
     BeyondTheEnd {
-        /// What was asked.
+        /// Kind of the request.
         kind: Kind,
-        /// Where.
+        /// First sector.
         sector: u64,
-        /// How much.
+        /// Number of sectors.
         sectors: u64,
         /// Sectors of the disk.
         end: u64,
     },
-    /// It asks for nothing.
+    /// The extent is empty.
     #[error("{0} of no sectors; a front end answers this with an error")]
     Nothing(Kind),
-    /// The contents cannot be kept.
+    /// An I/O error of the contents.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Disk {
-    /// The disk of a profile with contents in `store`, and with these faults.
+    /// Creates the disk of a profile with contents in `store` and with these faults.
     ///
-    /// Of another capacity than the profile's, a smaller one is the beginning of that disk, as a
-    /// first partition is (of a hard disk the outer cylinders: short seeks, the best rate); for a
-    /// larger one, the disk is made that large.
+    /// A capacity below the profile's gives the first part of that disk, like a first partition. On
+    /// a hard disk these are the outer cylinders: short seeks, highest rate. A capacity above the
+    /// profile's gives a larger disk.
     pub fn new(
         profile: &Profile,
         capacity: Option<Bytes>,
@@ -124,7 +124,7 @@ impl Disk {
         }
     }
 
-    /// Records everything from now on; what recorded before is given back.
+    /// Records everything from now on. Returns the previous recorder.
     pub fn record(&mut self, mut recorder: Recorder) -> Option<Recorder> {
         recorder.begun(Nanos(self.now), self.model.work());
         self.recorder.replace(recorder)
@@ -136,46 +136,45 @@ impl Disk {
         Some(recorder.ended(self.now, self.model.work()))
     }
 
-    /// How large it is.
+    /// Capacity in bytes.
     pub fn capacity(&self) -> Bytes {
         Bytes(self.sectors * SECTOR)
     }
 
-    /// Sectors of 512 bytes.
+    /// Capacity in sectors of 512 bytes.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// How many requests the device itself holds at once; others wait, in order.
+    /// Number of requests that the device holds at once. Others wait in order.
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
     }
 
-    /// Whether it acknowledges writes that are not on the medium: whether a front end is to tell
-    /// that it has a cache to be flushed.
+    /// Whether the device acknowledges writes that are not on the medium. If so, the transport
+    /// reports a volatile cache.
     pub fn is_volatile(&self) -> bool {
         self.volatile
     }
 
-    /// What a power cut leaves of writes that had not landed, as its faults say: for whoever pulls
-    /// the plug without a say of its own.
+    /// The fate of volatile writes at a power cut, as configured in the faults. It is the default
+    /// when the caller gives none.
     pub fn remains(&self) -> Remains {
         self.faults.remains()
     }
 
-    /// What the device has done since it was made.
+    /// Counters of the device since its creation.
     pub fn work(&self) -> Work {
         self.model.work()
     }
 
-    /// How many requests are under way.
+    /// Number of requests in flight.
     pub fn under_way(&self) -> usize {
         self.open.len() + self.done.len()
     }
 
-    /// Takes a request at `now`. Of a write, `payload` fills the buffer it is given, which has
-    /// the length of the extent; of others it is not called. Answers the request's place in the
-    /// order of submissions.
+    /// Submits a request at `now`. For a write, `payload` fills a buffer of the extent's length.
+    /// Other kinds do not call it. Returns the request's place in the order of submissions.
     pub fn submit(
         &mut self,
         now: Nanos,
@@ -226,13 +225,13 @@ impl Disk {
         Ok(order)
     }
 
-    /// The same for what has no payload: reads, flushes, discards.
+    /// Submits a request without a payload: read, flush or discard.
     pub fn ask(&mut self, now: Nanos, request: Request) -> Result<u64, SubmitError> {
         self.submit(now, request, |zeros| zeros.fill(0))
     }
 
-    /// When to call [`Disk::complete`] next: none where nothing is under way. Then there may yet
-    /// be nothing complete, and a later moment is to be asked for.
+    /// The time of the next [`Disk::complete`] call, or none if nothing is in flight. That call may
+    /// return no completion; then query the next time again.
     pub fn next_completion(&self) -> Option<Nanos> {
         let done = self.done.first_key_value().map(|((at, _), _)| *at);
         let due = if self.open.is_empty() {
@@ -247,7 +246,7 @@ impl Disk {
         Some(Nanos(next.max(self.now)))
     }
 
-    /// What has completed by `now`, one at a time, in the order of their moments.
+    /// The next request that has completed by `now`, in the order of completion times.
     pub fn complete(&mut self, now: Nanos) -> Result<Option<Completion>, StoreError> {
         self.advance(now.0)?;
         let due = self.done.first_entry();
@@ -264,8 +263,8 @@ impl Disk {
         Ok(Some(completion))
     }
 
-    /// Fills `into` with the newest bytes from the byte `at` on, on the medium or not: what a
-    /// read that completes now returns.
+    /// Fills `into` with the newest bytes from byte `at` on, on the medium or not. A read that
+    /// completes now returns these bytes.
     pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
         let read = self.store.read_at(at, into);
         read.map_err(|source| StoreError {
@@ -278,8 +277,7 @@ impl Disk {
         Ok(())
     }
 
-    /// A mark of the workload, in one sequence with the requests: what was recorded before it
-    /// came before it.
+    /// A mark of the workload, in one sequence with the requests.
     pub fn mark(&mut self, now: Nanos, text: &str) -> Result<(), StoreError> {
         self.advance(now.0)?;
         if let Some(recorder) = &mut self.recorder {
@@ -288,8 +286,8 @@ impl Disk {
         Ok(())
     }
 
-    /// The power goes at `now`, and comes back. What is under way never completes; of what has
-    /// not landed, `remains` and `seed` decide what is on the medium: always the same.
+    /// Cuts the power at `now` and restores it. Requests in flight never complete. `remains` and
+    /// `seed` determine which volatile writes are on the medium.
     pub fn power_cut(
         &mut self,
         now: Nanos,
@@ -320,13 +318,13 @@ impl Disk {
         Ok(report)
     }
 
-    /// Lets the disk work on in the background until `now`, as it does between requests.
+    /// Runs the disk's background work until `now`, as between requests.
     pub fn advance_to(&mut self, now: Nanos) -> Result<(), StoreError> {
         self.advance(now.0)
     }
 
-    /// The contents, once the disk is no longer needed. Whoever takes them has decided what
-    /// becomes of what has not landed: it is lost.
+    /// Returns the contents and drops the disk. Volatile writes are lost unless [`Disk::power_cut`]
+    /// ran before.
     pub fn into_store(self) -> Box<dyn Store> {
         self.store
     }
@@ -355,7 +353,7 @@ impl Disk {
         }
     }
 
-    /// Takes in what a request changes.
+    /// Applies a request's changes to the contents.
     fn keep(
         &mut self,
         order: u64,
@@ -385,7 +383,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The next moment at which something happens inside.
+    /// Time of the next internal event.
     fn next_event(&self) -> Option<u64> {
         let held = self.held.first_key_value().map(|((at, _), _)| *at);
         match (held, self.model.next_event()) {
@@ -394,7 +392,7 @@ impl Disk {
         }
     }
 
-    /// Lets everything happen that is due by `now`, moment by moment.
+    /// Processes all events that are due by `now`, in order of time.
     fn advance(&mut self, now: u64) -> Result<(), StoreError> {
         self.now = self.now.max(now);
         while let Some(at) = self.next_event().filter(|at| *at <= self.now) {
@@ -414,7 +412,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Lets into the device what waits, as far as there is room.
+    /// Moves waiting requests into the device while it has slots.
     fn admit(&mut self, now: u64) {
         while self.inside < self.queue_depth
             && let Some(command) = self.waiting.pop_front()
@@ -464,7 +462,7 @@ impl Disk {
     }
 }
 
-/// The bytes of a write, as its payload fills them.
+/// The bytes of a write, filled by its payload function.
 fn buffer(request: &Request, payload: impl FnOnce(&mut [u8])) -> Option<Box<[u8]>> {
     if request.kind != Kind::Write {
         return None;

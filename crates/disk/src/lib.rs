@@ -1,10 +1,10 @@
 //! The model disk: a device core that knows blocks and nanoseconds.
 //!
-//! What lives here: the core ([`Disk`]), what times it (`models`), disks as data ([`Profile`]), the
-//! recorder ([`Recorder`]), faults ([`Faults`]), power cuts, and probes that hold a profile against
-//! its sheet (`check`). What does not: a clock (whoever serves the disk says what time it is), a
-//! transport, threads. The same requests at the same moments give the same completions, to the
-//! nanosecond, on any machine.
+//! The core is [`Disk`]. The crate also has timing models (`models`), disks as data ([`Profile`]),
+//! the recorder ([`Recorder`]), faults ([`Faults`]) and power cuts. The probes in `check` compare a
+//! profile with its sheet. The core has no clock, no transport and no threads: the caller supplies
+//! the time. Equal requests at equal times give equal completions, to the nanosecond, on any
+//! machine.
 
 mod arithmetic;
 pub mod check;

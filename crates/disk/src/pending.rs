@@ -1,56 +1,55 @@
-//! Writes that are not on the medium yet: under way, or in the volatile cache. What is read is the
-//! medium with these laid over it, in the order in which they were submitted.
+//! Volatile writes: in flight or in the write cache. A read returns the medium with these writes
+//! applied in the order of submission.
 //!
-//! When one lands, and which, is the timing model's affair; what a power cut makes of them is
-//! decided in `cut`.
+//! The timing model decides when a write reaches the medium. `cut` decides its fate at a power cut.
 
 use crate::request::SECTOR;
 use crate::store::{Store, StoreError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What a write lays down.
+/// Contents of a write.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// These bytes, a whole number of sectors.
+    /// Data of a whole number of sectors.
     Bytes(Box<[u8]>),
     /// Zeros.
     Zeroes,
 }
 
-/// A write that has not landed.
+/// A volatile write.
 #[derive(Debug)]
 struct Entry {
     sectors: u64,
     content: Content,
-    /// The sectors that nothing submitted later has landed on yet.
+    /// Sectors that no later write has overwritten on the medium.
     left: Vec<Range<u64>>,
     acknowledged: bool,
 }
 
-/// A write that has not landed, for those who decide what becomes of it.
+/// A volatile write, for the decision about its fate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unlanded {
     pub order: u64,
     pub sectors: u64,
     pub acknowledged: bool,
-    /// It can only happen as a whole: nobody sent its bytes one after another.
+    /// Whether the write is atomic, because it has no payload to transfer.
     pub whole: bool,
 }
 
-/// All writes that have not landed.
+/// All volatile writes.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// By first sector and order.
+    /// Writes by first sector and order.
     entries: BTreeMap<(u64, u64), Entry>,
-    /// The first sector of each, by order.
+    /// First sector of each write, by order.
     sector_of: BTreeMap<u64, u64>,
-    /// How many there are of each length: how far before an extent one may begin that reaches it.
+    /// Number of writes of each length. It bounds the search for overlapping writes.
     lengths: BTreeMap<u64, u32>,
 }
 
 impl Pending {
-    /// A write that was submitted.
+    /// Adds a submitted write.
     pub fn insert(&mut self, order: u64, sector: u64, sectors: u64, content: Content) {
         let whole = sector..sector + sectors;
         let entry = Entry {
@@ -64,7 +63,7 @@ impl Pending {
         *self.lengths.entry(sectors).or_default() += 1;
     }
 
-    /// The one who wrote was told that it is done.
+    /// Marks a write as acknowledged.
     pub fn acknowledge(&mut self, order: u64) {
         if let Some(sector) = self.sector_of.get(&order)
             && let Some(entry) = self.entries.get_mut(&(*sector, order))
@@ -73,14 +72,14 @@ impl Pending {
         }
     }
 
-    /// The first sector of one that has not landed, and how many it has.
+    /// First sector and length of a volatile write.
     pub fn extent(&self, order: u64) -> Option<(u64, u64)> {
         let sector = *self.sector_of.get(&order)?;
         let entry = self.entries.get(&(sector, order))?;
         Some((sector, entry.sectors))
     }
 
-    /// Those that have not landed, in the order of submission.
+    /// All volatile writes in the order of submission.
     pub fn unlanded(&self) -> Vec<Unlanded> {
         let of = |(order, sector): (&u64, &u64)| {
             let entry = self.entries.get(&(*sector, *order))?;
@@ -94,7 +93,7 @@ impl Pending {
         self.sector_of.iter().filter_map(of).collect()
     }
 
-    /// Whether every one of these sectors would be read from here, and none from the medium.
+    /// Whether volatile writes cover all of these sectors, so that a read needs no medium.
     pub fn covers(&self, sectors: &Range<u64>) -> bool {
         let mut left = vec![sectors.clone()];
         for key in self.overlapping(sectors) {
@@ -105,8 +104,7 @@ impl Pending {
         left.is_empty()
     }
 
-    /// Lays over `into`, which holds what is on the medium from the byte `at` on, what has not
-    /// landed there yet.
+    /// Applies volatile writes to `into`, which holds the medium's bytes from byte `at` on.
     pub fn overlay(&self, at: u64, into: &mut [u8]) {
         if self.entries.is_empty() || into.is_empty() {
             return;
@@ -133,13 +131,13 @@ impl Pending {
         }
     }
 
-    /// A write lands on the medium, but where one submitted later has landed already. One that
-    /// is not here (it failed, or was superseded) changes nothing.
+    /// Writes a volatile write to the medium, except for sectors that a later write has already
+    /// reached. Ignores a write that is not pending because it failed or was superseded.
     pub fn land(&mut self, order: u64, store: &mut dyn Store) -> Result<(), StoreError> {
         self.land_where(order, store, |_| true)
     }
 
-    /// The same, for those of its sectors that `keep` says, counted from its first.
+    /// Like `land`, but only for the sectors that `keep` selects, counted from the first.
     pub fn land_where(
         &mut self,
         order: u64,
@@ -153,7 +151,7 @@ impl Pending {
             let mut from = range.start;
             while from < range.end {
                 let kept = keep(from - sector);
-                // A content of zeros may span the disk; it lands as a whole.
+                // Zeros may span the disk. They reach the medium as a whole.
                 let to = match entry.content {
                     Content::Zeroes => range.end,
                     Content::Bytes(_) => (from + 1..range.end)
@@ -177,7 +175,8 @@ impl Pending {
         Ok(())
     }
 
-    /// A write that never lands: it failed, a later one took its place, or the power went.
+    /// Drops a write that never reaches the medium: it failed, was superseded, or the power was
+    /// cut.
     pub fn forget(&mut self, order: u64) {
         self.remove(order);
     }
@@ -194,7 +193,7 @@ impl Pending {
         Some((sector, entry))
     }
 
-    /// The keys of those that share a sector with these.
+    /// Keys of the writes that overlap these sectors.
     fn overlapping(&self, sectors: &Range<u64>) -> Vec<(u64, u64)> {
         let Some((longest, _)) = self.lengths.last_key_value() else {
             return Vec::new();
@@ -207,7 +206,7 @@ impl Pending {
     }
 }
 
-/// Takes one range out of others.
+/// Removes one range from the others.
 fn cut_out(ranges: &mut Vec<Range<u64>>, hole: &Range<u64>) {
     if ranges
         .iter()
@@ -224,7 +223,7 @@ fn cut_out(ranges: &mut Vec<Range<u64>>, hole: &Range<u64>) {
     *ranges = parts.filter(|range| !range.is_empty()).collect();
 }
 
-/// Lays these sectors of a write that begins at `first` on the medium.
+/// Writes these sectors of a write that starts at `first` to the medium.
 fn lay(
     store: &mut dyn Store,
     first: u64,
@@ -250,7 +249,7 @@ fn lay(
     })
 }
 
-/// A place within a payload, which is in memory and so has a place that fits.
+/// An offset within a payload. Payloads are in memory, so the offset fits.
 fn index(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
@@ -264,7 +263,7 @@ mod tests {
         Content::Bytes(vec![byte; index(sectors * SECTOR)].into_boxed_slice())
     }
 
-    /// The first byte of each of the first eight sectors, as they would be read.
+    /// The first byte of each of the first eight sectors, as a read returns it.
     fn read(pending: &Pending, store: &mut Memory) -> Vec<u8> {
         let mut all = vec![0; 8 * 512];
         store.read_at(0, &mut all).unwrap();
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_read_whatever_lands_first() {
+    fn reads_return_the_newest_write_in_any_destage_order() {
         for landing in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [3, 1, 2]] {
             let (mut pending, mut store) = (Pending::default(), Memory::new());
             pending.insert(1, 0, 6, bytes(1, 6));
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lands_in_part_leaves_the_rest_as_it_was() {
+    fn a_partial_destage_keeps_the_other_sectors() {
         let (mut pending, mut store) = (Pending::default(), Memory::new());
         pending.insert(1, 1, 4, bytes(1, 4));
         pending.insert(2, 2, 1, bytes(2, 1));
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_within_a_sector_sees_the_bytes_of_that_place() {
+    fn a_read_within_a_sector_returns_the_bytes_at_its_offset() {
         let mut pending = Pending::default();
         let payload: Vec<u8> = (0..1024_u32)
             .map(|n| u8::try_from(n % 251).unwrap())

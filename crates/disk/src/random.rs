@@ -1,16 +1,16 @@
-//! Random numbers from a seed: the same on every machine, and none from anywhere else.
+//! Pseudorandom numbers that depend only on the seed, with equal results on every machine.
 //!
 //! `SplitMix64` (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
-//! generators", OOPSLA 2014): one word of state, whole-number arithmetic only.
+//! generators", OOPSLA 2014): one word of state, integer arithmetic only.
 
-/// A sequence of random numbers.
+/// A sequence of pseudorandom numbers.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The sequence of a seed.
+    /// Creates the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -21,10 +21,10 @@ impl Random {
         mixed(self.state)
     }
 
-    /// A number below `bound`, which is not zero. The bias is below 2^-32 for bounds below 2^32.
+    /// A number below `bound`, which must not be 0. The bias is below 2^-32 for bounds below 2^32.
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.next_u64()) * u128::from(bound);
-        // The upper half of a product with something below 2^64 fits.
+        // The high half of a product with a factor below 2^64 fits.
         u64::try_from(wide >> 64).unwrap_or(u64::MAX)
     }
 
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_seed_always_gives_the_published_sequence() {
-        // The reference implementation's first numbers for the seed 1234567.
+        // First numbers of the reference implementation for seed 1234567.
         let mut random = Random::new(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
         let expected = [

@@ -1,4 +1,4 @@
-//! What a disk is asked, and what it answers: requests, completions, and where their time went.
+//! Requests, completions and their latency breakdown.
 
 use fsdyno_model::Nanos;
 pub use fsdyno_model::disk_use::Causes;
@@ -7,18 +7,18 @@ use std::fmt;
 /// Bytes of a sector, the unit of addresses.
 pub const SECTOR: u64 = 512;
 
-/// What is asked of a disk.
+/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Sectors are read.
+    /// Read.
     Read,
-    /// Sectors are written, with a payload.
+    /// Write with a payload.
     Write,
-    /// Sectors are written with zeros, which nobody sends.
+    /// Write zeroes, without a payload.
     WriteZeroes,
-    /// Sectors are no longer needed; they read as zeros from then on.
+    /// Discard. The sectors read as zeros afterwards.
     Discard,
-    /// What was acknowledged before goes to the medium.
+    /// Flush: acknowledged writes go to the medium.
     Flush,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
         Self::Flush,
     ];
 
-    /// The word for it.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Whether sectors hold something else afterwards.
+    /// Whether it changes the contents of sectors.
     pub fn changes(self) -> bool {
         matches!(self, Self::Write | Self::WriteZeroes | Self::Discard)
     }
@@ -58,20 +58,20 @@ impl fmt::Display for Kind {
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The front end's own name for it, which the completion bears; the disk never looks at it.
+    /// Identifier that the transport chooses. The completion repeats it.
     pub id: u64,
-    /// What is asked.
+    /// Kind of the request.
     pub kind: Kind,
-    /// Of a write: it is on the medium before it completes.
+    /// Force unit access (FUA): the write is on the medium before it completes.
     pub fua: bool,
-    /// The first sector; of a flush, nothing.
+    /// First sector; 0 for a flush.
     pub sector: u64,
-    /// How many sectors; of a flush, none.
+    /// Number of sectors; 0 for a flush.
     pub sectors: u64,
 }
 
 impl Request {
-    /// A request for an extent.
+    /// Creates a request for an extent.
     pub fn new(id: u64, kind: Kind, sector: u64, sectors: u64) -> Self {
         Self {
             id,
@@ -82,54 +82,54 @@ impl Request {
         }
     }
 
-    /// A flush.
+    /// Creates a flush.
     pub fn flush(id: u64) -> Self {
         Self::new(id, Kind::Flush, 0, 0)
     }
 
-    /// The same, on the medium before it completes.
+    /// Sets FUA.
     #[must_use]
     pub fn with_fua(self) -> Self {
         Self { fua: true, ..self }
     }
 
-    /// Bytes of its extent.
+    /// Bytes of the extent.
     pub fn bytes(&self) -> u64 {
         self.sectors * SECTOR
     }
 }
 
-/// A request that has come to its end.
+/// A completed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// The request.
     pub request: Request,
-    /// Its place in the order of submissions, from 0; unique for the life of the disk.
+    /// Place in the order of submissions, from 0. Unique for the lifetime of the disk.
     pub order: u64,
-    /// When it was submitted.
+    /// Submission time.
     pub submitted: Nanos,
-    /// When it came to its end.
+    /// Completion time.
     pub completed: Nanos,
-    /// Whether it was done.
+    /// Result of the request.
     pub result: Result<(), Failure>,
-    /// Where the time between went; the parts add up to it exactly.
+    /// Latency breakdown. The sum of its parts equals the latency.
     pub causes: Causes,
 }
 
 impl Completion {
-    /// From submission to completion.
+    /// Latency: time from submission to completion.
     pub fn latency(&self) -> Nanos {
         Nanos(self.completed.0 - self.submitted.0)
     }
 }
 
-/// Why a request was not done.
+/// Cause of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The medium gives these sectors back no more, or takes them no more.
+    /// A medium error: these sectors cannot be read or written.
     #[error("the medium failed at sector {sector}; a fault that the disk was told to have")]
     Medium {
-        /// The first such sector.
+        /// First failed sector.
         sector: u64,
     },
 }

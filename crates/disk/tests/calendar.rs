@@ -1,5 +1,5 @@
-//! Virtual time, with a guest that follows a script: the same script gives the same moments and
-//! the same digest, disks have arms of their own, and a guest that goes wrong is named.
+//! Virtual time with a scripted guest. The same script gives equal times and an equal digest. Disks
+//! have separate arms. A misbehaving guest gives a specific error.
 
 #[path = "support/frontend.rs"]
 #[expect(dead_code, reason = "each test uses a part of it")]
@@ -20,7 +20,7 @@ use vm_memory::{Bytes as _, FileOffset, MmapRegion, VolatileMemory};
 
 const CALENDAR: &str = "calendar";
 
-/// Words of the calendar.
+/// Operations of the time-travel protocol.
 const START: u32 = 1;
 const REQUEST: u32 = 2;
 const WAIT: u32 = 3;
@@ -29,12 +29,12 @@ const UPDATE: u32 = 5;
 const RUN: u32 = 6;
 const TIME_OF_DAY: u32 = 8;
 
-/// A kernel that travels in time, as far as calendar and disks see it.
+/// The protocol side of a kernel in time-travel mode.
 struct Kernel {
     line: UnixStream,
     number: u32,
     now: u64,
-    /// The page, where it is used.
+    /// The shared page, if used.
     page: Option<MmapRegion<()>>,
     disks: Vec<Frontend>,
 }
@@ -90,7 +90,7 @@ impl Kernel {
         Ok(time)
     }
 
-    /// Hands what lies in the ring of a disk to it, at this moment.
+    /// Submits the new requests of a disk's ring at the current time.
     fn kick(&mut self, disk: usize) -> io::Result<()> {
         match &self.page {
             Some(page) => page.as_volatile_slice().write_obj(self.now, 16).unwrap(),
@@ -111,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// Sleeps until then, or until a disk has completed something: which.
+    /// Sleeps until a time or until a disk's completion. Returns the disk.
     fn sleep(&mut self, then: u64) -> io::Result<Option<usize>> {
         self.request(then)?;
         self.say(WAIT, 0)?;
@@ -135,7 +135,7 @@ impl Kernel {
                     };
                     self.request(self.now)?;
                     self.line.set_nonblocking(true)?;
-                    // As the kernel does: noted first, then answered.
+                    // Like the kernel: record the interrupt, then acknowledge it.
                     let mut reply = halves(&[4, 1 | 4, 8]);
                     reply.extend(words(&[0]));
                     self.disks[disk].back.as_mut().unwrap().write_all(&reply)?;
@@ -177,7 +177,7 @@ impl Kernel {
     }
 }
 
-/// Keeps the time of disks of a profile while `guest` runs.
+/// Runs the calendar of disks of a profile while `guest` runs.
 fn kept<T: Send>(
     disks: usize,
     setting: Setting,
@@ -187,7 +187,7 @@ fn kept<T: Send>(
     (passed, told)
 }
 
-/// The same, with what the guest marks meanwhile, and with all that its disks record.
+/// The same with the guest's marks and the recording of its disks.
 fn recorded<T: Send>(
     disks: usize,
     setting: Setting,
@@ -198,8 +198,8 @@ fn recorded<T: Send>(
     (passed, told, records)
 }
 
-/// All that is known of the time and the disks of a guest: what has passed, what the guest tells,
-/// what its disks recorded, and what a power cut took from each in the end.
+/// All results of a run: the calendar's result, the guest's result, the disks' recordings, and the
+/// losses of a final power cut.
 type Known<T> = (
     Result<Passed, CalendarError>,
     T,
@@ -207,7 +207,7 @@ type Known<T> = (
     Vec<CutReport>,
 );
 
-/// The same, no further than to a moment; and what a power cut takes from each disk then.
+/// The same up to an end time, with a power cut of each disk at that time.
 fn kept_until<T: Send>(
     disks: usize,
     setting: Setting,
@@ -247,7 +247,7 @@ fn kept_until<T: Send>(
         let time = passed.as_ref().map_or(Nanos(0), |passed| passed.time);
         let cut = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();
         let lost = seats.iter_mut().map(cut).collect();
-        // A guest that is kept waiting learns that nobody is there any more.
+        // A guest that waits receives the end of its connection.
         drop((calendar, seats));
         let records = (0..disks).map(|number| {
             let file = std::fs::File::open(folder.path().join(format!("record{number}")));
@@ -259,12 +259,12 @@ fn kept_until<T: Send>(
     })
 }
 
-/// Reads, writes and flushes over two disks; the moment and the disk of each wake.
+/// Reads, writes and flushes on two disks. Returns the time and the disk of each wake-up.
 fn script(folder: &Path, shares: bool) -> Vec<(u64, Option<usize>)> {
     marked_script(folder, shares, |_| ())
 }
 
-/// The same, which says before each step that it begins.
+/// The same with a mark before each step.
 fn marked_script(
     folder: &Path,
     shares: bool,
@@ -303,7 +303,7 @@ fn marked_script(
     wakes
 }
 
-/// How many requests have been answered, well.
+/// Number of successful requests.
 fn answered(kernel: &mut Kernel) -> usize {
     let mut answered = 0;
     for disk in &mut kernel.disks {
@@ -315,7 +315,7 @@ fn answered(kernel: &mut Kernel) -> usize {
     answered
 }
 #[test]
-fn the_same_guest_has_the_same_moments_and_the_same_digest_again() {
+fn equal_guests_have_equal_times_and_digests() {
     let runs: Vec<_> = [true, true, false]
         .map(|shares| kept(2, Setting::default(), move |folder| script(folder, shares)))
         .into_iter()
@@ -325,13 +325,13 @@ fn the_same_guest_has_the_same_moments_and_the_same_digest_again() {
     assert!(passed.time > Nanos(100_000_000), "{passed:?}");
     assert!(wakes.iter().any(|(_, woken)| *woken == Some(1)));
     assert!(passed.served.iter().all(|served| served.flushes == 12));
-    // With the page and with messages alone, too.
+    // The page and the messages give equal results.
     assert_eq!(runs[0], runs[1]);
     assert_eq!(runs[0], runs[2]);
 }
 
 #[test]
-fn a_mark_stands_where_the_workload_set_it_and_changes_nothing() {
+fn marks_keep_their_place_and_do_not_change_times() {
     let unmarked = kept(2, Setting::default(), |folder| script(folder, true));
     let unmarked = (unmarked.0.unwrap(), unmarked.1);
     let runs: Vec<_> = [true, true, false]
@@ -355,7 +355,7 @@ fn a_mark_stands_where_the_workload_set_it_and_changes_nothing() {
                 panic!("{step:?}");
             };
             assert_eq!(*text, format!("step {number}"));
-            // Each step asks each disk for one thing, right after its mark.
+            // Each step sends one request to each disk, directly after its mark.
             let asked = |one: &&Record| matches!(one, Record::Submitted { .. });
             assert_eq!(step.iter().filter(asked).count(), 1, "{step:?}");
             assert!(asked(&&step[1]), "{step:?}");
@@ -364,7 +364,7 @@ fn a_mark_stands_where_the_workload_set_it_and_changes_nothing() {
 }
 
 #[test]
-fn two_disks_have_arms_of_their_own() {
+fn two_disks_have_separate_arms() {
     let far = |disks: usize| {
         let (_, moment) = kept(disks, Setting::default(), move |folder| {
             let mut kernel = Kernel::boot(folder, disks, true).unwrap();
@@ -387,7 +387,7 @@ fn two_disks_have_arms_of_their_own() {
 }
 
 #[test]
-fn a_guest_that_hangs_sleeps_for_ever_or_never_comes_is_named() {
+fn a_guest_that_hangs_sleeps_forever_or_never_connects_is_an_error() {
     let short = Setting {
         patience: Duration::from_millis(300),
         start: Duration::from_millis(300),
@@ -395,7 +395,7 @@ fn a_guest_that_hangs_sleeps_for_ever_or_never_comes_is_named() {
     };
     let (passed, ()) = kept(1, short, |folder| {
         let mut kernel = Kernel::boot(folder, 1, true).unwrap();
-        // It runs, and says nothing.
+        // It runs and sends nothing.
         assert!(kernel.hear().is_err());
     });
     assert!(
@@ -418,7 +418,7 @@ fn a_guest_that_hangs_sleeps_for_ever_or_never_comes_is_named() {
 }
 
 #[test]
-fn a_guest_that_goes_ends_its_time_and_one_that_speaks_rubbish_is_named() {
+fn a_guest_exit_ends_the_run_and_a_malformed_message_is_an_error() {
     let (passed, ()) = kept(1, Setting::default(), |folder| {
         let mut kernel = Kernel::boot(folder, 1, false).unwrap();
         kernel.disks[0].put(READ, 0, &[], 512).unwrap();
@@ -442,14 +442,14 @@ fn a_guest_that_goes_ends_its_time_and_one_that_speaks_rubbish_is_named() {
 }
 
 #[test]
-fn time_ends_where_it_is_to_and_the_disk_loses_what_it_had_not_landed() {
+fn virtual_time_stops_at_its_end_and_the_disk_loses_volatile_writes() {
     let moment = 40_000_000;
-    // What the guest waits for comes later, earlier, or never.
+    // The guest's completion is due after the end, before it, or never.
     for then in [moment * 10, moment / 10, i64::MAX as u64] {
         let mut asked = Vec::new();
         let mut end = |now: Nanos| {
             asked.push(now.0);
-            // It is known from some moment on.
+            // The end becomes known at some time.
             (now.0 > 0).then_some(Nanos(moment))
         };
         let said = Mutex::default();
@@ -473,7 +473,7 @@ fn time_ends_where_it_is_to_and_the_disk_loses_what_it_had_not_landed() {
         assert!(asked.is_sorted() && asked.last().unwrap() <= &moment);
         let (acknowledged, stood) = acknowledged;
         assert!(stood <= moment && acknowledged > 1, "{stood}");
-        // A write is acknowledged from the cache: what has not landed is lost.
+        // The cache acknowledges a write, so that volatile data are lost.
         let lost = lost[0];
         assert!(
             lost.lost > 0 && lost.lost <= acknowledged as u64,

@@ -1,5 +1,5 @@
-//! The contents of every kind of disk against a simple one in memory: reads return the newest
-//! bytes, and after a power cut each sector holds what it may hold.
+//! Compares the contents of every kind of disk with a reference disk in memory. Reads return the
+//! newest bytes. After a power cut each sector has one of its permitted versions.
 
 use fsdyno_disk::profiles::ALL;
 use fsdyno_disk::{
@@ -8,16 +8,16 @@ use fsdyno_disk::{
 use fsdyno_model::{Bytes, Nanos};
 use proptest::prelude::*;
 
-/// Sectors that are written; the disk is larger.
+/// Sectors that the test writes. The disk is larger.
 const SECTORS: u64 = 96;
 
-/// What a run of requests consists of.
+/// Steps of a test run.
 #[derive(Debug, Clone)]
 enum Step {
     Ask(Kind, bool, u64, u64),
-    /// Time passes, by so many microseconds, and completions are taken.
+    /// Time passes, in microseconds, and completions are taken.
     Wait(u64),
-    /// Everything under way completes.
+    /// All requests in flight complete.
     Settle,
 }
 
@@ -40,7 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// A write as the simple disk remembers it. Moments count events, not nanoseconds.
+/// A write of the reference disk. Times count events, not nanoseconds.
 #[derive(Debug, Clone)]
 struct Version {
     order: u64,
@@ -52,11 +52,11 @@ struct Version {
     completed: Option<usize>,
 }
 
-/// A disk that remembers every version of every sector.
+/// A reference disk that stores every version of every sector.
 #[derive(Debug, Default)]
 struct Simple {
     versions: Vec<Version>,
-    /// Flushes: when they were submitted, and whether they completed.
+    /// Submission of each flush, and whether it has completed.
     flushes: Vec<(u64, usize, bool)>,
     events: usize,
 }
@@ -92,7 +92,7 @@ impl Simple {
         }
     }
 
-    /// The versions of a sector, oldest submission first.
+    /// Versions of a sector, oldest submission first.
     fn of(&self, sector: u64) -> Vec<&Version> {
         let holds = |v: &&Version| (v.sector..v.sector + v.sectors).contains(&sector);
         self.versions.iter().filter(holds).collect()
@@ -110,8 +110,9 @@ impl Simple {
         version.fua || self.flushes.iter().any(covers)
     }
 
-    /// What a sector may hold after a cut: a version that none durable was submitted after it had
-    /// completed; nothing, where none is durable.
+    /// Permitted contents of a sector after a power cut. A version is excluded if it completed
+    /// before the submission of a durable version. The empty sector is permitted if no version is
+    /// durable.
     fn allowed(&self, sector: u64) -> Vec<u8> {
         let versions = self.of(sector);
         let durable: Vec<&&Version> = versions.iter().filter(|v| self.durable(v)).collect();
@@ -131,7 +132,7 @@ impl Simple {
     }
 }
 
-/// A disk beside the simple one.
+/// The tested disk with its reference disk.
 struct Pair {
     disk: Disk,
     simple: Simple,
@@ -158,7 +159,7 @@ impl Pair {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Ask(kind, fua, sector, sectors) => {
-                // What is done by now was told before this is asked.
+                // Completions up to now precede this request.
                 self.take();
                 let mut fill = 0;
                 if *kind == Kind::Write {
@@ -174,7 +175,7 @@ impl Pair {
                     .submit(Nanos(self.now), request, |bytes| bytes.fill(fill))
                     .unwrap();
                 self.simple.submitted(order, &request, fill);
-                // A disk that takes no time is done in the moment of its submission.
+                // A disk without delays completes a request at its submission.
                 self.take();
             }
             Step::Wait(us) => {
@@ -216,7 +217,7 @@ impl Pair {
     }
 }
 
-/// Runs steps, cuts the power at the end, and holds what is left against what may be.
+/// Runs steps, cuts the power at the end, and compares the contents with the permitted ones.
 fn cut(profile: &Profile, faults: Faults, steps: &[Step], seed: u64, remains: Remains) -> Vec<u8> {
     let mut pair = Pair::new(profile, faults);
     for step in steps {
@@ -234,13 +235,13 @@ fn cut(profile: &Profile, faults: Faults, steps: &[Step], seed: u64, remains: Re
             profile.name
         );
     }
-    // What is there stays there: the next cut finds nothing to lose.
+    // The remaining contents are durable: a second power cut loses nothing.
     pair.disk.power_cut(Nanos(pair.now), 1, remains).unwrap();
     assert_eq!(pair.read(), left);
     left
 }
 
-/// All disks, so small that arms move and flash collects garbage.
+/// All kinds of disk, small enough that arms move and flash collects garbage.
 fn profiles() -> Vec<Profile> {
     let small = |profile: Profile| {
         let line = profile.text.lines().find(|l| l.starts_with("capacity ="));
@@ -248,7 +249,7 @@ fn profiles() -> Vec<Profile> {
         Profile::parse(&profile.name, &text).unwrap()
     };
     let shipped = ALL.iter().map(|one| one.profile().unwrap());
-    // One whose memory is smaller than many of the writes.
+    // A disk whose cache is smaller than many of the writes.
     let text = ALL[0].profile().unwrap().text;
     let text = text.replace("cache = \"128K\"", "cache = \"16K\"");
     let text = text.replace("write_room = \"64K\"", "write_room = \"8K\"");
@@ -257,7 +258,7 @@ fn profiles() -> Vec<Profile> {
 }
 
 #[test]
-fn a_smaller_disk_is_the_beginning_of_its_profile() {
+fn a_smaller_capacity_gives_the_first_part_of_the_disk() {
     let profile = Profile::named("laptop-4200-2004".as_ref()).unwrap();
     let seeks = |size: Option<Bytes>| {
         let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());
@@ -286,7 +287,7 @@ proptest! {
     })]
 
     #[test]
-    fn after_a_cut_each_sector_holds_what_it_may_and_the_same_again(
+    fn a_power_cut_leaves_permitted_contents_and_is_reproducible(
         steps in steps(),
         seed in any::<u64>(),
         any_remains in any::<bool>(),
@@ -300,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_flushed_survives_and_a_cache_with_power_of_its_own_loses_nothing(
+    fn flushed_writes_and_protected_caches_survive_a_power_cut(
         steps in steps(),
         seed in any::<u64>(),
         rest in 0..40_000_u64,
@@ -308,7 +309,7 @@ proptest! {
         let text = "[cut]\ncache_survives = true";
         for profile in profiles() {
             let mut flushed = steps.clone();
-            // A flush may meet the disk while it destages by itself.
+            // A flush may overlap with background destaging.
             flushed.extend([
                 Step::Settle,
                 Step::Wait(rest),
@@ -329,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn times_do_not_depend_on_how_often_the_disk_is_asked(steps in steps()) {
+    fn times_do_not_depend_on_the_polling_interval(steps in steps()) {
         for profile in profiles() {
             let run = |often: bool| {
                 let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
@@ -365,7 +366,7 @@ proptest! {
 }
 
 #[test]
-fn a_disk_that_ignores_flushes_loses_what_an_honest_one_keeps() {
+fn a_disk_that_ignores_flushes_loses_flushed_writes() {
     let profile = Profile::named("laptop-4200-2004".as_ref()).unwrap();
     let steps = [
         Step::Ask(Kind::Write, false, 8, 8),
@@ -387,7 +388,7 @@ fn a_disk_that_ignores_flushes_loses_what_an_honest_one_keeps() {
 }
 
 #[test]
-fn faults_strike_where_and_when_they_were_told_to() {
+fn faults_affect_only_their_extents_and_times() {
     let profile = Profile::named("null".as_ref()).unwrap();
     let plan = FaultPlan::parse(
         "[[error]]\nat = \"4K\"\nlength = \"1K\"\non = [\"write\"]\ntakes_ms = 30\n\
@@ -423,7 +424,7 @@ fn faults_strike_where_and_when_they_were_told_to() {
 }
 
 #[test]
-fn what_no_disk_takes_is_refused() {
+fn invalid_requests_are_rejected() {
     let profile = Profile::named("null".as_ref()).unwrap();
     let size = Some(Bytes(1 << 20));
     let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());

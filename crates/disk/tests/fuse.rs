@@ -1,5 +1,5 @@
-//! The front end for the host, by a kernel that follows a script: what is written is read again,
-//! answers wait for the clock, and however the kernel or the owner goes, the server ends.
+//! The FUSE transport with a scripted kernel. Writes are read back, replies wait for the clock, and
+//! the server stops when the kernel or the owner closes its end.
 
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
@@ -22,7 +22,7 @@ const FSYNC: u32 = 20;
 const INIT: u32 = 26;
 const FALLOCATE: u32 = 43;
 
-/// An owner who says nothing until it goes.
+/// An owner that sends nothing until it closes.
 struct Mute(OwnedFd);
 
 impl Owner for Mute {
@@ -31,12 +31,12 @@ impl Owner for Mute {
     }
 
     fn hear(&mut self, _: &mut Disk, _: Served, _: Nanos) -> Result<bool, StoreError> {
-        // Nothing comes but its end.
+        // The only event is the end of the connection.
         Ok(read(&self.0, &mut [0; 8]).is_err())
     }
 }
 
-/// The kernel's end.
+/// The kernel's end of the connection.
 struct Kernel(OwnedFd);
 
 impl Kernel {
@@ -51,7 +51,7 @@ impl Kernel {
         assert_eq!(write(&self.0, &bytes).unwrap(), bytes.len());
     }
 
-    /// The next answer: to which request, the error number, and what it holds.
+    /// The next reply: request identifier, error number and body.
     fn answer(&self) -> (u64, i32, Vec<u8>) {
         let mut bytes = vec![0; 1 << 17];
         let length = read(&self.0, &mut bytes).unwrap();
@@ -81,7 +81,7 @@ impl Kernel {
     }
 }
 
-/// What a read or a write says before its bytes.
+/// Parameters of a read or write request.
 fn extent(at: u64, length: u32) -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend(at.to_ne_bytes());
@@ -110,7 +110,7 @@ fn profile(name: &str) -> Profile {
     of.profile().unwrap()
 }
 
-/// Serves a disk while `with` speaks for the kernel; how that ended. The owner goes after it.
+/// Serves a disk while `with` acts as the kernel. Returns the result. The owner closes after it.
 fn served(
     profile: &Profile,
     faults: Faults,
@@ -135,7 +135,7 @@ fn served(
 }
 
 #[test]
-fn the_file_is_the_disk_and_holds_what_is_written() {
+fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
     let content: Vec<u8> = (0..65536_u32)
         .map(|n| u8::try_from(n % 251).unwrap())
         .collect();
@@ -143,7 +143,7 @@ fn the_file_is_the_disk_and_holds_what_is_written() {
         kernel.begin();
         let (_, told) = kernel.ask(GETATTR, &[0; 16]);
         assert_eq!(told[24..32], SIZE.to_ne_bytes());
-        // Many at once, answered in whatever order the disk is done with them.
+        // Many requests in flight. Replies arrive in the order of completion.
         for part in 0..16_u32 {
             let at = part as usize * 4096;
             let body = writing(at as u64, &content[at..at + 4096]);
@@ -164,7 +164,7 @@ fn the_file_is_the_disk_and_holds_what_is_written() {
         let (_, holed) = kernel.ask(READ, &extent(0, 65536));
         assert!(holed[4096..12288].iter().all(|byte| *byte == 0));
         assert!(holed[..4096] == content[..4096] && holed[12288..] == content[12288..]);
-        // The end of the file is that of the disk.
+        // The file has the size of the disk.
         assert_eq!(kernel.ask(READ, &extent(SIZE - 4096, 8192)).1.len(), 4096);
         assert_eq!(kernel.ask(READ, &extent(SIZE, 4096)), (0, Vec::new()));
     });
@@ -174,14 +174,14 @@ fn the_file_is_the_disk_and_holds_what_is_written() {
 }
 
 #[test]
-fn what_no_disk_has_is_refused_and_the_next_request_is_served() {
+fn an_invalid_request_fails_and_the_next_succeeds() {
     let end = served(&profile("laptop-4200-2004"), Faults::none(), |kernel| {
         kernel.begin();
         let refused = |number, body: &[u8]| kernel.ask(number, body).0;
         assert_eq!(refused(READ, &extent(100, 512)), invalid());
         assert_eq!(refused(WRITE, &writing(0, b"abc")), invalid());
         assert_eq!(refused(WRITE, &writing(SIZE, &[1; 512])), io_error());
-        // A hard disk knows no discards; nobody changes the file itself.
+        // A hard disk does not support discard, and the file's attributes are constant.
         assert_eq!(
             refused(FALLOCATE, &hole(0, 4096)),
             Errno::OPNOTSUPP.raw_os_error()
@@ -201,7 +201,7 @@ fn io_error() -> i32 {
 }
 
 #[test]
-fn an_answer_waits_until_the_clock_has_reached_it() {
+fn a_reply_waits_for_its_completion_time() {
     let profile = profile("laptop-4200-2004");
     let end = served(&profile, Faults::none(), |kernel| {
         kernel.begin();
@@ -211,14 +211,14 @@ fn an_answer_waits_until_the_clock_has_reached_it() {
             assert_eq!(kernel.ask(WRITE, &writing(at, &[1; 4096])).0, 0);
         }
         assert_eq!(kernel.ask(FSYNC, &[0; 16]).0, 0);
-        // No earlier than a turn of the disk, however fast this machine is.
+        // Not before one revolution of the disk, on a machine of any speed.
         assert!(began.elapsed().as_secs_f64() > 60.0 / 4200.0);
     });
     assert_eq!(end.unwrap().writes, 8);
 }
 
 #[test]
-fn a_fault_is_an_error_of_its_request_alone() {
+fn a_fault_fails_only_its_request() {
     let plan = "[[error]]\nat = \"8K\"\nlength = \"4K\"\non = [\"read\"]\n";
     let faults = Faults::new(FaultPlan::parse(plan).unwrap());
     let end = served(&profile("null"), faults, |kernel| {
@@ -230,9 +230,9 @@ fn a_fault_is_an_error_of_its_request_alone() {
 }
 
 #[test]
-fn the_server_ends_with_the_kernel_with_its_owner_and_at_rubbish() {
+fn the_server_ends_on_unmount_owner_exit_or_malformed_input() {
     let null = profile("null");
-    // The kernel closes its end while the owner is there.
+    // The kernel closes its end while the owner is connected.
     assert!(served(&null, Faults::none(), drop).is_ok());
     let (tell, told) = std::sync::mpsc::channel();
     let end = served(&null, Faults::none(), |kernel| tell.send(kernel).unwrap());

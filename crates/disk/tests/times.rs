@@ -1,5 +1,5 @@
-//! The times of the models against slow and separate implementations of their formulas: sector by
-//! sector, in floating point, without the short cuts of the models.
+//! Compares the times of the models with slow, separate implementations of their formulas: sector
+//! by sector, in floating point, without the optimizations of the models.
 
 use fsdyno_disk::models::hdd::SeekSpec;
 use fsdyno_disk::profiles::{ALL, Timing};
@@ -7,7 +7,7 @@ use fsdyno_disk::{Completion, Disk, Faults, Kind, Memory, Profile, Random, Reque
 use fsdyno_model::Nanos;
 use std::collections::BTreeMap;
 
-/// What rounding to nanoseconds may make of a sum of some hundred parts.
+/// Maximum rounding error of a sum of some hundred terms, in nanoseconds.
 const ROUNDING: f64 = 300.0;
 
 fn profile(name: &str) -> Profile {
@@ -33,11 +33,11 @@ fn run(disk: &mut Disk, at: u64, request: Request) -> Completion {
     }
 }
 
-/// A hard disk by hand: where each sector lies is found by walking over all tracks before it.
+/// A reference hard disk. It finds the position of a sector by a walk over all tracks before it.
 struct SlowArm {
     turn: f64,
     heads: u64,
-    /// Cylinders and sectors of a track, of each zone.
+    /// Cylinders and sectors per track of each zone.
     zones: Vec<(u64, u64)>,
     seek: [f64; 3],
     switch: f64,
@@ -82,7 +82,8 @@ impl SlowArm {
         }
     }
 
-    /// Cylinder, head, and the part of a turn at which a sector begins and how long it is.
+    /// Cylinder, head, start angle and length of a sector. Angle and length are fractions of a
+    /// revolution.
     fn place(&self, sector: u64) -> (u64, u64, f64, f64) {
         let (mut cylinder, mut left) = (0, sector);
         for (cylinders, of_track) in &self.zones {
@@ -116,7 +117,7 @@ impl SlowArm {
         (m + root * x.sqrt() + line * x) * 1e6
     }
 
-    /// Passes over sectors from `at` on; when that is over.
+    /// Transfers sectors from `at` on. Returns the end time.
     fn pass(&mut self, mut at: f64, sector: u64, sectors: u64, write: bool) -> f64 {
         for one in sector..sector + sectors {
             let (cylinder, head, begins, each) = self.place(one);
@@ -129,7 +130,7 @@ impl SlowArm {
             }
             at += moves;
             let mut waits = (begins - at % self.turn + self.turn) % self.turn;
-            // A sector that begins just now, but for rounding, is not missed.
+            // A sector that starts now, within the rounding error, is not missed.
             if self.turn - waits < ROUNDING {
                 waits = 0.0;
             }
@@ -139,15 +140,15 @@ impl SlowArm {
         at
     }
 
-    /// Reads ahead from a sector on, which `begun` says when it was reached, until `until` or for
-    /// so many sectors: where the arm is then.
+    /// Reads ahead from a sector that was reached at `begun`, until `until` or for a number of
+    /// sectors. Returns the arm's position.
     fn read_ahead(&mut self, begun: f64, sector: u64, most: u64, until: f64) {
         let mut at = begun;
         for one in sector..sector + most {
             let before = (self.cylinder, self.head);
             let begins = at;
             at = self.pass(at, one, 1, false);
-            // The arm moves on as soon as a track has ended.
+            // The arm moves as soon as a track has ended.
             if begins >= until {
                 (self.cylinder, self.head) = before;
                 return;
@@ -156,14 +157,14 @@ impl SlowArm {
     }
 }
 
-/// How far a time is off; a turn more or less is none where it was a matter of rounding.
+/// Deviation of a time. A whole revolution counts as zero if rounding caused it.
 fn off(model: u64, slow: f64, turn: f64) -> f64 {
     let off = (model as f64 - slow).abs();
     off.min((off - turn).abs())
 }
 
 #[test]
-fn writes_through_to_the_medium_take_what_the_formulas_say() {
+fn write_through_times_match_the_formulas() {
     for name in [
         "ide-2gb-1997",
         "ata-40gb-2001",
@@ -198,7 +199,7 @@ fn writes_through_to_the_medium_take_what_the_formulas_say() {
 }
 
 #[test]
-fn reads_take_what_the_formulas_say_from_where_reading_ahead_left_the_arm() {
+fn read_times_match_the_formulas_after_read_ahead() {
     for name in [
         "ide-2gb-1997",
         "ata-40gb-2001",
@@ -220,12 +221,12 @@ fn reads_take_what_the_formulas_say_from_where_reading_ahead_left_the_arm() {
             let done = run(&mut disk, at, Request::new(0, Kind::Read, sector, sectors));
             let begins = at as f64 + spec.command_overhead_ms * 1e6;
             let passed = slow.pass(begins, sector, sectors, false);
-            // A bus that is slower than the medium has the last word.
+            // If the bus is slower than the medium, it determines the end.
             let bus = ((sectors * 512) as f64 * 1e3 / spec.bus_mb_s).ceil();
             let (.., each) = slow.place(sector);
             let expected = passed.max(passed - each * sectors as f64 + bus);
             let model = done.completed.0;
-            // Over the end of a track, passing takes longer, and the bus has less to wait for.
+            // A track switch lengthens the transfer and shortens the wait for the bus.
             let crosses = slow.place(sector).1 != slow.place(sector + sectors - 1).1;
             let slack = if crosses { bus } else { 0.0 };
             assert!(
@@ -241,10 +242,10 @@ fn reads_take_what_the_formulas_say_from_where_reading_ahead_left_the_arm() {
     }
 }
 
-/// Reads of 4 KiB of flash, all timed in the order in which they come: a unit, a channel and the
-/// link do one thing at a time.
+/// 4 KiB reads of flash in order of arrival: a unit, a channel and the link do one operation at a
+/// time.
 #[test]
-fn reads_of_flash_take_what_the_formulas_say() {
+fn flash_read_times_match_the_formulas() {
     for name in ["sata-ssd", "nvme"] {
         let profile = profile(name);
         let Timing::Flash(spec) = &profile.timing else {
@@ -287,9 +288,9 @@ fn reads_of_flash_take_what_the_formulas_say() {
     }
 }
 
-/// A volume lets pass what two buckets of tokens allow, counted as they fill.
+/// A volume limits requests by two token buckets, which the test counts directly.
 #[test]
-fn a_volume_lets_pass_what_its_buckets_hold() {
+fn volume_throughput_matches_its_token_buckets() {
     let profile = profile("gp3");
     let Timing::Volume(spec) = &profile.timing else {
         panic!("no volume");
@@ -307,7 +308,7 @@ fn a_volume_lets_pass_what_its_buckets_hold() {
         disk.submit(Nanos(at), request, |_| {}).unwrap();
         let bytes = (sectors * 512) as f64;
         let wanted = [(bytes / spec.counted.0 as f64).ceil(), bytes];
-        // First those of requests, then those of bytes; both go on filling meanwhile.
+        // Request tokens first, then byte tokens. Both buckets fill in the meantime.
         let mut now = filled_at.max(at as f64);
         for which in 0..2 {
             let there = held[which] + (now - filled_at) * rates[which];

@@ -1,5 +1,5 @@
-//! The front end for guests, in real time: what a guest writes it reads again, what it may not ask
-//! for is an error, and one that speaks rubbish ends its own connection and nothing else.
+//! The vhost-user-blk transport in real time. A guest reads back its writes. Invalid requests fail.
+//! Malformed messages end only the connection of their guest.
 
 #[path = "support/frontend.rs"]
 #[expect(dead_code, reason = "each test uses a part of it")]
@@ -16,7 +16,7 @@ use std::thread;
 
 const SECTORS: u64 = 2048;
 
-/// Ends what is served, also where a test fails.
+/// Stops the server, also if a test fails.
 struct Stopping<'a>(&'a CancelToken);
 
 impl Drop for Stopping<'_> {
@@ -25,7 +25,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Serves a disk while `with` runs; how each connection ended.
+/// Serves a disk while `with` runs. Returns the end of each connection.
 fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option<String>> {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("disk");
@@ -54,7 +54,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
 }
 
 #[test]
-fn what_a_guest_writes_it_reads_again_also_over_another_connection() {
+fn a_guest_reads_its_writes_also_after_a_reconnect() {
     let content: Vec<u8> = (0..8192_u32)
         .map(|n| u8::try_from(n % 251).unwrap())
         .collect();
@@ -81,7 +81,7 @@ fn what_a_guest_writes_it_reads_again_also_over_another_connection() {
             guest.request(READ, 16, &[], 512).unwrap(),
             (0, vec![0; 512])
         );
-        // The ring is given back, with the number of requests it has taken.
+        // The reply of GET_VRING_BASE carries the number of processed requests.
         let base = guest.question(11, &halves(&[0, 0])).unwrap();
         assert_eq!(base, halves(&[0, 3]));
     });
@@ -89,7 +89,7 @@ fn what_a_guest_writes_it_reads_again_also_over_another_connection() {
 }
 
 #[test]
-fn what_no_disk_can_do_is_an_error_for_the_guest_and_the_disk_serves_on() {
+fn invalid_requests_fail_and_the_server_continues() {
     served("null", false, |socket| {
         let mut guest = Frontend::connect(socket, false).unwrap();
         for (kind, sector, data, read, status) in [
@@ -114,7 +114,7 @@ fn what_no_disk_can_do_is_an_error_for_the_guest_and_the_disk_serves_on() {
 }
 
 #[test]
-fn a_guest_that_speaks_rubbish_ends_its_own_connection_by_name() {
+fn malformed_messages_end_the_connection_with_an_error() {
     let circle = |guest: &mut Frontend| {
         guest.descriptor(0, 0x1_0000, 16, 1, 1);
         guest.descriptor(1, 0x1_1000, 512, 1, 0);
@@ -136,7 +136,7 @@ fn a_guest_that_speaks_rubbish_ends_its_own_connection_by_name() {
             guest.offer(0);
             guest.kick().unwrap();
             assert!(guest.wait().is_err());
-            // Another is served as if nothing had been.
+            // The next connection is served normally.
             let mut other = Frontend::connect(socket, false).unwrap();
             assert_eq!(other.request(READ, 0, &[], 512).unwrap().0, 0);
         });
@@ -146,7 +146,7 @@ fn a_guest_that_speaks_rubbish_ends_its_own_connection_by_name() {
 }
 
 #[test]
-fn messages_that_make_no_sense_end_the_connection_by_name() {
+fn invalid_setup_messages_end_the_connection_with_an_error() {
     let messages: [(u32, Vec<u8>, &str); 9] = [
         (99, vec![], "request 99"),
         (2, words(&[u64::MAX]), "not offered"),

@@ -1,38 +1,38 @@
-//! A measured seek curve, and how near the two forms of seek curves come to it when each is fitted
-//! to three of its points.
+//! Fits both forms of seek curves to a measured seek curve, each through three of its points, and
+//! reports the errors.
 //!
-//! The file has a line `distance in cylinders, milliseconds` for each point; other lines are left
-//! out. The three points are those whose curve leaves the fewest others beyond a tenth, and among
-//! these the least mean error, of [`TRIED`] points spread evenly over the file: single points of
-//! short seeks are too noisy to take any three. A point that is far from those around it (slips of
-//! a pen, retried seeks) is told, and left out of what is fitted.
+//! The file has a line `distance in cylinders, milliseconds` for each point. Other lines are
+//! ignored. [`TRIED`] points, spread evenly over the file, are candidates. The fit selects the
+//! three with the fewest errors above 10 %, and among equals the lowest mean error. It tries many
+//! because single points of short seeks are noisy. Points far from their neighbours (typing errors,
+//! retried seeks) are reported and excluded from the fit.
 
 use crate::models::hdd::{SeekSpec, ThreePoint, TwoPiece};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How many points are tried as one of the three.
+/// Number of candidate points.
 pub const TRIED: usize = 60;
 
 /// A measured seek curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Distances in cylinders, and milliseconds; by distance.
+    /// Distance in cylinders and milliseconds, sorted by distance.
     points: Vec<(u32, f64)>,
 }
 
-/// A seek curve that cannot be had.
+/// A seek curve that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CurveError {
     /// The file cannot be read.
     #[error("cannot read the seek curve {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// It holds too little.
+    /// The file has too few points.
     #[error(
         "the seek curve has {0} points, and at least 6 are needed; a line is a distance in \
          cylinders, a comma, and milliseconds"
@@ -45,38 +45,38 @@ pub enum CurveError {
 pub struct Fit {
     /// `three-point` or `two-piece`.
     pub form: &'static str,
-    /// The three distances.
+    /// Distances of the three points.
     pub points: [u32; 3],
-    /// The figures of the form, by their keys in a profile.
+    /// Parameters of the form by their keys in a profile.
     pub keys: Vec<(&'static str, f64)>,
-    /// Errors at the other points but the outlying ones, as parts of the measured time.
+    /// Relative errors at the other points, without outliers.
     pub errors: Errors,
-    /// The same at all other points.
+    /// Relative errors at all other points.
     pub errors_of_all: Errors,
 }
 
 /// Errors of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Errors {
-    /// How many points there are beside the three.
+    /// Number of points without the three.
     pub count: usize,
-    /// Root mean square.
+    /// Root mean square error.
     pub rms: f64,
-    /// The mean of their sizes.
+    /// Mean absolute error.
     pub mean: f64,
-    /// The largest.
+    /// Maximum absolute error.
     pub most: f64,
-    /// At which distance that is.
+    /// Distance of the maximum error.
     pub most_at: u32,
-    /// How many are beyond a tenth.
+    /// Number of errors above 10 %.
     pub beyond: usize,
-    /// The mean error in time over random seeks (by how many pairs of cylinders lie so far
-    /// apart), as a part of their mean time.
+    /// Mean error over random seeks, weighted by the number of cylinder pairs at each distance,
+    /// relative to their mean time.
     pub weighted: f64,
 }
 
 impl Measured {
-    /// From a file.
+    /// Reads a curve from a file.
     pub fn read(path: &Path) -> Result<Self, CurveError> {
         let text =
             fsdyno_files::input::read_text(path).map_err(|source| CurveError::Unreadable {
@@ -86,7 +86,7 @@ impl Measured {
         Self::parse(&text)
     }
 
-    /// From a text.
+    /// Parses a curve.
     pub fn parse(text: &str) -> Result<Self, CurveError> {
         let point = |line: &str| {
             let (distance, ms) = line.split_once(',')?;
@@ -103,13 +103,12 @@ impl Measured {
         Ok(Self { points })
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn len(&self) -> usize {
         self.points.len()
     }
 
-    /// The distances of points that are more than a tenth off the median of the five around
-    /// them.
+    /// Distances of the points that differ by more than 10 % from the median of five neighbours.
     pub fn outlying(&self) -> Vec<u32> {
         let around = self.points.windows(5);
         let off = around.filter_map(|five| {
@@ -121,12 +120,12 @@ impl Measured {
         off.collect()
     }
 
-    /// Never: a curve has points.
+    /// Always false: a curve has points.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    /// Both forms, each fitted to the three points that suit it best.
+    /// Fits both forms, each to its best three points.
     pub fn fits(&self) -> Vec<Fit> {
         let three = |three: [(u32, f64); 3]| Some(SeekSpec::ThreePoint(self.three_point(three)?));
         let two = |three: [(u32, f64); 3]| two_piece(three).map(SeekSpec::TwoPiece);
@@ -136,7 +135,7 @@ impl Measured {
             .collect()
     }
 
-    /// How far a curve is off at all points but these.
+    /// Errors of a fit at all points but these.
     pub fn errors(&self, spec: &SeekSpec, but: &[u32]) -> Errors {
         let cylinders = f64::from(self.longest());
         let mut errors = Errors {
@@ -155,7 +154,7 @@ impl Measured {
                 SeekSpec::ThreePoint(points) => points.at(d / cylinders),
                 SeekSpec::TwoPiece(pieces) => pieces.at(d),
             };
-            // A point stands for the distances half-way to its neighbours.
+            // A point represents the distances up to the midpoints to its neighbours.
             let before = at.checked_sub(1).map_or(0, |at| self.points[at].0);
             let after = self.points.get(at + 1).map_or(*distance, |point| point.0);
             let width = f64::from(after - before) / 2.0;
@@ -185,14 +184,14 @@ impl Measured {
         self.points.last().map_or(1, |(distance, _)| *distance)
     }
 
-    /// The three-point form through three points of this curve.
+    /// Fits the three-point form through three points.
     fn three_point(&self, [near, middle, far]: [(u32, f64); 3]) -> Option<ThreePoint> {
         let cylinders = f64::from(self.longest());
         let (root, line) = (
             |d: u32| (f64::from(d) / cylinders).sqrt(),
             |d: u32| f64::from(d) / cylinders,
         );
-        // m + A sqrt(x) + B x through three points: m eliminated, then A and B.
+        // m + A sqrt(x) + B x through three points: first eliminate m, then solve for A and B.
         let from_near = |point: (u32, f64)| {
             let (roots, lines) = (root(point.0) - root(near.0), line(point.0) - line(near.0));
             (roots, lines, point.1 - near.1)
@@ -214,7 +213,7 @@ impl Measured {
         (least >= 0.0 && rises).then_some(fitted)
     }
 
-    /// A form through those three points that leave the least mean error.
+    /// Fits a form through the three points with the lowest mean error.
     fn best(&self, form: impl Fn([(u32, f64); 3]) -> Option<SeekSpec>) -> Option<Fit> {
         let outlying = self.outlying();
         let step = self.points.len().div_ceil(TRIED);
@@ -250,8 +249,8 @@ impl Measured {
     }
 }
 
-/// Two pieces that meet with one slope, through three points: a + b sqrt(d) up to D, and its
-/// tangent beyond; found by halving for D.
+/// Fits two pieces with equal slope at their joint D through three points: a + b sqrt(d) up to D,
+/// then its tangent. Bisection finds D.
 fn two_piece([p, q, r]: [(u32, f64); 3]) -> Option<TwoPiece> {
     let shape = |d: u32, until: f64| {
         let d = f64::from(d);
@@ -265,7 +264,7 @@ fn two_piece([p, q, r]: [(u32, f64); 3]) -> Option<TwoPiece> {
         return None;
     }
     let wanted = (q.1 - p.1) / (r.1 - p.1);
-    // How far up the second point lies: the more, the sooner the straight piece ends.
+    // Relative height of the second point as a function of D.
     let part = |until: f64| {
         let first = shape(p.0, until);
         (shape(q.0, until) - first) / (shape(r.0, until) - first)
@@ -283,7 +282,7 @@ fn two_piece([p, q, r]: [(u32, f64); 3]) -> Option<TwoPiece> {
             low = middle;
         }
     }
-    // A whole number of cylinders; the pieces still meet, and still lead through two points.
+    // D is a whole number of cylinders. The pieces still meet and contain two of the points.
     let until = f64::midpoint(low, high).round().max(1.0);
     let root = (r.1 - p.1) / (shape(r.0, until) - shape(p.0, until));
     let short = p.1 - root * shape(p.0, until);
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_of_a_form_is_found_again() {
+    fn a_fit_recovers_the_parameters_of_its_form() {
         let points = ThreePoint {
             minimum_ms: 1.0,
             mean_ms: 8.0,
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_is_off_is_counted_and_named() {
+    fn outlying_points_are_counted_and_listed() {
         let measured = curve(|d| {
             let ms = 2.0 + 0.1 * d.sqrt() + 0.001 * d;
             if (d - 200.0).abs() < 1.0 {
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_curve_is_refused() {
+    fn an_invalid_curve_file_is_rejected() {
         assert!(matches!(
             Measured::parse("1,2\nx,3\n4;5\n-1,3\n5,-2"),
             Err(CurveError::TooFew(1))

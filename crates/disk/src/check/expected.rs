@@ -1,5 +1,5 @@
-//! How long random reads should take by the sheet alone: the formulas anew, without geometry,
-//! queue or cache.
+//! Expected random read latencies from the sheet alone: a separate implementation of the formulas
+//! without geometry, queue or cache.
 
 use crate::arithmetic::{exp, ln, normal_quantile};
 use crate::models::hdd::ThreePoint;
@@ -8,7 +8,7 @@ use crate::random::Random;
 
 const READ_BYTES: f64 = 4096.0;
 
-/// The three points of a sheet.
+/// The three seek figures of a sheet.
 pub fn three_points(profile: &Profile) -> Option<ThreePoint> {
     let sheet = &profile.sheet;
     Some(ThreePoint {
@@ -18,8 +18,8 @@ pub fn three_points(profile: &Profile) -> Option<ThreePoint> {
     })
 }
 
-/// The latencies, in microseconds and in order, of so many single reads of 4 KiB; none where the
-/// sheet does not tell enough.
+/// Latencies of this many single 4 KiB reads, microseconds, sorted. Returns none if the sheet lacks
+/// figures.
 pub fn expected_reads(profile: &Profile, count: usize) -> Option<Vec<f64>> {
     let mut expected: Vec<f64> = match &profile.timing {
         Timing::Hdd(spec) => {

@@ -1,7 +1,7 @@
-//! A profile against its sheet: random and sequential probes through the disk, as a front end
-//! would send them, and what they show beside what the makers say.
+//! Compares a profile with its sheet by random and sequential probes. The probes send requests as a
+//! transport does.
 //!
-//! The probes see requests and completions only. Nothing is random but by a fixed seed.
+//! The probes use only requests and completions. All random numbers come from a fixed seed.
 
 pub mod curve;
 mod expected;
@@ -14,20 +14,19 @@ use expected::expected_reads;
 use probes::Probes;
 use serde::Serialize;
 
-/// How far a figure may be from the sheet, as a part of it.
+/// Tolerance relative to the sheet's figure.
 pub const TOLERANCE: f64 = 0.03;
 
-/// A profile held against its sheet.
+/// Result of the comparison of a profile with its sheet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// The profile.
+    /// Name of the profile.
     pub profile: String,
-    /// Each figure of the sheet, as the probes show it.
+    /// Each figure of the sheet with its measurement.
     pub figures: Vec<Figure>,
-    /// How long single random reads of 4 KiB take.
+    /// Latencies of single random 4 KiB reads.
     pub reads: Option<Distribution>,
-    /// How long a seek takes, over distances in cylinders, beside the formula with the sheet's
-    /// figures. Empty for what has no arm.
+    /// Measured and computed seek times by distance in cylinders. Empty for disks without an arm.
     pub seeks: Vec<SeekPoint>,
     /// Whether all figures are within the tolerance.
     pub agrees: bool,
@@ -36,51 +35,50 @@ pub struct Check {
 /// One figure of a sheet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// Its key in the sheet, which ends with its unit.
+    /// Key in the sheet. It ends with the unit.
     pub name: &'static str,
-    /// What the sheet says.
+    /// Value of the sheet.
     pub sheet: f64,
-    /// What the probes show.
+    /// Measured value.
     pub model: f64,
-    /// How far that is off, as a part of the sheet's.
+    /// Relative deviation from the sheet.
     pub off: f64,
-    /// Whether it is an estimate, which no sheet gives.
+    /// Whether the value is an estimate without a source.
     pub estimated: bool,
 }
 
-/// A distribution of latencies, in microseconds.
+/// A latency distribution in microseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Distribution {
-    /// How many.
+    /// Number of requests.
     pub count: usize,
-    /// The mean.
+    /// Mean.
     pub mean_us: f64,
-    /// The shortest.
+    /// Minimum.
     pub least_us: f64,
-    /// Half take less.
+    /// Median.
     pub p50_us: f64,
-    /// 99 of 100 take less.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// The longest.
+    /// Maximum.
     pub most_us: f64,
-    /// The distance from the distribution that the sheet's figures lead to, root mean square, as
-    /// a part of its mean: the demerit figure of Ruemmler and Wilkes. None where the sheet does
-    /// not tell enough.
+    /// Demerit figure of Ruemmler and Wilkes: root mean square distance to the distribution
+    /// computed from the sheet, relative to its mean. None if the sheet lacks figures.
     pub demerit: Option<f64>,
 }
 
 /// A seek over one distance.
 #[derive(Debug, Clone, Serialize)]
 pub struct SeekPoint {
-    /// Cylinders.
+    /// Distance in cylinders.
     pub cylinders: u32,
-    /// What the probe shows.
+    /// Measured time.
     pub model_ms: f64,
-    /// What the three points of the sheet lead to.
+    /// Time from the three points of the sheet.
     pub sheet_ms: Option<f64>,
 }
 
-/// Holds a profile against its sheet.
+/// Compares a profile with its sheet.
 pub fn check(profile: &Profile) -> Result<Check, StoreError> {
     let mut probes = Probes::new(profile);
     let mut figures = Vec::new();
@@ -141,7 +139,7 @@ fn seek_curve(
     Ok(points)
 }
 
-/// Describes latencies, in order, beside those that were expected, in order and as many.
+/// Summarizes sorted latencies and compares them with equally many sorted expected ones.
 fn distribution(sorted_us: &[f64], expected: Option<Vec<f64>>) -> Distribution {
     let count = sorted_us.len();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -171,7 +169,7 @@ mod tests {
     use crate::profiles::ALL;
 
     #[test]
-    fn every_profile_is_within_its_tolerance_of_its_sheet() {
+    fn every_profile_matches_its_sheet_within_the_tolerance() {
         for shipped in &ALL {
             let profile = shipped.profile().unwrap();
             let check = check(&profile).unwrap();
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn hard_disks_are_written_in_sequence_as_fast_as_they_are_read() {
+    fn sequential_writes_of_hard_disks_are_as_fast_as_reads() {
         for shipped in &ALL {
             let profile = shipped.profile().unwrap();
             let Some(outer) = profile.sheet.outer_mb_s else {
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_not_what_its_sheet_says_is_told() {
+    fn a_deviation_from_the_sheet_is_reported() {
         let text = ALL[2].profile().unwrap().text;
         for (from, to, name) in [
             ("[hdd]\nrpm = 4200", "[hdd]\nrpm = 5400", "rpm"),

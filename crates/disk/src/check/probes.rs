@@ -1,4 +1,4 @@
-//! The probes: each sends requests through a disk of its own, and tells one figure.
+//! Probes: each sends requests through its own disk and returns one figure.
 
 use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
@@ -14,18 +14,18 @@ use std::io;
 const SMALL: u64 = 8;
 const LARGE: u64 = 256;
 
-/// How many random requests a probe sends.
+/// Number of random requests of a probe.
 const RANDOM: u64 = 8_000;
 
-/// How many seeks of one distance, turns, and flushes.
+/// Number of seeks of one distance, of revolutions, and of flushes.
 const SEEKS: u32 = 50;
 const TURNS: u64 = 100;
 const FLUSHES: u64 = 1000;
 
-/// How much a sequential probe moves, at most: of a hard disk, it stays within a zone.
+/// Maximum bytes of a sequential probe. On a hard disk it stays within a zone.
 const SEQUENTIAL: u64 = 128 << 20;
 
-/// Contents that nobody reads.
+/// A store that discards all contents.
 struct Nowhere;
 
 impl Store for Nowhere {
@@ -46,7 +46,7 @@ impl Store for Nowhere {
 /// Probes of one profile.
 pub struct Probes<'a> {
     profile: &'a Profile,
-    /// Of disks with an arm.
+    /// Only for disks with an arm.
     geometry: Option<Geometry>,
 }
 
@@ -64,7 +64,8 @@ impl<'a> Probes<'a> {
         self.profile.capacity.0 / SECTOR
     }
 
-    /// The figure of a sheet with this key; none where such a disk has none.
+    /// Measures the figure of a sheet with this key. Returns none if this kind of disk has no such
+    /// figure.
     pub fn figure(&mut self, name: &str) -> Result<Option<f64>, StoreError> {
         let armed = self.geometry.is_some();
         Ok(Some(match name {
@@ -94,15 +95,15 @@ impl<'a> Probes<'a> {
         }))
     }
 
-    /// How long single random reads take, in microseconds and in order. Where there is an arm,
-    /// its cylinders are drawn evenly, as sheets mean it.
+    /// Latencies of single random reads, microseconds, sorted. For a hard disk the cylinders are
+    /// uniform, as in data sheets.
     pub fn random_reads(&mut self) -> Result<Vec<f64>, StoreError> {
         let mut all = latencies(&self.alone(Kind::Read)?);
         all.sort_by(f64::total_cmp);
         Ok(all)
     }
 
-    /// How long the arm takes over a distance in cylinders; over the longest there is, at most.
+    /// Seek time over a distance, limited to the longest one.
     pub fn seek_ms(&mut self, distance: u32) -> Result<f64, StoreError> {
         let Some(geometry) = self.geometry.clone() else {
             return Ok(0.0);
@@ -116,10 +117,10 @@ impl<'a> Probes<'a> {
             let from = u32::try_from(u64::from(n) * u64::from(reach) / u64::from(SEEKS));
             let from = from.unwrap_or_default();
             for cylinder in [from, from + distance] {
-                // Through the medium, so that the arm moves whatever is in memory; the same head.
+                // Write-through forces an arm movement despite the cache. The head is the same.
                 let request = Request::new(0, Kind::Read, geometry.first_of(cylinder), 1);
                 let done = run(&mut disk, at, request)?;
-                // Reading ahead must not have moved the arm: the next comes at once.
+                // The next request follows immediately, before read-ahead moves the arm.
                 at = done.completed.0;
                 if cylinder != from {
                     sum += done.causes.seek;
@@ -134,7 +135,7 @@ impl<'a> Probes<'a> {
         Disk::new(self.profile, None, Box::new(Nowhere), Faults::none())
     }
 
-    /// Sectors that a sequential probe reads: within the outer or the inner zone.
+    /// Sectors of a sequential read probe in the outermost or the innermost zone.
     fn span(&self) -> u64 {
         let zones = match &self.profile.timing {
             Timing::Hdd(spec) => u64::from(spec.zones) * 4,
@@ -144,11 +145,11 @@ impl<'a> Probes<'a> {
         span / LARGE * LARGE
     }
 
-    /// A sector of the disk, drawn as [`Probes::random_reads`] says.
+    /// A random sector, distributed as described at [`Probes::random_reads`].
     fn draw(&self, random: &mut Random) -> u64 {
         match &self.geometry {
             Some(geometry) => {
-                // The last cylinder may hold less than the others.
+                // The last cylinder may have fewer sectors.
                 let last = geometry.place(self.sectors() - 1).cylinder;
                 let cylinder = random.below(u64::from(last));
                 let cylinder = u32::try_from(cylinder).unwrap_or_default();
@@ -160,8 +161,8 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// Random small requests, one after another with pauses in which everything comes to rest.
-    /// Writes of a disk with an arm go to the medium.
+    /// Random small requests at queue depth 1, with pauses in which the disk becomes idle. Writes
+    /// of a hard disk are write-through.
     fn alone(&mut self, kind: Kind) -> Result<Vec<Completion>, StoreError> {
         let mut disk = self.disk();
         let mut random = Random::new(1);
@@ -172,7 +173,7 @@ impl<'a> Probes<'a> {
             request.fua = kind == Kind::Write && self.geometry.is_some();
             let done = run(&mut disk, at, request)?;
             let pause = match self.geometry {
-                // Another angle each time, and no further track read ahead.
+                // The pause varies the angle and is too short for more read-ahead tracks.
                 Some(_) => random.below(100_000),
                 None => 20_000_000,
             };
@@ -188,7 +189,7 @@ impl<'a> Probes<'a> {
         Ok(sum as f64 / all.len() as f64 / 1e6)
     }
 
-    /// A sector written through to the medium again and again comes round once a turn.
+    /// Repeated write-through of one sector takes one revolution per write.
     fn rpm(&mut self) -> Result<f64, StoreError> {
         let mut disk = self.disk();
         let request = Request::new(0, Kind::Write, 0, 1).with_fua();
@@ -200,7 +201,7 @@ impl<'a> Probes<'a> {
         Ok(60e9 * TURNS as f64 / (at - first) as f64)
     }
 
-    /// Large requests one after another, so many at a time: megabytes (10^6) a second.
+    /// Sequential large requests at a queue depth: MB/s (10^6).
     fn in_sequence(&mut self, kind: Kind, from: u64, depth: u64) -> Result<f64, StoreError> {
         let count = self.span() / LARGE;
         let request = |n: u64| Request::new(0, kind, from + n * LARGE, LARGE);
@@ -219,8 +220,8 @@ impl<'a> Probes<'a> {
         self.rate(RANDOM, depth, request)
     }
 
-    /// Sends requests, always so many at a time; how many complete a second, once half
-    /// of them have: buffers are full by then.
+    /// Sends requests at a constant queue depth. Returns completions per second over the second
+    /// half, when the buffers are full.
     fn rate(
         &self,
         count: u64,
@@ -287,7 +288,7 @@ fn submit(disk: &mut Disk, at: u64, request: Request) -> Result<u64, StoreError>
     }
 }
 
-/// One request, alone, from its submission to its end.
+/// Runs one request alone, from submission to completion.
 fn run(disk: &mut Disk, at: u64, request: Request) -> Result<Completion, StoreError> {
     submit(disk, at, request)?;
     let mut now = Nanos(at);

@@ -1,6 +1,6 @@
-//! Faults a disk is told to have: errors on extents, sectors that are lost until they are
-//! rewritten, flushes that lie, periods in which it is slow. From a plan and its seed, and from
-//! nothing else: the same requests at the same moments meet the same faults.
+//! Fault injection: I/O errors on extents, sectors lost until they are rewritten, ignored flushes,
+//! and slow periods. Faults depend on the plan and its seed only: equal requests at equal times
+//! meet equal faults.
 
 mod plan;
 
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Faults {
     plan: FaultPlan,
-    /// Sectors that cannot be read until they are rewritten, and how long that takes to find out.
+    /// Unreadable sectors (until rewritten), with the time that the failed read takes.
     latent: BTreeMap<u64, u64>,
 }
 
@@ -27,7 +27,7 @@ impl Faults {
         Self::default()
     }
 
-    /// Those of a plan.
+    /// Creates the faults of a plan.
     pub fn new(plan: FaultPlan) -> Self {
         let mut random = Random::new(plan.seed);
         let mut latent = BTreeMap::new();
@@ -38,7 +38,7 @@ impl Faults {
                 None => latent.extend(extent.map(|sector| (sector, ns))),
                 Some(count) => {
                     let length = extent.end - extent.start;
-                    // Of this entry alone: another one may have taken the whole extent.
+                    // Count sectors of this entry only: another entry may include the whole extent.
                     let mut drawn = BTreeSet::new();
                     while (drawn.len() as u64) < count {
                         drawn.insert(extent.start + random.below(length));
@@ -50,30 +50,30 @@ impl Faults {
         Self { plan, latent }
     }
 
-    /// What is left of acknowledged writes at a power cut, as the plan says.
+    /// The fate of acknowledged writes at a power cut, as configured in the plan.
     pub fn remains(&self) -> Remains {
         self.plan.cut.remains
     }
 
-    /// Whether such writes survive it: a disk with power of its own for its cache.
+    /// Whether the write cache has power-loss protection.
     pub(crate) fn cache_survives(&self) -> bool {
         self.plan.cut.cache_survives
     }
 
-    /// Whether the request of this order, a flush or a write with FUA, is only acknowledged.
+    /// Whether the disk acknowledges this flush or FUA write without doing it.
     pub(crate) fn lies(&self, order: u64) -> bool {
         let share = self.plan.flush.lies;
         share > 0.0 && Random::new(self.plan.seed ^ order.rotate_left(32)).unit() < share
     }
 
-    /// Until when a request that arrives at `now` is held back.
+    /// End of the delay of a request that arrives at `now`.
     pub(crate) fn holds_until(&self, now: u64) -> u64 {
         let adds = |slow: &&SlowPlan| slow.covers(now);
         let slow = self.plan.slow.iter().filter(adds);
         now + slow.map(|slow| ms_to_ns(slow.adds_ms)).sum::<u64>()
     }
 
-    /// What makes a request fail, and how much longer it takes; none where it is done.
+    /// The failure of a request and its extra time, or none if the request succeeds.
     pub(crate) fn failure(&self, request: &Request, pending: &Pending) -> Option<(Failure, u64)> {
         let sectors = request.sector..request.sector + request.sectors;
         for error in &self.plan.error {
@@ -93,7 +93,7 @@ impl Faults {
         Some((Failure::Medium { sector: *sector }, *ns))
     }
 
-    /// These sectors were rewritten on the medium.
+    /// Removes rewritten sectors from the unreadable ones.
     pub(crate) fn landed(&mut self, sector: u64, sectors: u64) {
         if self.latent.is_empty() {
             return;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_entries_may_lose_sectors_of_the_same_extent() {
+    fn several_entries_may_lose_sectors_of_one_extent() {
         let all = "[[latent]]\nat = \"0\"\nlength = \"8K\"\n";
         let some = "[[latent]]\nat = \"0\"\nlength = \"8K\"\ncount = 4\ntakes_ms = 1\n";
         let plan = FaultPlan::parse(&format!("{all}{some}")).unwrap();

@@ -1,4 +1,4 @@
-//! The plan of faults, as a file in TOML says it, and what of it is impossible.
+//! The fault plan: its TOML format and its validation.
 
 use crate::arithmetic::{ms_to_ns, to_ns};
 use crate::cut::Remains;
@@ -9,52 +9,52 @@ use serde::Deserialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// All faults of a disk. Without any, it has none.
+/// All faults of a disk. The default has none.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultPlan {
-    /// Where everything that is drawn comes from.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Extents that fail.
+    /// Extents with I/O errors.
     pub error: Vec<ErrorPlan>,
-    /// Sectors that are lost until they are rewritten.
+    /// Sectors that are unreadable until they are rewritten.
     pub latent: Vec<LatentPlan>,
-    /// Flushes that are only acknowledged.
+    /// Flushes that the disk acknowledges and ignores.
     pub flush: FlushPlan,
-    /// Periods in which everything takes longer.
+    /// Periods of added latency.
     pub slow: Vec<SlowPlan>,
-    /// What a power cut leaves.
+    /// The fate of volatile writes at a power cut.
     pub cut: CutPlan,
 }
 
-/// An extent that fails.
+/// An extent with I/O errors.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorPlan {
-    /// Where it begins.
+    /// First byte of the extent.
     #[serde(deserialize_with = "size")]
     pub at: Bytes,
-    /// How long it is.
+    /// Length of the extent.
     #[serde(deserialize_with = "size")]
     pub length: Bytes,
-    /// What fails there.
+    /// The kinds of request that fail.
     pub on: Vec<Fails>,
-    /// How much longer that takes than what succeeds.
+    /// Time that a failed request takes in addition.
     #[serde(default)]
     pub takes_ms: f64,
 }
 
-/// What can fail on an extent.
+/// Kinds of request that can fail on an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fails {
     /// Reads.
     Read,
-    /// Writes, of zeros too.
+    /// Writes and write-zeroes.
     Write,
     /// Discards.
     Discard,
-    /// Nothing that a plan can name.
+    /// Kinds that a plan cannot select.
     #[serde(skip)]
     Never,
 }
@@ -70,75 +70,75 @@ impl From<Kind> for Fails {
     }
 }
 
-/// Sectors that cannot be read until they are rewritten.
+/// Sectors that are unreadable until they are rewritten.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatentPlan {
-    /// Where the extent begins that they lie in.
+    /// First byte of the extent that contains them.
     #[serde(deserialize_with = "size")]
     pub at: Bytes,
-    /// How long it is.
+    /// Length of the extent.
     #[serde(deserialize_with = "size")]
     pub length: Bytes,
-    /// How many of its sectors; without, all.
+    /// Number of lost sectors. Default: all of the extent.
     pub count: Option<u64>,
-    /// How much longer it takes to find out than to read.
+    /// Time that a failed read takes in addition.
     #[serde(default)]
     pub takes_ms: f64,
 }
 
-/// Flushes that lie.
+/// Flushes that the disk acknowledges and ignores.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlushPlan {
-    /// The share of flushes, and of writes with FUA, that are only acknowledged: 0 to 1.
+    /// Share of flushes and FUA writes that are ignored, 0 to 1.
     pub lies: f64,
 }
 
-/// A period in which everything takes longer.
+/// A period of added latency.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowPlan {
-    /// When it begins.
+    /// Start of the period.
     pub from_s: f64,
-    /// How long it is.
+    /// Length of the period.
     pub for_s: f64,
-    /// From its beginning to that of the next; without, there is one.
+    /// Interval between the starts of two periods. Without it there is one period.
     pub every_s: Option<f64>,
-    /// What each request takes longer that arrives within it.
+    /// Latency added to each request that arrives within the period.
     pub adds_ms: f64,
 }
 
-/// What a power cut leaves.
+/// The effect of a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CutPlan {
-    /// Of writes that had not landed.
+    /// The fate of volatile writes.
     pub remains: Remains,
-    /// Whether those that were acknowledged are all there.
+    /// Whether all acknowledged writes survive.
     pub cache_survives: bool,
 }
 
-/// A plan of faults that cannot be had.
+/// A fault plan that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
     /// The file cannot be read.
     #[error("cannot read the faults of {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// It is no plan.
+    /// The text does not parse as a plan.
     #[error("the faults cannot be understood: {0}")]
     Form(#[from] toml::de::Error),
-    /// It says what cannot be.
+    /// The plan has an impossible value.
     #[error(transparent)]
     Impossible(#[from] Impossible),
 }
 
-/// The most sectors that a plan may lose, in all entries: they are kept one by one.
+/// Limit of lost sectors in all entries. Memory holds them one by one.
 const MOST_LATENT: u64 = 1 << 20;
 
 fn extent(key: &str, at: Bytes, length: Bytes) -> Result<(), Impossible> {
@@ -183,14 +183,14 @@ impl SlowPlan {
 }
 
 impl FaultPlan {
-    /// From a text in TOML.
+    /// Parses a plan from TOML.
     pub fn parse(text: &str) -> Result<Self, FaultsError> {
         let plan: Self = toml::from_str(text)?;
         plan.check()?;
         Ok(plan)
     }
 
-    /// From a file.
+    /// Reads a plan from a file.
     pub fn read(path: &Path) -> Result<Self, FaultsError> {
         let text =
             fsdyno_files::input::read_text(path).map_err(|source| FaultsError::Unreadable {
@@ -200,7 +200,7 @@ impl FaultPlan {
         Self::parse(&text)
     }
 
-    /// The plan of one of several disks, the first is 0: the same, but that it draws of its own.
+    /// The plan of disk `number`, counted from 0. Only the seed of its random draws differs.
     #[must_use]
     pub fn of_disk(&self, number: usize) -> Self {
         Self {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_says_what_it_says() {
+    fn a_fault_plan_parses_all_fields() {
         let plan = FaultPlan::parse(
             "seed = 7\n\
              [[error]]\nat = \"1M\"\nlength = \"4K\"\non = [\"read\", \"write\"]\n\
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_plan_is_one() {
+    fn the_documented_fault_plan_parses() {
         let documents = include_str!("../../../../docs/model-disks.md");
         let mut blocks = documents.split("```toml\n").skip(1);
         let documented = blocks.find(|block| block.contains("[[latent]]")).unwrap();

@@ -1,10 +1,8 @@
-//! Timing models: when a command is done, and when what it wrote is on the medium. One file or
-//! folder each. They know extents and nanoseconds, neither contents nor faults.
+//! Timing models compute when a command completes and when its write is on the medium. Each model
+//! is one file or folder. Models know extents and nanoseconds, neither contents nor faults.
 //!
-//! All times within models are whole nanoseconds since the disk was switched on. A model is told
-//! of commands at moments that never run backwards, and advanced from event to event: what it does
-//! depends on those alone, so that the same commands at the same moments take the same times on
-//! any machine.
+//! Times are whole nanoseconds since power-on. Submissions and advances never run backwards, and a
+//! model depends on these alone. So equal commands at equal times take equal times on any machine.
 
 pub mod flash;
 pub mod hdd;
@@ -14,37 +12,37 @@ pub mod volume;
 use crate::request::{Causes, Kind, SECTOR};
 pub use fsdyno_model::disk_use::Work;
 
-/// A request as a model sees it.
+/// A request in the form for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
-    /// Its place in the order of submissions.
+    /// Place in the order of submissions.
     pub order: u64,
-    /// What is asked.
+    /// Kind of the request.
     pub kind: Kind,
-    /// Of a write: it completes once it is on the medium.
+    /// For a write: it completes when it is on the medium.
     pub fua: bool,
-    /// Of a flush: acknowledge it and do nothing.
+    /// For a flush: the device acknowledges it and does nothing.
     pub hollow: bool,
-    /// The first sector.
+    /// First sector.
     pub sector: u64,
-    /// How many.
+    /// Number of sectors.
     pub sectors: u64,
-    /// When it was submitted: where its time begins to count.
+    /// Submission time. Latency counts from here.
     pub submitted: u64,
 }
 
 impl Command {
-    /// Bytes of its extent.
+    /// Bytes of the extent.
     pub fn bytes(&self) -> u64 {
         self.sectors * SECTOR
     }
 
-    /// The sector behind its last.
+    /// The sector after the last one.
     pub fn end(&self) -> u64 {
         self.sector + self.sectors
     }
 
-    /// The causes of its time up to `now`: those named, and waiting in the queue for the rest.
+    /// Breakdown of the time up to `now`: the given causes, and queueing for the rest.
     pub fn causes(&self, now: u64, named: Causes) -> Causes {
         let rest = (now - self.submitted).saturating_sub(named.total());
         Causes {
@@ -54,26 +52,27 @@ impl Command {
     }
 }
 
-/// Something that happened in a model.
+/// An event of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
-    /// What a command wrote is on the medium.
+    /// A command's write is on the medium.
     Landed {
         /// The command.
         order: u64,
     },
-    /// What a command wrote will never be on the medium: a later one took its place in the cache.
+    /// A command's write never reaches the medium, because a later write superseded it in the
+    /// cache.
     Superseded {
         /// The command.
         order: u64,
     },
-    /// A command is done.
+    /// A command is complete.
     Done {
         /// The command.
         order: u64,
-        /// When.
+        /// Completion time.
         at: u64,
-        /// Where its time went, from its submission on.
+        /// Breakdown of the time since submission.
         causes: Causes,
     },
 }
@@ -83,23 +82,23 @@ pub trait Model: Send {
     /// A command enters the device at `now`.
     fn submit(&mut self, now: u64, command: Command);
 
-    /// The next moment at which something happens by itself; none where nothing will.
+    /// Time of the next internal event, or none.
     fn next_event(&self) -> Option<u64>;
 
-    /// Lets everything happen that is due by `now`. Whoever calls this advances to each event in
-    /// turn, so that what happens at a moment is not told later.
+    /// Processes all events that are due by `now`. The caller advances to each event in turn, so
+    /// that events are not reported late.
     fn advance(&mut self, now: u64, happened: &mut Vec<Happening>);
 
-    /// What the device has done so far.
+    /// Counters of the device.
     fn work(&self) -> Work;
 
-    /// The writes that are just going to the medium, and may be there in part.
+    /// Writes in transfer to the medium, which may be there in part.
     fn landing(&self) -> Vec<u64>;
 
-    /// The power went at `now` and is back: nothing is under way, and caches are empty.
+    /// A power cut at `now`: drops all commands and empties the caches.
     fn power_cycle(&mut self, now: u64);
 
-    /// Whether writes are on the medium in the moment of their submission.
+    /// Whether writes are on the medium at submission.
     fn is_immediate(&self) -> bool {
         false
     }

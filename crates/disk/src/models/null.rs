@@ -1,9 +1,9 @@
-//! A disk that takes no time: what everything around it costs by itself.
+//! A disk without delays, to measure the cost of everything else.
 
 use super::{Command, Happening, Model, Work};
 use crate::request::{Causes, Kind};
 
-/// Everything is done in the moment in which it is asked.
+/// Completes every request at its submission time.
 #[derive(Debug, Default)]
 pub struct Null {
     done: Vec<(u64, u64)>,

@@ -1,5 +1,5 @@
-//! A volume over a network: token buckets for requests and bytes, and a latency drawn from a
-//! lognormal distribution. What is acknowledged is kept: there is no volatile cache.
+//! Network volume: token buckets for requests and bytes, and latencies from a lognormal
+//! distribution. It has no volatile cache: acknowledged writes are durable.
 
 use super::{Command, Happening, Model, Work};
 use crate::arithmetic::{exp, normal_quantile, to_ns, us_to_ns};
@@ -10,32 +10,32 @@ use fsdyno_model::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A volume as a profile writes it.
+/// Parameters of a volume in a profile.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeSpec {
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// How many it lets pass at once after a rest.
+    /// Burst size in requests after idle time.
     pub burst: u32,
-    /// Bytes that count as one request; larger ones count as several.
+    /// Maximum bytes of one counted request. Larger requests count as several.
     #[serde(deserialize_with = "size")]
     pub counted: Bytes,
-    /// Bytes a second, in mebibytes (2^20).
+    /// Throughput, MiB/s (2^20).
     pub mib_s: f64,
-    /// How much it lets pass at once after a rest.
+    /// Burst size in bytes after idle time.
     #[serde(deserialize_with = "size")]
     pub burst_bytes: Bytes,
-    /// Half of the requests that need not wait take less than this.
+    /// Median latency of requests that do not wait.
     pub latency_us: f64,
-    /// The standard deviation of the logarithm of the latency.
+    /// Standard deviation of the logarithm of the latency.
     pub sigma: f64,
-    /// Where the latencies are drawn from.
+    /// Seed of the latencies.
     pub seed: u64,
 }
 
 impl VolumeSpec {
-    /// What no volume is like.
+    /// Checks for impossible values.
     pub(crate) fn check(&self) -> Result<(), Impossible> {
         Impossible::outside("volume.iops", self.iops, 1.0, 1e8)?;
         Impossible::outside("volume.burst", f64::from(self.burst), 1.0, 1e9)?;
@@ -48,16 +48,16 @@ impl VolumeSpec {
     }
 }
 
-/// A bucket of tokens that fills evenly, kept as the moment at which it would be full.
+/// A token bucket that fills evenly, stored as the time at which it is full.
 ///
-/// The same as counting tokens (virtual scheduling, ITU-T I.371), in whole numbers.
+/// This equals a token count (virtual scheduling, ITU-T I.371) in integer arithmetic.
 #[derive(Debug, Clone)]
 struct Bucket {
-    /// Picoseconds of filling that a token takes: a nanosecond is too coarse for bytes.
+    /// Fill time of a token in picoseconds. Nanoseconds are too coarse for bytes.
     token_ps: u128,
     /// Picoseconds from empty to full.
     depth_ps: u128,
-    /// When it is full, in picoseconds.
+    /// Time at which it is full, in picoseconds.
     full_at: u128,
 }
 
@@ -71,34 +71,35 @@ impl Bucket {
         }
     }
 
-    /// When so many tokens are there, at `now` or later. More than it ever holds may be asked for.
+    /// Time at which this many tokens are available, not before `now`. The number may exceed the
+    /// capacity.
     fn ready(&self, now: u64, tokens: u64) -> u64 {
         let after = self.full_at + self.token_ps * u128::from(tokens);
         let ready = after.saturating_sub(self.depth_ps).div_ceil(1000);
         now.max(u64::try_from(ready).unwrap_or(u64::MAX))
     }
 
-    /// Takes them, at a moment at which they are there.
+    /// Takes tokens at a time when they are available.
     fn take(&mut self, at: u64, tokens: u64) {
         let at = u128::from(at) * 1000;
         self.full_at = self.full_at.max(at) + self.token_ps * u128::from(tokens);
     }
 }
 
-/// A volume over a network.
+/// A network volume.
 #[derive(Debug)]
 pub struct Volume {
     spec: VolumeSpec,
     requests: Bucket,
     bytes: Bucket,
     random: Random,
-    /// What is under way, by when it is done.
+    /// Requests in flight by completion time.
     done: BTreeMap<(u64, u64), (bool, Causes)>,
     work: Work,
 }
 
 impl Volume {
-    /// A volume that has been at rest.
+    /// Creates an idle volume with full buckets.
     pub fn new(spec: &VolumeSpec) -> Self {
         Self {
             requests: Bucket::new(spec.iops, u64::from(spec.burst)),
@@ -123,7 +124,7 @@ impl Model for Volume {
                 let requests = command.bytes().div_ceil(self.spec.counted.0);
                 (requests, command.bytes())
             }
-            // Nothing is volatile: a flush is one round trip, and so is telling what is not needed.
+            // Nothing is volatile: a flush or a discard takes one round trip.
             Kind::WriteZeroes | Kind::Discard | Kind::Flush => (1, 0),
         };
         match command.kind {
@@ -196,7 +197,7 @@ mod tests {
         }
     }
 
-    /// The moments at which commands submitted at 0 are done.
+    /// Completion times of commands submitted at 0.
     fn done(spec: &VolumeSpec, sectors: u64, count: u64) -> Vec<u64> {
         let mut volume = Volume::new(spec);
         for order in 0..count {
@@ -215,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn after_the_burst_as_much_passes_as_was_bought() {
-        // 1,010 requests: ten at once, then one a millisecond.
+    fn throughput_after_the_burst_equals_the_provisioned_rate() {
+        // 1,010 requests: a burst of ten, then one per millisecond.
         let last = *done(&spec(), 8, 1010).last().unwrap();
         assert!((1_000_000_000..1_003_000_000).contains(&last), "{last}");
-        // 101 MiB: one at once, then 100 a second; each counts as four requests.
+        // 101 MiB: a burst of one, then 100 per second. Each counts as four requests.
         let large = VolumeSpec {
             iops: 1e6,
             ..spec()
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_lognormal_and_the_same_for_a_seed() {
+    fn latencies_are_lognormal_and_equal_for_a_seed() {
         let fast = VolumeSpec {
             iops: 1e8,
             burst: 1_000_000,

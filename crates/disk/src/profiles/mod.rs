@@ -1,5 +1,5 @@
-//! Profiles: disks as data. Those that come with the program lie in `data/`, each with its source
-//! and with the keys that are estimates; a user's own is a file of the same form.
+//! Profiles describe disks as data. Built-in profiles are in `data/`, each with its source and a
+//! list of estimated keys. Users' profiles have the same format.
 
 mod read;
 mod sheet;
@@ -16,46 +16,46 @@ use crate::models::volume::{Volume, VolumeSpec};
 use fsdyno_model::Bytes;
 use serde::Serialize;
 
-/// A disk, ready to be made.
+/// A parsed profile of a disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Its name: that of its file.
+    /// Name of the profile: its file name.
     pub name: String,
-    /// What it is, in a line.
+    /// One-line description.
     pub title: String,
-    /// Where its figures come from.
+    /// Source of the figures.
     pub source: String,
-    /// The keys whose values are estimates, not in the source.
+    /// Keys whose values are estimates without a source.
     pub estimated: Vec<String>,
-    /// How large it is.
+    /// Capacity in bytes.
     pub capacity: Bytes,
-    /// How many requests it holds at once.
+    /// Number of requests that the device holds at once.
     pub queue_depth: u32,
-    /// Whether acknowledged writes survive a power cut in any case.
+    /// Whether acknowledged writes always survive a power cut.
     pub cache_survives: bool,
-    /// What times it.
+    /// Parameters of the timing model.
     pub timing: Timing,
-    /// What the makers say, for the check.
+    /// Manufacturer's figures for the check.
     pub sheet: Sheet,
-    /// The text it was read from.
+    /// Text of the profile.
     pub text: String,
 }
 
-/// What times a disk.
+/// Timing model of a disk, with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Timing {
-    /// A hard disk.
+    /// Hard disk.
     Hdd(HddSpec),
-    /// Flash.
+    /// Flash disk.
     Flash(FlashSpec),
-    /// A volume over a network.
+    /// Network volume.
     Volume(VolumeSpec),
-    /// Nothing takes time.
+    /// No delay.
     Null,
 }
 
 impl Timing {
-    /// The word for it.
+    /// Name of the model.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hdd(_) => "hdd",
@@ -65,22 +65,21 @@ impl Timing {
         }
     }
 
-    /// Whether it knows discards, and zeros that nobody sends: flash does, and what only models
-    /// the way there.
+    /// Whether the disk supports discard and write-zeroes. The flash and null models do.
     pub fn discards(&self) -> bool {
         matches!(self, Self::Flash(_) | Self::Null)
     }
 }
 
-/// A profile that comes with the program.
+/// A built-in profile.
 #[derive(Debug)]
 pub struct Shipped {
-    /// Its name.
+    /// Name of the profile.
     pub name: &'static str,
     text: &'static str,
 }
 
-/// All of them, oldest disk first.
+/// All built-in profiles, oldest disk first.
 pub const ALL: [Shipped; 8] = [
     Shipped::new("ide-2gb-1997", include_str!("../../data/ide-2gb-1997.toml")),
     Shipped::new(
@@ -103,20 +102,20 @@ impl Shipped {
         Self { name, text }
     }
 
-    /// The profile.
+    /// Parses the profile.
     pub fn profile(&self) -> Result<Profile, ProfileError> {
         Profile::parse(self.name, self.text)
     }
 }
 
 impl Profile {
-    /// All its keys, as its text has them, for whoever writes them in another form.
+    /// All keys of the profile's text, for conversion to another format.
     pub fn document(&self) -> impl Serialize + use<> {
-        // The text was read before.
+        // `Profile::parse` accepted this text before.
         toml::from_str::<toml::Table>(&self.text).unwrap_or_default()
     }
 
-    /// Whether it acknowledges writes that are not on the medium: whether flushing does anything.
+    /// Whether the disk has a volatile write cache, so that a flush has an effect.
     pub fn is_volatile(&self) -> bool {
         match &self.timing {
             Timing::Hdd(spec) => spec.write_cache,
@@ -125,7 +124,7 @@ impl Profile {
         }
     }
 
-    /// The timing model of a disk of so many sectors.
+    /// Creates the timing model of a disk with this many sectors.
     pub(crate) fn model(&self, sectors: u64) -> Box<dyn Model> {
         match &self.timing {
             Timing::Hdd(spec) => Box::new(Hdd::new(spec, sectors)),

@@ -1,5 +1,4 @@
-//! From a text to a [`Profile`]: keys that no profile has, and values that no disk has, are
-//! refused by their names.
+//! Parses a [`Profile`] from TOML. Unknown keys and impossible values are errors that name the key.
 
 use super::{ALL, Profile, Sheet, Timing};
 use crate::models::flash::FlashSpec;
@@ -11,59 +10,59 @@ use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A profile that cannot be had.
+/// A profile that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// There is none of this name, nor a file.
+    /// Neither a built-in profile nor a file has this name.
     #[error(
         "`{name}` is no disk profile and no file ({way}); `fsdyno disk list` tells which there are"
     )]
     Unknown {
-        /// What was typed.
+        /// The given name.
         name: String,
-        /// What was meant, or what there is.
+        /// A similar name, or the list of names.
         way: String,
     },
     /// The file cannot be read.
     #[error("cannot read the disk profile {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// It is no profile.
+    /// The text does not parse as a profile.
     #[error("the disk profile {name} cannot be understood: {source}")]
     Form {
-        /// The profile.
+        /// Name of the profile.
         name: String,
-        /// Where, and what was expected there.
+        /// Position in the text, and what the parser expected there.
         source: Box<toml::de::Error>,
     },
-    /// It says what no disk is like.
+    /// The profile has an impossible value.
     #[error("the disk profile {name} is of no disk: {source}")]
     Impossible {
-        /// The profile.
+        /// Name of the profile.
         name: String,
-        /// What.
+        /// The impossible value.
         source: Impossible,
     },
 }
 
-/// A value that cannot be.
+/// An impossible value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` cannot be {value}: {why}")]
 pub struct Impossible {
-    /// The key, with the tables it stands in.
+    /// The key with its tables.
     pub key: String,
-    /// What it was given.
+    /// The given value.
     pub value: String,
-    /// Why not, and what can be.
+    /// The reason, and the valid values.
     pub why: String,
 }
 
 impl Impossible {
-    /// A value, and why it cannot be.
+    /// Creates the error from key, value and reason.
     pub fn new(key: impl Into<String>, value: impl fmt::Display, why: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -72,7 +71,7 @@ impl Impossible {
         }
     }
 
-    /// An error where a number lies outside of bounds, or is none.
+    /// Returns an error if a number is out of bounds or NaN.
     pub(crate) fn outside(
         key: impl Into<String>,
         value: f64,
@@ -90,7 +89,7 @@ impl Impossible {
     }
 }
 
-/// A profile as its file writes it.
+/// A profile in the form of its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -111,12 +110,12 @@ struct Text {
     sheet: Sheet,
 }
 
-/// The table of a disk that has nothing to say.
+/// Parameters of a disk that has none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// A size as people type it (`40GB`), or a number of bytes.
+/// Parses a size such as `40GB`, or a number of bytes.
 pub(crate) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
     struct Either;
     impl de::Visitor<'_> for Either {
@@ -140,13 +139,13 @@ pub(crate) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error
     from.deserialize_any(Either)
 }
 
-/// The same, where it may be left out.
+/// Parses an optional size.
 pub(crate) fn some_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     size(from).map(Some)
 }
 
 impl Profile {
-    /// The profile of a name that comes with the program, or of a file.
+    /// Loads a built-in profile by name, or a file.
     pub fn named(name: &Path) -> Result<Self, ProfileError> {
         let shown = name.to_string_lossy();
         if let Some(shipped) = ALL.iter().find(|one| one.name == shown) {
@@ -164,7 +163,7 @@ impl Profile {
         Self::parse(&stem.to_string_lossy(), &text)
     }
 
-    /// From a text in TOML.
+    /// Parses a profile from TOML.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
         let form = |source| ProfileError::Form {
             name: name.to_owned(),
@@ -225,7 +224,7 @@ impl Text {
     }
 }
 
-/// Every key that is called an estimate is one of the profile.
+/// Checks that every key listed as an estimate exists in the profile.
 fn estimates(table: &toml::Table, keys: &[String]) -> Result<(), Impossible> {
     for key in keys {
         let mut words = key.split('.');
@@ -263,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_come_along_can_be_read_and_tell_their_source() {
+    fn built_in_profiles_parse_and_have_a_source() {
         for shipped in &ALL {
             let profile = shipped.profile().unwrap_or_else(|e| panic!("{e}"));
             assert!(profile.source.len() > 10, "{}", profile.name);
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_tells_what_was_meant() {
+    fn an_unknown_profile_name_suggests_similar_names() {
         for (name, words) in [
             ("sata-208", "sata-2008"),
             ("laptop", "laptop-4200-2004"),
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_ones_own_is_a_profile() {
+    fn a_profile_loads_from_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.toml");
         std::fs::write(&path, ALL[0].text.replacen("rpm = 5200", "rpm = 5400", 1)).unwrap();

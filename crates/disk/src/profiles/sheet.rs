@@ -1,47 +1,47 @@
-//! What the makers of a disk say of it, for `disk check`: kept apart from what its model is made
-//! from, so that one can be held against the other.
+//! Manufacturer's figures for `disk check`. They are separate from the model's parameters, so that
+//! the check compares the two.
 
 use super::Impossible;
 use serde::Deserialize;
 
-/// Figures of a sheet. What a sheet does not give is left out, and not checked.
+/// Figures of a data sheet. Missing figures are not checked.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sheet {
-    /// Turns a minute.
+    /// Revolutions per minute.
     pub rpm: Option<f64>,
-    /// Mean seek of reads.
+    /// Mean seek time of reads.
     pub mean_seek_ms: Option<f64>,
-    /// Mean seek of writes, settling included.
+    /// Mean seek time of writes, including settling.
     pub mean_write_seek_ms: Option<f64>,
-    /// From the first to the last cylinder.
+    /// Full-stroke seek time.
     pub full_stroke_ms: Option<f64>,
-    /// From one cylinder to the next.
+    /// Track-to-track seek time.
     pub track_to_track_ms: Option<f64>,
-    /// Reading in sequence at the beginning of the disk, megabytes (10^6) a second.
+    /// Sequential read rate at the start of the disk, MB/s (10^6).
     pub outer_mb_s: Option<f64>,
-    /// The same at its end.
+    /// Sequential read rate at the end of the disk, MB/s (10^6).
     pub inner_mb_s: Option<f64>,
-    /// A read of 4 KiB somewhere, alone.
+    /// Latency of one random 4 KiB read at queue depth 1.
     pub random_read_us: Option<f64>,
-    /// A write of 4 KiB somewhere, alone.
+    /// Latency of one random 4 KiB write at queue depth 1.
     pub random_write_us: Option<f64>,
-    /// Random reads of 4 KiB a second, with a full queue.
+    /// Random 4 KiB reads per second with a full queue.
     pub random_read_iops: Option<f64>,
-    /// Reading in sequence with a full queue, megabytes (10^6) a second.
+    /// Sequential read rate with a full queue, MB/s (10^6).
     pub sequential_read_mb_s: Option<f64>,
-    /// Writing in sequence with a full queue.
+    /// Sequential write rate with a full queue, MB/s (10^6).
     pub sequential_write_mb_s: Option<f64>,
-    /// A flush after a write of 4 KiB.
+    /// Latency of a flush after a 4 KiB write.
     pub flush_us: Option<f64>,
-    /// Half of the reads take less.
+    /// Median read latency.
     pub latency_p50_us: Option<f64>,
-    /// 99 of 100 reads take less.
+    /// 99th percentile of read latency.
     pub latency_p99_us: Option<f64>,
 }
 
 impl Sheet {
-    /// Each figure that is given, with its key.
+    /// All given figures with their keys.
     pub fn given(&self) -> Vec<(&'static str, f64)> {
         let all = [
             ("rpm", self.rpm),
@@ -66,7 +66,7 @@ impl Sheet {
             .collect()
     }
 
-    /// What no sheet says.
+    /// An empty data sheet.
     pub(super) fn check(&self) -> Result<(), Impossible> {
         for (key, value) in self.given() {
             Impossible::outside(format!("sheet.{key}"), value, 1e-6, 1e9)?;

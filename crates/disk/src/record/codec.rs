@@ -1,6 +1,6 @@
-//! An entry of the sequence as bytes, and back. Numbers are in groups of seven bits, the least
-//! first, with the eighth bit set on all but the last (LEB128); moments are told as the distance
-//! from the entry before, which may be negative (zigzag).
+//! Encoding of an entry. Numbers are LEB128: groups of seven bits, least significant first, with
+//! the eighth bit set on all but the last. Times are differences to the previous entry, which may
+//! be negative (zigzag).
 
 use super::Record;
 use crate::request::{Causes, Failure, Kind, Request};
@@ -12,7 +12,7 @@ const COMPLETED: u8 = 3;
 const MARK: u8 = 4;
 const CUT: u8 = 5;
 
-/// The bits of a submission beside its kind.
+/// Bits of a submission in addition to its kind.
 const FUA: u64 = 8;
 const HASHED: u64 = 16;
 
@@ -25,7 +25,7 @@ fn put(into: &mut Vec<u8>, mut number: u64) {
 }
 
 fn zigzag(number: u64) -> u64 {
-    // Of a difference taken modulo 2^64.
+    // From a difference modulo 2^64.
     (number << 1) ^ (0_u64.wrapping_sub(number >> 63))
 }
 
@@ -33,10 +33,10 @@ fn unzigzag(number: u64) -> u64 {
     (number >> 1) ^ 0_u64.wrapping_sub(number & 1)
 }
 
-/// Bytes of entries, as they are written or read.
+/// Encoded entries, for writing or reading.
 #[derive(Debug, Default)]
 pub(super) struct Codec {
-    /// The moment of the entry before.
+    /// Time of the previous entry.
     at: u64,
 }
 
@@ -46,7 +46,7 @@ impl Codec {
         self.at = at.0;
     }
 
-    /// Lays an entry behind others.
+    /// Appends an entry.
     pub fn put(&mut self, into: &mut Vec<u8>, record: &Record) {
         match record {
             Record::Submitted {
@@ -92,7 +92,7 @@ impl Codec {
                         Err(Failure::Medium { sector }) => sector + 1,
                     },
                 );
-                // A bit for each cause that there is, then these.
+                // A bit for each present cause, then the causes.
                 let parts = causes.parts();
                 let there = parts.iter().enumerate();
                 let bits = there.fold(0, |bits, (at, ns)| bits | u64::from(*ns > 0) << at);
@@ -115,7 +115,7 @@ impl Codec {
         }
     }
 
-    /// Takes the next entry from the front of `from`; none where it is no entry.
+    /// Decodes the next entry from the front of `from`. Returns none if it is invalid.
     pub fn take(&mut self, from: &mut &[u8]) -> Option<Record> {
         let [what] = *take(from, 1)? else { return None };
         Some(match what {

@@ -1,5 +1,5 @@
-//! The hash of a payload: XXH64 (Y. Collet, "xxHash fast digest algorithm", format description
-//! 0.2.0), whole numbers only, several bytes a cycle. It tells payloads apart; it is no seal.
+//! Payload hash: XXH64 (Y. Collet, "xxHash fast digest algorithm", format description 0.2.0),
+//! integer arithmetic only, several bytes per cycle. It is not a cryptographic hash.
 
 const P1: u64 = 0x9E37_79B1_85EB_CA87;
 const P2: u64 = 0xC2B2_AE3D_27D4_EB4F;
@@ -19,7 +19,7 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The hash of some bytes, with the seed 0.
+/// The hash of some bytes with seed 0.
 pub fn hash(bytes: &[u8]) -> u64 {
     let mut stripes = bytes.chunks_exact(32);
     let mut hash = if bytes.len() >= 32 {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_the_description() {
+    fn hashes_match_the_published_test_vectors() {
         assert_eq!(hash(b""), 0xEF46_DB37_51D8_E999);
         assert_eq!(hash(b"a"), 0xD24E_C4F1_A98C_6E5B);
         assert_eq!(hash(b"abc"), 0x44BC_2CF5_AD77_0999);

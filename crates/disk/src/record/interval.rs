@@ -1,27 +1,27 @@
-//! What went on between two marks of the workload: requests and bytes by kind, how far the next
-//! request lay from the last, where their time went, and what the device did for it.
+//! Counters between two marks of the workload: requests and bytes by kind, seek distances, latency
+//! breakdown, and device counters.
 //!
-//! Requests are counted when they complete, seeks when they are submitted. Bounded: beyond
-//! [`MOST`] marks the last interval goes on.
+//! Requests count at completion, seeks at submission. After [`MOST`] marks the last interval
+//! continues, so that memory is bounded.
 
 use crate::models::Work;
 use crate::request::{Completion, Kind, Request, SECTOR};
 use fsdyno_model::disk_use::Tallied;
 use fsdyno_model::{DiskUse, Nanos, Waits};
 
-/// The most intervals that are told apart.
+/// Maximum number of separate intervals.
 pub const MOST: usize = 16_384;
 
-/// From one mark to the next.
+/// The interval from one mark to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interval {
-    /// The mark it begins with; empty for what came before the first.
+    /// The mark at its start. Empty for the interval before the first mark.
     pub label: String,
-    /// When it began.
+    /// Start time.
     pub from: Nanos,
-    /// When it ended.
+    /// End time.
     pub until: Nanos,
-    /// What the disk did.
+    /// Counters of the disk.
     pub did: DiskUse,
 }
 
@@ -48,11 +48,11 @@ fn waited_mut(waits: &mut Waits, kind: Kind) -> &mut Nanos {
 pub(super) struct Intervals {
     all: Vec<Interval>,
     unheeded: u64,
-    /// Where the request before ended.
+    /// End of the previous request's extent.
     ended_at: Option<u64>,
-    /// What the device had done when the last interval began.
+    /// Device counters at the start of the last interval.
     work: Option<Work>,
-    /// Requests under way, and until when the time of that is counted.
+    /// Requests in flight, and the time until which they are counted.
     under_way: u64,
     counted_until: Nanos,
 }
@@ -87,7 +87,7 @@ impl Intervals {
         &mut self.all[last]
     }
 
-    /// Recording begins: what the device did before is nobody's.
+    /// Starts the recording. Earlier device work counts in no interval.
     pub fn begun(&mut self, at: Nanos, work: Work) {
         self.work.get_or_insert(work);
         let last = self.last();
@@ -113,7 +113,7 @@ impl Intervals {
     pub fn completed(&mut self, completion: &Completion, work: Work) {
         self.worked(completion.completed, work);
         self.passed(completion.completed);
-        // What was under way when recording began was never seen to be submitted.
+        // The submission of this request preceded the recording.
         self.under_way = self.under_way.saturating_sub(1);
         let did = &mut self.last().did;
         let tallied = of_mut(did, completion.request.kind);
@@ -127,7 +127,7 @@ impl Intervals {
         did.slowest = did.slowest.max(completion.latency());
     }
 
-    /// What the device has done belongs to the interval under way.
+    /// Adds device counters to the current interval.
     fn worked(&mut self, at: Nanos, work: Work) {
         let before = *self.work.get_or_insert(work);
         let last = self.last();
@@ -156,13 +156,13 @@ impl Intervals {
         self.passed(at);
     }
 
-    /// The power went: nothing is under way any more.
+    /// Power cut: no request is in flight.
     pub fn cut(&mut self, at: Nanos) {
         self.passed(at);
         self.under_way = 0;
     }
 
-    /// Time passed with as many requests under way as there were.
+    /// Adds elapsed time at the current queue depth.
     fn passed(&mut self, at: Nanos) {
         let passed = at.0.saturating_sub(self.counted_until.0);
         self.counted_until = self.counted_until.max(at);

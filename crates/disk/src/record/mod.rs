@@ -1,8 +1,8 @@
-//! The recorder: every request as it was submitted and as it completed, and the workload's own
-//! marks, in one sequence; and, without keeping any of that, what went on between two marks.
+//! The recorder stores every submission, every completion and the workload's marks in one sequence.
+//! It also counts the work between marks, which needs no stored sequence.
 //!
-//! The sequence goes to a sink as it arises, so that memory stays bounded. What the figures mean
-//! for a file system is told elsewhere.
+//! The sequence goes to a sink immediately, so that memory is bounded. The analysis of the figures
+//! is elsewhere.
 
 mod codec;
 mod hash;
@@ -23,75 +23,75 @@ use std::io;
 /// One entry of the sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// A request was submitted.
+    /// Submission of a request.
     Submitted {
-        /// When.
+        /// Submission time.
         at: Nanos,
-        /// Its place in the order of submissions.
+        /// Place in the order of submissions.
         order: u64,
-        /// The request; its `id` is the front end's and not recorded: 0.
+        /// The request. Its `id` belongs to the transport and is recorded as 0.
         request: Request,
-        /// The hash of its payload, where it has one.
+        /// Hash of the payload, if it has one.
         hash: Option<u64>,
     },
-    /// The payload of the request before, where they are kept.
+    /// Payload of the previous request, if payloads are recorded.
     Payload {
-        /// The order of that request.
+        /// Order of that request.
         order: u64,
-        /// Its bytes.
+        /// The payload.
         bytes: Box<[u8]>,
     },
-    /// A request completed.
+    /// Completion of a request.
     Completed {
-        /// When.
+        /// Completion time.
         at: Nanos,
-        /// Its place in the order of submissions.
+        /// Place in the order of submissions.
         order: u64,
-        /// Whether it was done.
+        /// Result of the request.
         result: Result<(), Failure>,
-        /// Where its time went.
+        /// Latency breakdown.
         causes: Causes,
     },
-    /// The workload's own mark: `fsync of a/b returned`, `phase copy begins`.
+    /// A mark of the workload: `fsync of a/b returned`, `phase copy begins`.
     Mark {
-        /// When.
+        /// Time.
         at: Nanos,
-        /// What it says.
+        /// Text of the mark.
         text: String,
     },
-    /// The power went, and came back.
+    /// A power cut.
     Cut {
-        /// When.
+        /// Time.
         at: Nanos,
-        /// The seed of what remained.
+        /// Seed of the surviving writes.
         seed: u64,
     },
 }
 
-/// Where the sequence goes.
+/// Destination of the sequence.
 pub trait Sink: Send {
-    /// Takes the next entry.
+    /// Writes the next entry.
     fn note(&mut self, record: &Record) -> io::Result<()>;
 
-    /// Lays down what it still holds.
+    /// Flushes buffered entries.
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What of the payloads is recorded.
+/// Recorded part of the payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Payloads {
     /// Nothing.
     No,
-    /// Their hashes.
+    /// Hashes only.
     #[default]
     Hashes,
-    /// They themselves, and their hashes.
+    /// Payloads and hashes.
     Kept,
 }
 
-/// Records what a disk does.
+/// Records the activity of a disk.
 pub struct Recorder {
     sink: Option<Box<dyn Sink>>,
     payloads: Payloads,
@@ -110,7 +110,7 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Only what went on between marks is told.
+    /// Creates a recorder that only counts between marks.
     pub fn figures() -> Self {
         Self {
             sink: None,
@@ -120,7 +120,7 @@ impl Recorder {
         }
     }
 
-    /// Every request goes to `sink` as well.
+    /// Adds a sink for every request.
     pub fn to(sink: Box<dyn Sink>, payloads: Payloads) -> Self {
         Self {
             sink: Some(sink),
@@ -129,17 +129,17 @@ impl Recorder {
         }
     }
 
-    /// What went on between marks, so far: the last interval is still under way.
+    /// Counters between marks so far. The last interval is still open.
     pub fn intervals(&self) -> &[Interval] {
         self.intervals.all()
     }
 
-    /// How many marks began no interval of their own, because there were too many.
+    /// Number of marks without an interval of their own, because of the limit.
     pub fn marks_unheeded(&self) -> u64 {
         self.intervals.unheeded()
     }
 
-    /// What kept the sink from taking an entry: the sequence ends before it.
+    /// The sink's error, if it rejected an entry. The sequence ends before that entry.
     pub fn trouble(&self) -> Option<&io::Error> {
         self.trouble.as_ref()
     }
@@ -217,7 +217,7 @@ impl Recorder {
 }
 
 impl Kind {
-    /// Whether it asks for an extent of sectors that data move from or to.
+    /// Whether the request transfers data of an extent of sectors.
     pub(crate) fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::WriteZeroes)
     }

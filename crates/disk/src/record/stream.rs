@@ -1,6 +1,6 @@
-//! The sequence as a file: a header, then blocks of whole entries, each with its length and its
-//! checksum (CRC-32), so that a file that was cut short or spoilt gives what came before, and says
-//! where it ends.
+//! File format of the sequence: a header, then blocks of whole entries, each with its length and
+//! its checksum (CRC-32). A truncated or corrupt file yields the entries before the damage and the
+//! position of the damage.
 
 use super::codec::Codec;
 use super::{Record, Sink};
@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 
 const MAGIC: &[u8; 8] = b"fsdynoR1";
 
-/// A block is written once it is as long as this; a payload may make it longer.
+/// The writer writes a block when it reaches this size. A payload may make it larger.
 const BLOCK: usize = 64 << 10;
 
-/// No block is longer: a request has at most so many bytes, and entries around it.
+/// Maximum block size: the largest payload and its entries.
 const LONGEST: u32 = 1 << 30;
 
 /// Writes the sequence.
@@ -23,7 +23,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a sequence.
+    /// Starts a sequence.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         Ok(Self {
@@ -65,45 +65,45 @@ impl<W: Write + Send> Sink for Writer<W> {
     }
 }
 
-/// A sequence that cannot be read on.
+/// A sequence that cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// It is none.
+    /// The header is not that of a sequence.
     #[error("this is no recording of a disk: it does not begin as one")]
     NoRecording,
-    /// It ends within a block.
+    /// The file ends within a block.
     #[error("the recording was cut short at byte {at}; what came before is whole")]
     CutShort {
-        /// Where the block begins.
+        /// Offset of the block.
         at: u64,
     },
-    /// A block is not what was written.
+    /// The checksum of a block does not match.
     #[error(
         "the recording is spoilt at byte {at}: the checksum of its block is wrong; what came before is whole"
     )]
     Spoilt {
-        /// Where the block begins.
+        /// Offset of the block.
         at: u64,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the recording at byte {at}: {source}")]
     Unreadable {
-        /// Where.
+        /// Offset of the read.
         at: u64,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
-/// Reads a sequence, entry by entry; after an error there is no more.
+/// Reads a sequence, entry by entry. After an error it returns no more entries.
 #[derive(Debug)]
 pub struct Records<R: Read> {
     from: R,
     codec: Codec,
     block: Vec<u8>,
-    /// How far the block has been read.
+    /// Read position in the block.
     read: usize,
-    /// Where in the file the next block begins.
+    /// Offset of the next block in the file.
     at: u64,
     ended: bool,
 }
@@ -127,7 +127,7 @@ impl<R: Read> Records<R> {
         })
     }
 
-    /// Reads the next block; whether there was one.
+    /// Reads the next block. Returns whether there was one.
     fn next_block(&mut self) -> Result<bool, RecordError> {
         let at = self.at;
         let unreadable = |source| RecordError::Unreadable { at, source };
@@ -142,7 +142,7 @@ impl<R: Read> Records<R> {
         if length > LONGEST {
             return Err(RecordError::Spoilt { at });
         }
-        // A spoilt length must not ask for memory that the file cannot fill.
+        // Limits the allocation, because a corrupt length may be larger than the file.
         self.block.clear();
         let mut part = self.from.by_ref().take(u64::from(length));
         let read = part.read_to_end(&mut self.block).map_err(unreadable)?;
@@ -185,7 +185,7 @@ impl<R: Read> Iterator for Records<R> {
     }
 }
 
-/// Reads as much as there is; how much that was.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes.
 fn fill(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < into.len() {

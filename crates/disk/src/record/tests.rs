@@ -1,5 +1,4 @@
-//! The recorder: what is written comes back, what is spoilt is told, what goes on between marks
-//! is counted.
+//! The recorder: round trips, detection of corruption, and counts between marks.
 
 use super::*;
 use crate::disk::Disk;
@@ -9,7 +8,7 @@ use crate::random::Random;
 use crate::store::Memory;
 use std::sync::{Arc, Mutex};
 
-/// A file that stays readable after the recorder has gone.
+/// A file that stays readable after the recorder is dropped.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -72,7 +71,7 @@ fn drawn(random: &mut Random, order: u64) -> Record {
 }
 
 #[test]
-fn what_is_recorded_comes_back_and_what_is_spoilt_is_told() {
+fn recordings_round_trip_and_corruption_is_detected() {
     let mut random = Random::new(5);
     let written: Vec<Record> = (0..2000).map(|order| drawn(&mut random, order)).collect();
     let shared = Shared::default();
@@ -108,13 +107,13 @@ fn what_is_recorded_comes_back_and_what_is_spoilt_is_told() {
                 Err(_) => told = true,
             }
         }
-        // A file that ends with a block is whole, as far as it goes.
+        // A file that ends after a block is valid.
         assert!(told || (short && whole < written.len()), "spoilt at {at}");
     }
 }
 
 #[test]
-fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
+fn requests_and_marks_share_a_sequence_and_count_by_mark() {
     let profile = ALL[2].profile().unwrap();
     let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
     let shared = Shared::default();
@@ -153,7 +152,7 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
     let waits = second.waits.unwrap();
     assert_eq!(waits.total(), second.causes.total());
     assert!(waits.reads.0 > 0 && waits.flushes.0 > 0 && waits.writes.0 == 0);
-    // Two at once: busy until the later was done, and not for the sum of both.
+    // Two requests in flight: busy time ends with the later one and is not the sum of both.
     assert_eq!(second.busy, Some(second.slowest));
     let (all, busy) = (first.waits.unwrap().writes, first.busy.unwrap());
     assert_eq!(all.0, first.causes.total());
@@ -179,7 +178,7 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
 }
 
 #[test]
-fn what_the_first_request_cost_belongs_to_the_first_interval() {
+fn the_first_request_counts_in_the_first_interval() {
     let profile = ALL[2].profile().unwrap();
     let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
     let read = |disk: &mut Disk, now: Nanos, sector| {

@@ -1,4 +1,4 @@
-//! Contents in a sparse file: as large as what was written, and no larger.
+//! Contents in a sparse file that occupies only the written ranges.
 
 use super::Store;
 use rustix::fs::FallocateFlags;
@@ -8,16 +8,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Contents in a file. Whoever makes it sees to it that it is a plain file of ours.
+/// Contents in a file. The caller ensures that it is a regular file of this program.
 #[derive(Debug)]
 pub struct SparseFile {
     file: File,
-    /// Zeros to write where holes cannot be made.
+    /// Zeros to write if the file system cannot punch holes.
     zeros: Box<[u8]>,
 }
 
 impl SparseFile {
-    /// Makes a file of this size, all of it a hole; there must be none of this name.
+    /// Creates a sparse file of this size. The name must not exist.
     pub fn create(path: &Path, bytes: u64) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path)?;
@@ -25,7 +25,7 @@ impl SparseFile {
         Ok(Self::over(file))
     }
 
-    /// Works on a file that is open for reading and writing.
+    /// Uses a file that is open for reading and writing.
     pub fn over(file: File) -> Self {
         Self {
             file,

@@ -1,4 +1,4 @@
-//! Contents in memory: chunks, made when they are first written.
+//! Contents in memory, in chunks that the first write allocates.
 
 use super::Store;
 use std::collections::HashMap;
@@ -6,20 +6,20 @@ use std::io;
 
 const CHUNK: usize = 64 << 10;
 
-/// Contents in memory, of any size; only what was written takes room.
+/// Contents in memory, of any size. Only written chunks occupy memory.
 #[derive(Debug, Default)]
 pub struct Memory {
     chunks: HashMap<u64, Box<[u8]>>,
 }
 
 impl Memory {
-    /// Nothing but zeros.
+    /// An empty store: all zeros.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// The pieces of a stretch, chunk by chunk: the chunk, where in it, and where in the stretch.
+/// Splits a range by chunk: the chunk, the range in it, and the range in the request.
 fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

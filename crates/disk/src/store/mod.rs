@@ -1,5 +1,5 @@
-//! Where the contents of the medium lie: a place for bytes at positions, in memory or in a sparse
-//! file. What has not been written yet reads as zeros. Nothing here takes time in the model.
+//! Storage of the medium's contents in memory or in a sparse file. Unwritten bytes read as zeros. A
+//! store takes no time in the model.
 
 mod file;
 mod memory;
@@ -9,29 +9,29 @@ pub use memory::Memory;
 
 use std::io;
 
-/// A place for the contents of a medium.
+/// Storage for the contents of a medium.
 pub trait Store: Send {
-    /// Fills `into` with what lies from the byte `at` on; zeros where nothing does.
+    /// Fills `into` with the bytes from `at` on. Unwritten bytes are zero.
     fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Lays bytes from the byte `at` on.
+    /// Writes bytes from byte `at` on.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes a stretch read as zeros, and gives back the room it took where it can.
+    /// Zeroes a range and frees its space where possible.
     fn clear(&mut self, at: u64, length: u64) -> io::Result<()>;
 }
 
-/// The contents cannot be read or written on this machine; no fault of the model.
+/// An I/O error of the contents on this machine. It is not a fault of the model.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempt} {length} bytes of the disk's contents at byte {at}: {source}")]
 pub struct StoreError {
-    /// What was attempted.
+    /// The operation that failed.
     pub attempt: &'static str,
-    /// Where.
+    /// Offset.
     pub at: u64,
-    /// How much.
+    /// Length.
     pub length: u64,
-    /// Why not.
+    /// The I/O error.
     pub source: io::Error,
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Holds a store against a plain array.
+    /// Compares a store with a plain array.
     fn check(mut store: impl Store) {
         const SIZE: usize = 1 << 20;
         let mut plain = vec![0_u8; SIZE];
@@ -74,12 +74,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_holds_what_is_written_and_zeros_elsewhere() {
+    fn a_memory_store_keeps_writes_and_zeros() {
         check(Memory::new());
     }
 
     #[test]
-    fn a_sparse_file_holds_what_is_written_and_zeros_elsewhere() {
+    fn a_sparse_file_keeps_writes_and_zeros() {
         let folder = tempfile::tempdir().unwrap();
         check(SparseFile::create(&folder.path().join("disk"), 1 << 20).unwrap());
     }

@@ -1,5 +1,5 @@
-//! Front ends: the only modules that know a transport. They bring the guest's memory and the
-//! clock to the disk, which knows neither.
+//! Transports connect the disk to a guest or a kernel. They supply the guest's memory and the clock
+//! to the disk, which knows neither.
 
 pub mod calendar;
 pub mod fuse;

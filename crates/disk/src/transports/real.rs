@@ -1,5 +1,5 @@
-//! Real time: a disk served over a socket, its completions held back until the clock has reached
-//! them. One thread a disk.
+//! Real time: serves a disk over a socket and delays completions until the clock reaches them. Each
+//! disk has one thread.
 
 use super::stream;
 use super::vhost_user::{Connection, ConnectionError, Offer, Served};
@@ -13,48 +13,49 @@ use std::os::unix::net::UnixListener;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-/// How often a wish to stop is looked for.
+/// Interval between checks for cancellation.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Why a disk is served no longer.
+/// The reason why the server stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
-    /// The socket does not take connections.
+    /// The socket does not accept connections.
     #[error("cannot wait for guests: {0}")]
     Listen(#[from] std::io::Error),
-    /// The contents of the disk cannot be read or written on this machine.
+    /// An I/O error of the disk's contents on this machine.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What happens while a disk is served.
+/// Events while the server runs.
 #[derive(Debug)]
 pub enum Happening {
-    /// A guest has connected.
+    /// A guest connected.
     Connected,
-    /// Its connection ended: what it asked for, and why where the guest did not close it itself.
+    /// A guest's connection ended, with its counters and, if the guest did not close it, the
+    /// reason.
     Ended {
-        /// What it asked for.
+        /// Request counters of the connection.
         served: Served,
-        /// Why.
+        /// The reason, if it was an error.
         why: Option<ConnectionError>,
     },
 }
 
-/// A disk that is served against the clock.
+/// A disk that is served in real time.
 pub struct Real<'a> {
     disk: &'a mut Disk,
     offer: Offer,
     name: &'a str,
-    /// Where the disk's time begins.
+    /// Start of the disk's time.
     epoch: Instant,
     generation: u32,
-    /// Marks of the workload, as they are heard.
+    /// Marks of the workload in order of arrival.
     marks: Option<Receiver<String>>,
 }
 
 impl<'a> Real<'a> {
-    /// A disk, and what it calls itself.
+    /// Creates a server of a disk. `name` is the disk's serial.
     pub fn new(disk: &'a mut Disk, name: &'a str, discards: bool) -> Self {
         let offer = Offer {
             sectors: disk.sectors(),
@@ -72,8 +73,8 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// Lays marks of the workload among its requests, each where it is heard: what came over another
-    /// line meanwhile may stand on either side of it.
+    /// Inserts workload marks into the sequence of requests by arrival time. The order of marks and
+    /// requests that arrive at the same time is undefined.
     #[must_use]
     pub fn with_marks(mut self, marks: Receiver<String>) -> Self {
         self.marks = Some(marks);
@@ -92,7 +93,7 @@ impl<'a> Real<'a> {
         Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Serves one guest after the other, until it is told to stop.
+    /// Serves one guest after the other until cancellation.
     pub fn serve(
         &mut self,
         listener: &UnixListener,
@@ -100,7 +101,7 @@ impl<'a> Real<'a> {
         hear: &mut dyn FnMut(Happening),
     ) -> Result<(), RealError> {
         listener.set_nonblocking(true)?;
-        // A timer that is late by the usual 50 us would be as late as many an access takes.
+        // The default timer slack of 50 us is as long as many accesses.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         while !stop.requested() {
             let mut lines = [PollFd::new(listener, PollFlags::IN)];
@@ -110,7 +111,7 @@ impl<'a> Real<'a> {
             }
             let line = match listener.accept() {
                 Ok((line, _)) => line,
-                // It has gone again.
+                // The connection closed again.
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -127,14 +128,14 @@ impl<'a> Real<'a> {
             };
             hear(Happening::Ended { served, why });
             self.mark()?;
-            // What it left under way is nobody's any more.
+            // Requests in flight of the previous connection have no owner.
             let now = self.now();
             while self.disk.complete(now)?.is_some() {}
         }
         Ok(())
     }
 
-    /// Serves a connection to its end.
+    /// Serves a connection until it ends.
     fn converse(
         &mut self,
         connection: &mut Connection,
@@ -163,7 +164,7 @@ impl<'a> Real<'a> {
         Ok(())
     }
 
-    /// Takes and completes for as long as that alone brings something new.
+    /// Processes requests and completions while there is progress without a wait.
     fn take(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
         while connection.take(self.disk, self.now())? > 0 {
             self.complete(connection)?;
@@ -183,8 +184,7 @@ impl<'a> Real<'a> {
         Ok(())
     }
 
-    /// Waits until something comes, or something is due: whether the front end speaks, and whether
-    /// the guest kicks.
+    /// Waits for input or for a due completion. Returns whether a message and a kick arrived.
     fn wait(&self, connection: &Connection) -> Result<(bool, bool), ConnectionError> {
         let look = Instant::now() + LOOK;
         let due = self.disk.next_completion();

@@ -1,7 +1,7 @@
-//! Bytes and descriptors over stream sockets, with an end to every wait.
+//! Bytes and descriptors over stream sockets, with a timeout for every wait.
 //!
-//! A peer that has begun a message finishes it in time, and takes what it is sent, or its
-//! connection ends with the reason.
+//! A peer that starts a message must finish it in time, and it must read what it receives.
+//! Otherwise its connection ends with an error.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -14,25 +14,25 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// The most descriptors that a message may bring.
+/// Maximum number of descriptors in a message.
 const MOST_DESCRIPTORS: usize = 8;
 
-/// How long is waited for a peer that is in the midst of something.
+/// Timeout for a peer in the middle of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience(pub Duration);
 
 impl Patience {
-    /// For the rest of a message that has begun: peers write them at once.
+    /// Timeout for the rest of a message. Peers write messages at once.
     pub const SHORT: Self = Self(Duration::from_secs(10));
 }
 
-/// A line that broke.
+/// A connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// The peer went in the midst of a message.
+    /// The peer closed the connection within a message.
     #[error("the other side closed the connection in the midst of a message")]
     Cut,
-    /// The peer neither sent nor took what was due.
+    /// The peer neither sent nor read data before the timeout.
     #[error("the other side has been silent for {} s in the midst of a message", .0.as_secs())]
     Silent(Duration),
     /// The socket failed.
@@ -49,7 +49,7 @@ impl From<Errno> for StreamError {
     }
 }
 
-/// Waits until one of these is ready; none where the time was over first.
+/// Waits until a descriptor is ready. Returns none after a timeout.
 pub fn wait(lines: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<bool, StreamError> {
     loop {
         let left = deadline.map(|deadline| {
@@ -76,8 +76,8 @@ fn ready(line: BorrowedFd<'_>, what: PollFlags, patience: Patience) -> Result<()
     }
 }
 
-/// Fills `bytes`, and takes the descriptors that come with them. None where the line was closed
-/// before the first byte.
+/// Fills `bytes` and receives the descriptors that arrive with them. Returns none if the peer
+/// closed the connection before the first byte.
 pub fn receive(
     line: impl AsFd,
     bytes: &mut [u8],
@@ -108,7 +108,7 @@ pub fn receive(
     Ok(Some(descriptors))
 }
 
-/// Sends all of these bytes, and the descriptors with the first of them.
+/// Sends all bytes, with the descriptors attached to the first.
 pub fn send(
     line: impl AsFd,
     bytes: &[u8],
@@ -120,7 +120,7 @@ pub fn send(
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if sent == 0 && !descriptors.is_empty() {
-            // Nobody sends more than there is space for.
+            // Callers send no more descriptors than the buffer holds.
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -1,4 +1,4 @@
-//! A front end of vhost-user-blk as a guest would be: memory, one ring, and requests in it.
+//! A vhost-user-blk client in the role of a guest: memory, one ring, and requests.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -15,43 +15,43 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 
-/// Places of the ring.
+/// Entries of the ring.
 pub const PLACES: u16 = 256;
 
 /// Bytes of the guest's memory.
 const MEMORY: u32 = 64 << 20;
 
-/// Where the parts of the ring lie.
+/// Addresses of the parts of the ring.
 const TABLE: u64 = 0;
 const AVAILABLE: u64 = 0x4000;
 const USED: u64 = 0x6000;
 
-/// Where requests lie, and how far apart: head, answer, and data a page later.
+/// Addresses and spacing of the requests: header, status, and data one page later.
 const REQUESTS: u64 = 0x1_0000;
 const APART: u64 = 0x2_0000;
 
-/// How many requests have a place in memory.
+/// Number of requests with a place in memory.
 pub const MOST: u16 = 64;
 
-/// Where the front end sees the guest's memory: elsewhere than the guest.
+/// Address of the guest's memory in the client's address space. It differs from the guest address.
 const USER: u64 = 0x7000_0000_0000;
 
-/// The features that it accepts where they are offered: protocol, version 1, flush.
+/// Features that the client accepts if offered: protocol features, version 1, flush.
 const FEATURES: u64 = 1 << 30 | 1 << 32 | 1 << 9;
 
-/// Requests.
+/// Request numbers.
 pub const READ: u32 = 0;
 pub const WRITE: u32 = 1;
 pub const FLUSH: u32 = 4;
 pub const NAME: u32 = 8;
 pub const DISCARD: u32 = 11;
 
-/// Numbers of the fields of a message, as they lie on the line.
+/// Converts 64-bit fields of a message to bytes.
 pub fn words(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
 }
 
-/// The same, of four bytes each.
+/// Converts 32-bit fields of a message to bytes.
 pub fn halves(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
 }
@@ -73,7 +73,7 @@ pub fn send(line: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> 
     Ok(())
 }
 
-/// Receives so many bytes, and the descriptors that come with them.
+/// Receives a number of bytes and the descriptors that arrive with them.
 pub fn receive(line: &UnixStream, bytes: &mut [u8]) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -95,7 +95,7 @@ pub fn receive(line: &UnixStream, bytes: &mut [u8]) -> io::Result<Vec<OwnedFd>> 
 pub struct Frontend {
     line: UnixStream,
     pub memory: GuestMemoryMmap<()>,
-    /// Where completions are told by message; none where by descriptor.
+    /// Back channel for notifications, or none if they use a descriptor.
     pub back: Option<UnixStream>,
     kick: File,
     call: File,
@@ -105,14 +105,14 @@ pub struct Frontend {
 }
 
 impl Frontend {
-    /// Connects, and sets everything up. In virtual time, notifications are messages.
+    /// Connects and sends all setup messages. In virtual time, notifications are messages.
     pub fn connect(socket: &Path, in_band: bool) -> io::Result<Self> {
         let mut frontend = Self::bare(socket)?;
         frontend.set_up(in_band)?;
         Ok(frontend)
     }
 
-    /// Only connects.
+    /// Connects without setup.
     pub fn bare(socket: &Path) -> io::Result<Self> {
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, MEMORY.into())?;
@@ -160,7 +160,7 @@ impl Frontend {
         self.tell(18, &halves(&[0, 1]), &[])
     }
 
-    /// Tells where the guest's memory lies.
+    /// Sends the memory table.
     pub fn tell_memory(&mut self) -> io::Result<()> {
         use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
         let region = self.memory.iter().next().unwrap();
@@ -169,7 +169,7 @@ impl Frontend {
         self.ask(5, &table, &[file.as_fd()])
     }
 
-    /// Sends a message that nobody answers.
+    /// Sends a message without a reply.
     pub fn ask(
         &mut self,
         number: u32,
@@ -181,13 +181,13 @@ impl Frontend {
         send(&self.line, &bytes, descriptors)
     }
 
-    /// Sends a message and takes the answer that it has.
+    /// Sends a message and reads its reply.
     pub fn question(&mut self, number: u32, payload: &[u8]) -> io::Result<Vec<u8>> {
         self.ask(number, payload, &[])?;
         self.answer()
     }
 
-    /// Sends a message and waits until it is acknowledged.
+    /// Sends a message and waits for its acknowledgement.
     pub fn tell(
         &mut self,
         number: u32,
@@ -201,7 +201,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// The answer to what was said last.
+    /// Reads the reply to the last message.
     pub fn answer(&mut self) -> io::Result<Vec<u8>> {
         let mut head = [0; 12];
         self.line.read_exact(&mut head)?;
@@ -212,8 +212,8 @@ impl Frontend {
         Ok(payload)
     }
 
-    /// Lays a request into the ring: with what it writes, or for so many bytes to be read. Its
-    /// name there; none where there is no room.
+    /// Adds a request to the ring: with data to write, or with a number of bytes to read. Returns
+    /// its identifier, or none if the ring is full.
     pub fn put(&mut self, kind: u32, sector: u64, data: &[u8], read: u32) -> Option<u16> {
         let slot = self.free.pop()?;
         let at = REQUESTS + u64::from(slot) * APART;
@@ -248,7 +248,7 @@ impl Frontend {
         self.lay(TABLE + u64::from(number) * 16, &bytes);
     }
 
-    /// Offers a chain to the disk.
+    /// Makes a chain available to the disk.
     pub fn offer(&mut self, head: u16) {
         let place = u64::from(self.available % PLACES);
         self.lay(AVAILABLE + 4 + place * 2, &head.to_ne_bytes());
@@ -259,7 +259,7 @@ impl Frontend {
             .unwrap();
     }
 
-    /// Tells the disk that there is something in the ring, where it wants to be told.
+    /// Notifies the disk of new requests, if it requires that.
     pub fn kick(&mut self) -> io::Result<()> {
         if self.back.is_some() {
             return self.tell(35, &halves(&[0, 0]), &[]);
@@ -275,7 +275,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// What has completed: its name, its status, and what it read.
+    /// Returns the next completion: identifier, status, and the data read.
     pub fn completed(&mut self, length: usize) -> Vec<(u16, u8, Vec<u8>)> {
         let end: u16 = self
             .memory
@@ -302,7 +302,7 @@ impl Frontend {
         completed
     }
 
-    /// Waits until the disk says that something has completed; not where it has gone.
+    /// Waits for a notification of the disk. Returns false if the connection has closed.
     pub fn wait(&mut self) -> io::Result<()> {
         let time = Timespec {
             tv_sec: 60,
@@ -323,7 +323,7 @@ impl Frontend {
         }
     }
 
-    /// One request to its end: its status, and what it read.
+    /// Runs one request. Returns its status and the data read.
     pub fn request(
         &mut self,
         kind: u32,

@@ -1,25 +1,25 @@
-//! The mapping of a flash disk: which physical page holds a logical one, which blocks are free,
-//! and what collecting garbage costs.
+//! Page mapping of a flash disk: logical to physical pages, free blocks, and the cost of garbage
+//! collection.
 //!
-//! Blocks of all units with the same number are written, collected and erased together. Where the
-//! free ones run out, that with the fewest valid pages is collected (greedy): these are written
-//! anew, and it is erased. A page that was never written is taken for one written long ago, in its
-//! logical place: disks are not new when a file system comes onto them.
+//! Blocks with the same number on all units are written, collected and erased as one. When free
+//! blocks run out, greedy collection selects the block with the fewest valid pages. It rewrites
+//! these pages and erases the block. An unwritten page counts as valid in its logical position: a
+//! disk is not new when a file system is made on it.
 
 use std::collections::HashMap;
 
-/// No page: what pads a program unit.
+/// No page: padding of a program unit.
 const PADDING: u32 = u32::MAX;
 
-/// Free blocks below which garbage is collected. Collecting needs one to write into.
+/// Garbage collection starts below this number of free blocks. It needs one of them.
 const RESERVE: usize = 2;
 
-/// What collecting garbage did.
+/// Work of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Collected {
     /// Blocks erased, over all units.
     pub blocks: u64,
-    /// Pages written anew.
+    /// Pages rewritten.
     pub moved: u64,
 }
 
@@ -29,24 +29,24 @@ pub struct Map {
     /// Pages of a block over all units.
     block_pages: u32,
     program_pages: u32,
-    /// The physical page of each logical page that was written.
+    /// Physical page of each written logical page.
     places: HashMap<u32, u32>,
-    /// The logical pages of each block, as they were written.
+    /// Logical pages of each block, in write order.
     held: Vec<Vec<u32>>,
-    /// How many of them are still valid.
+    /// Number of valid pages of each block.
     valid: Vec<u32>,
     free: Vec<u32>,
     current: u32,
 }
 
 impl Map {
-    /// For so many logical pages, with so much spare, in blocks of so many pages.
+    /// Creates a mapping with these numbers of logical pages, spare fraction and pages per block.
     pub fn new(logical: u64, spare: f64, block_pages: u64, program_pages: u64) -> Self {
         let fits = |pages: u64| u32::try_from(pages).unwrap_or(u32::MAX);
         let physical = crate::arithmetic::to_ns(logical as f64 * (1.0 + spare));
         let least = logical.div_ceil(block_pages) + RESERVE as u64 + 2;
         let blocks = physical.div_ceil(block_pages).max(least);
-        // Those taken first stand last.
+        // The last block is taken first.
         let free = (1..fits(blocks)).rev().collect();
         Self {
             block_pages: fits(block_pages),
@@ -59,17 +59,17 @@ impl Map {
         }
     }
 
-    /// The physical page of a logical one.
+    /// Physical page of a logical page.
     pub fn place(&self, page: u32) -> u32 {
         self.places.get(&page).copied().unwrap_or(page)
     }
 
-    /// The program unit, counted over the whole disk, that a physical page belongs to.
+    /// Program unit of a physical page, counted over the whole disk.
     pub fn program(&self, place: u32) -> u32 {
         place / self.program_pages
     }
 
-    /// Writes a logical page to the next physical one, which it answers.
+    /// Writes a logical page to the next physical page. Returns the latter.
     pub fn write(&mut self, page: u32, collected: &mut Collected) -> u32 {
         if self.held[self.current as usize].len() >= self.block_pages as usize {
             self.next_block(collected);
@@ -77,14 +77,14 @@ impl Map {
         self.append(page)
     }
 
-    /// Fills the program unit that is being written; what is written next begins another.
+    /// Pads the open program unit. The next write starts another one.
     pub fn pad(&mut self) {
         let held = &mut self.held[self.current as usize];
         let program = self.program_pages as usize;
         held.resize(held.len().next_multiple_of(program), PADDING);
     }
 
-    /// Logical pages that are no longer needed.
+    /// Discards logical pages.
     pub fn discard(&mut self, pages: std::ops::Range<u32>) {
         let few = ((pages.end - pages.start) as usize) < self.places.len();
         if few {
@@ -96,7 +96,7 @@ impl Map {
             return;
         }
         let (valid, block_pages) = (&mut self.valid, self.block_pages);
-        // In no order, of which nothing depends.
+        // The order is arbitrary, and no result depends on it.
         self.places.retain(|page, place| {
             let gone = pages.contains(page);
             valid[(*place / block_pages) as usize] -= u32::from(gone);
@@ -117,7 +117,7 @@ impl Map {
         place
     }
 
-    /// Takes another block to write to; collects garbage where few are free.
+    /// Opens another block. Collects garbage if few blocks are free.
     fn next_block(&mut self, collected: &mut Collected) {
         if let Some(next) = self.free.pop() {
             self.current = next;
@@ -131,7 +131,7 @@ impl Map {
                 return;
             };
             if self.valid[victim] == self.block_pages {
-                return; // nothing to gain
+                return; // no gain
             }
             self.collect(victim, collected);
         }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Every page in a place of its own, and every block's count as it is.
+    /// Checks that every page has its own place and that every block's count is correct.
     fn sound(map: &Map) {
         let mut counted = vec![0; map.valid.len()];
         for (page, place) in &map.places {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_written_at_random_moves_what_is_valid_and_loses_nothing() {
+    fn random_writes_to_a_full_disk_move_valid_pages_and_lose_none() {
         let mut map = Map::new(4096, 0.1, 64, 8);
         let mut collected = Collected::default();
         for page in 0..4096 {
@@ -196,13 +196,13 @@ mod tests {
             }
         }
         assert_eq!(map.places.len(), 4096);
-        // Greedy collection at this spare moves some pages for each that is written, no dozens.
+        // At this overprovisioning, greedy collection moves a few pages per write, not dozens.
         let amplification = 1.0 + collected.moved as f64 / 40_000.0;
         assert!((1.5..8.0).contains(&amplification), "{amplification}");
     }
 
     #[test]
-    fn what_is_discarded_need_not_be_moved() {
+    fn discarded_pages_are_not_moved() {
         let written = |discard: bool| {
             let mut map = Map::new(4096, 0.1, 64, 8);
             let mut collected = Collected::default();

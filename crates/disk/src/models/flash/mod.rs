@@ -1,11 +1,10 @@
-//! Flash: channels with units behind them, a buffer that writes are acknowledged from, a part that
-//! is written faster, and garbage to collect.
+//! Flash disk: channels with units, a write buffer, an SLC cache and garbage collection.
 //!
 //! done = max(now, unit free) + firmware + flash + link: the scheme of `NVMeVirt` (S.-H. Kim and
-//! others, USENIX FAST 2023). A unit does one thing at a time, a channel moves one piece, and the
-//! link one piece each way; in that order every command is timed the moment it comes in. A write
-//! is acknowledged from the buffer; its pages fill program units, which go to the units in turn.
-//! A flush waits for the busiest of them.
+//! others, USENIX FAST 2023). A unit does one operation at a time. A channel and each direction of
+//! the link transfer one piece at a time. The model times every command on arrival. The buffer
+//! acknowledges writes. Their pages fill program units, which go to the units in turn. A flush
+//! waits for the busiest unit.
 
 mod map;
 mod spec;
@@ -25,36 +24,38 @@ const SECTORS_OF_PAGE: u64 = PAGE / SECTOR;
 pub struct Flash {
     spec: FlashSpec,
     map: Map,
-    /// When each unit, each channel and each way of the link is free.
+    /// Times at which each unit, channel and link direction becomes free.
     units: Vec<u64>,
     channels: Vec<u64>,
     link: [u64; 2],
-    /// The pages and the writes in the program unit that is being filled.
+    /// Pages and writes in the program unit that is being filled.
     filling: Vec<(u32, u64)>,
-    /// The unit it goes to, once it is begun.
+    /// Its target unit, after the first page.
     program: u32,
-    /// When the last page came into it.
+    /// Arrival time of its last page.
     filled_at: u64,
-    /// Program units under way: when each is done, its pages.
+    /// Program units in flight: completion time and pages.
     programming: VecDeque<(u64, Vec<u32>)>,
     /// Bytes in the buffer.
     buffered: u64,
-    /// Until when a page can be read from the buffer; those in the filling unit, for ever.
+    /// Time until which a page can be read from the buffer. Unlimited for pages in the open program
+    /// unit.
     in_buffer: HashMap<u32, u64>,
-    /// Writes with pages that are not programmed: how many, and when the others are.
+    /// Writes with pages that are not programmed: their number, and the completion time of the
+    /// others.
     unlanded: BTreeMap<u64, (u64, u64)>,
-    /// Bytes that can still be written faster.
+    /// Free bytes of the SLC cache.
     fast_left: u64,
-    /// When a command last came.
+    /// Arrival time of the last command.
     busy_at: u64,
-    /// What will happen, by moment.
+    /// Future events by time.
     events: BTreeMap<(u64, u64), Happening>,
     next_event: u64,
     work: Work,
 }
 
 impl Flash {
-    /// A disk of so many sectors.
+    /// Creates a disk with this many sectors.
     pub fn new(spec: &FlashSpec, sectors: u64) -> Self {
         let pages = sectors.div_ceil(SECTORS_OF_PAGE);
         let block = u64::from(spec.units()) * u64::from(spec.block_programs) * spec.program_pages();
@@ -85,7 +86,7 @@ impl Flash {
     }
 
     fn done(&mut self, command: &Command, at: u64, mut named: Causes) {
-        // Parts that overlapped with others count as long as they were waited for.
+        // Overlapping parts count only the time that the command waited for them.
         let excess = named.total().saturating_sub(at - command.submitted);
         named.transfer -= excess.min(named.transfer);
         let causes = command.causes(at, named);
@@ -93,7 +94,7 @@ impl Flash {
         self.expect(at, Happening::Done { order, at, causes });
     }
 
-    /// The unit and the channel of a program unit.
+    /// Unit and channel of a program unit.
     fn unit(&self, program: u32) -> (usize, usize) {
         let unit = program % self.spec.units();
         (unit as usize, (unit % self.spec.channels) as usize)
@@ -109,7 +110,7 @@ impl Flash {
         let firmware = us_to_ns(self.spec.read_firmware_us);
         let ready = now + firmware;
         let read_ns = us_to_ns(self.spec.read_us);
-        // Runs of pages that one unit reads at once; those in the buffer need none.
+        // Groups of pages that one unit reads at once. Pages in the buffer need no read.
         let mut runs: Vec<(Option<u32>, u64)> = Vec::new();
         for page in Self::pages(command) {
             let buffered = self.in_buffer.get(&page).is_some_and(|until| *until > now);
@@ -127,7 +128,7 @@ impl Flash {
         let pages: u64 = runs.iter().map(|(_, pages)| pages).sum();
         let mut left = command.bytes();
         for (program, run) in runs {
-            // Of a page read in part, only that part crosses the link.
+            // Of a partially read page, only the requested part crosses the link.
             let bytes = left.min((command.bytes() * run).div_ceil(pages));
             left -= bytes;
             let mut there = ready;
@@ -175,7 +176,7 @@ impl Flash {
             self.fill(at, page, command.order);
         }
         named.cache = at - arrived;
-        // The next write cannot come in before this one is.
+        // The next write starts after this one.
         self.link[1] = at;
         if command.fua {
             let before = at;
@@ -185,7 +186,7 @@ impl Flash {
         self.done(command, at, named);
     }
 
-    /// When there is room for a page in the buffer, at `now` or later.
+    /// Time, not before `now`, at which the buffer has space for a page.
     fn room(&mut self, now: u64) -> u64 {
         let mut at = now;
         self.programmed(at);
@@ -198,7 +199,7 @@ impl Flash {
         at
     }
 
-    /// Takes out of the buffer what has been programmed by `now`.
+    /// Removes pages from the buffer that were programmed by `now`.
     fn programmed(&mut self, now: u64) {
         while self
             .programming
@@ -215,7 +216,7 @@ impl Flash {
         }
     }
 
-    /// Lays a page of a write into the program unit that is being filled.
+    /// Adds a page of a write to the open program unit.
     fn fill(&mut self, now: u64, page: u32, order: u64) {
         let mut collected = Collected::default();
         let place = self.map.write(page, &mut collected);
@@ -230,7 +231,7 @@ impl Flash {
         }
     }
 
-    /// Garbage was collected: all units were at it.
+    /// Adds the time of garbage collection to all units.
     fn collect(&mut self, now: u64, collected: Collected) {
         if collected.blocks == 0 {
             return;
@@ -248,7 +249,7 @@ impl Flash {
         self.work.medium_written += collected.moved * PAGE;
     }
 
-    /// Sends what is filled to its unit.
+    /// Programs the full program unit.
     fn program_filled(&mut self, now: u64) {
         if self.filling.is_empty() {
             return;
@@ -286,7 +287,7 @@ impl Flash {
         self.programming.insert(before, (ends, pages));
     }
 
-    /// Programs what only fills a part of its unit; when the last of all units is done.
+    /// Programs a partial program unit. Returns the completion time of the last unit.
     fn program_rest(&mut self, now: u64) -> u64 {
         if !self.filling.is_empty() {
             self.map.pad();
@@ -297,7 +298,7 @@ impl Flash {
             .map_or(now, |(ends, _)| now.max(*ends))
     }
 
-    /// While the disk was at rest, it emptied the part that is written faster.
+    /// Updates the free space of the SLC cache after idle time.
     fn rested(&mut self, now: u64) {
         let rest = now - self.busy_at;
         let folding = rest.saturating_sub(ms_to_ns(self.spec.fold_after_ms));
@@ -306,7 +307,7 @@ impl Flash {
         self.busy_at = now;
     }
 
-    /// When what fills a part of its unit is programmed without more.
+    /// Time at which a partial program unit is programmed.
     fn partial_due(&self) -> Option<u64> {
         let due = self.filled_at + ms_to_ns(self.spec.partial_after_ms);
         (!self.filling.is_empty()).then_some(due)
@@ -321,7 +322,7 @@ impl Model for Flash {
             Kind::Read => self.read(now, &command),
             Kind::Write | Kind::WriteZeroes => self.write(now, &command),
             Kind::Discard => {
-                // Pages that are discarded in part are kept.
+                // The disk keeps pages that are only partially discarded.
                 let first = command.sector.div_ceil(SECTORS_OF_PAGE);
                 let end = command.end() / SECTORS_OF_PAGE;
                 let fits = |page: u64| u32::try_from(page).unwrap_or(u32::MAX);

@@ -1,71 +1,71 @@
-//! Flash as a profile writes it, and what of it is impossible.
+//! Parameters of a flash disk in a profile, and their validation.
 
 use crate::profiles::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 
-/// A flash disk.
+/// Parameters of a flash disk.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
-    /// Channels that move data at once.
+    /// Channels that transfer data in parallel.
     pub channels: u32,
-    /// Units (dies, or planes that work together) behind each.
+    /// Units (dies, or planes that operate as one) per channel.
     pub units_per_channel: u32,
-    /// What a unit programs at once.
+    /// Program unit: bytes that a unit programs at once.
     #[serde(deserialize_with = "size")]
     pub program_unit: Bytes,
-    /// How many of these are erased together.
+    /// Program units per erase block.
     pub block_programs: u32,
-    /// A unit reads.
+    /// Read time of a unit.
     pub read_us: f64,
-    /// A unit programs.
+    /// Program time of a unit.
     pub program_us: f64,
-    /// A unit erases.
+    /// Erase time of a unit.
     pub erase_us: f64,
-    /// The firmware's work on a read.
+    /// Firmware overhead of a read.
     pub read_firmware_us: f64,
-    /// The same on a write into the buffer, or a discard.
+    /// Firmware overhead of a write into the buffer, or of a discard.
     pub write_firmware_us: f64,
-    /// The same on a flush, beside what it waits for.
+    /// Firmware overhead of a flush, in addition to its wait.
     pub flush_firmware_us: f64,
-    /// Megabytes (10^6) a second of a channel.
+    /// Channel rate, MB/s (10^6).
     pub channel_mb_s: f64,
-    /// The same of the link to the host, to it and from it.
+    /// Rate of the host link in each direction, MB/s (10^6).
     pub link_mb_s: [f64; 2],
-    /// Memory from which writes are acknowledged.
+    /// Size of the write buffer.
     #[serde(deserialize_with = "size")]
     pub buffer: Bytes,
-    /// How long a part of a program unit waits there for the rest.
+    /// Time that a partial program unit waits in the buffer for more data.
     pub partial_after_ms: f64,
-    /// The part written faster, one bit a cell; none, where it is `0`.
+    /// Size of the SLC cache (one bit per cell). `0` means none.
     #[serde(deserialize_with = "size")]
     pub fast_cache: Bytes,
-    /// A unit programs there.
+    /// Program time in the SLC cache.
     pub fast_program_us: f64,
-    /// How long the disk must be at rest before it begins to empty that part.
+    /// Idle time before the disk starts to empty the SLC cache.
     pub fold_after_ms: f64,
-    /// How fast it does, in megabytes (10^6) a second.
+    /// Rate of emptying the SLC cache, MB/s (10^6).
     pub fold_mb_s: f64,
-    /// Flash beyond the capacity, as a part of it.
+    /// Overprovisioning as a fraction of the capacity.
     pub spare: f64,
 }
 
-/// Bytes that the mapping tells apart.
+/// Mapping granularity in bytes.
 pub const PAGE: u64 = 4096;
 
 impl FlashSpec {
-    /// How many units there are.
+    /// Number of units.
     pub fn units(&self) -> u32 {
         self.channels * self.units_per_channel
     }
 
-    /// Pages that a unit programs at once.
+    /// Pages per program unit.
     pub fn program_pages(&self) -> u64 {
         self.program_unit.0 / PAGE
     }
 
-    /// What no disk is like.
+    /// Checks for impossible values.
     pub(crate) fn check(&self, capacity: Bytes) -> Result<(), Impossible> {
         let whole = |key: &str, value: u32, most: f64| {
             Impossible::outside(format!("flash.{key}"), f64::from(value), 1.0, most)
@@ -103,7 +103,7 @@ impl FlashSpec {
             let value = self.program_unit.0;
             return Err(Impossible::new("flash.program_unit", value, why));
         }
-        // Pages are numbered in 32 bits, spare ones too.
+        // Page numbers have 32 bits, including spare pages.
         Impossible::outside(
             "capacity",
             capacity.0 as f64,

@@ -1,10 +1,11 @@
-//! Flash: the formulas by hand, and what buffer, fast part, flush and garbage do.
+//! Flash: latencies by formula; behaviour of the write buffer, the SLC cache, flushes and garbage
+//! collection.
 
 use super::*;
 use crate::models::hdd::tests::command;
 use fsdyno_model::Bytes;
 
-/// Round figures: 4 units behind 2 channels, 40 us to read, 200 to program 16 KiB.
+/// Simple parameters: 4 units on 2 channels, 40 us to read, 200 us to program 16 KiB.
 fn spec() -> FlashSpec {
     FlashSpec {
         channels: 2,
@@ -50,11 +51,11 @@ fn done(all: &[(u64, Happening)], wanted: u64) -> (u64, Causes) {
 }
 
 #[test]
-fn a_read_alone_takes_what_the_formula_says() {
+fn a_single_read_takes_the_time_of_the_formula() {
     let mut disk = Flash::new(&spec(), SECTORS);
     disk.submit(1000, command(0, Kind::Read, 80, 8, 1000));
     let (at, causes) = done(&settle(&mut disk), 0);
-    // Firmware, flash, 4096 bytes over the channel and over the link.
+    // Firmware, flash, and 4096 bytes over the channel and over the link.
     assert_eq!(at - 1000, 10_000 + 40_000 + 4096 + 2048);
     assert_eq!(
         (causes.overhead, causes.transfer, causes.queue),
@@ -63,7 +64,7 @@ fn a_read_alone_takes_what_the_formula_says() {
 }
 
 #[test]
-fn reads_of_one_unit_wait_for_each_other_and_those_of_several_do_not() {
+fn reads_are_serial_within_a_unit_and_parallel_between_units() {
     let last = |sectors: [u64; 4]| {
         let mut disk = Flash::new(&spec(), SECTORS);
         for (order, sector) in (0..).zip(sectors) {
@@ -72,10 +73,10 @@ fn reads_of_one_unit_wait_for_each_other_and_those_of_several_do_not() {
         let all = settle(&mut disk);
         (0..4).map(|order| done(&all, order).0).max().unwrap()
     };
-    // A program unit has 32 sectors; the same unit comes again after four.
+    // A program unit has 32 sectors. Every fourth one is on the same unit.
     assert!(last([0, 128, 256, 384]) > 160_000);
     assert!(last([0, 32, 64, 96]) < 70_000);
-    // A long read is spread over all units.
+    // A long read uses all units.
     let mut disk = Flash::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Read, 0, 128, 0));
     let (at, _) = done(&settle(&mut disk), 0);
@@ -83,14 +84,14 @@ fn reads_of_one_unit_wait_for_each_other_and_those_of_several_do_not() {
 }
 
 #[test]
-fn a_write_is_done_from_the_buffer_and_a_flush_waits_for_the_flash() {
+fn the_buffer_acknowledges_a_write_and_a_flush_waits_for_programming() {
     let mut disk = Flash::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Write, 800, 8, 0));
     disk.submit(10_000, command(1, Kind::Read, 800, 8, 10_000));
     disk.submit(20_000, command(2, Kind::Flush, 0, 0, 20_000));
     let all = settle(&mut disk);
     assert_eq!(done(&all, 0).0, 5000 + 2048);
-    // What is in the buffer need not be read from flash.
+    // Data in the buffer needs no flash read.
     assert_eq!(done(&all, 1).0, 10_000 + 10_000 + 2048);
     let (flushed, causes) = done(&all, 2);
     assert_eq!(flushed, 20_000 + 16_384 + 200_000 + 50_000);
@@ -98,12 +99,12 @@ fn a_write_is_done_from_the_buffer_and_a_flush_waits_for_the_flash() {
     let order = 0;
     let landed = all.iter().find(|(_, h)| *h == Happening::Landed { order });
     assert_eq!(landed.unwrap().0, flushed - 50_000);
-    // A quarter of what was programmed was asked for.
+    // A quarter of the programmed bytes came from the host.
     assert_eq!(disk.work().medium_written, 16 << 10);
 }
 
 #[test]
-fn a_part_of_a_program_unit_is_programmed_when_nothing_follows() {
+fn a_partial_program_unit_is_programmed_after_idle_time() {
     let mut disk = Flash::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Write, 0, 8, 0));
     let all = settle(&mut disk);
@@ -112,7 +113,7 @@ fn a_part_of_a_program_unit_is_programmed_when_nothing_follows() {
     assert_eq!(landed.unwrap().0, 7048 + 5_000_000 + 16_384 + 200_000);
 }
 
-/// Writes so many times 64 KiB one after another, and tells when the last is done.
+/// Writes 64 KiB this many times in sequence. Returns the completion time of the last write.
 fn written(disk: &mut Flash, from: u64, count: u64, now: u64) -> u64 {
     let mut at = now;
     for order in from..from + count {
@@ -125,7 +126,7 @@ fn written(disk: &mut Flash, from: u64, count: u64, now: u64) -> u64 {
 }
 
 #[test]
-fn the_fast_part_is_fast_until_it_is_full_and_again_after_a_rest() {
+fn the_slc_cache_is_fast_until_full_and_again_after_idle_time() {
     let fast = FlashSpec {
         fast_cache: Bytes(4 << 20),
         program_us: 800.0,
@@ -136,23 +137,23 @@ fn the_fast_part_is_fast_until_it_is_full_and_again_after_a_rest() {
     let first = written(&mut disk, 0, 60, 0);
     let then = written(&mut disk, 60, 60, first) - first;
     assert!(then > 4 * first, "{first} {then}");
-    // 100 MB/s for 100 ms beyond the 100 that it waits.
+    // 100 MB/s for 100 ms after the idle threshold of 100 ms.
     let rested = first + then + 200_000_000;
     let again = written(&mut disk, 120, 60, rested) - rested;
     assert!(again < then / 2, "{again}");
 }
 
 #[test]
-fn a_full_buffer_makes_writers_wait_for_the_flash() {
+fn a_full_buffer_delays_writes() {
     let mut disk = Flash::new(&spec(), SECTORS);
-    // 64 KiB each 200 us of four units, 328 MB/s, and what the buffer holds in the end.
+    // 64 KiB per 200 us of four units is 328 MB/s. The buffer contains the rest at the end.
     let at = written(&mut disk, 0, 400, 0);
     let rate = 400.0 * 65.536 * 1e6 / at as f64;
     assert!((300.0..335.0).contains(&rate), "{rate}");
 }
 
 #[test]
-fn garbage_is_collected_once_the_disk_was_written_over() {
+fn garbage_collection_starts_after_the_disk_is_full() {
     let mut disk = Flash::new(&spec(), SECTORS);
     let first = written(&mut disk, 0, 1024, 0);
     assert_eq!(disk.work().erases, 0);

@@ -1,34 +1,33 @@
-//! The disk's memory for readers: what was read before, and what passes under the head while
-//! nobody asks for anything else (read-ahead).
+//! Read cache: segments of earlier reads and read-ahead.
 //!
-//! After a read from the medium the disk goes on reading from where that ended, until it holds a
-//! segment that nobody has asked for, or the arm is needed elsewhere. A reader that comes for what
-//! follows waits for the stream, and for no turn.
+//! After a read from the medium, the disk continues to read. It stops when a segment is full of
+//! sectors that no read has requested, or when the arm has other work. A sequential read waits for
+//! this stream and not for a revolution.
 
 use super::mechanics::{Mechanics, Position};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Reading ahead.
+/// A read-ahead stream.
 #[derive(Debug, Clone)]
 struct Stream {
-    /// The first sector held.
+    /// First sector in the cache.
     start: u64,
-    /// The next sector to be read.
+    /// Next sector to read.
     next: u64,
-    /// When it begins to pass under the head.
+    /// Time at which it starts to pass the head.
     begins: u64,
-    /// Where reading ahead ends.
+    /// Sector at which read-ahead stops.
     limit: u64,
 }
 
-/// What readers left in memory, and the stream under way.
+/// Cached segments and the active read-ahead stream.
 #[derive(Debug)]
 pub struct Ahead {
-    /// Those of earlier readers, the latest last.
+    /// Segments of earlier reads, latest last.
     segments: VecDeque<Range<u64>>,
     stream: Option<Stream>,
-    /// How many segments there are in all, and sectors of each.
+    /// Number of segments and sectors per segment.
     most: usize,
     sectors: u64,
     /// Sectors of the disk.
@@ -36,7 +35,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Memory for so many segments of so many sectors, on a disk that ends at `end`.
+    /// Creates a cache of segments for a disk that ends at `end`.
     pub fn new(most: usize, sectors: u64, end: u64) -> Self {
         Self {
             segments: VecDeque::new(),
@@ -47,7 +46,7 @@ impl Ahead {
         }
     }
 
-    /// Lets the stream run until `now`.
+    /// Advances the stream to `now`.
     fn run(&mut self, mechanics: &Mechanics, now: u64) {
         let Some(stream) = &mut self.stream else {
             return;
@@ -72,14 +71,14 @@ impl Ahead {
         stream.start = stream.start.max(stream.next.saturating_sub(self.sectors));
     }
 
-    /// Whether all of these sectors are in memory at `now`.
+    /// Whether the cache contains all of these sectors at `now`.
     pub fn holds(&mut self, mechanics: &Mechanics, now: u64, sectors: &Range<u64>) -> bool {
         self.run(mechanics, now);
         let within = |held: &Range<u64>| held.start <= sectors.start && sectors.end <= held.end;
         self.segments.iter().any(within) || self.streamed().is_some_and(|held| within(&held))
     }
 
-    /// A reader took sectors from memory: the stream may go on as far behind them.
+    /// A read hit these sectors: extends the limit of the stream behind them.
     pub fn taken(&mut self, sectors: &Range<u64>) {
         let (most, end) = (self.sectors, self.end);
         if let Some(stream) = &mut self.stream
@@ -90,8 +89,7 @@ impl Ahead {
         }
     }
 
-    /// When the stream, which is running at `now`, will have passed these sectors; none where it
-    /// does not lead there.
+    /// Time at which the active stream will have passed these sectors, or none if it ends before.
     pub fn follow(&mut self, mechanics: &Mechanics, now: u64, sectors: &Range<u64>) -> Option<u64> {
         self.run(mechanics, now);
         let (most, end) = (self.sectors, self.end);
@@ -108,7 +106,7 @@ impl Ahead {
         Some(mechanics.pass(stream.begins, stream.next, left).0)
     }
 
-    /// Of these sectors, those that the stream did not leave in memory before it stopped.
+    /// Of these sectors, the ones that the stopped stream has not cached.
     pub fn missing(&self, sectors: &Range<u64>) -> Range<u64> {
         match self.streamed() {
             Some(held) if held.contains(&sectors.start) => held.end.min(sectors.end)..sectors.end,
@@ -116,7 +114,7 @@ impl Ahead {
         }
     }
 
-    /// Sectors were read from the medium until `ends`: the stream goes on from there.
+    /// A read from the medium ended at `ends`: the stream continues from there.
     pub fn begin(&mut self, mechanics: &Mechanics, sectors: &Range<u64>, ends: u64, at: Position) {
         self.stop();
         let limit = (sectors.end + self.sectors).min(self.end);
@@ -134,8 +132,8 @@ impl Ahead {
         });
     }
 
-    /// The arm is needed at `now`: where the stream has brought it, if there is one; what it held
-    /// stays in memory.
+    /// Stops the stream at `now`. Returns the arm's position, if there was a stream. Its sectors
+    /// stay in the cache.
     pub fn interrupt(&mut self, mechanics: &Mechanics, now: u64) -> Option<Position> {
         self.run(mechanics, now);
         let stream = self.stream.as_ref()?;
@@ -149,14 +147,14 @@ impl Ahead {
         Some(position)
     }
 
-    /// These sectors were written: what was read of them before is old.
+    /// Invalidates cached sectors after a write.
     pub fn overwritten(&mut self, mechanics: &Mechanics, now: u64, sectors: &Range<u64>) {
         self.run(mechanics, now);
         let apart = |held: &Range<u64>| held.end <= sectors.start || held.start >= sectors.end;
         self.segments.retain(apart);
         if let Some(stream) = &mut self.stream {
             if !apart(&(stream.start..stream.next)) {
-                // What lies behind the written sectors is not worth a segment of its own.
+                // The part after the written sectors is too small for its own segment.
                 stream.start = stream.next;
             }
             if sectors.start >= stream.next {
@@ -167,7 +165,7 @@ impl Ahead {
         }
     }
 
-    /// The same memory with nothing in it.
+    /// An empty cache of the same size.
     pub fn emptied(&self) -> Self {
         Self::new(self.most, self.sectors, self.end)
     }
@@ -181,7 +179,7 @@ impl Ahead {
             self.segments.push_back(held);
         }
         self.stream = None;
-        // One segment belongs to the stream that comes.
+        // One segment is reserved for the next stream.
         while self.segments.len() >= self.most {
             self.segments.pop_front();
         }

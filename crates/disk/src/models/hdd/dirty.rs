@@ -1,48 +1,48 @@
-//! Acknowledged writes in the disk's memory, and which of them goes to the medium next.
+//! The write cache, and the selection of the next write to destage.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A write in memory.
+/// A cached write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cached {
-    /// Its first sector.
+    /// First sector.
     pub sector: u64,
-    /// Its place in the order of submissions.
+    /// Place in the order of submissions.
     pub order: u64,
-    /// How many sectors.
+    /// Number of sectors.
     pub sectors: u64,
 }
 
-/// All of them, by where they begin.
+/// All cached writes by first sector.
 #[derive(Debug, Default)]
 pub struct Dirty {
     entries: BTreeMap<(u64, u64), u64>,
     sectors: u64,
 }
 
-/// How many on either side are looked at for the one that is reached soonest.
+/// Number of candidates on each side in the search for the nearest write.
 const NEAR: usize = 32;
 
 impl Dirty {
-    /// Sectors in memory.
+    /// Cached sectors.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Whether there is nothing.
+    /// Whether the cache is clean.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Takes a write in.
+    /// Adds a write.
     pub fn insert(&mut self, write: Cached) {
         self.entries
             .insert((write.sector, write.order), write.sectors);
         self.sectors += write.sectors;
     }
 
-    /// Takes out those that lie within these sectors.
+    /// Removes the writes within these sectors.
     pub fn take_within(&mut self, sectors: &Range<u64>) -> Vec<Cached> {
         let near = self.entries.range((sectors.start, 0)..(sectors.end, 0));
         let within = near.filter(|((sector, _), count)| sector + **count <= sectors.end);
@@ -53,8 +53,8 @@ impl Dirty {
         taken
     }
 
-    /// Whether all of these sectors are in memory. Where long and short writes overlap it may
-    /// answer no too often: then the medium is read, for nothing but time.
+    /// Whether the cache contains all of these sectors. With overlapping writes of different
+    /// lengths it may return false negatives. A false negative only costs a read from the medium.
     pub fn covers(&self, sectors: &Range<u64>) -> bool {
         let mut from = sectors.start;
         while from < sectors.end {
@@ -68,13 +68,13 @@ impl Dirty {
         true
     }
 
-    /// The next one upwards of a sector, or else the first.
+    /// The next write at or after a sector, or else the first.
     pub fn upwards(&self, from: u64) -> Option<Cached> {
         let mut above = self.entries.range((from, 0)..);
         above.next().or_else(|| self.entries.iter().next()).map(of)
     }
 
-    /// The one near a sector that is reached soonest.
+    /// The write near a sector with the shortest positioning time.
     pub fn soonest(&self, from: u64, reached: impl Fn(u64) -> u64) -> Option<Cached> {
         let above = self.entries.range((from, 0)..).take(NEAR);
         let below = self.entries.range(..(from, 0)).rev().take(NEAR);
@@ -84,14 +84,14 @@ impl Dirty {
             .min_by_key(|write| (reached(write.sector), write.sector, write.order))
     }
 
-    /// Takes one out, to write it to the medium.
+    /// Removes a write to destage it.
     pub fn take(&mut self, write: Cached) {
         if self.entries.remove(&(write.sector, write.order)).is_some() {
             self.sectors -= write.sectors;
         }
     }
 
-    /// The power went.
+    /// Drops all writes at a power cut.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arm_sweeps_upwards_and_begins_again_below() {
+    fn the_sweep_wraps_to_the_first_sector() {
         let mut dirty = Dirty::default();
         for (sector, order) in [(500, 1), (10, 2), (300, 3)] {
             dirty.insert(write(sector, order, 8));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_again_goes_to_the_medium_once() {
+    fn an_overwritten_write_is_destaged_once() {
         let mut dirty = Dirty::default();
         dirty.insert(write(100, 1, 8));
         dirty.insert(write(108, 2, 8));

@@ -1,25 +1,25 @@
-//! Where a sector lies: zones, cylinders, heads, and the angle at which it comes round.
+//! Disk geometry: zone, cylinder, head and angle of a sector.
 //!
-//! Sectors are counted track by track, from the outer cylinders inwards; all tracks of a cylinder
-//! come before the next cylinder. Angles are nanoseconds of the turn, so that a run of sectors ends
-//! exactly where the next one begins.
+//! Sector numbers increase track by track, from the outer cylinders inwards. All tracks of a
+//! cylinder precede the next cylinder. Angles are nanoseconds of a revolution, so that a run of
+//! sectors ends exactly where the next one starts.
 
-/// Where a sector lies.
+/// Position of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The cylinder, from 0 at the outer edge.
+    /// Cylinder, 0 is the outermost.
     pub cylinder: u32,
-    /// The head.
+    /// Head.
     pub head: u32,
-    /// The sector within its track.
+    /// Sector within the track.
     pub sector: u64,
     /// Sectors of this track.
     pub of_track: u64,
-    /// The angle at which its track begins, in nanoseconds of the turn.
+    /// Angle at which the track starts, in nanoseconds of the revolution.
     pub skew: u64,
 }
 
-/// A stretch of cylinders whose tracks hold equally much.
+/// A range of cylinders with equal sectors per track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Zone {
     first_sector: u64,
@@ -27,21 +27,21 @@ struct Zone {
     of_track: u64,
 }
 
-/// The layout of a disk.
+/// The geometry of a disk.
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
     heads: u32,
     cylinders: u32,
     turn_ns: u64,
-    /// How far each track begins behind the one before, within and between cylinders.
+    /// Track skew within and between cylinders.
     track_skew_ns: u64,
     cylinder_skew_ns: u64,
 }
 
 impl Geometry {
-    /// A disk of at least `sectors`, in `zones` of equally many cylinders, whose tracks hold
-    /// `outer` sectors in the first zone, `inner` in the last, and evenly less in between.
+    /// Creates a disk of at least `sectors`, in `zones` of equally many cylinders. Sectors per
+    /// track decrease evenly from `outer` in the first zone to `inner` in the last.
     pub fn new(sectors: u64, zones: u32, heads: u32, outer: u64, inner: u64, turn_ns: u64) -> Self {
         let of_track = |zone: u32| {
             let steps = u64::from(zones.max(2) - 1);
@@ -71,7 +71,7 @@ impl Geometry {
         }
     }
 
-    /// The same with tracks skewed by these times.
+    /// Sets the skews.
     #[must_use]
     pub fn skewed(self, track_skew_ns: u64, cylinder_skew_ns: u64) -> Self {
         Self {
@@ -81,22 +81,22 @@ impl Geometry {
         }
     }
 
-    /// How many cylinders there are.
+    /// Number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
 
-    /// How many tracks a cylinder has.
+    /// Tracks per cylinder.
     pub fn heads(&self) -> u32 {
         self.heads
     }
 
-    /// Nanoseconds of a turn.
+    /// Nanoseconds of a revolution.
     pub fn turn_ns(&self) -> u64 {
         self.turn_ns
     }
 
-    /// Where a sector lies.
+    /// Position of a sector.
     pub fn place(&self, sector: u64) -> Place {
         let behind = self
             .zones
@@ -118,7 +118,7 @@ impl Geometry {
         }
     }
 
-    /// The first sector of a cylinder.
+    /// First sector of a cylinder.
     pub fn first_of(&self, cylinder: u32) -> u64 {
         let behind = self
             .zones
@@ -128,13 +128,13 @@ impl Geometry {
         zone.first_sector + within * u64::from(self.heads) * zone.of_track
     }
 
-    /// How far a track has turned, from its beginning, when its sector of this number begins.
+    /// Angle from the start of a track to the start of a sector.
     pub fn angle_within(&self, of_track: u64, sector: u64) -> u64 {
-        // A turn has below 2^35 nanoseconds, a track below 2^20 sectors.
+        // A revolution is below 2^35 nanoseconds and a track below 2^20 sectors.
         sector * self.turn_ns / of_track
     }
 
-    /// The moment, at `now` or later, at which a sector begins to pass under its head.
+    /// Time, not before `now`, at which a sector starts to pass its head.
     pub fn comes_round(&self, place: &Place, now: u64) -> u64 {
         let angle = (place.skew + self.angle_within(place.of_track, place.sector)) % self.turn_ns;
         let here = now % self.turn_ns;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sector_has_a_place_of_its_own_in_order() {
+    fn every_sector_has_a_unique_position_in_order() {
         let geometry = geometry();
         let mut before: Option<Place> = None;
         for sector in 0..100_000 {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sector_comes_round_once_a_turn_right_behind_the_one_before() {
+    fn a_sector_passes_once_per_revolution_after_its_predecessor() {
         let geometry = geometry();
         let (a, b) = (geometry.place(7), geometry.place(8));
         let begins = geometry.comes_round(&a, 123_456_789);
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(geometry.comes_round(&a, begins), begins);
         assert_eq!(geometry.comes_round(&a, begins + 1), begins + 10_000_000);
         assert_eq!(geometry.comes_round(&b, begins), begins + 10_000_000 / 200);
-        // The next track begins later by the skew.
+        // The skew delays the start of the next track.
         let (end, next) = (geometry.place(0), geometry.place(200));
         let begins = geometry.comes_round(&end, 0);
         assert_eq!(geometry.comes_round(&next, begins), begins + 300_000);

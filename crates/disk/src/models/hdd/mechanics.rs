@@ -1,17 +1,17 @@
-//! The moving parts: how long it takes to reach a sector and to pass over a run of them, from
-//! where the arm is, at a moment. Pure: nothing here remembers anything.
+//! The mechanics: time to reach a sector and to transfer a run of sectors from a given arm position
+//! at a given time. These functions have no state.
 
 use super::geometry::{Geometry, Place};
 use super::seek::SeekCurve;
 use super::spec::HddSpec;
 use crate::arithmetic::{ms_to_ns, to_ns};
 
-/// Where the arm is.
+/// Position of the arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
-    /// Its cylinder.
+    /// Cylinder.
     pub cylinder: u32,
-    /// The head in use.
+    /// Active head.
     pub head: u32,
 }
 
@@ -24,24 +24,24 @@ impl From<&Place> for Position {
     }
 }
 
-/// What it takes to reach a run of sectors and to pass over it.
+/// Times of a seek to a run of sectors and of its transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Cylinders crossed on the way there.
+    /// Seek distance in cylinders.
     pub cylinders: u32,
-    /// Moving, switching heads, settling: on the way there.
+    /// Seek, head switch and settle time.
     pub seek_ns: u64,
-    /// Waiting for the first sector.
+    /// Rotational latency.
     pub rotation_ns: u64,
-    /// Passing over the run, from track to track.
+    /// Transfer time including track switches.
     pub transfer_ns: u64,
-    /// When that is over.
+    /// End time.
     pub ends: u64,
-    /// Where the arm is then.
+    /// Final position of the arm.
     pub position: Position,
 }
 
-/// The moving parts.
+/// The mechanics of a disk.
 #[derive(Debug, Clone)]
 pub struct Mechanics {
     geometry: Geometry,
@@ -51,7 +51,7 @@ pub struct Mechanics {
 }
 
 impl Mechanics {
-    /// Those of a disk of so many sectors.
+    /// Creates the mechanics of a disk with this many sectors.
     pub fn new(spec: &HddSpec, sectors: u64) -> Self {
         let turn_ns = to_ns(60e9 / spec.rpm);
         let [outer, inner] = spec.sectors_per_track;
@@ -69,12 +69,12 @@ impl Mechanics {
         }
     }
 
-    /// The layout.
+    /// The geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// How long the arm takes from one position to another: the longer of seek and head switch.
+    /// Time between two positions: the longer of seek and head switch.
     pub fn moves(&self, from: Position, to: Position) -> u64 {
         let seek = self.curve.ns(from.cylinder.abs_diff(to.cylinder));
         let switch = if from.head == to.head {
@@ -85,8 +85,8 @@ impl Mechanics {
         seek.max(switch)
     }
 
-    /// Reaches `sector` from where the arm is at `now`, and passes over `sectors` of them; it
-    /// `settles` where it is to write after a move.
+    /// Moves the arm at `now` to `sector` and transfers `sectors` of them. With `settles`, adds the
+    /// write settle time after a move.
     pub fn access(
         &self,
         now: u64,
@@ -113,7 +113,7 @@ impl Mechanics {
         }
     }
 
-    /// Passes over a run whose first sector begins at `begins`, going on to the next tracks.
+    /// Transfers a run whose first sector starts at `begins`, across track boundaries.
     pub fn pass(&self, begins: u64, sector: u64, sectors: u64) -> (u64, Position) {
         let mut place = self.geometry.place(sector);
         let (mut at, mut here, mut left) = (begins, sector, sectors);
@@ -132,14 +132,14 @@ impl Mechanics {
         }
     }
 
-    /// How many sectors of a track, from `sector` on, are over by `now` when the first began at
-    /// `begins`; and how many there are to its end.
+    /// Counts sectors of a track from `sector` on, which started to pass at `begins`. Returns the
+    /// number that have passed by `now`, and the number up to the end of the track.
     pub fn over_by(&self, begins: u64, sector: u64, now: u64) -> (u64, u64) {
         let place = self.geometry.place(sector);
         let rest = place.of_track - place.sector;
         let first = self.geometry.angle_within(place.of_track, place.sector);
         let gone = now.saturating_sub(begins);
-        // Sector s is over once angle(s + 1) - first <= gone; angles round down.
+        // Sector s has passed when angle(s + 1) - first <= gone. Angles round down.
         let over = |run: u64| {
             self.geometry
                 .angle_within(place.of_track, place.sector + run)
@@ -164,7 +164,7 @@ mod tests {
     use crate::models::hdd::tests::spec;
 
     #[test]
-    fn a_run_is_passed_in_parts_as_it_is_in_one() {
+    fn a_transfer_in_parts_takes_as_long_as_in_one() {
         let mechanics = Mechanics::new(&spec(), 1_000_000);
         let whole = mechanics.access(5_000_000, Position::default(), 100, 5000, false);
         let mut part = mechanics.access(5_000_000, Position::default(), 100, 1, false);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_what_was_passed() {
+    fn passed_sectors_match_the_transferred_ones() {
         let mechanics = Mechanics::new(&spec(), 1_000_000);
         let begins = mechanics
             .geometry()

@@ -1,10 +1,10 @@
-//! Hard disk: one arm, one controller, memory for readers and for writes.
+//! Hard disk: one arm, one controller, a read cache and a write cache.
 //!
-//! T = command overhead + max(seek, head switch) + write settle + rotational wait + transfer
-//! (C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3),
-//! 1994). The controller takes commands one at a time; the arm serves those that need the medium:
-//! in their order, or, where the disk holds several, the one reached soonest. A flush is not
-//! queued (ATA): the controller waits until everything is on the medium.
+//! T = command overhead + max(seek, head switch) + write settle + rotational latency + transfer (C.
+//! Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994).
+//! The controller processes commands one at a time. The arm serves those that need the medium in
+//! order, or by shortest positioning time if the disk queues several. A flush is not queued (ATA):
+//! the controller waits until the write cache is clean.
 
 mod ahead;
 mod dirty;
@@ -25,40 +25,40 @@ use ahead::Ahead;
 use dirty::{Cached, Dirty};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A command that waits longer than this for the arm is served before those reached sooner.
+/// The arm serves a command that has waited this long before commands that are nearer.
 const LONGEST_PASSED_OVER_NS: u64 = 500_000_000;
 
-/// A command with the causes of its time so far.
+/// A command with its time breakdown so far.
 #[derive(Debug, Clone, Copy)]
 struct Job {
     command: Command,
     named: Causes,
     since: u64,
-    /// Of a write into memory: how many of its sectors are there.
+    /// For a write to the cache: number of its sectors there.
     taken: u64,
 }
 
-/// What the controller does.
+/// State of the controller.
 #[derive(Debug)]
 enum Controller {
     Idle,
-    /// Works on a command, and takes in what it writes.
+    /// Processes a command and transfers its data into the cache.
     Working(Job, u64),
-    /// Hands over what was in memory.
+    /// Transfers cached data to the host.
     Sending(Job, u64),
-    /// Waits for room for a write.
+    /// Waits for cache space for a write.
     NoRoom(Job),
     /// Waits for the medium.
     Flushing(Job),
 }
 
-/// What the arm does.
+/// Work of the arm.
 #[derive(Debug, Clone, Copy)]
 enum Errand {
     Read(Job),
-    /// A write that was not acknowledged from memory.
+    /// A write that the cache did not acknowledge.
     Write(Job),
-    /// One that was.
+    /// A write that the cache acknowledged.
     Destage(Cached),
 }
 
@@ -68,7 +68,7 @@ pub struct Hdd {
     mechanics: Mechanics,
     overhead_ns: u64,
     bus_mb_s: f64,
-    /// Sectors that cached writes may take.
+    /// Maximum sectors of cached writes.
     room: u64,
     write_cache: bool,
     destage: Destage,
@@ -77,25 +77,25 @@ pub struct Hdd {
     controller: Controller,
     jobs: Vec<Job>,
     arm: Position,
-    /// The sector behind the last one it passed: what goes on there needs no settling, as within
-    /// a run.
+    /// The sector after the last transferred one. A transfer that continues there needs no
+    /// settling.
     passed: u64,
     running: Option<(Errand, u64)>,
-    /// Where the last sweep of cached writes ended.
+    /// End of the last sweep over cached writes.
     swept: u64,
     dirty: Dirty,
-    /// Of writes that came in pieces: how many sectors are not on the medium.
+    /// For writes in pieces: number of sectors that are not on the medium.
     pieces: BTreeMap<u64, u64>,
     ahead: Ahead,
-    /// Since when nobody has asked for anything.
+    /// Time of the last command.
     rest_since: u64,
-    /// What happened while a command was taken in.
+    /// Events during the submission of a command.
     happened: Vec<Happening>,
     work: Work,
 }
 
 impl Hdd {
-    /// A disk of so many sectors.
+    /// Creates a disk with this many sectors.
     pub fn new(spec: &HddSpec, sectors: u64) -> Self {
         let room = if spec.write_cache {
             spec.write_room()
@@ -135,7 +135,7 @@ impl Hdd {
         }
     }
 
-    /// Begins whatever can begin at `now`.
+    /// Starts all work that can start at `now`.
     fn begin(&mut self, now: u64) {
         if matches!(self.controller, Controller::Idle)
             && let Some(command) = self.incoming.pop_front()
@@ -166,7 +166,7 @@ impl Hdd {
         }
     }
 
-    /// The controller has worked on a command: it is done, or waits for something.
+    /// The controller has processed a command: completes it, or starts its wait.
     fn worked(&mut self, now: u64, mut job: Job) {
         self.controller = Controller::Idle;
         job.since = now;
@@ -217,7 +217,7 @@ impl Hdd {
         }
     }
 
-    /// A cached write, or a piece of one, is on the medium or never will be.
+    /// A cached write, or a piece of one, has reached the medium or was superseded.
     fn settled(&mut self, write: Cached, alone: Happening) {
         let order = write.order;
         let Some(left) = self.pieces.get_mut(&order) else {
@@ -230,19 +230,19 @@ impl Hdd {
         }
     }
 
-    /// Whether a command is acknowledged from memory.
+    /// Whether the cache acknowledges a command.
     fn is_cached(&self, command: &Command) -> bool {
         let writes = matches!(command.kind, Kind::Write | Kind::WriteZeroes);
         writes && self.write_cache && !command.fua
     }
 
-    /// The most sectors that are taken into memory at once: a longer write goes to the medium
-    /// while its rest is still coming.
+    /// Maximum sectors of one transfer into the cache. A longer write goes to the medium while the
+    /// bus transfers its rest.
     fn piece(&self) -> u64 {
         (self.room / 4).max(1)
     }
 
-    /// Takes the write that waits for room into memory, where there is room.
+    /// Moves the waiting write into the cache, if there is space.
     fn take_in(&mut self, now: u64) {
         let Controller::NoRoom(mut job) = self.controller else {
             return;
@@ -285,7 +285,7 @@ impl Hdd {
         }
     }
 
-    /// Ends the flush that waits, where everything is on the medium.
+    /// Completes the waiting flush, if everything is on the medium.
     fn flushed(&mut self, now: u64) {
         let Controller::Flushing(mut job) = self.controller else {
             return;
@@ -312,7 +312,7 @@ impl Hdd {
         });
     }
 
-    /// Whether cached writes are to go to the medium now, though nobody asked for it.
+    /// Whether background destaging is due now.
     fn wants_to_destage(&self, now: u64) -> bool {
         match self.controller {
             Controller::NoRoom(_) | Controller::Flushing(_) => true,
@@ -322,7 +322,7 @@ impl Hdd {
         }
     }
 
-    /// Sends the arm on its next errand.
+    /// Starts the arm's next job.
     fn begin_errand(&mut self, now: u64) {
         if let Some(next) = self.next_job(now) {
             let job = self.jobs.remove(next);
@@ -350,7 +350,7 @@ impl Hdd {
         }
     }
 
-    /// Which of the jobs is next.
+    /// Selects the next job.
     fn next_job(&self, now: u64) -> Option<usize> {
         let first = self.jobs.first()?;
         if self.jobs.len() == 1 || now - first.since > LONGEST_PASSED_OVER_NS {
@@ -367,7 +367,7 @@ impl Hdd {
         (0..self.jobs.len()).min_by_key(by_time)
     }
 
-    /// Reading ahead ends: the arm is where that has brought it.
+    /// Stops read-ahead and updates the arm's position.
     fn find_arm(&mut self, now: u64) {
         if let Some(position) = self.ahead.interrupt(&self.mechanics, now) {
             self.arm = position;
@@ -375,7 +375,7 @@ impl Hdd {
         }
     }
 
-    /// Sends the arm over a run, and counts what that takes.
+    /// Moves the arm over a run and adds the times.
     fn access(&mut self, now: u64, sector: u64, sectors: u64, write: bool) -> Access {
         let settles = write && sector != self.passed;
         let access = self
@@ -410,7 +410,7 @@ impl Hdd {
         }
         let missing = self.ahead.missing(&sectors);
         if missing.is_empty() {
-            // Another reader has brought it into memory meanwhile.
+            // Another read has cached it in the meantime.
             job.named.transfer += bus;
             self.work.cache_hits += 1;
             self.running = Some((Errand::Read(job), now + bus));
@@ -420,7 +420,7 @@ impl Hdd {
         let access = self.access(now, missing.start, missing.end - missing.start, false);
         self.ahead
             .begin(&self.mechanics, &missing, access.ends, access.position);
-        // The bus moves what has been read while the rest is; it may be the slower of the two.
+        // The bus transfers while the medium does. The slower one determines the time.
         let transfer = access.transfer_ns.max(bus);
         job.named.seek += access.seek_ns;
         job.named.rotation += access.rotation_ns;
@@ -438,7 +438,7 @@ impl Hdd {
         self.running = Some((Errand::Write(job), access.ends));
     }
 
-    /// The arm has come to the end of an errand.
+    /// The arm has completed a job.
     fn ran(&mut self, now: u64, errand: Errand) {
         match errand {
             Errand::Read(job) => self.done(now, &job),
@@ -456,7 +456,7 @@ impl Hdd {
         self.flushed(now);
     }
 
-    /// When the controller ends what it does, where that ends by itself.
+    /// End time of the controller's current work, if it ends without an event.
     fn controller_ends(&self) -> Option<u64> {
         match self.controller {
             Controller::Working(_, until) | Controller::Sending(_, until) => Some(until),

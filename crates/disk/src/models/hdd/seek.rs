@@ -1,55 +1,55 @@
-//! Seek curves: how long the arm takes over a distance in cylinders.
+//! Seek curves: seek time as a function of the distance in cylinders.
 //!
-//! Two forms. Three points, from what a sheet gives (minimum m, mean a, full stroke M) over
-//! x = distance / cylinders: m + A sqrt(x) + B x with A = (15a - 10m - 5M) / 3 and
-//! B = (7m - 15a + 8M) / 3; its mean over uniformly drawn pairs of cylinders (density 2 (1 - x),
-//! so that sqrt(x) has the mean 8/15 and x has 1/3) is a, and its value at x = 1 is M. Two pieces,
-//! as measured: a + b sqrt(d) up to a distance, c + e d beyond (C. Ruemmler and J. Wilkes, "An
-//! introduction to disk drive modeling", IEEE Computer 27(3), 1994).
+//! There are two forms. The three-point form uses the sheet's figures: minimum m, mean a, full
+//! stroke M. Over x = distance / cylinders it is m + A sqrt(x) + B x with A = (15a - 10m - 5M) / 3
+//! and B = (7m - 15a + 8M) / 3. Its mean over uniform pairs of cylinders is a. Their density is 2
+//! (1 - x), so that sqrt(x) has the mean 8/15 and x has 1/3. Its value at x = 1 is M. The two-piece
+//! form uses measurements: a + b sqrt(d) up to a distance, c + e d beyond (C. Ruemmler and J.
+//! Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994).
 
 use crate::arithmetic::ms_to_ns;
 use serde::Deserialize;
 
-/// A seek curve as a profile writes it.
+/// A seek curve in a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum SeekSpec {
-    /// From the three points of a sheet.
+    /// The three-point form.
     ThreePoint(ThreePoint),
-    /// From measured pieces.
+    /// The two-piece form.
     TwoPiece(TwoPiece),
 }
 
-/// The three points of a sheet, in milliseconds.
+/// Parameters of the three-point form, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreePoint {
-    /// What the shortest seeks tend to.
+    /// Limit of the shortest seeks.
     pub minimum_ms: f64,
-    /// The mean over all pairs of cylinders.
+    /// Mean over all pairs of cylinders.
     pub mean_ms: f64,
-    /// From the first to the last cylinder.
+    /// Full-stroke seek.
     pub full_ms: f64,
 }
 
-/// Measured pieces, in milliseconds, over distances in cylinders.
+/// Parameters of the two-piece form, in milliseconds over distances in cylinders.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPiece {
-    /// The short piece at no distance.
+    /// Constant of the short piece.
     pub short_ms: f64,
-    /// The short piece, by the square root of the distance.
+    /// Coefficient of the square root of the distance in the short piece.
     pub short_root_ms: f64,
-    /// The last distance of the short piece.
+    /// Last distance of the short piece.
     pub until_cylinders: u32,
-    /// The long piece at no distance.
+    /// Constant of the long piece.
     pub long_ms: f64,
-    /// The long piece, by the distance.
+    /// Coefficient of the distance in the long piece.
     pub long_cylinder_ms: f64,
 }
 
 impl ThreePoint {
-    /// Milliseconds over a part x of all cylinders, 0 < x <= 1.
+    /// Milliseconds for the fraction x of all cylinders, 0 < x <= 1.
     pub fn at(&self, x: f64) -> f64 {
         let (m, a, full) = (self.minimum_ms, self.mean_ms, self.full_ms);
         let root = (15.0 * a - 10.0 * m - 5.0 * full) / 3.0;
@@ -59,7 +59,7 @@ impl ThreePoint {
 }
 
 impl TwoPiece {
-    /// Milliseconds over a distance in cylinders.
+    /// Milliseconds for a distance in cylinders.
     pub fn at(&self, distance: f64) -> f64 {
         if distance <= f64::from(self.until_cylinders) {
             self.short_ms + self.short_root_ms * distance.sqrt()
@@ -69,7 +69,7 @@ impl TwoPiece {
     }
 }
 
-/// The seek curve of a disk of so many cylinders.
+/// Seek curve of a disk with a number of cylinders.
 #[derive(Debug, Clone)]
 pub struct SeekCurve {
     spec: SeekSpec,
@@ -77,12 +77,12 @@ pub struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// Over so many cylinders.
+    /// Creates the curve for this many cylinders.
     pub fn new(spec: SeekSpec, cylinders: u32) -> Self {
         Self { spec, cylinders }
     }
 
-    /// Nanoseconds over a distance in cylinders; none over none.
+    /// Nanoseconds for a distance in cylinders; 0 for distance 0.
     pub fn ns(&self, distance: u32) -> u64 {
         if distance == 0 {
             return 0;
@@ -94,7 +94,7 @@ impl SeekCurve {
         })
     }
 
-    /// The first distance over which a seek takes no time, or less than one of half as far.
+    /// The first distance whose seek takes no time, or less time than a seek of half the distance.
     pub fn falls_at(&self) -> Option<u32> {
         let mut distance = 1;
         let mut before = 0;
@@ -117,7 +117,7 @@ mod tests {
     const CYLINDERS: u32 = 4000;
 
     #[test]
-    fn three_points_come_back_as_they_were_given() {
+    fn the_curve_contains_its_three_points() {
         let points = ThreePoint {
             minimum_ms: 2.5,
             mean_ms: 12.0,
@@ -126,7 +126,7 @@ mod tests {
         let curve = SeekCurve::new(SeekSpec::ThreePoint(points), CYLINDERS);
         assert_eq!(curve.ns(CYLINDERS), 23_000_000);
         assert!((points.at(1e-12) - 2.5).abs() < 1e-4);
-        // Over all pairs, by how many pairs there are of each distance.
+        // Over all pairs of cylinders, weighted by the number of pairs at each distance.
         let (mut sum, mut pairs) = (0.0, 0.0);
         for distance in 1..CYLINDERS {
             let of_distance = f64::from(CYLINDERS - distance);
@@ -138,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn measured_pieces_meet_where_they_were_measured() {
-        // The barracuda of the reference: both pieces at the distance where they meet.
+    fn measured_pieces_meet_at_their_joint() {
+        // The Barracuda of the reference: both pieces at the distance where they meet.
         let pieces = TwoPiece {
             short_ms: 2.01,
             short_root_ms: 0.194,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_that_falls_is_told() {
+    fn a_decreasing_curve_is_detected() {
         let points = ThreePoint {
             minimum_ms: 5.0,
             mean_ms: 5.0,

@@ -1,70 +1,70 @@
-//! A hard disk as a profile writes it, and what of it is impossible.
+//! Parameters of a hard disk in a profile, and their validation.
 
 use super::seek::{SeekCurve, SeekSpec};
 use crate::profiles::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 
-/// A hard disk. What is left out is as its comment says.
+/// Parameters of a hard disk. The comments give the defaults.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HddSpec {
-    /// Turns a minute.
+    /// Revolutions per minute.
     pub rpm: f64,
-    /// Tracks of a cylinder.
+    /// Tracks per cylinder.
     pub heads: u32,
-    /// Stretches of cylinders with equally full tracks.
+    /// Number of zones: ranges of cylinders with equal sectors per track.
     pub zones: u32,
-    /// Sectors of a track: in the outer zone, and in the inner.
+    /// Sectors per track in the outermost and in the innermost zone.
     pub sectors_per_track: [u64; 2],
     /// The seek curve.
     pub seek: SeekSpec,
-    /// From one head to another of the same cylinder.
+    /// Head switch time within a cylinder.
     pub head_switch_ms: f64,
-    /// What a write waits for after the arm moved, beyond what a read does.
+    /// Additional settle time of a write after a seek.
     #[serde(default)]
     pub write_settle_ms: f64,
-    /// How far a track begins behind the one before; without, as long as a head switch.
+    /// Track skew. Default: the head switch time.
     pub track_skew_ms: Option<f64>,
-    /// The same from one cylinder to the next; without, as long as the shortest seek.
+    /// Cylinder skew. Default: the shortest seek.
     pub cylinder_skew_ms: Option<f64>,
-    /// The controller's work on a command.
+    /// Controller overhead per command.
     pub command_overhead_ms: f64,
-    /// Megabytes (10^6) a second between the host and the disk's memory.
+    /// Bus rate between host and disk, MB/s (10^6).
     pub bus_mb_s: f64,
-    /// The disk's memory.
+    /// Size of the disk's cache.
     #[serde(deserialize_with = "size")]
     pub cache: Bytes,
-    /// Parts of it that follow readers of their own.
+    /// Read-ahead segments of the cache.
     pub segments: u32,
-    /// Whether writes are acknowledged once they are in memory.
+    /// Whether the cache acknowledges writes.
     pub write_cache: bool,
-    /// How much of the memory may hold such writes; without, half of it.
+    /// Cache space for writes. Default: half of the cache.
     #[serde(default, deserialize_with = "crate::profiles::some_size")]
     pub write_room: Option<Bytes>,
-    /// In which order these go to the medium.
+    /// Destage order of cached writes.
     pub destage: Destage,
-    /// How long the disk must have been at rest before it begins with that by itself.
+    /// Idle time before background destaging starts.
     pub destage_after_ms: f64,
 }
 
-/// In which order cached writes go to the medium.
+/// Destage order of cached writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Destage {
-    /// One way over the sectors, then again from the first.
+    /// One-way sweep over the sectors, then again from the first (C-LOOK).
     CLook,
-    /// The one that is reached soonest, of those near the arm.
+    /// Shortest positioning time first, among the writes near the arm.
     ShortestPositioning,
 }
 
 impl HddSpec {
-    /// Room for writes.
+    /// Cache space for writes.
     pub fn write_room(&self) -> u64 {
         self.write_room.map_or(self.cache.0 / 2, |room| room.0)
     }
 
-    /// What no disk is like.
+    /// Checks for impossible values.
     pub fn check(&self) -> Result<(), Impossible> {
         let positive = [
             ("hdd.rpm", self.rpm, 60.0, 100_000.0),
@@ -104,7 +104,7 @@ impl HddSpec {
         Ok(())
     }
 
-    /// The same of its seek curve, over so many cylinders.
+    /// Checks the seek curve over this many cylinders.
     pub fn check_seeks(&self, cylinders: u32) -> Result<(), Impossible> {
         let values = match &self.seek {
             SeekSpec::ThreePoint(p) => vec![

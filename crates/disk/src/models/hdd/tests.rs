@@ -1,10 +1,10 @@
-//! Hard disks: times against a slow and separate implementation of the formulas, and what memory
-//! and queue do.
+//! Hard disk: latencies compared with a slow, separate implementation of the formulas; cache and
+//! queue behaviour.
 
 use super::*;
 use fsdyno_model::Bytes;
 
-/// A small disk with round figures: 10 ms a turn, 3 heads, four zones.
+/// A small disk with simple parameters: 10 ms per revolution, 3 heads, four zones.
 pub fn spec() -> HddSpec {
     HddSpec {
         rpm: 6000.0,
@@ -45,7 +45,7 @@ pub fn command(order: u64, kind: Kind, sector: u64, sectors: u64, at: u64) -> Co
     }
 }
 
-/// Lets a model run to its end, and tells what was done and landed, with the moments.
+/// Runs a model to its end. Returns completions and destaged writes with their times.
 fn settle(model: &mut dyn Model) -> Vec<(u64, Happening)> {
     let mut all = Vec::new();
     while let Some(at) = model.next_event() {
@@ -56,7 +56,7 @@ fn settle(model: &mut dyn Model) -> Vec<(u64, Happening)> {
     all
 }
 
-/// When a command was done, and its causes.
+/// Completion time of a command and its breakdown.
 fn done(all: &[(u64, Happening)], wanted: u64) -> (u64, Causes) {
     let found = all.iter().find_map(|(_, one)| match one {
         Happening::Done { order, at, causes } if *order == wanted => Some((*at, *causes)),
@@ -65,7 +65,7 @@ fn done(all: &[(u64, Happening)], wanted: u64) -> (u64, Causes) {
     found.unwrap_or_else(|| panic!("{wanted} is not done in {all:?}"))
 }
 
-/// When what a command wrote was on the medium.
+/// Time at which a command's write was on the medium.
 fn landed(all: &[(u64, Happening)], wanted: u64) -> u64 {
     let order = wanted;
     let found = all.iter().find(|(_, h)| *h == Happening::Landed { order });
@@ -73,7 +73,7 @@ fn landed(all: &[(u64, Happening)], wanted: u64) -> u64 {
 }
 
 #[test]
-fn a_write_is_done_from_memory_and_lands_when_the_disk_has_been_at_rest() {
+fn the_cache_acknowledges_a_write_and_destages_it_after_idle_time() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Write, 5000, 8, 0));
     let all = settle(&mut disk);
@@ -84,7 +84,7 @@ fn a_write_is_done_from_memory_and_lands_when_the_disk_has_been_at_rest() {
 }
 
 #[test]
-fn a_flush_waits_for_what_was_acknowledged_and_fua_for_itself() {
+fn a_flush_waits_for_cached_writes_and_fua_for_its_own_write() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Write, 900_000, 8, 0));
     disk.submit(0, command(1, Kind::Flush, 0, 0, 0));
@@ -100,14 +100,14 @@ fn a_flush_waits_for_what_was_acknowledged_and_fua_for_itself() {
     let (written, causes) = done(&all, 2);
     assert_eq!(written, landed(&all, 2));
     assert!(written > flushed && causes.seek > 0, "{causes:?}");
-    // A flush with nothing to do costs the command alone.
+    // A flush of a clean cache costs only the command overhead.
     let now = written + 1;
     disk.submit(now, command(3, Kind::Flush, 0, 0, now));
     assert_eq!(done(&settle(&mut disk), 3).0, now + 300_000);
 }
 
 #[test]
-fn a_reader_in_sequence_waits_for_the_medium_and_for_no_turn() {
+fn sequential_reads_wait_for_the_medium_without_rotational_latency() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     let mut now = 0;
     for order in 0..100 {
@@ -117,23 +117,23 @@ fn a_reader_in_sequence_waits_for_the_medium_and_for_no_turn() {
         assert!(order == 0 || causes.rotation == 0, "{order}: {causes:?}");
         now = at;
     }
-    // 6,400 sectors of 32 tracks, 10 ms each and about 0.7 ms from one to the next.
+    // 6,400 sectors on 32 tracks: 10 ms each and about 0.7 ms per track switch.
     let tracks = 6400 / 200;
     let least = (tracks - 1) * 10_500_000;
     assert!((least..least + 30_000_000).contains(&now), "{now}");
-    // What was read is in memory still.
+    // The cache still contains the data.
     disk.submit(now, command(100, Kind::Read, 6400 - 64, 64, now));
     let (at, _) = done(&settle(&mut disk), 100);
     assert_eq!(at, now + 300_000 + 327_680);
 }
 
 #[test]
-fn a_reader_who_pauses_longer_than_memory_lasts_waits_for_the_turn_again() {
+fn a_pause_longer_than_read_ahead_costs_a_revolution() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Read, 0, 64, 0));
     let (now, _) = done(&settle(&mut disk), 0);
     let later = now + 1_000_000_000;
-    // A quarter of the half of 2 MiB that is for readers: 512 sectors.
+    // A quarter of the read half of 2 MiB: 512 sectors.
     disk.submit(later, command(1, Kind::Read, 64, 512, later));
     let (at, _) = done(&settle(&mut disk), 1);
     assert_eq!(at, later + 300_000 + bytes_to_ns(512 * 512, 100.0));
@@ -143,7 +143,7 @@ fn a_reader_who_pauses_longer_than_memory_lasts_waits_for_the_turn_again() {
 }
 
 #[test]
-fn a_full_memory_makes_writers_wait_for_the_medium() {
+fn a_full_write_cache_delays_writes() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     let room = 1 << 20;
     let (mut now, mut waited) = (0, 0);
@@ -168,7 +168,7 @@ fn a_full_memory_makes_writers_wait_for_the_medium() {
 }
 
 #[test]
-fn a_write_longer_than_memory_goes_to_the_medium_while_its_rest_comes() {
+fn a_write_larger_than_the_cache_streams_to_the_medium() {
     let small = HddSpec {
         cache: Bytes(128 << 10),
         ..spec()
@@ -181,7 +181,7 @@ fn a_write_longer_than_memory_goes_to_the_medium_while_its_rest_comes() {
     let (flushed, _) = done(&all, 1);
     assert_eq!(landed(&all, 0), flushed);
     assert_eq!(causes.total(), written);
-    // Ten tracks of 10.5 ms; the last 64 KiB, 128 sectors, are in memory only.
+    // Ten tracks of 10.5 ms. The last 64 KiB, 128 sectors, are in the cache only.
     assert!((90_000_000..115_000_000).contains(&written), "{written}");
     assert!(flushed > written && flushed < written + 10_000_000);
     let landings = |h: &&(u64, Happening)| matches!(h.1, Happening::Landed { .. });
@@ -189,7 +189,7 @@ fn a_write_longer_than_memory_goes_to_the_medium_while_its_rest_comes() {
 }
 
 #[test]
-fn what_is_held_in_the_queue_is_served_by_nearness() {
+fn queued_commands_are_served_by_positioning_time() {
     let order_of = |sectors: &[u64]| {
         let mut disk = Hdd::new(&spec(), SECTORS);
         for (order, sector) in (0..).zip(sectors) {
@@ -213,7 +213,7 @@ fn what_is_held_in_the_queue_is_served_by_nearness() {
 }
 
 #[test]
-fn nearness_beats_the_sweep_where_writes_lie_scattered() {
+fn nearest_first_beats_the_sweep_for_random_writes() {
     let drained = |destage| {
         let mut disk = Hdd::new(&HddSpec { destage, ..spec() }, SECTORS);
         for order in 0..64 {
@@ -233,7 +233,7 @@ fn nearness_beats_the_sweep_where_writes_lie_scattered() {
 }
 
 #[test]
-fn the_power_takes_with_it_what_was_in_memory() {
+fn a_power_cut_empties_the_cache() {
     let mut disk = Hdd::new(&spec(), SECTORS);
     disk.submit(0, command(0, Kind::Write, 5000, 8, 0));
     disk.submit(0, command(1, Kind::Flush, 0, 0, 0));

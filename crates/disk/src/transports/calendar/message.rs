@@ -1,33 +1,33 @@
-//! The messages between the calendar and a kernel that travels in time: sixteen bytes each.
+//! Messages between the calendar and a kernel in time-travel mode, 16 bytes each.
 //!
-//! After the kernel's `include/uapi/linux/um_timetravel.h`.
+//! Source: the kernel's `include/uapi/linux/um_timetravel.h`.
 
 use crate::transports::stream::{self, Patience, StreamError};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Bytes of a message: what, number, time.
+/// Bytes of a message: operation, sequence number, time.
 const LENGTH: usize = 16;
 
-/// What is said.
+/// Operation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// Whatever was said is done.
+    /// ACK: the previous message is done.
     Ack,
-    /// The kernel begins.
+    /// START: the kernel begins.
     Start,
-    /// The kernel wants to run at that time.
+    /// REQUEST: the kernel requests to run at this time.
     Request,
-    /// The kernel waits for what it has asked for.
+    /// WAIT: the kernel waits for its requested time.
     Wait,
-    /// The kernel asks for the time.
+    /// GET: the kernel requests the current time.
     Get,
-    /// The kernel tells the time it has come to.
+    /// UPDATE: the kernel reports its current time.
     Update,
-    /// The calendar lets the kernel run.
+    /// RUN: the calendar allows the kernel to run.
     Run,
-    /// The kernel asks for the time of day.
+    /// `GET_TOD`: the kernel requests the time of day.
     GetTimeOfDay,
-    /// The kernel tells something to all others, and there are none.
+    /// BROADCAST: a message to all other clients, of which there are none.
     Broadcast,
 }
 
@@ -55,29 +55,29 @@ impl Word {
     }
 }
 
-/// A message.
+/// A time-travel message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// What is said.
+    /// The operation.
     pub word: Word,
-    /// Its number; an acknowledgement bears that of what it answers.
+    /// Sequence number. An acknowledgement repeats that of its message.
     pub number: u32,
-    /// Nanoseconds, where the word has any.
+    /// Time in nanoseconds, if the operation has one.
     pub time: u64,
 }
 
-/// What is no message of a calendar.
+/// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// The line broke.
+    /// The connection failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Nobody knows it.
+    /// The operation is unknown.
     #[error("message {0}, which no kernel that travels in time sends")]
     Unknown(u32),
 }
 
-/// The next message; none where the kernel has gone.
+/// Reads the next message. Returns none if the kernel closed the connection.
 pub fn receive(line: impl AsFd) -> Result<Option<Message>, MessageError> {
     let mut bytes = [0; LENGTH];
     if stream::receive(line, &mut bytes, Patience::SHORT)?.is_none() {

@@ -1,13 +1,11 @@
-//! Virtual time: the calendar of a guest of User-mode Linux that travels in time, and its disks,
-//! in one thread.
+//! Virtual time: the time-travel calendar of a User-mode Linux guest and its disks, in one thread.
 //!
-//! The guest's clock goes on only when the calendar lets it: to the moment for which the guest has
-//! asked, or to that at which a disk completes a request, whichever is earlier; at the same
-//! moment, disks come first, in their order. So a request takes exactly as long as the model says,
-//! computing takes no time at all, and waiting costs none. Nothing here reads a clock but to
-//! notice a guest that hangs.
+//! The calendar advances the guest's clock to the earlier of two events: the guest's requested time
+//! or the next disk completion. At equal times, disks precede the guest, in their order. So a
+//! request takes exactly the modelled time, computation takes no virtual time, and waits take no
+//! real time. Real clocks only serve to detect a guest that hangs.
 //!
-//! How kernel and calendar talk: the kernel's `include/uapi/linux/um_timetravel.h`, and
+//! Sources of the protocol: the kernel's `include/uapi/linux/um_timetravel.h` and
 //! `arch/um/kernel/time.c`.
 
 mod message;
@@ -30,62 +28,62 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// How often a wish to stop is looked for.
+/// Interval between checks for cancellation.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How far a guest may go on by itself at most. One that waits for nothing would go on for ever when
-/// nobody keeps its time any more: so it comes and finds out.
+/// Maximum time that a guest advances without a message. An idle guest whose calendar has exited
+/// would otherwise run forever.
 const BY_ITSELF: u64 = 10 * 1_000_000_000;
 
-/// A guest asks for this moment when it wants to sleep for ever.
+/// Time that a guest requests to sleep forever.
 const NEVER: u64 = i64::MAX as u64;
 
-/// Why virtual time came to an end before its guest did.
+/// An error that ended virtual time before the guest exited.
 #[derive(Debug, thiserror::Error)]
 pub enum CalendarError {
-    /// The sockets cannot be listened to, or a page cannot be shared.
+    /// A socket or the shared page cannot be created.
     #[error("cannot {act} for virtual time: {source}")]
     Host {
-        /// What was attempted.
+        /// The operation that failed.
         act: &'static str,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The guest spoke rubbish, or fell silent in the midst of a message.
+    /// The guest sent a malformed message, or stopped within a message.
     #[error("the guest's line to the calendar: {0}")]
     Line(#[from] MessageError),
-    /// The connection of a disk broke.
+    /// The connection of a disk failed.
     #[error("the guest's connection to disk {disk}: {source}")]
     Disk {
-        /// What the disk calls itself.
+        /// Name of the disk.
         disk: String,
-        /// How.
+        /// The connection error.
         source: ConnectionError,
     },
-    /// No guest came.
+    /// No guest connected.
     #[error("no guest has come to the calendar for {} s", .0.as_secs())]
     Nobody(Duration),
-    /// It runs, and neither asks its disks nor sleeps.
+    /// The guest runs without disk requests or sleeps: it hangs.
     #[error(
         "the guest has computed for {} s without asking its disks or the calendar for anything, \
          at {now} of virtual time",
         patience.as_secs()
     )]
     Hangs {
-        /// For how long.
+        /// Real time without a message.
         patience: Duration,
-        /// The virtual time.
+        /// Virtual time.
         now: Nanos,
     },
-    /// It sleeps, and there is nothing that would wake it.
+    /// The guest sleeps, and no event is pending.
     #[error(
         "the guest sleeps for ever at {now} of virtual time: nothing is due that would wake it"
     )]
     Sleeps {
-        /// The virtual time.
+        /// Virtual time.
         now: Nanos,
     },
-    /// It was told to stop.
+    /// The caller cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -102,23 +100,23 @@ impl From<StreamError> for CalendarError {
     }
 }
 
-/// A disk in virtual time: an arm of its own, a socket of its own.
+/// A disk in virtual time, with its own arm and its own socket.
 pub struct Seat {
-    /// What it calls itself.
+    /// Name of the disk.
     pub name: String,
     /// The disk.
     pub disk: Disk,
-    /// Where the guest connects to it.
+    /// Listening socket for the guest.
     pub listener: UnixListener,
-    /// Whether it knows discards.
+    /// Whether the disk supports discard.
     pub discards: bool,
-    /// Its time when the guest's begins.
+    /// Disk time at the start of the guest.
     began: u64,
     generation: u32,
 }
 
 impl Seat {
-    /// A disk, what it calls itself, and where a guest connects to it.
+    /// Creates a disk with its name and its listening socket.
     pub fn new(name: String, disk: Disk, listener: UnixListener, discards: bool) -> Self {
         Self {
             name,
@@ -131,21 +129,21 @@ impl Seat {
     }
 }
 
-/// How virtual time is kept.
+/// Settings of virtual time.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// The time of day at which every guest begins, nanoseconds since 1970.
+    /// Time of day at the start of every guest, nanoseconds since 1970.
     pub time_of_day: u64,
-    /// How long in real time a guest may take to come.
+    /// Timeout in real time for the guest's connection.
     pub start: Duration,
-    /// How long in real time it may compute without a word.
+    /// Timeout in real time for a guest that sends no message.
     pub patience: Duration,
 }
 
 impl Default for Setting {
     fn default() -> Self {
         Self {
-            // The morning of 1 July 2004, when disks were slow.
+            // The morning of 1 July 2004.
             time_of_day: 1_088_676_000_000_000_000,
             start: Duration::from_secs(120),
             patience: Duration::from_secs(300),
@@ -153,31 +151,29 @@ impl Default for Setting {
     }
 }
 
-/// What the workload in the guest has said since it was asked last: the texts of its marks. Asked
-/// before anything is taken from the guest and before anything more is completed, so that a mark
-/// said before a request was made stands before it.
+/// Returns the texts of the workload's new marks. The calendar calls it before it reads guest
+/// messages and before it completes requests, so that a mark precedes the requests after it.
 pub type Marks<'a> = &'a mut dyn FnMut() -> Vec<String>;
 
-/// What has passed when a guest has gone, or its time was ended.
+/// Result of a guest's virtual time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed {
-    /// Virtual time, from the guest's first word on.
+    /// Virtual time since the guest's first message.
     pub time: Nanos,
-    /// Whether its time was ended, and it is there yet.
+    /// Whether the end time was reached while the guest still ran.
     pub cut: bool,
-    /// What each disk was asked for.
+    /// Request counters of each disk.
     pub served: Vec<Served>,
-    /// The SHA-256 of all completions, with their moments, in order: two guests that did the same
-    /// have the same.
+    /// SHA-256 of all completions and their times, in order. Equal guest behaviour gives an equal
+    /// digest.
     pub digest: String,
 }
 
-/// Says when time ends, if anybody knows: asked while the guest stands still, at this moment of its
-/// time, with nothing of what it has said before left unsaid. The end may be known late: what is
-/// past is now.
+/// Returns the end of virtual time, if it is known. The calendar calls it at the current time while
+/// the guest is stopped and all its messages are processed. An end in the past means now.
 pub type End<'a> = &'a mut dyn FnMut(Nanos) -> Option<Nanos>;
 
-/// Waits for a guest, and keeps its time until it goes.
+/// Waits for a guest and runs its calendar until it exits.
 pub fn serve(
     listener: &UnixListener,
     seats: &mut [Seat],
@@ -188,8 +184,7 @@ pub fn serve(
     serve_until(listener, seats, setting, (marks, &mut |_| None), stop)
 }
 
-/// The same, and no further than to a moment: there the guest stands still, and nothing that was
-/// due then has happened.
+/// Runs a calendar until an end time. Events that are due at that time do not happen.
 pub fn serve_until(
     listener: &UnixListener,
     seats: &mut [Seat],
@@ -261,29 +256,29 @@ struct Calendar<'a> {
     page: Page,
     seats: &'a mut [Seat],
     connections: Vec<Option<Connection>>,
-    /// What was asked for over connections that have ended.
+    /// Counters of connections that have ended.
     served: Vec<Served>,
     setting: Setting,
     marks: Marks<'a>,
     stop: &'a CancelToken,
-    /// The guest's time.
+    /// The guest's current time.
     now: u64,
-    /// When the guest has asked to run, where it does not use the page.
+    /// The guest's requested time, if it does not use the page.
     request: Option<u64>,
     waiting: bool,
-    /// The number of the last permission to run.
+    /// Sequence number of the last RUN message.
     runs: u32,
     digest: Sha256,
     end: End<'a>,
-    /// When time ends, where that is known.
+    /// End of virtual time, if known.
     last: Option<u64>,
 }
 
 impl Calendar<'_> {
-    /// Keeps the guest's time until it goes, or its time ends: whether it did.
+    /// Runs the calendar until the guest exits or time ends. Returns whether the end was reached.
     fn keep(&mut self) -> Result<bool, CalendarError> {
         loop {
-            // A guest that is busy is never waited for.
+            // A guest that computes needs no wait.
             if self.stop.requested() {
                 return Err(CalendarError::Stopped);
             }
@@ -302,7 +297,7 @@ impl Calendar<'_> {
         }
     }
 
-    /// Lays what the workload has said by now behind what its disks have been asked by now.
+    /// Records the workload's marks so far after the requests so far.
     fn mark(&mut self) -> Result<(), CalendarError> {
         for text in (self.marks)() {
             self.catch_up();
@@ -314,7 +309,7 @@ impl Calendar<'_> {
         Ok(())
     }
 
-    /// Goes on to the end of time, where that is next.
+    /// Advances to the end of virtual time, if it is the next event.
     fn ends(&mut self) -> bool {
         let due = self.due().map(|(at, _)| at);
         let next = due.into_iter().chain(self.wish()).min();
@@ -326,7 +321,7 @@ impl Calendar<'_> {
         true
     }
 
-    /// When the guest wants to run.
+    /// The guest's requested time.
     fn wish(&self) -> Option<u64> {
         let request = if self.page.is_shared() {
             self.page.request()
@@ -336,7 +331,7 @@ impl Calendar<'_> {
         request.filter(|then| *then < NEVER)
     }
 
-    /// When a disk has something to tell, in the guest's time.
+    /// Time of a disk's next event, in the guest's time.
     fn due_at(&self, seat: usize) -> Option<u64> {
         let connection = self.connections[seat].as_ref();
         if connection.is_some_and(Connection::has_answered) {
@@ -346,13 +341,13 @@ impl Calendar<'_> {
         Some(next.0.saturating_sub(self.seats[seat].began))
     }
 
-    /// The first disk that has something to tell, and when.
+    /// The first disk with a next event, and its time.
     fn due(&self) -> Option<(u64, usize)> {
         let of = |seat| self.due_at(seat).map(|at| (at, seat));
         (0..self.seats.len()).filter_map(of).min()
     }
 
-    /// Goes on to whatever comes first; whether there was anything.
+    /// Advances to the next event. Returns whether there was one.
     fn go_on(&mut self) -> Result<bool, CalendarError> {
         self.mark()?;
         match (self.due(), self.wish()) {
@@ -370,13 +365,13 @@ impl Calendar<'_> {
         }
     }
 
-    /// Time goes on to a moment; never back.
+    /// Advances the time to a moment, never backwards.
     fn reach(&mut self, then: u64) {
         self.now = self.now.max(then);
         self.page.set_now(self.now);
     }
 
-    /// Lets the guest run, and go on by itself until a disk has something to tell.
+    /// Lets the guest run and advance its time until the next disk event.
     fn run(&mut self) -> Result<(), CalendarError> {
         self.waiting = false;
         self.request = None;
@@ -390,8 +385,7 @@ impl Calendar<'_> {
         Ok(message::send(&self.line, run, &[])?)
     }
 
-    /// The guest may go on by itself to the moment before a disk has something to tell, or time
-    /// ends.
+    /// Lets the guest advance its time up to just before the next disk event or the end of time.
     fn set_free(&self) {
         let due = self.due().map(|(at, _)| at);
         let until = due.into_iter().chain(self.last);
@@ -399,11 +393,11 @@ impl Calendar<'_> {
         self.page.set_free_until(until);
     }
 
-    /// Has a disk complete what is due, and tells the guest.
+    /// Completes a disk's due requests and notifies the guest.
     fn complete(&mut self, seat: usize) -> Result<(), CalendarError> {
         let now = Nanos(self.seats[seat].began + self.now);
         let Some(connection) = &mut self.connections[seat] else {
-            // Whoever asked for it has gone.
+            // The connection that sent the request has ended.
             let disk = &mut self.seats[seat].disk;
             return disk.complete(now).map(drop).map_err(of_contents);
         };
@@ -418,7 +412,7 @@ impl Calendar<'_> {
         Ok(())
     }
 
-    /// Takes a completion into the digest.
+    /// Adds a completion to the digest.
     fn note(&mut self, seat: usize, completion: &Completion) {
         let request = &completion.request;
         for number in [
@@ -434,8 +428,8 @@ impl Calendar<'_> {
         }
     }
 
-    /// Tells the guest that a disk has completed something, and waits until it has taken note:
-    /// meanwhile it asks the calendar for the time.
+    /// Notifies the guest of completions and waits for its acknowledgement. Meanwhile it serves the
+    /// guest's time requests.
     fn call(&mut self, seat: usize) -> Result<(), CalendarError> {
         let Some(connection) = &self.connections[seat] else {
             return Ok(());
@@ -488,8 +482,8 @@ impl Calendar<'_> {
         })
     }
 
-    /// Waits for the next word of the guest, to whomever, and does what it asks for; whether it is
-    /// still there.
+    /// Waits for the guest's next message on any connection and processes it. Returns whether the
+    /// guest is still connected.
     fn hear(&mut self) -> Result<bool, CalendarError> {
         let deadline = Instant::now() + self.setting.patience;
         loop {
@@ -502,7 +496,7 @@ impl Calendar<'_> {
             }
             let look = deadline.min(Instant::now() + LOOK);
             if !stream::wait(&mut lines, Some(look))? {
-                // A guest that computes may have told something all the same.
+                // A guest that computes may have sent messages too.
                 self.mark()?;
                 self.be_patient(deadline)?;
                 continue;
@@ -518,7 +512,7 @@ impl Calendar<'_> {
         }
     }
 
-    /// A word of the guest to the calendar; whether the guest is still there.
+    /// Processes a time-travel message. Returns whether the guest is still connected.
     fn hear_calendar(&mut self) -> Result<bool, CalendarError> {
         let Some(heard) = message::receive(&self.line)? else {
             return Ok(false);
@@ -543,7 +537,7 @@ impl Calendar<'_> {
                 self.waiting = true;
                 self.catch_up();
                 if self.page.is_shared() {
-                    // Nobody waits for an answer to this then.
+                    // The guest does not wait for a reply in this case.
                     return Ok(true);
                 }
             }
@@ -559,17 +553,17 @@ impl Calendar<'_> {
         Ok(true)
     }
 
-    /// The time that the guest has come to by itself.
+    /// The time that the guest has advanced to.
     fn catch_up(&mut self) {
         if self.page.is_shared() {
             self.now = self.now.max(self.page.now());
         }
     }
 
-    /// A guest comes to a disk, or says something to one.
+    /// Accepts a connection to a disk, or processes a message for it.
     fn hear_disk(&mut self, seat: usize) -> Result<(), CalendarError> {
         self.catch_up();
-        // What it says to a disk now, it says after that, and it waits for the answer.
+        // The guest sends this message at its current time and waits for the reply.
         self.mark()?;
         let heard = match self.connections[seat].take() {
             None => self.connect(seat),
@@ -582,7 +576,7 @@ impl Calendar<'_> {
         let seat = &mut self.seats[number];
         let line = match seat.listener.accept() {
             Ok((line, _)) => line,
-            // It has gone again.
+            // The connection closed again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(StreamError::Socket(error).into()),
         };
@@ -599,8 +593,8 @@ impl Calendar<'_> {
         Ok(())
     }
 
-    /// Carries out what the guest says to a disk. What it has laid into the ring is taken, and how
-    /// far it may go on by itself is set anew, before it is answered and goes on.
+    /// Processes a guest's message to a disk. Submits new requests and updates the guest's time
+    /// limit before the reply, because the guest resumes after it.
     fn converse(
         &mut self,
         number: usize,
@@ -632,7 +626,7 @@ impl Calendar<'_> {
         CalendarError::Disk { disk, source }
     }
 
-    /// The guest has gone: what has passed, and the disks go on from here with the next one.
+    /// Ends a guest: returns the result and resets the disks for the next guest.
     fn passed(self, cut: bool) -> Passed {
         let mut served = self.served;
         for (served, connection) in served.iter_mut().zip(&self.connections) {
@@ -646,7 +640,7 @@ impl Calendar<'_> {
         }
         let mut digest = String::new();
         for byte in self.digest.finalize() {
-            // A string takes everything.
+            // Writing to a string does not fail.
             let _ = write!(digest, "{byte:02x}");
         }
         Passed {

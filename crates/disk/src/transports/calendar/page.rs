@@ -1,7 +1,7 @@
-//! The page that the calendar shares with the kernel it lets run: as long as nothing of the disks
-//! is due, the kernel goes on in time by itself, and reading the clock costs no message.
+//! Shared-memory page of the time-travel calendar and the kernel. While no disk event is due, the
+//! kernel advances its time without messages, and clock reads cost no message.
 //!
-//! After `struct um_timetravel_schedshm` in the kernel's `include/uapi/linux/um_timetravel.h`,
+//! Source: `struct um_timetravel_schedshm` in the kernel's `include/uapi/linux/um_timetravel.h`,
 //! version 2.
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -11,22 +11,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
-/// Bytes of the whole: a page for all, and room for those who take part.
+/// Size of the shared memory: one page for the header and the client slots.
 const LENGTH: usize = 8192;
 
-/// The version of this layout.
+/// Version of the layout.
 const VERSION: u32 = 2;
 
-/// Those who take part: the disks, which answer to nobody, and the kernel.
+/// Number of clients: the disks, counted as one, and the kernel.
 const PARTIES: u16 = 2;
 
-/// The number of the kernel among them.
+/// Client number of the kernel.
 pub const KERNEL: u16 = 1;
 
-/// Where the kernel's part lies.
+/// Offset of the kernel's slot.
 const KERNELS: usize = 4096 + 128;
 
-/// Where things lie.
+/// Field offsets.
 const VERSION_AT: usize = 0;
 const LENGTH_AT: usize = 4;
 const FREE_UNTIL_AT: usize = 8;
@@ -37,13 +37,13 @@ const CAPABILITIES_AT: usize = KERNELS;
 const FLAGS_AT: usize = KERNELS + 4;
 const REQUEST_AT: usize = KERNELS + 8;
 
-/// The kernel reads and writes the page.
+/// Capability flag: the kernel uses the page.
 const SHARES: u32 = 1;
 
-/// The kernel has asked to run.
+/// Request flag: the kernel requests to run.
 const HAS_REQUEST: u32 = 1;
 
-/// The page.
+/// The shared page.
 #[derive(Debug)]
 pub struct Page {
     file: File,
@@ -51,12 +51,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page at time 0.
+    /// Creates a page at time 0.
     pub fn new() -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let descriptor = memfd_create("fsdyno-calendar", flags)?;
         ftruncate(&descriptor, LENGTH as u64)?;
-        // Nobody takes away under us what is mapped.
+        // Seals prevent truncation of the mapped file.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         fcntl_add_seals(&descriptor, seals)?;
         let file = File::from(descriptor);
@@ -70,32 +70,32 @@ impl Page {
         Ok(page)
     }
 
-    /// What the kernel maps.
+    /// Descriptor for the kernel's mapping.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Whether the kernel uses it.
+    /// Whether the kernel uses the page.
     pub fn is_shared(&self) -> bool {
         self.u32(CAPABILITIES_AT) & SHARES != 0
     }
 
-    /// The time it says, which the kernel moves on while it runs.
+    /// Current virtual time. The kernel advances it while it runs.
     pub fn now(&self) -> u64 {
         self.u64(NOW_AT)
     }
 
-    /// Sets the time.
+    /// Sets the current virtual time.
     pub fn set_now(&self, now: u64) {
         self.set_u64(NOW_AT, now);
     }
 
-    /// How far the kernel may go on by itself.
+    /// Sets the time until which the kernel advances without messages.
     pub fn set_free_until(&self, then: u64) {
         self.set_u64(FREE_UNTIL_AT, then);
     }
 
-    /// When the kernel has asked to run.
+    /// Time at which the kernel requests to run.
     pub fn request(&self) -> Option<u64> {
         let has = self.u32(FLAGS_AT) & HAS_REQUEST != 0;
         has.then(|| self.u64(REQUEST_AT))
@@ -105,7 +105,7 @@ impl Page {
         self.mapped.as_volatile_slice()
     }
 
-    // All places lie within the page, and are aligned.
+    // All offsets are aligned and within the page.
     fn u32(&self, at: usize) -> u32 {
         self.all().load(at, Ordering::Acquire).unwrap_or_default()
     }

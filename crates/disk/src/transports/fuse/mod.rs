@@ -1,9 +1,8 @@
-//! A FUSE file system of one file, the disk: what a loop device lies on where there is no guest.
+//! A FUSE file system of one file, the disk. On the host, a loop device uses this file.
 //!
-//! It speaks to the kernel over a descriptor of `/dev/fuse` that somebody else has opened and
-//! mounted. Like a disk served over a socket, each request is answered when the clock has reached
-//! its completion; as many are under way as the kernel sends. What is read and written passes no
-//! page cache, so that none hides the disk.
+//! The server uses a descriptor of `/dev/fuse` that the caller opened and mounted. It sends each
+//! reply when the clock reaches the completion time. The kernel determines the queue depth. Reads
+//! and writes bypass the page cache, so that the cache does not hide the disk.
 
 mod wire;
 
@@ -22,45 +21,45 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use wire::{Asked, Malformed, Wish};
 
-/// How long a wait is at most.
+/// Maximum length of a wait.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many requests are taken before those that are due are answered.
+/// Number of requests that the server reads before it sends the due replies.
 const AT_ONCE: usize = 64;
 
-/// Why a disk is served no longer.
+/// The reason why the server stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseError {
-    /// The device of the kernel failed.
+    /// The kernel's device failed.
     #[error("the line to the kernel's FUSE: {0}")]
     Device(#[source] io::Error),
     /// The wait failed.
     #[error(transparent)]
     Wait(#[from] StreamError),
-    /// The kernel speaks otherwise.
+    /// The kernel sent a malformed request.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The contents of the disk cannot be read or written on this machine.
+    /// An I/O error of the disk's contents on this machine.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What else the server of a disk hears while it serves.
+/// A control connection that the server polls while it serves.
 pub trait Owner {
-    /// The line on which the owner speaks.
+    /// Descriptor of the control connection.
     fn line(&self) -> BorrowedFd<'_>;
 
-    /// Hears what has come, if anything has, and is told what the disk was asked for so far; whether
-    /// it is to be served on.
+    /// Reads pending messages. The argument counts the requests so far. Returns whether the server
+    /// continues.
     fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// Its name in the protocol.
+    /// Identifier of the request in the protocol.
     unique: u64,
-    /// Bytes of a read that were asked for, from the beginning of its extent on.
+    /// Byte range of a read, relative to the start of its extent.
     length: usize,
 }
 
@@ -77,7 +76,7 @@ pub struct Fuse<'a, D> {
 }
 
 impl<'a, D: AsFd> Fuse<'a, D> {
-    /// A disk, over a descriptor that does not block.
+    /// Creates a server of a disk over a non-blocking descriptor.
     pub fn new(disk: &'a mut Disk, device: D, discards: bool) -> Self {
         Self {
             disk,
@@ -95,11 +94,10 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Serves until it is unmounted, or its owner is done with it: what it was asked for. Where it
-    /// ends, the kernel answers whatever is still asked with errors as soon as the descriptor is
-    /// closed.
+    /// Serves until the file system is unmounted or the owner ends it. Returns the request
+    /// counters. Afterwards the kernel fails all pending requests when the descriptor closes.
     pub fn serve(mut self, owner: &mut dyn Owner) -> Result<Served, FuseError> {
-        // A timer that is late by the usual 50 us would be as late as many an access takes.
+        // The default timer slack of 50 us is as long as many accesses.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut request = vec![0; wire::LARGEST];
         loop {
@@ -112,7 +110,8 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         }
     }
 
-    /// Waits until something comes, or is due: whether the kernel asks, and whether the owner speaks.
+    /// Waits for input or for a due completion. Returns whether the kernel and the owner have sent
+    /// data.
     fn wait(&self, owner: &dyn Owner) -> Result<(bool, bool), FuseError> {
         let look = Instant::now() + LOOK;
         let due = self.disk.next_completion();
@@ -135,20 +134,20 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         Ok(owner.hear(self.disk, self.served, now)?)
     }
 
-    /// Takes what the kernel asks; whether it may ask more, which it does not where nothing is
-    /// mounted any more, and the owner is not done.
+    /// Reads the kernel's requests. Returns false after an unmount or when the owner ends the
+    /// service.
     fn take(&mut self, request: &mut [u8], owner: &mut dyn Owner) -> Result<bool, FuseError> {
         for _ in 0..AT_ONCE {
             let length = match read(&self.device, &mut *request) {
-                // Unmounted, or given up by the kernel.
+                // Unmounted, or aborted by the kernel.
                 Ok(0) | Err(Errno::NODEV) => return Ok(false),
                 Ok(length) => length,
                 Err(Errno::AGAIN) => break,
-                // Taken back before it was read.
+                // The kernel interrupted the request before this read.
                 Err(Errno::NOENT | Errno::INTR) => continue,
                 Err(error) => return Err(FuseError::Device(error.into())),
             };
-            // What the owner said before it asked for this stands before it.
+            // Owner messages that arrived before this request precede it.
             if !self.hear(owner)? {
                 return Ok(false);
             }
@@ -158,7 +157,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         Ok(true)
     }
 
-    /// Does what is asked, or hands it to the disk.
+    /// Executes an operation, or submits it to the disk.
     fn ask(&mut self, asked: &Asked<'_>) -> Result<(), FuseError> {
         let unique = asked.unique;
         let size = self.disk.capacity().0;
@@ -197,7 +196,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         }
     }
 
-    /// Hands a request to the disk; what lies within no whole sectors is refused.
+    /// Submits a request to the disk. Rejects a range that is not aligned to sectors.
     fn submit(
         &mut self,
         unique: u64,
@@ -221,7 +220,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 Ok(())
             }
             Err(SubmitError::Store(error)) => Err(error.into()),
-            // No disk has such sectors, and no kernel asks for them.
+            // The kernel sends no requests beyond the last sector.
             Err(_) => self.refuse(unique, Errno::IO),
         }
     }
@@ -242,7 +241,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         }
     }
 
-    /// Answers all that is due.
+    /// Sends all due replies.
     fn complete(&mut self) -> Result<(), FuseError> {
         loop {
             let now = self.now();
@@ -288,7 +287,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
 
     fn say(&self, head: &[u8], body: &[u8]) -> Result<(), FuseError> {
         match writev(&self.device, &[IoSlice::new(head), IoSlice::new(body)]) {
-            // Whoever asked has gone, or all have: the next request tells.
+            // The request is gone, or the file system is unmounted: the next read reports which.
             Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::PIPE) => Ok(()),
             Err(error) => Err(FuseError::Device(error.into())),
         }

@@ -1,24 +1,24 @@
-//! The words of FUSE: what the kernel asks of a file system that is a program, and the form of the
-//! answers. After `include/uapi/linux/fuse.h`, version 7.31 (Linux 5.4) and what of later ones is
-//! read here.
+//! The FUSE wire format: requests of the kernel and replies of the server. Source:
+//! `include/uapi/linux/fuse.h`, version 7.31 (Linux 5.4), and the few later fields that this module
+//! reads.
 
-/// The version of the protocol: what later ones add is not asked for.
+/// Protocol version. The server does not request features of later versions.
 pub const VERSION: (u32, u32) = (7, 31);
 
-/// The number of the one file there is: the root of a file system without directories.
+/// Inode of the only file. It is the root of a file system without directories.
 pub const FILE: u64 = 1;
 
-/// The most that one request moves.
+/// Maximum data size of one request.
 pub const MOST: u32 = 1 << 20;
 
-/// Bytes before what a request says, and before what an answer says.
+/// Size of a request's header and of a reply's header.
 const HEAD: usize = 40;
 const ANSWER: usize = 16;
 
-/// The largest request: a write, whole.
+/// Size of the largest request: a complete write.
 pub const LARGEST: usize = MOST as usize + 4096;
 
-// Numbers of requests.
+// Opcodes.
 const FORGET: u32 = 2;
 const GETATTR: u32 = 3;
 const OPEN: u32 = 14;
@@ -34,88 +34,88 @@ const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
 const FALLOCATE: u32 = 43;
 
-// Flags of the first answer.
+// Flags of the INIT reply.
 const ASYNC_READ: u32 = 1;
 const BIG_WRITES: u32 = 1 << 5;
 const ASYNC_DIO: u32 = 1 << 15;
 const MAX_PAGES: u32 = 1 << 22;
 
-// Flags of an open file: no page keeps what is in it, and writes need not wait for each other.
+// Flags of an open file: no page cache, and parallel direct writes.
 const DIRECT_IO: u32 = 1;
 const PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
-// Ways of fallocate(2).
+// Modes of fallocate(2).
 const KEEP_SIZE: u32 = 1;
 const PUNCH_HOLE: u32 = 2;
 const ZERO_RANGE: u32 = 0x10;
 
-/// How many requests the kernel may have under way before it holds more of them back.
+/// Maximum number of requests in flight before the kernel throttles.
 const BACKGROUND: u16 = 256;
 
-/// What is asked.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish<'a> {
-    /// To agree on a version: the minor number of the kernel's, of major 7, and what it can.
+    /// Version negotiation: the kernel's minor version (major 7) and its flags.
     Begin {
-        /// The minor number.
+        /// Minor version.
         minor: u32,
-        /// Its flags.
+        /// Feature flags.
         flags: u32,
     },
-    /// The size of the file.
+    /// GETATTR: the size of the file.
     Attributes,
-    /// To open it.
+    /// Opens the file.
     Open,
-    /// Bytes.
+    /// Reads bytes.
     Read {
-        /// From there on.
+        /// Offset.
         at: u64,
-        /// So many.
+        /// Length.
         length: u32,
     },
-    /// Bytes are written.
+    /// Writes bytes.
     Write {
-        /// From there on.
+        /// Offset.
         at: u64,
-        /// These.
+        /// Data.
         bytes: &'a [u8],
     },
-    /// All that was written is to be on the medium.
+    /// Flushes all written data to the medium.
     Sync,
-    /// A stretch is no longer needed.
+    /// Discards a range.
     Discard {
-        /// From there on.
+        /// Offset.
         at: u64,
-        /// So many bytes.
+        /// Length.
         length: u64,
     },
-    /// A stretch is to be zeros.
+    /// Zeroes a range.
     WriteZeroes {
-        /// From there on.
+        /// Offset.
         at: u64,
-        /// So many bytes.
+        /// Length.
         length: u64,
     },
-    /// How large the file system is.
+    /// STATFS: the size of the file system.
     Room,
-    /// Nothing that has to be done, but answered.
+    /// A request without an effect. It gets a reply.
     Nothing,
-    /// Nothing, and no answer.
+    /// A request without an effect. It gets no reply.
     Silent,
-    /// What this file system has not.
+    /// A request that this file system does not support.
     Unknown,
 }
 
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// Its name, which the answer bears.
+    /// Identifier of the request. The reply carries it.
     pub unique: u64,
-    /// What is asked.
+    /// The operation.
     pub wish: Wish<'a>,
 }
 
-/// A request that is none.
+/// A malformed request.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the kernel sent a request of {length} bytes that {what}")]
 pub struct Malformed {
@@ -124,7 +124,7 @@ pub struct Malformed {
 }
 
 impl<'a> Asked<'a> {
-    /// Reads a request.
+    /// Parses a request.
     pub fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let broken = |what| Malformed {
             length: bytes.len(),
@@ -142,7 +142,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a request of that number asks; none where it is cut off.
+/// The operation of this opcode, or none if the request is truncated.
 fn wish(number: u32, body: &[u8]) -> Option<Wish<'_>> {
     Some(match number {
         INIT => Wish::Begin {
@@ -187,7 +187,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(eight))
 }
 
-/// The head of an answer: to that request, with an error number or 0, and so many bytes behind it.
+/// Header of a reply: request identifier, error number or 0, and length of the body.
 pub fn head(unique: u64, error: i32, length: usize) -> [u8; ANSWER] {
     let whole = u32::try_from(ANSWER + length).unwrap_or(u32::MAX);
     let mut head = [0; ANSWER];
@@ -197,7 +197,7 @@ pub fn head(unique: u64, error: i32, length: usize) -> [u8; ANSWER] {
     head
 }
 
-/// Bytes laid one behind the other.
+/// A byte buffer for replies.
 #[derive(Debug, Default)]
 struct Laid(Vec<u8>);
 
@@ -223,57 +223,57 @@ impl Laid {
     }
 }
 
-/// What was agreed upon: of its flags what the kernel has.
+/// The INIT reply: only flags that the kernel offers.
 pub fn begun(flags: u32) -> Vec<u8> {
     let wanted = ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES;
     let pages = u16::try_from(MOST / 4096).unwrap_or(u16::MAX);
     Laid::default()
         .u32(VERSION.0)
         .u32(VERSION.1)
-        .u32(MOST) // read ahead
+        .u32(MOST) // read-ahead
         .u32(wanted & flags)
         .u16(BACKGROUND)
         .u16(BACKGROUND / 4 * 3)
         .u32(MOST)
-        .u32(1) // nanoseconds of a time
+        .u32(1) // time granularity, ns
         .u16(pages)
         .upto(64)
 }
 
-/// The attributes of the file, of that size: a plain file of root's, which never change.
+/// Attributes of the file of this size: a regular file of root's with constant attributes.
 pub fn attributes(size: u64) -> Vec<u8> {
     const PLAIN: u32 = 0o100_600;
     Laid::default()
-        .u64(3600) // seconds for which this holds
+        .u64(3600) // validity, s
         .u64(0)
         .u64(FILE)
         .u64(size)
         .u64(size / 512)
-        .u64(0) // read, written, changed
+        .u64(0) // atime, mtime, ctime
         .u64(0)
         .u64(0)
         .u32(0)
         .u32(0)
         .u32(0)
         .u32(PLAIN)
-        .u32(1) // names
+        .u32(1) // links
         .upto(104)
 }
 
-/// The open file: read and written past the page cache, by many at once.
+/// The OPEN reply: direct I/O and parallel writes.
 pub fn opened() -> Vec<u8> {
     let flags = DIRECT_IO | PARALLEL_DIRECT_WRITES;
     Laid::default().u64(0).u32(flags).upto(16)
 }
 
-/// So many bytes were taken.
+/// The WRITE reply: the number of bytes.
 pub fn written(length: usize) -> Vec<u8> {
     Laid::default()
         .u32(u32::try_from(length).unwrap_or(u32::MAX))
         .upto(8)
 }
 
-/// A file system of that size, all of it taken.
+/// The STATFS reply: a full file system of this size.
 pub fn room(size: u64) -> Vec<u8> {
     const BLOCK: u32 = 4096;
     Laid::default()
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_as_the_kernel_lays_them() {
+    fn requests_parse_in_the_layout_of_the_kernel() {
         let read = Laid::default().u64(5).u64(8192).u32(4096).upto(40);
         let mut write = Laid::default().u64(5).u64(512).u32(3).upto(40);
         write.extend(*b"abc");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_cut_off_is_none() {
+    fn a_truncated_request_is_rejected() {
         let mut write = Laid::default().u64(5).u64(512).u32(4).upto(40);
         write.extend(*b"abc");
         let whole = request(WRITE, &write);
@@ -362,12 +362,12 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Asked::of(&whole[..length]).is_err(), "{length}");
         }
-        // Another major version.
+        // A different major version.
         assert!(Asked::of(&request(INIT, &[8; 64])).is_err());
     }
 
     #[test]
-    fn answers_have_the_sizes_of_the_kernels() {
+    fn replies_have_the_sizes_of_the_kernel_structures() {
         assert_eq!(begun(u32::MAX).len(), 64);
         assert_eq!(attributes(1).len(), 104);
         assert_eq!((opened().len(), written(1).len()), (16, 8));

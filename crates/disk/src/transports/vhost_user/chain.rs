@@ -1,7 +1,8 @@
-//! A virtio-blk request, as a chain of descriptors holds it. Nothing a guest lays there is trusted:
-//! what cannot be answered breaks the ring, everything else is answered, with an error at worst.
+//! Parses a virtio-blk request from a descriptor chain. The guest's data is untrusted. A chain
+//! without a place for the status is an error of the ring. Every other request gets a status, at
+//! worst an error.
 //!
-//! After the virtio specification 1.2, 5.2.6 (requests of block devices) and 2.7 (split rings).
+//! Source: virtio specification 1.2, 5.2.6 (requests of block devices) and 2.7 (split virtqueues).
 
 use super::memory::Memory;
 use crate::request::SECTOR;
@@ -13,33 +14,33 @@ use virtio_bindings::virtio_blk::{
 use virtio_queue::DescriptorChain;
 use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
 
-/// Bytes of the head of a request: type, nothing, sector.
+/// Bytes of a request header: type, reserved, sector.
 const HEAD: usize = 16;
 
-/// Bytes that tell the extent of a discard: sector, sectors, flags.
+/// Bytes of a discard segment: sector, number of sectors, flags.
 const EXTENT: usize = 16;
 
-/// Bytes of the name that a guest asks for.
+/// Bytes of the device identifier (`VIRTIO_BLK_T_GET_ID`).
 pub const ID: usize = 20;
 
-/// The most that one request may move: more than any kernel asks for at once.
+/// Maximum bytes of one request, above the limit of any kernel.
 const MOST: usize = 32 << 20;
 
-/// A chain that cannot be answered: its head or its place for an answer is missing.
+/// A chain without a complete header or without a writable status byte.
 #[derive(Debug, thiserror::Error)]
 #[error("a chain of descriptors {what}")]
 pub struct BrokenChain {
     what: &'static str,
 }
 
-/// How a request ended, for the guest.
+/// Status of a request for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It was done.
+    /// Success (`VIRTIO_BLK_S_OK`).
     Done,
-    /// It was not.
+    /// I/O error (`VIRTIO_BLK_S_IOERR`).
     Failed,
-    /// There is no such thing here.
+    /// Unsupported request (`VIRTIO_BLK_S_UNSUPP`).
     Unknown,
 }
 
@@ -54,55 +55,55 @@ impl Status {
     }
 }
 
-/// What a chain asks for.
+/// The operation of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// Sectors from there into its buffers.
+    /// Reads sectors from this one on into the buffers.
     Read(u64),
-    /// What is in its buffers to sectors from there.
+    /// Writes the buffers to sectors from this one on.
     Write(u64),
-    /// What was acknowledged goes to the medium.
+    /// Flushes acknowledged writes to the medium.
     Flush,
-    /// The name of the disk.
+    /// Returns the disk's identifier.
     Name,
-    /// An extent is no longer needed.
+    /// Discards an extent.
     Discard {
-        /// The first sector.
+        /// First sector.
         sector: u64,
-        /// How many.
+        /// Number of sectors.
         sectors: u64,
     },
-    /// An extent becomes zeros.
+    /// Zeroes an extent.
     WriteZeroes {
-        /// The first sector.
+        /// First sector.
         sector: u64,
-        /// How many.
+        /// Number of sectors.
         sectors: u64,
     },
-    /// Nothing that can be done; that is the answer.
+    /// An invalid request, with the status to return.
     Refused(Status),
 }
 
-/// A stretch of the guest's memory.
+/// A segment of the guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretch {
     at: GuestAddress,
     length: usize,
 }
 
-/// A request, and where its data and its answer go.
+/// A request with the places of its data and its status.
 #[derive(Debug)]
 pub struct Chain {
-    /// Its name in the ring.
+    /// Head index of the chain in the ring.
     pub head: u16,
-    /// What is asked.
+    /// The operation.
     pub wish: Wish,
     data: Vec<Stretch>,
     status: GuestAddress,
 }
 
 impl Chain {
-    /// Reads a chain.
+    /// Parses a chain.
     pub fn of(
         descriptors: DescriptorChain<&GuestMemoryMmap<()>>,
         memory: &Memory,
@@ -147,31 +148,31 @@ impl Chain {
         })
     }
 
-    /// Bytes of its buffers.
+    /// Total bytes of the buffers.
     pub fn length(&self) -> usize {
         self.data.iter().map(|stretch| stretch.length).sum()
     }
 
-    /// Takes what is in its buffers.
+    /// Reads from the buffers.
     pub fn gather(&self, memory: &Memory, into: &mut [u8]) {
-        // They have been checked to lie in memory.
+        // The constructor checked that the segments are in memory.
         let _ = gather(&memory.mapped, &self.data, into);
     }
 
-    /// Lays bytes into its buffers.
+    /// Writes to the buffers.
     pub fn scatter(&self, memory: &Memory, bytes: &[u8]) {
         let mut rest = bytes;
         for stretch in &self.data {
             let (part, after) = rest.split_at(stretch.length.min(rest.len()));
-            // They have been checked to lie in memory.
+            // The constructor checked that the segments are in memory.
             let _ = memory.mapped.write_slice(part, stretch.at);
             rest = after;
         }
     }
 
-    /// Lays down how it ended; how many bytes the guest finds changed.
+    /// Writes the status. Returns the number of bytes written to guest memory.
     pub fn answer(&self, memory: &Memory, status: Status) -> u32 {
-        // It has been checked to lie in memory.
+        // The constructor checked that the status byte is in memory.
         let _ = memory.mapped.write_slice(&[status.byte()], self.status);
         let moved = match self.wish {
             Wish::Read(_) | Wish::Name if status == Status::Done => self.length(),
@@ -189,7 +190,7 @@ fn wish(
 ) -> (Wish, Vec<Stretch>) {
     let kind = number(head, 0, 4);
     let sector = number(head, 8, 8);
-    // As wide as it lies there.
+    // The width of the field in memory.
     let kind = u32::try_from(kind).unwrap_or(u32::MAX);
     let (wish, data, access) = match kind {
         VIRTIO_BLK_T_IN => (Wish::Read(sector), writable, Permissions::Write),
@@ -214,7 +215,7 @@ fn wish(
     }
 }
 
-/// The extent of a discard: one, as the configuration says.
+/// The extent of a discard: one segment, as the configuration space declares.
 fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Wish {
     let length: usize = readable.iter().map(|stretch| stretch.length).sum();
     let mut bytes = [0; EXTENT];
@@ -222,7 +223,8 @@ fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Wish
         return Wish::Refused(Status::Failed);
     }
     let (sector, sectors) = (number(&bytes, 0, 8), number(&bytes, 8, 4));
-    // Bit 0: it may be unmapped as well. The rest is reserved, and for a discard all is.
+    // Bit 0 is the unmap flag of write-zeroes. The other bits are reserved, and for a discard all
+    // bits are.
     let known = u64::from(kind == VIRTIO_BLK_T_WRITE_ZEROES);
     if number(&bytes, 12, 4) & !known != 0 {
         return Wish::Refused(Status::Unknown);
@@ -234,7 +236,7 @@ fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Wish
     }
 }
 
-/// A number of so many bytes, the lowest first.
+/// A little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     let bytes = bytes.iter().skip(at).take(length);
     bytes
@@ -242,7 +244,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
         .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
 }
 
-/// Fills `into` from the stretches; none where they are too short or lie outside of memory.
+/// Fills `into` from the segments. Returns none if they are too short or out of memory.
 fn gather(mapped: &GuestMemoryMmap<()>, from: &[Stretch], into: &mut [u8]) -> Option<()> {
     let mut filled = 0;
     for stretch in from {
@@ -254,7 +256,7 @@ fn gather(mapped: &GuestMemoryMmap<()>, from: &[Stretch], into: &mut [u8]) -> Op
     (filled == into.len()).then_some(())
 }
 
-/// Leaves out the first bytes.
+/// Drops the first bytes.
 fn skip(stretches: &mut Vec<Stretch>, mut bytes: usize) {
     stretches.retain_mut(|stretch| {
         let part = stretch.length.min(bytes);
@@ -265,7 +267,7 @@ fn skip(stretches: &mut Vec<Stretch>, mut bytes: usize) {
     });
 }
 
-/// Cuts off the last byte; where it lies.
+/// Removes the last byte and returns its address.
 fn take_last(stretches: &mut Vec<Stretch>) -> Option<GuestAddress> {
     while stretches.last().is_some_and(|last| last.length == 0) {
         stretches.pop();

@@ -1,7 +1,6 @@
-//! One connection of a front end: what it sets up, message by message, and its ring.
+//! One connection of a guest: its setup messages and its ring.
 //!
-//! When messages are heard and when completions are due is the business of those who keep the
-//! time: `real` and the calendar.
+//! `real` and the calendar decide when to read messages and when completions are due.
 
 use super::features::{self, Offer};
 use super::memory::{Memory, MemoryError};
@@ -14,36 +13,36 @@ use fsdyno_model::Nanos;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Of the number of a ring that comes with a descriptor: there is none.
+/// Flag in a ring number: the message has no descriptor.
 const NO_DESCRIPTOR: u64 = 1 << 8;
 
-/// Why a connection ended before its front end closed it.
+/// The error that ended a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// What came is no message, or the line broke.
+    /// A malformed message, or a connection error.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The guest's memory is not what it was said to be.
+    /// The memory table is invalid.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The ring cannot be served.
+    /// The ring failed.
     #[error(transparent)]
     Ring(#[from] RingError),
-    /// It asked for something that was not offered.
+    /// The guest used a feature that was not offered.
     #[error("it asked for {what}, which was not offered")]
     NotOffered {
-        /// What.
+        /// The feature.
         what: String,
     },
-    /// It set things up in an order that makes no sense.
+    /// The setup messages arrived in an invalid order.
     #[error("it {did} before {missing}")]
     TooSoon {
-        /// What it did.
+        /// The message.
         did: &'static str,
-        /// What should have come first.
+        /// The message that must come first.
         missing: &'static str,
     },
-    /// A ring of that number is none of ours.
+    /// The ring number is invalid.
     #[error("it named ring {0}, and there is one, ring 0")]
     NoSuchRing(u64),
 }
@@ -54,14 +53,14 @@ impl From<StreamError> for ConnectionError {
     }
 }
 
-/// What is to be done about a message that was carried out.
+/// The action that a message requires.
 #[derive(Debug, Default)]
 pub struct Carried {
-    /// What is answered; nothing where nobody waits for an answer.
+    /// Send this reply, or none if the guest does not wait for one.
     reply: Option<Vec<u8>>,
-    /// The guest says that there is something in its ring.
+    /// The guest has added entries to its ring.
     pub kicked: bool,
-    /// The ring is given back: what is under way is to be completed first.
+    /// The guest stops the ring. Requests in flight complete before the reply.
     drain: bool,
 }
 
@@ -73,7 +72,7 @@ pub struct Connection {
     memory: Option<Memory>,
     features: u64,
     protocol: u64,
-    /// Where the front end sees table, used ring and available ring.
+    /// Addresses of descriptor table, used ring and available ring in the peer's address space.
     places: Option<[u64; 3]>,
     ring: Ring,
     back: Option<OwnedFd>,
@@ -82,7 +81,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A front end that has just connected. `name` is what the disk calls itself.
+    /// Creates the state of a new connection. `name` is the disk's serial.
     pub fn new(
         line: UnixStream,
         offer: Offer,
@@ -103,32 +102,32 @@ impl Connection {
         })
     }
 
-    /// What to wait on for messages.
+    /// Descriptor to poll for messages.
     pub fn line(&self) -> BorrowedFd<'_> {
         self.line.as_fd()
     }
 
-    /// What to wait on for kicks, where they are no messages.
+    /// Descriptor to poll for kicks, if they are not messages.
     pub fn kicks(&self) -> Option<BorrowedFd<'_>> {
         self.kick.as_ref().map(AsFd::as_fd)
     }
 
-    /// The channel of the disk's own, where there is one.
+    /// The back channel, if the guest set it up.
     pub fn back(&self) -> Option<BorrowedFd<'_>> {
         self.back.as_ref().map(AsFd::as_fd)
     }
 
-    /// What the disk was asked for over this connection.
+    /// Request counters of this connection.
     pub fn served(&self) -> Served {
         self.ring.served
     }
 
-    /// The next message; none where the front end has closed the connection.
+    /// Reads the next message. Returns none if the guest closed the connection.
     pub fn receive(&self) -> Result<Option<Message>, ConnectionError> {
         Ok(wire::receive(&self.line, Patience::SHORT)?)
     }
 
-    /// Carries a message out.
+    /// Executes a message.
     pub fn carry_out(&mut self, message: Message) -> Result<Carried, ConnectionError> {
         let (number, need_reply) = (message.number, message.need_reply);
         let mut carried = Carried::default();
@@ -141,7 +140,7 @@ impl Connection {
         Ok(carried)
     }
 
-    /// What a message is answered with, where it is more than an acknowledgement.
+    /// Executes a message that has a reply of its own.
     fn answer(
         &mut self,
         message: Message,
@@ -161,7 +160,7 @@ impl Connection {
             Ask::GetVringBase => {
                 Self::index(&message)?;
                 carried.drain = true;
-                // The number is laid in once the ring has come to rest.
+                // `reply` fills in the index after the ring has stopped.
                 return Ok(Some(vec![0; 8]));
             }
             _ => {}
@@ -170,7 +169,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Carries out what is answered by an acknowledgement at most.
+    /// Executes a message whose only reply is an acknowledgement.
     fn set_up(
         &mut self,
         ask: Ask,
@@ -199,7 +198,7 @@ impl Connection {
             Ask::SetVringBase => {
                 let base = message.u32_at(4)?;
                 Self::index(&message)?;
-                // Rings of this kind count to 2^16.
+                // The indices of a split ring wrap at 2^16.
                 self.ring
                     .set_base(u16::try_from(base).map_err(|_| RingError::Misplaced)?);
             }
@@ -272,7 +271,7 @@ impl Connection {
         Ok(payload)
     }
 
-    /// The ring that a message names.
+    /// Checks the ring number of a message.
     fn index(message: &Message) -> Result<(), ConnectionError> {
         match message.u32_at(0)? {
             0 => Ok(()),
@@ -280,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// The descriptor that came for the ring.
+    /// The descriptor in a ring message.
     fn descriptor(message: Message) -> Result<Option<OwnedFd>, ConnectionError> {
         let word = message.u64_at(0)?;
         if word & !NO_DESCRIPTOR != 0 {
@@ -293,7 +292,7 @@ impl Connection {
             .filter(|_| word & NO_DESCRIPTOR == 0))
     }
 
-    /// Lays the ring where it is, once that and the memory are known.
+    /// Sets the ring's addresses when both these and the memory table are known.
     fn settle(&mut self) -> Result<(), ConnectionError> {
         let (Some(memory), Some(places)) = (&self.memory, self.places) else {
             return Ok(());
@@ -326,15 +325,15 @@ impl Connection {
         Ok(self.ring.enable(memory, yes)?)
     }
 
-    /// The ring takes nothing any more.
+    /// Disables the ring.
     fn rest(&mut self) {
         if let Some(memory) = &self.memory {
-            // Nothing is looked at where it ends.
+            // Disabling a ring checks nothing and cannot fail.
             let _ = self.ring.enable(memory, false);
         }
     }
 
-    /// Sends what a message is answered with; what has been given back is brought to rest first.
+    /// Sends the reply of a message. Stops the ring first if the guest requested that.
     pub fn reply(&mut self, carried: Carried, disk: &mut Disk) -> Result<(), ConnectionError> {
         let Some(mut reply) = carried.reply else {
             return Ok(());
@@ -348,7 +347,7 @@ impl Connection {
         Ok(stream::send(&self.line, &reply, &[], Patience::SHORT)?)
     }
 
-    /// Completes what is under way, however long it would have taken, and takes nothing any more.
+    /// Completes all requests in flight without a delay and disables the ring.
     fn drain(&mut self, disk: &mut Disk) -> Result<(), ConnectionError> {
         while let Some(next) = disk.next_completion() {
             self.complete(disk, next)?;
@@ -358,7 +357,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands what lies in the ring to the disk; how many requests.
+    /// Submits new chains of the ring to the disk. Returns their number.
     pub fn take(&mut self, disk: &mut Disk, now: Nanos) -> Result<usize, ConnectionError> {
         match &self.memory {
             Some(memory) => Ok(self.ring.take(memory, disk, now)?),
@@ -366,13 +365,13 @@ impl Connection {
         }
     }
 
-    /// Whether something was answered without the disk, and is to be told at once.
+    /// Whether completions without the disk need an immediate notification.
     pub fn has_answered(&self) -> bool {
         self.ring.has_answered()
     }
 
-    /// Lays what has completed by `now` into the ring; what, in order, and whether the guest wants
-    /// to be told.
+    /// Adds the completions up to `now` to the used ring. Returns them in order, and whether the
+    /// guest needs a notification.
     pub fn complete(
         &mut self,
         disk: &mut Disk,
@@ -397,7 +396,7 @@ impl Connection {
         Ok((completed, call))
     }
 
-    /// Takes note of kicks that are no messages.
+    /// Reads and clears the kick counter.
     pub fn clear_kicks(&self) -> Result<(), ConnectionError> {
         let mut count = [0; 8];
         match self
@@ -410,17 +409,18 @@ impl Connection {
         }
     }
 
-    /// Tells the guest by its descriptor that there is something in the ring.
+    /// Notifies the guest through its call descriptor.
     pub fn call(&self) -> Result<(), ConnectionError> {
         let one = 1_u64.to_ne_bytes();
         match self.call.as_ref().map(|call| rustix::io::write(call, &one)) {
-            // A counter that is full has told enough.
+            // A full counter has notified the guest already.
             None | Some(Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)) => Ok(()),
             Some(Err(error)) => Err(StreamError::from(error).into()),
         }
     }
 
-    /// Tells the guest by message that there is something in the ring; whether it will answer.
+    /// Notifies the guest by a back-channel message. Returns whether the guest sends an
+    /// acknowledgement.
     pub fn call_in_band(&self) -> Result<bool, ConnectionError> {
         let Some(back) = &self.back else {
             return Ok(false);
@@ -429,7 +429,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Takes the answer to that.
+    /// Reads the acknowledgement of the notification.
     pub fn called(&self) -> Result<(), ConnectionError> {
         if let Some(back) = &self.back
             && !wire::ring_called(back, Patience::SHORT)?

@@ -1,7 +1,7 @@
-//! What is offered to a guest: feature bits, and the configuration space of a block device.
+//! Feature bits and the configuration space of the block device.
 //!
-//! After the virtio specification 1.2, 5.2 (block devices) and 6 (feature bits), and the
-//! vhost-user specification.
+//! Sources: virtio specification 1.2, 5.2 (block devices) and 6 (feature bits); vhost-user
+//! specification.
 
 use super::wire::WireError;
 use virtio_bindings::virtio_blk::{
@@ -11,50 +11,50 @@ use virtio_bindings::virtio_blk::{
 use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
-/// The protocol has features of its own.
+/// Protocol features (`VHOST_USER_F_PROTOCOL_FEATURES`).
 const PROTOCOL_FEATURES: u32 = 30;
 
-/// Acknowledgements of whatever is asked for.
+/// Replies to every message on request (`REPLY_ACK`).
 pub const REPLY_ACK: u64 = 1 << 3;
-/// A channel of the disk's own to the front end.
+/// A back channel from the disk to the guest (`BACKEND_REQ`).
 pub const BACKEND_REQ: u64 = 1 << 5;
-/// The configuration space is asked for.
+/// Reads of the configuration space (`CONFIG`).
 pub const CONFIG: u64 = 1 << 9;
-/// Kicks and calls are messages.
+/// Kicks and calls as messages (`INBAND_NOTIFICATIONS`).
 pub const INBAND_NOTIFICATIONS: u64 = 1 << 14;
 
-/// Segments of a request: those of the smallest ring that matters, less head and answer.
+/// Segments of a request: the smallest relevant ring without header and status.
 const SEGMENTS: u32 = 126;
 
-/// Bytes of a segment in virtual time: a page. Where pages happen to lie side by side in the memory of
-/// a guest, it would make one segment of them, and so a longer request; and where they lie depends
-/// on whatever its programs did before.
+/// Bytes of a segment in virtual time: one page. The position of pages in guest memory depends on
+/// the history of its programs. Adjacent pages would merge into one segment and give a longer
+/// request.
 const SEGMENT: u32 = 4096;
 
-/// Sectors that one discard may name.
+/// Maximum sectors of one discard.
 const DISCARD_SECTORS: u32 = 1 << 22;
 
-/// Bytes of the space that may be asked for; what lies beyond what we know is zeros.
+/// Readable bytes of the configuration space. Bytes beyond the known fields are zero.
 const SPACE: usize = 256;
 
-/// Where the byte lies that says whether the cache is used: the only one that may be written.
+/// Offset of the write-cache byte, the only writable one.
 const CACHE_AT: usize = 32;
 
-/// What a disk is to its guest.
+/// The properties of a disk that the guest sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// Sectors of 512 bytes.
+    /// Capacity in sectors of 512 bytes.
     pub sectors: u64,
-    /// Whether it has a cache to be flushed: without, what it has acknowledged is on the medium.
+    /// Whether it has a volatile cache. Without one, acknowledged writes are on the medium.
     pub cache: bool,
-    /// Whether it knows discards.
+    /// Whether it supports discard.
     pub discards: bool,
-    /// Whether kicks and calls have to be messages that are answered: in virtual time.
+    /// Whether kicks and calls must be acknowledged messages, as in virtual time.
     pub in_band: bool,
 }
 
 impl Offer {
-    /// The features of the device.
+    /// Device feature bits.
     pub fn features(self) -> u64 {
         let mut bits = vec![
             PROTOCOL_FEATURES,
@@ -77,9 +77,10 @@ impl Offer {
             .fold(0, |features, bit| features | 1 << bit)
     }
 
-    /// The features of the protocol.
+    /// Protocol feature bits.
     pub fn protocol(self) -> u64 {
-        // User-mode Linux has no interrupt for its ring without that channel, used or not.
+        // Without this channel, User-mode Linux has no interrupt for its ring, even if it does not
+        // use the channel.
         let always = REPLY_ACK | CONFIG | BACKEND_REQ;
         always
             | if self.in_band {
@@ -89,12 +90,12 @@ impl Offer {
             }
     }
 
-    /// Whether those accepted lie within what is offered.
+    /// Whether the accepted features are a subset of the offered ones.
     pub fn allows(self, accepted: u64) -> bool {
         accepted & !self.features() == 0
     }
 
-    /// A part of the configuration space.
+    /// Reads a part of the configuration space.
     pub fn space(self, offset: u32, length: u32, cache: bool) -> Option<Vec<u8>> {
         let mut space = [0; SPACE];
         let mut lay = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
@@ -105,14 +106,14 @@ impl Offer {
         lay(12, &SEGMENTS.to_le_bytes());
         lay(20, &512_u32.to_le_bytes());
         lay(CACHE_AT, &[u8::from(cache)]);
-        lay(34, &1_u16.to_le_bytes()); // rings
+        lay(34, &1_u16.to_le_bytes()); // queues
         if self.discards {
             for at in [36, 48] {
                 lay(at, &DISCARD_SECTORS.to_le_bytes());
-                lay(at + 4, &1_u32.to_le_bytes()); // extents of one discard
+                lay(at + 4, &1_u32.to_le_bytes()); // discard segments
             }
-            lay(44, &1_u32.to_le_bytes()); // alignment
-            lay(56, &[1]); // zeros may be unmapped
+            lay(44, &1_u32.to_le_bytes()); // discard alignment
+            lay(56, &[1]); // write-zeroes may unmap
         }
         let begin = offset as usize;
         let end = begin.checked_add(length as usize)?;
@@ -120,7 +121,7 @@ impl Offer {
     }
 }
 
-/// What a guest writes into the space: whether the cache is to be used.
+/// Parses a write to the configuration space: the new state of the write cache.
 pub fn cache_wish(payload: &[u8], number: u32) -> Result<bool, WireError> {
     let offset = payload.get(..4).and_then(|four| four.try_into().ok());
     let offset = offset.map(u32::from_ne_bytes);
@@ -133,12 +134,12 @@ pub fn cache_wish(payload: &[u8], number: u32) -> Result<bool, WireError> {
     }
 }
 
-/// Whether the guest tells by indices when it wants to be told.
+/// Whether the guest uses event indices for notifications (`EVENT_IDX`).
 pub fn has_event_index(features: u64) -> bool {
     features & 1 << VIRTIO_RING_F_EVENT_IDX != 0
 }
 
-/// Whether a ring has to be enabled before it is served.
+/// Whether a ring needs an enable message before it is served.
 pub fn has_protocol(features: u64) -> bool {
     features & 1 << PROTOCOL_FEATURES != 0
 }
@@ -155,7 +156,7 @@ mod tests {
     };
 
     #[test]
-    fn the_space_tells_the_disk_and_ends_where_it_ends() {
+    fn configuration_space_describes_the_disk_and_is_zero_beyond() {
         let space = OFFER.space(0, 60, true).unwrap();
         assert_eq!(space[..8], 0x0123_4567_u64.to_le_bytes());
         assert_eq!(space[CACHE_AT], 1);
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn discards_and_flushes_are_offered_by_disks_that_know_them() {
+    fn only_capable_disks_offer_discard_and_flush() {
         let without = Offer {
             discards: false,
             ..OFFER
@@ -177,7 +178,7 @@ mod tests {
         );
         assert!(OFFER.allows(without.features()) && !without.allows(OFFER.features()));
         assert_eq!(without.space(36, 24, true).unwrap(), [0; 24]);
-        // In virtual time, what a request is does not depend on where pages lie in memory.
+        // In virtual time the size of a request must not depend on page addresses.
         let virtually = Offer {
             in_band: true,
             ..OFFER

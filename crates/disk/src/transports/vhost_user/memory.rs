@@ -1,48 +1,48 @@
-//! The memory of a guest, as its files map it here: addresses checked before they are touched.
+//! Maps the guest's memory files and checks addresses before each access.
 
 use super::wire::{Message, WireError};
 use std::fs::File;
 use std::io;
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
-/// The most regions that a guest's memory may have.
+/// Maximum number of memory regions.
 const MOST_REGIONS: usize = 8;
 
-/// Bytes of one region in the message: guest address, size, user address, offset in the file.
+/// Bytes of a region in the message: guest address, size, user address, file offset.
 const REGION: usize = 32;
 
-/// What the regions are shown as, and cannot be.
+/// An invalid memory table.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The table is not what it says.
+    /// The message has the wrong size.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// More regions than there may be, or not as many descriptors.
+    /// Too many regions, or a different number of descriptors.
     #[error(
         "a memory table of {regions} regions with {descriptors} descriptors; {MOST_REGIONS} at most, one descriptor each"
     )]
     Count {
-        /// Regions announced.
+        /// Announced regions.
         regions: usize,
-        /// Descriptors that came.
+        /// Received descriptors.
         descriptors: usize,
     },
-    /// A region that no file can be mapped to.
+    /// A region that cannot be mapped.
     #[error("cannot map the region of {size:#x} bytes at guest address {guest:#x}: {source}")]
     Map {
-        /// Its address in the guest.
+        /// Guest address.
         guest: u64,
-        /// Its size.
+        /// Size.
         size: u64,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Regions that leave the address space, or lie one over the other.
+    /// Regions overlap or exceed the address space.
     #[error("the regions of the guest's memory overlap, or lead beyond the end of addresses")]
     Overlap,
 }
 
-/// Where the front end sees a region.
+/// A region in the peer's address space.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     user: u64,
@@ -50,16 +50,16 @@ struct Seen {
     size: u64,
 }
 
-/// The memory of a guest.
+/// Memory of a guest.
 #[derive(Debug)]
 pub struct Memory {
-    /// By guest address.
+    /// Regions by guest address.
     pub mapped: GuestMemoryMmap<()>,
     seen: Vec<Seen>,
 }
 
 impl Memory {
-    /// Maps what a front end tells of its guest's memory.
+    /// Maps the regions of a memory table message.
     pub fn map(message: Message) -> Result<Self, MemoryError> {
         let regions = message.u32_at(0)? as usize;
         let descriptors = message.descriptors.len();
@@ -97,7 +97,7 @@ impl Memory {
         Ok(Self { mapped, seen })
     }
 
-    /// The guest's address of what the front end has at one of its own.
+    /// Converts an address of the peer into a guest address.
     pub fn guest_address(&self, user: u64) -> Option<GuestAddress> {
         let of = |seen: &Seen| {
             let within = user.checked_sub(seen.user)?;
@@ -107,8 +107,8 @@ impl Memory {
     }
 }
 
-/// Maps a region. What lies beyond the end of its file could be mapped too, and would end this
-/// process when it is touched.
+/// Maps a region. A mapping beyond the end of its file would raise SIGBUS on access, so this is an
+/// error.
 fn region(of: &Seen, offset: u64, file: File) -> io::Result<MmapRegion<()>> {
     let beyond = || io::Error::other("it leads beyond the end of its file");
     let end = offset.checked_add(of.size).ok_or_else(beyond)?;
@@ -127,14 +127,14 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     impl Memory {
-        /// A guest with so much memory at address 0.
+        /// Memory of this size at guest address 0.
         pub fn of_bytes(bytes: u64) -> Self {
             Self::map(table(&[[0, bytes, 0x7000, 0]], &[bytes])).unwrap()
         }
     }
 
-    /// A message with these regions (guest address, size, user address, offset), and files that
-    /// are so long.
+    /// A memory table message with these regions (guest address, size, user address, offset) and
+    /// files of these lengths.
     fn table(regions: &[[u64; 4]], files: &[u64]) -> Message {
         let mut payload = vec![u8::try_from(regions.len()).unwrap(), 0, 0, 0, 0, 0, 0, 0];
         payload.extend(regions.iter().flatten().flat_map(|n| n.to_ne_bytes()));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_the_front_end_are_found_and_others_are_not() {
+    fn only_mapped_peer_addresses_are_translated() {
         let regions = [[0x10_0000, 0x2000, 0x7000, 0x1000], [0, 0x1000, 0xf000, 0]];
         let memory = Memory::map(table(&regions, &[0x3000, 0x1000])).unwrap();
         let found = |user| memory.guest_address(user).map(|at| at.0);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_that_lead_beyond_their_file_or_overlap_are_refused() {
+    fn regions_that_overlap_or_exceed_their_file_are_rejected() {
         let refused =
             |regions: &[[u64; 4]], files: &[u64]| Memory::map(table(regions, files)).unwrap_err();
         let beyond = refused(&[[0, 0x2000, 0x7000, 0x1000]], &[0x2000]);

@@ -1,9 +1,8 @@
-//! vhost-user-blk: the disk of a guest of User-mode Linux or QEMU, over a Unix socket, in the
+//! vhost-user-blk: serves the disk of a User-mode Linux or QEMU guest over a Unix socket, in the
 //! guest's own memory.
 //!
-//! A guest is not trusted: whatever it sends, and whatever its rings hold, ends at worst in a
-//! named end of its connection. What is not looked for is a front end that makes the files of its
-//! memory shorter while they are in use.
+//! Guests are untrusted. Invalid messages and rings end the connection with a specific error. The
+//! code does not detect a peer that truncates its memory files while they are mapped.
 
 pub mod connection;
 pub mod features;

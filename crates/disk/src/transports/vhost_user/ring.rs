@@ -1,4 +1,4 @@
-//! The ring of a guest, and what of it is under way in the disk.
+//! The guest's ring and its requests in flight in the disk.
 
 use super::chain::{BrokenChain, Chain, ID, Status, Wish};
 use super::memory::Memory;
@@ -12,45 +12,45 @@ use std::ops::AddAssign;
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestAddress;
 
-/// The most places that a ring may have.
+/// Maximum size of a ring.
 pub const MOST_PLACES: u16 = 1024;
 
-/// A ring that cannot be served any more.
+/// A ring error that ends the service of the ring.
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
-    /// It lies where no memory is, or is of no size that a ring may have.
+    /// The ring is outside the memory, or its size is invalid.
     #[error("the ring lies outside of the guest's memory, or has no size that a ring may have")]
     Misplaced,
-    /// Its indices or flags are not those of a ring.
+    /// The indices or flags of the ring are invalid.
     #[error("the ring: {0}")]
     Queue(#[from] virtio_queue::Error),
-    /// A request in it cannot be answered.
+    /// A chain has no complete header or no status byte.
     #[error(transparent)]
     Chain(#[from] BrokenChain),
-    /// More is under way than it has places.
+    /// More requests are in flight than the ring has entries.
     #[error("the guest has more requests under way than its ring has places")]
     Full,
-    /// The disk cannot keep its contents.
+    /// An I/O error of the disk's contents.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What a disk was asked for, and did.
+/// Counters of requests and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Served {
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Flushes.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Discards, and writes of zeros.
+    /// Number of discard and write-zeroes requests.
     pub others: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Requests that ended with an error.
+    /// Number of requests that failed.
     pub errors: u64,
 }
 
@@ -66,27 +66,27 @@ impl AddAssign for Served {
     }
 }
 
-/// A ring.
+/// A split virtqueue of the guest.
 #[derive(Debug)]
 pub struct Ring {
     queue: Queue,
     enabled: bool,
-    /// Every write is on the medium before it completes.
+    /// Write-through: every write is on the medium before it completes.
     pub write_through: bool,
     name: [u8; ID],
-    /// Tells requests of this ring from those of one before it on the same disk.
+    /// Distinguishes requests of this ring from those of an earlier ring of the same disk.
     generation: u32,
     under_way: Vec<Option<Chain>>,
     free: Vec<u32>,
-    /// Answered without the disk, and not told yet.
+    /// Requests completed without the disk, not yet in the used ring.
     answered: VecDeque<(Chain, Status)>,
     buffer: Vec<u8>,
-    /// What it was asked for.
+    /// Request counters.
     pub served: Served,
 }
 
 impl Ring {
-    /// A ring that is not set up yet.
+    /// Creates a ring that is not configured yet.
     pub fn new(name: &str, generation: u32) -> Result<Self, RingError> {
         let mut padded = [0; ID];
         for (to, from) in padded.iter_mut().zip(name.bytes()) {
@@ -106,24 +106,24 @@ impl Ring {
         })
     }
 
-    /// How many places it has.
+    /// Sets the number of entries.
     pub fn set_places(&mut self, places: u32) -> Result<(), RingError> {
         let places = u16::try_from(places).map_err(|_| RingError::Misplaced)?;
         Ok(self.queue.try_set_size(places)?)
     }
 
-    /// From which request on it goes on.
+    /// Sets the first available index to process.
     pub fn set_base(&mut self, base: u16) {
         self.queue.set_next_avail(base);
         self.queue.set_next_used(base);
     }
 
-    /// The next request it would take.
+    /// The next available index to process.
     pub fn base(&self) -> u16 {
         self.queue.next_avail()
     }
 
-    /// Where it lies in the guest's memory.
+    /// Sets the addresses of the ring in guest memory.
     pub fn place(
         &mut self,
         table: GuestAddress,
@@ -136,12 +136,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether the guest tells by indices when it wants to be told.
+    /// Sets whether the guest uses event indices.
     pub fn set_event_index(&mut self, yes: bool) {
         self.queue.set_event_idx(yes);
     }
 
-    /// Whether requests are taken.
+    /// Enables or disables the ring.
     pub fn enable(&mut self, memory: &Memory, yes: bool) -> Result<(), RingError> {
         self.queue.set_ready(yes);
         if yes && !self.queue.is_valid(&memory.mapped) {
@@ -152,12 +152,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether requests are taken.
+    /// Whether the ring processes requests.
     pub fn is_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// Takes what the guest has laid into the ring, and hands it to the disk; how many requests.
+    /// Submits the new chains of the available ring to the disk. Returns their number.
     pub fn take(
         &mut self,
         memory: &Memory,
@@ -212,7 +212,7 @@ impl Ring {
         };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.under_way.push(None);
-            // As many as the ring has places.
+            // At most as many chains as the ring has entries.
             u32::try_from(self.under_way.len() - 1).unwrap_or_default()
         });
         let id = u64::from(self.generation) << 32 | u64::from(slot);
@@ -231,12 +231,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether something was answered without the disk, and the guest does not know yet.
+    /// Whether completions without the disk are not in the used ring yet.
     pub fn has_answered(&self) -> bool {
         !self.answered.is_empty()
     }
 
-    /// Lays what was answered without the disk into the ring.
+    /// Adds completions without the disk to the used ring.
     pub fn tell_answered(&mut self, memory: &Memory) -> Result<(), RingError> {
         while let Some((chain, status)) = self.answered.pop_front() {
             let changed = chain.answer(memory, status);
@@ -245,8 +245,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Lays a completion of the disk into the ring. One that belongs to a ring before this one is
-    /// nobody's any more.
+    /// Adds a completion of the disk to the used ring. Drops a completion of an earlier ring.
     pub fn complete(
         &mut self,
         completion: &Completion,
@@ -293,7 +292,7 @@ impl Ring {
         served.errors += u64::from(completion.result.is_err());
     }
 
-    /// Whether the guest wants to be told of what lies in the ring.
+    /// Whether the guest needs a notification of the entries in the used ring.
     pub fn wants_call(&mut self, memory: &Memory) -> Result<bool, RingError> {
         Ok(self.queue.needs_notification(&memory.mapped)?)
     }
@@ -316,7 +315,7 @@ mod tests {
     const MEMORY: u64 = 0x1_0000;
     const SECTORS: u64 = 256;
 
-    /// A descriptor that may lead anywhere, and often leads somewhere.
+    /// A descriptor with a random address, often a valid one.
     fn descriptor() -> impl Strategy<Value = (u64, u32, u16, u16)> {
         let at = prop_oneof![
             4 => 0x4000..MEMORY,
@@ -335,7 +334,7 @@ mod tests {
         (at, length, flags, next)
     }
 
-    /// The head of a request.
+    /// Header of a request.
     fn head() -> impl Strategy<Value = (u32, u64)> {
         let kind = prop_oneof![0_u32..16, any::<u32>()];
         (kind, prop_oneof![0..SECTORS + 2, any::<u64>()])
@@ -366,10 +365,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever lies in a ring, it ends as an answer or as an error; and nothing but what the
-        /// guest showed as its own is written to.
+        /// For any content of a ring, the result is a reply or an error. The device writes only to
+        /// memory that the guest made writable.
         #[test]
-        fn whatever_a_guest_lays_into_its_ring_is_answered_or_refused(
+        fn random_ring_contents_end_in_replies_or_errors(
             descriptors in prop::collection::vec(descriptor(), usize::from(PLACES)),
             heads in prop::collection::vec(head(), 12),
             offered in prop::collection::vec(prop_oneof![8 => 0..PLACES, 1 => any::<u16>()], 1..20),
@@ -401,14 +400,14 @@ mod tests {
                     ring.complete(&completion, &memory, &mut disk).unwrap();
                 }
                 let used: u16 = mapped.read_obj(GuestAddress(USED + 2)).unwrap();
-                // Unless a request wrote its answer over the ring, which is the guest's own affair.
+                // Except if a request wrote its reply over the ring, which only affects the guest.
                 prop_assert!(used == index || descriptors.iter().any(|(at, ..)| *at < 0x4000));
             }
         }
     }
 
     #[test]
-    fn a_ring_outside_of_memory_is_not_served() {
+    fn a_ring_outside_of_memory_is_rejected() {
         let memory = Memory::of_bytes(MEMORY);
         for (table, available, used) in [
             (MEMORY, AVAILABLE, USED),

@@ -1,32 +1,31 @@
-//! The words of the vhost-user protocol: messages of a head, a payload and descriptors, over a
-//! stream socket. What they mean is the business of `connection`.
+//! The vhost-user wire format: messages of a header, a payload and descriptors over a stream
+//! socket. `connection` gives them their meaning.
 //!
-//! After the vhost-user specification of QEMU (docs/interop/vhost-user.rst).
+//! Source: the vhost-user specification of QEMU (docs/interop/vhost-user.rst).
 
 use crate::transports::stream::{self, Patience, StreamError};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Bytes of a head: request, flags, bytes of the payload.
+/// Bytes of a header: request, flags, payload size.
 const HEAD: usize = 12;
 
-/// The longest payload that any message we know has: a table of eight regions, or the
-/// configuration space, whichever is longer.
+/// Maximum payload of the supported messages: a table of eight regions or the configuration space.
 const LONGEST: usize = 512;
 
-/// The version of the protocol, in the low bits of the flags.
+/// Protocol version, in the low bits of the flags.
 const VERSION: u32 = 1;
 const VERSION_MASK: u32 = 3;
 
-/// The message is an answer.
+/// Flag: the message is a reply.
 const REPLY: u32 = 1 << 2;
 
-/// The sender waits to be told whether it was carried out.
+/// Flag: the sender waits for an acknowledgement.
 const NEED_REPLY: u32 = 1 << 3;
 
-/// Over the back channel: there is something in the used ring.
+/// Back-channel request: the used ring has new entries.
 const BACKEND_VRING_CALL: u32 = 4;
 
-/// What a front end asks for. Requests that belong to a feature which is not offered have no name.
+/// Requests of the guest. Requests of features that are not offered have no name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     GetFeatures,
@@ -77,23 +76,23 @@ impl Ask {
     }
 }
 
-/// A message that came whole.
+/// A complete message.
 #[derive(Debug)]
 pub struct Message {
-    /// What is asked; none where we do not know it.
+    /// The request, or none if unknown.
     pub ask: Option<Ask>,
-    /// The number of the request.
+    /// Number of the request.
     pub number: u32,
     /// Whether the sender waits for an acknowledgement.
     pub need_reply: bool,
-    /// The payload.
+    /// Payload.
     pub payload: Vec<u8>,
-    /// Descriptors that came with it.
+    /// Descriptors of the message.
     pub descriptors: Vec<OwnedFd>,
 }
 
 impl Message {
-    /// A number of the payload that is to begin there.
+    /// A 64-bit number of the payload at an offset.
     pub fn u64_at(&self, at: usize) -> Result<u64, WireError> {
         let bytes = self.payload.get(at..at + 8);
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
@@ -103,7 +102,7 @@ impl Message {
         })
     }
 
-    /// A number of the payload that is to begin there.
+    /// A 32-bit number of the payload at an offset.
     pub fn u32_at(&self, at: usize) -> Result<u32, WireError> {
         let bytes = self.payload.get(at..at + 4);
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
@@ -114,37 +113,37 @@ impl Message {
     }
 }
 
-/// What cannot be understood as a message.
+/// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The line broke.
+    /// The connection failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The head is none.
+    /// The header is invalid.
     #[error("a message with flags {flags:#x}, which no vhost-user front end of version 1 sends")]
     Flags {
-        /// Its flags.
+        /// Flags of the header.
         flags: u32,
     },
-    /// It is too long to be one.
+    /// The payload is too long.
     #[error("message {number} announces {length} bytes, and none is longer than {LONGEST}")]
     Long {
-        /// The number of the request.
+        /// Number of the request.
         number: u32,
-        /// Bytes announced.
+        /// Announced size in bytes.
         length: u32,
     },
-    /// Something is missing from it.
+    /// The payload is too short.
     #[error("message {number} has {length} bytes, too few for what it says")]
     Short {
-        /// The number of the request.
+        /// Number of the request.
         number: u32,
-        /// Bytes it has.
+        /// Bytes of the payload.
         length: usize,
     },
 }
 
-/// The next message; none where the other side has closed the line between two messages.
+/// Reads the next message. Returns none if the peer closed the connection between two messages.
 pub fn receive(line: impl AsFd, patience: Patience) -> Result<Option<Message>, WireError> {
     let mut head = [0; HEAD];
     let Some(mut descriptors) = stream::receive(&line, &mut head, patience)? else {
@@ -183,19 +182,19 @@ fn framed(number: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An answer, ready to be sent.
+/// Encodes a reply.
 pub fn reply(number: u32, payload: &[u8]) -> Vec<u8> {
     framed(number, REPLY, payload)
 }
 
-/// The message over the back channel that tells of completions; it is answered.
+/// The back-channel message for new completions. The guest acknowledges it.
 pub fn ring_call(queue: u32) -> Vec<u8> {
     let mut payload = queue.to_ne_bytes().to_vec();
     payload.extend(0_u32.to_ne_bytes());
     framed(BACKEND_VRING_CALL, NEED_REPLY, &payload)
 }
 
-/// Takes the answer to a [`ring_call`]: whether the guest has that queue.
+/// Reads the acknowledgement of a [`ring_call`]: whether the guest has that queue.
 pub fn ring_called(line: impl AsFd, patience: Patience) -> Result<bool, WireError> {
     let mut bytes = [0; HEAD + 8];
     stream::receive(&line, &mut bytes, patience)?.ok_or(StreamError::Cut)?;
@@ -211,7 +210,7 @@ pub mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    /// A message as a front end sends it.
+    /// A message in the form that a guest sends.
     pub fn asked(number: u32, need_reply: bool, payload: &[u8]) -> Vec<u8> {
         framed(number, if need_reply { NEED_REPLY } else { 0 }, payload)
     }
@@ -224,7 +223,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_message_comes_whole_or_is_an_error_and_an_end_between_two_is_the_end() {
+    fn a_truncated_message_is_an_error_and_a_close_between_messages_is_not() {
         let bytes = asked(9, true, &[7; 40]);
         let message = received(&bytes).unwrap().unwrap();
         assert_eq!(message.ask, Some(Ask::SetVringAddr));
@@ -241,7 +240,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_of_another_version_is_refused_before_it_is_read() {
+    fn oversized_messages_and_other_versions_are_rejected_by_header() {
         let mut long = asked(5, false, &[]);
         long[8..12].copy_from_slice(&u32::MAX.to_ne_bytes());
         assert!(matches!(received(&long), Err(WireError::Long { .. })));
