@@ -1,47 +1,47 @@
-//! Numbers in little-endian bytes, at an offset.
+//! Little-endian numbers at an offset of a byte slice.
 
-/// The low 16 bits.
+/// Writes the low 16 bits.
 pub(crate) fn put16(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes()[..2]);
 }
 
-/// The low 32 bits.
+/// Writes the low 32 bits.
 pub(crate) fn put32(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()[..4]);
 }
 
-/// All 64 bits.
+/// Writes all 64 bits.
 pub(crate) fn put64(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// 16 bits.
+/// Reads 16 bits.
 pub(crate) fn get16(bytes: &[u8], at: usize) -> u64 {
     let mut value = [0; 8];
     value[..2].copy_from_slice(&bytes[at..at + 2]);
     u64::from_le_bytes(value)
 }
 
-/// 32 bits.
+/// Reads 32 bits.
 pub(crate) fn get32(bytes: &[u8], at: usize) -> u64 {
     let mut value = [0; 8];
     value[..4].copy_from_slice(&bytes[at..at + 4]);
     u64::from_le_bytes(value)
 }
 
-/// 64 bits.
+/// Reads 64 bits.
 pub(crate) fn get64(bytes: &[u8], at: usize) -> u64 {
     let mut value = [0; 8];
     value.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(value)
 }
 
-/// A number that counts what lies in memory.
+/// Converts a count of objects in memory to `usize`.
 pub(crate) fn index(number: u64) -> usize {
     usize::try_from(number).expect("what lies in memory is counted by usize")
 }
 
-/// Whether bit `at` is set, counted from the lowest bit of the first byte.
+/// Whether bit `at` is set, counted from the least significant bit of the first byte.
 pub(crate) fn bit(bits: &[u8], at: u64) -> bool {
     bits[index(at / 8)] & (1 << (at % 8)) != 0
 }

@@ -1,167 +1,167 @@
-//! How a file system of some size is divided: sizes of blocks and fragments, groups, inodes a group.
-//! Nothing is written here.
+//! Computes the geometry of a file system from its size: block and fragment sizes, groups, and
+//! inodes per group. This module writes nothing.
 
 use crate::group;
 
-/// The sizes of all blocks below which no UFS is made (MINBSIZE).
+/// Minimum block size (MINBSIZE).
 const SMALLEST_BLOCK: u64 = 4096;
-/// The largest (MAXBSIZE).
+/// Maximum block size (MAXBSIZE).
 const LARGEST_BLOCK: u64 = 65_536;
-/// The unit of disks.
+/// Sector size.
 pub(crate) const SECTOR: u64 = 512;
-/// The room that each superblock has.
+/// Space reserved for a superblock.
 pub(crate) const SUPERBLOCK_ROOM: u64 = 8192;
-/// The bytes of a superblock that mean something.
+/// Used bytes of a superblock.
 pub(crate) const SUPERBLOCK_BYTES: u64 = 1376;
-/// The entry of a group in the summary of all groups, bytes.
+/// Bytes of a group's entry in the summary.
 pub(crate) const SUMMARY_BYTES: u64 = 16;
-/// What a transfer of the disk takes at most, where clusters are planned.
+/// Maximum transfer size of the disk, for cluster planning.
 const TRANSFER: u64 = 128 << 10;
-/// The longest cluster that is counted.
+/// Maximum counted cluster length.
 const LONGEST_CLUSTER: u64 = 16;
-/// In so many groups a disk is divided where they do not get too small by it, so that there is more
-/// than one place to put a directory.
+/// Preferred minimum number of groups, unless they become too small. Directories need more than one
+/// group to spread over.
 const WANTED_GROUPS: u64 = 4;
-/// UFS1 counts the inodes of a group in 16 bits, with a sign.
+/// UFS1 stores the inodes of a group in a signed 16-bit field.
 const MOST_INODES_OF_OLD: u64 = 0x7fff;
 
-/// The summary of all groups is counted in 32 bits, with a sign.
+/// The size of the summary is a signed 32-bit field.
 const MOST_GROUPS: u64 = i32::MAX as u64 / SUMMARY_BYTES;
-/// Fragments for one inode: more than any group has.
+/// Upper limit of fragments per inode, above the size of any group.
 const LEAST_DENSE: u64 = 1 << 32;
 
-/// The two formats.
+/// The on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// Block numbers of 32 bits (4.2BSD, 1983; this form 4.4BSD, 1993).
+    /// UFS1: 32-bit block numbers (4.2BSD, 1983; this version 4.4BSD, 1993).
     Ufs1,
-    /// Block numbers of 64 bits, extended attributes (FreeBSD 5, 2003).
+    /// UFS2: 64-bit block numbers and extended attributes (FreeBSD 5, 2003).
     Ufs2,
 }
 
-/// What is asked for.
+/// Options of a new file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// The format.
+    /// Format.
     pub version: Version,
-    /// Bytes of a block; none for the default of the format.
+    /// Block size in bytes. Default: that of the format.
     pub block: Option<u64>,
-    /// Bytes of a fragment; none for an eighth of a block.
+    /// Fragment size in bytes. Default: an eighth of a block.
     pub fragment: Option<u64>,
-    /// An inode for so many bytes of space; none for one in four fragments.
+    /// Bytes of space per inode. Default: four fragments.
     pub density: Option<u64>,
-    /// The most blocks of a group; none for as many as its descriptor can hold.
+    /// Maximum blocks per group. Default: as many as the descriptor can hold.
     pub group_blocks: Option<u64>,
-    /// How much of the space ordinary users may not take, percent.
+    /// Space reserved from ordinary users, percent.
     pub minfree: u64,
-    /// Whether space is preferred to time when files grow.
+    /// Whether growing files optimize for space instead of time.
     pub for_space: bool,
-    /// The expected size of files, bytes.
+    /// Expected file size, bytes.
     pub file_size: u64,
-    /// The expected number of files in a directory.
+    /// Expected number of files per directory.
     pub directory_files: u64,
-    /// The name of the volume.
+    /// Volume name.
     pub label: String,
-    /// Now, in seconds since 1970.
+    /// Current time, seconds since 1970.
     pub time: u64,
-    /// What tells it from others made in the same second.
+    /// Distinguishes file systems made in the same second.
     pub id: u32,
 }
 
-/// How a file system is divided. Sizes without a unit are in fragments.
+/// Geometry of a file system. Sizes without a unit are in fragments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
-    /// The format.
+    /// Format.
     pub version: Version,
-    /// Bytes of a block.
+    /// Block size in bytes.
     pub block: u64,
-    /// Bytes of a fragment.
+    /// Fragment size in bytes.
     pub fragment: u64,
-    /// All of it.
+    /// Size of the file system.
     pub size: u64,
-    /// A group (the last may be shorter).
+    /// Size of a group (the last one may be shorter).
     pub group: u64,
-    /// How many groups there are.
+    /// Number of groups.
     pub groups: u64,
-    /// Inodes of a group.
+    /// Inodes per group.
     pub group_inodes: u64,
-    /// Blocks that one transfer takes: the longest run of free blocks that is counted by itself.
+    /// Blocks per transfer: the maximum counted run of free blocks.
     pub cluster: u64,
 }
 
-/// Why nothing can be made of it.
+/// Reasons why a geometry is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// A block of no possible size.
+    /// Invalid block size.
     #[error("blocks of {0} bytes: a power of two from 4096 to 65536 is possible (-b)")]
     Block(u64),
-    /// A fragment of no possible size.
+    /// Invalid fragment size.
     #[error(
         "fragments of {fragment} bytes in blocks of {block}: a half, quarter or eighth of a block, or \
          a whole one, and at least 512 bytes are possible (-f)"
     )]
     Fragment {
-        /// Bytes of a fragment.
+        /// Fragment size in bytes.
         fragment: u64,
-        /// Bytes of a block.
+        /// Block size in bytes.
         block: u64,
     },
-    /// A density of none.
+    /// An inode density of zero.
     #[error("an inode for every 0 bytes: at least 1 is possible (-i)")]
     Density,
-    /// A reserve that leaves nothing.
+    /// A reserve that leaves no space.
     #[error("a reserve of {0} %: 0 to 99 are possible (-m)")]
     Minfree(u64),
-    /// A name that does not fit.
+    /// The volume name is too long.
     #[error("the label `{0}`: at most 31 letters, digits, `-` and `_` are possible (-L)")]
     Label(String),
-    /// An expectation of nothing, or one that the superblock has no room for.
+    /// An expected value that is zero or exceeds its superblock field.
     #[error(
         "files of {file_size} bytes, {directory_files} in a directory: both are numbers from 1 to \
          2147483647 (-g, -h)"
     )]
     Expectation {
-        /// Bytes of a file.
+        /// Expected file size in bytes.
         file_size: u64,
-        /// Files of a directory.
+        /// Expected files per directory.
         directory_files: u64,
     },
-    /// Groups without room for data.
+    /// Groups without space for data.
     #[error("groups of {blocks} blocks: {smallest} is the least that holds data (-c)")]
     Groups {
-        /// What was asked.
+        /// Requested blocks per group.
         blocks: u64,
-        /// The least.
+        /// Minimum.
         smallest: u64,
     },
-    /// There is no room for anything.
+    /// The device is too small.
     #[error(
         "{bytes} bytes are too few: {smallest} are the least for blocks of {block} bytes; \
          take a larger device, or smaller blocks (-b)"
     )]
     TooSmall {
-        /// What there is.
+        /// Available space.
         bytes: u64,
-        /// What is needed.
+        /// Required space.
         smallest: u64,
-        /// Bytes of a block.
+        /// Block size in bytes.
         block: u64,
     },
-    /// Numbers of this format do not reach so far.
+    /// The size exceeds the block numbers of this format.
     #[error(
         "{bytes} bytes are too many for fragments of {fragment} bytes; take larger ones (-f), larger \
          groups (-c), or UFS2 (-O 2)"
     )]
     TooLarge {
-        /// What there is.
+        /// Available space.
         bytes: u64,
-        /// Bytes of a fragment.
+        /// Fragment size in bytes.
         fragment: u64,
     },
 }
 
 impl Version {
-    /// Where the superblock lies, bytes.
+    /// Offset of the superblock, bytes.
     pub(crate) fn superblock_at(self) -> u64 {
         match self {
             Self::Ufs1 => 8192,
@@ -169,7 +169,7 @@ impl Version {
         }
     }
 
-    /// The bytes of an inode.
+    /// Bytes of an inode.
     pub(crate) fn inode_bytes(self) -> u64 {
         match self {
             Self::Ufs1 => 128,
@@ -177,7 +177,7 @@ impl Version {
         }
     }
 
-    /// The bytes of the number of a block.
+    /// Bytes of a block number.
     pub(crate) fn pointer_bytes(self) -> u64 {
         match self {
             Self::Ufs1 => 4,
@@ -185,7 +185,7 @@ impl Version {
         }
     }
 
-    /// The number that tells the format.
+    /// Magic number of the format.
     pub(crate) fn magic(self) -> u64 {
         match self {
             Self::Ufs1 => 0x0001_1954,
@@ -195,7 +195,7 @@ impl Version {
 }
 
 impl Wish {
-    /// The defaults of newfs on FreeBSD: for UFS1 those of its time, for UFS2 those since FreeBSD 9.
+    /// Defaults of newfs on FreeBSD: for UFS1 those of its time, for UFS2 those since FreeBSD 9.
     pub fn new(version: Version) -> Self {
         Self {
             version,
@@ -218,7 +218,7 @@ impl Wish {
             Version::Ufs1 => 16_384,
             Version::Ufs2 => 32_768,
         };
-        // A fragment alone tells the block, as an eighth of it.
+        // A fragment size alone determines the block size: eight times as much.
         let by_fragment = self.fragment.map(|f| f.saturating_mul(8));
         let fits = by_fragment.filter(|b| (SMALLEST_BLOCK..=LARGEST_BLOCK).contains(b));
         let block = self.block.or(fits).unwrap_or(default);
@@ -253,7 +253,7 @@ impl Wish {
 }
 
 impl Geometry {
-    /// Divides so many bytes.
+    /// Computes the geometry for this size in bytes.
     pub fn of(wish: &Wish, bytes: u64) -> Result<Self, GeometryError> {
         let (block, fragment, density) = wish.check()?;
         let size = bytes / fragment;
@@ -267,11 +267,11 @@ impl Geometry {
             group_inodes: 0,
             cluster: (TRANSFER / block).clamp(1, LONGEST_CLUSTER),
         };
-        // Above the bound all densities mean one block of inodes for a group.
+        // Above this limit all densities give one block of inodes per group.
         let for_inode = (density / fragment).clamp(1, LEAST_DENSE);
         let most = match wish.version {
             Version::Ufs1 => i32::MAX as u64,
-            // What the kernels' arithmetic in sectors of 64 bits holds, with room to spare.
+            // Limit of the kernels' 64-bit arithmetic in sectors, with a safety margin.
             Version::Ufs2 => 1 << 48,
         };
         if size > most {
@@ -279,7 +279,7 @@ impl Geometry {
         }
         let parts = geometry.parts();
         geometry.group_inodes = geometry.block_inodes();
-        // The size of the only group is not known yet, but none is smaller.
+        // The size of a single group is not known yet, but this is its minimum.
         let smallest = geometry.smallest();
         if size < smallest {
             return Err(GeometryError::TooSmall {
@@ -288,7 +288,7 @@ impl Geometry {
                 block,
             });
         }
-        // A block of inodes should not be more than the density asks.
+        // A single block of inodes must not exceed the requested density.
         let least = (for_inode * geometry.block_inodes()).next_multiple_of(parts);
         let largest = geometry.largest_group(for_inode);
         let fair = size.div_ceil(WANTED_GROUPS).next_multiple_of(parts);
@@ -317,7 +317,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Sets the size of groups, and what follows from it.
+    /// Sets the group size and its derived values.
     fn divide(&mut self, group: u64, for_inode: u64) {
         self.group = group;
         self.groups = self.size.div_ceil(group).max(1);
@@ -326,10 +326,10 @@ impl Geometry {
             .next_multiple_of(self.block_inodes());
     }
 
-    /// The largest group whose descriptor fits a block.
+    /// Maximum group size whose descriptor fits in a block.
     fn largest_group(&self, for_inode: u64) -> u64 {
         let mut probe = self.clone();
-        // A descriptor has a bit for each fragment, so that this is more than any block holds.
+        // A descriptor has a bit per fragment, so that this limit exceeds any block.
         let (mut fits, mut too_many) = (1, self.block * 8 / self.parts() + 1);
         while too_many - fits > 1 {
             let blocks = u64::midpoint(fits, too_many);
@@ -345,8 +345,8 @@ impl Geometry {
         fits * self.parts()
     }
 
-    /// Makes groups smaller until the last one has room for data; where that takes too much of all
-    /// the others, the last one is given up.
+    /// Reduces the group size until the last group has space for data. If that costs the other
+    /// groups too much, drops the last group.
     fn mind_the_last(&mut self, for_inode: u64) {
         let wanted = self.clone();
         let viable = |g: &Self| {
@@ -366,33 +366,32 @@ impl Geometry {
         }
     }
 
-    /// The least that a group must have: its own tables, and a block.
+    /// Minimum size of a group: its tables and one block.
     fn least_in_group(&self) -> u64 {
         self.data_at() + self.parts()
     }
 
-    /// The least that the first group must have: also the summary of all groups, and the root
-    /// directory.
+    /// Minimum size of the first group, with the summary and the root directory.
     fn smallest(&self) -> u64 {
         self.data_at() + self.summary() + 2 * self.parts()
     }
 
-    /// Fragments of a block.
+    /// Fragments per block.
     pub fn parts(&self) -> u64 {
         self.block / self.fragment
     }
 
-    /// Inodes of a block.
+    /// Inodes per block.
     pub fn block_inodes(&self) -> u64 {
         self.block / self.version.inode_bytes()
     }
 
-    /// Inodes of a fragment.
+    /// Inodes per fragment.
     pub fn fragment_inodes(&self) -> u64 {
         self.fragment / self.version.inode_bytes()
     }
 
-    /// Where in a group the copy of the superblock lies.
+    /// Offset of the superblock copy in a group.
     pub fn copy_at(&self) -> u64 {
         let behind = self.version.superblock_at() + SUPERBLOCK_ROOM;
         behind
@@ -400,44 +399,44 @@ impl Geometry {
             .next_multiple_of(self.parts())
     }
 
-    /// Where in a group its descriptor lies.
+    /// Offset of the descriptor in a group.
     pub fn descriptor_at(&self) -> u64 {
         let copy = SUPERBLOCK_ROOM.div_ceil(self.fragment);
         self.copy_at() + copy.next_multiple_of(self.parts())
     }
 
-    /// Where in a group its inodes lie.
+    /// Offset of the inode table in a group.
     pub fn inodes_at(&self) -> u64 {
         self.descriptor_at() + self.parts()
     }
 
-    /// Where in a group its inodes end.
+    /// End of the inode table in a group.
     pub fn data_at(&self) -> u64 {
         self.inodes_at() + self.group_inodes / self.fragment_inodes()
     }
 
-    /// Where group `number` begins.
+    /// Start of group `number`.
     pub fn base(&self, number: u64) -> u64 {
         number * self.group
     }
 
-    /// How much of group `number` there is.
+    /// Size of group `number`.
     pub fn in_group(&self, number: u64) -> u64 {
         self.group.min(self.size - self.base(number))
     }
 
-    /// The summary of all groups.
+    /// Size of the summary.
     pub fn summary(&self) -> u64 {
         (self.groups * SUMMARY_BYTES).div_ceil(self.fragment)
     }
 
-    /// What can hold files.
+    /// Space for files.
     pub fn for_data(&self) -> u64 {
         let tables = self.groups * (self.data_at() - self.copy_at());
         self.size - self.copy_at() - tables - self.summary()
     }
 
-    /// Which of the group's fragments were used when it was made: all but the data.
+    /// Fragments of the group that `newfs` uses: all but the data area.
     pub fn is_table(&self, number: u64, fragment: u64) -> bool {
         if number == 0 {
             return fragment < self.data_at() + self.summary();

@@ -1,19 +1,19 @@
-//! The descriptor of a group: its counts, and where its bitmaps lie in it.
+//! The cylinder group descriptor: its counts and the positions of its bitmaps.
 
 use crate::bytes::{index, put16, put32, put64, set_bit};
 use crate::geometry::{Geometry, Version};
 use crate::tally::Tally;
 
-/// What every descriptor says of itself.
+/// Magic number of a descriptor (`CG_MAGIC`).
 pub(crate) const MAGIC: u64 = 0x0009_0255;
 
-/// Inodes that belong to no file: 0 is none, 1 was once for bad blocks.
+/// First inodes, which belong to no file: 0 is invalid, 1 was once for bad blocks.
 pub(crate) const RESERVED_INODES: u64 = 2;
 
-/// The root directory.
+/// Inode of the root directory.
 pub(crate) const ROOT: u64 = 2;
 
-/// Where the fields of a descriptor lie in it, bytes.
+/// Offsets of the descriptor's fields, bytes.
 pub(crate) mod at {
     pub(crate) const MAGIC: usize = 4;
     pub(crate) const OLD_TIME: usize = 8;
@@ -38,22 +38,23 @@ pub(crate) mod at {
     pub(crate) const SPACE: u64 = 168;
 }
 
-/// Where the maps of a descriptor lie in it, bytes: the same in all groups.
+/// Offsets of the maps in a descriptor, bytes. They are equal in all groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Maps {
-    /// Free blocks of each cylinder, and of each position in it: one each, since cylinders are as
-    /// large as groups. UFS1 has them; only old kernels use them, but Linux keeps them too.
+    /// Free blocks of each cylinder and of each rotational position: one each, because a cylinder
+    /// is as large as a group. UFS1 has them. Only old kernels use them, but Linux maintains them
+    /// too.
     pub old: Option<(u64, u64)>,
-    /// A bit for each inode in use.
+    /// Bitmap of used inodes.
     pub inodes: u64,
-    /// A bit for each free fragment.
+    /// Bitmap of free fragments.
     pub free: u64,
-    /// The counts of runs of free blocks; the first is of runs of no block, is never used, and lies
-    /// upon what is before it.
+    /// Counts of runs of free blocks. The first counter is for length 0, is not used, and overlaps
+    /// the preceding field.
     pub cluster_runs: u64,
-    /// A bit for each free block.
+    /// Bitmap of free blocks.
     pub clusters: u64,
-    /// Where they end.
+    /// End of the maps.
     pub end: u64,
 }
 
@@ -78,8 +79,8 @@ impl Maps {
     }
 }
 
-/// How much of its block a descriptor takes. BSD's kernels expect a little more than the maps take:
-/// they reckon from the end of the C structure, which is padded.
+/// Bytes of its block that a descriptor occupies. BSD kernels expect slightly more than the maps,
+/// because they count from the end of the padded C structure.
 pub(crate) fn bytes(geometry: &Geometry) -> u64 {
     const PADDED: u64 = 176;
     let old = match geometry.version {
@@ -92,7 +93,7 @@ pub(crate) fn bytes(geometry: &Geometry) -> u64 {
     all.next_multiple_of(geometry.fragment)
 }
 
-/// The counts of a group that stand in the summary too.
+/// Counts of a group that the summary repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub directories: u64,
@@ -109,7 +110,7 @@ impl Counts {
         self.free_fragments += other.free_fragments;
     }
 
-    /// As they lie on the disk, in the order of the summary.
+    /// The counts in on-disk form, in the order of the summary.
     pub(crate) fn in_order(self) -> [u64; 4] {
         [
             self.directories,
@@ -120,8 +121,8 @@ impl Counts {
     }
 }
 
-/// How many inodes of a group are written when it is made: UFS2 writes the others when they are
-/// needed, a block of them at a time.
+/// Inodes of a group that `newfs` initializes. UFS2 kernels initialize the others on demand, one
+/// block at a time.
 pub(crate) fn written_inodes(geometry: &Geometry) -> u64 {
     match geometry.version {
         Version::Ufs1 => geometry.group_inodes,
@@ -129,14 +130,14 @@ pub(crate) fn written_inodes(geometry: &Geometry) -> u64 {
     }
 }
 
-/// The descriptor of group `number` of a file system that holds nothing but its root directory.
+/// Creates the descriptor of group `number` of a file system with only a root directory.
 pub(crate) fn fresh(geometry: &Geometry, number: u64, time: u64) -> (Vec<u8>, Counts) {
     let fragments = geometry.in_group(number);
     let parts = geometry.parts();
     let maps = Maps::of(geometry);
     let mut block = vec![0; index(geometry.block)];
 
-    // The root directory takes the fragment behind the tables of the first group.
+    // The root directory occupies the fragment after the tables of the first group.
     let root_at = geometry.data_at() + geometry.summary();
     let taken = |f: u64| geometry.is_table(number, f) || (number == 0 && f == root_at);
     let mut free = vec![0; index(geometry.group.div_ceil(8))];

@@ -1,27 +1,27 @@
-//! Inodes and directories as they lie on the disk.
+//! On-disk format of inodes and directories.
 
 use crate::bytes::{get16, get32, get64, index, put16, put32, put64};
 use crate::geometry::{Geometry, SECTOR, Version};
 use crate::group::ROOT;
 use crate::superblock::{DIRECT, INDIRECT};
 
-/// The bits of the mode that tell what kind of file it is.
+/// Mode bits of the file type.
 pub(crate) const KIND: u64 = 0o170_000;
-/// Those of a directory.
+/// File type of a directory.
 pub(crate) const DIRECTORY: u64 = 0o040_000;
 
-/// A directory is written in pieces of so many bytes, which no entry crosses.
+/// Size of a directory block. No entry crosses its end.
 pub(crate) const DIRECTORY_PIECE: u64 = 512;
 
-/// Where the fields of an inode lie in it, bytes.
+/// Offsets of the inode's fields, bytes.
 struct Places {
     size: usize,
     /// In units of 512 bytes.
     sectors: usize,
-    /// To the second, of access, modification, change (and of birth).
+    /// Times of access, modification, change (and birth), in seconds.
     times: &'static [usize],
     pointers: usize,
-    /// Attributes: their pointers, and their size.
+    /// Extended attributes: block pointers and size.
     attributes: Option<usize>,
 }
 
@@ -48,18 +48,18 @@ fn places(version: Version) -> &'static Places {
     }
 }
 
-/// What of an inode tells where its data lies.
+/// The fields of an inode that locate its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inode {
     pub mode: u64,
     pub links: u64,
     pub size: u64,
     pub sectors: u64,
-    /// To blocks of data.
+    /// Pointers to data blocks.
     pub direct: Vec<u64>,
-    /// To blocks of pointers: simple, double, triple.
+    /// Pointers to single, double and triple indirect blocks.
     pub indirect: Vec<u64>,
-    /// To blocks of attributes.
+    /// Pointers to blocks of extended attributes.
     pub attributes: Vec<u64>,
 }
 
@@ -88,13 +88,13 @@ impl Inode {
         }
     }
 
-    /// The kind of file, as the bits of its mode tell it.
+    /// File type from the mode bits.
     pub(crate) fn kind(&self) -> u64 {
         self.mode & KIND
     }
 
-    /// Whether its pointers are pointers: a short symbolic link, or the number of a device, stands in
-    /// their place, and then it holds no space.
+    /// Whether the pointer fields contain pointers. A short symbolic link or a device number uses
+    /// the fields itself and occupies no space.
     pub(crate) fn has_blocks(&self) -> bool {
         match self.kind() {
             0o040_000 | 0o100_000 => true,
@@ -104,7 +104,7 @@ impl Inode {
     }
 }
 
-/// The pointer in place `number` of a row of them.
+/// Pointer number `number` of an array.
 pub(crate) fn pointer(version: Version, row: &[u8], number: u64) -> u64 {
     let at = index(number * version.pointer_bytes());
     match version {
@@ -113,7 +113,7 @@ pub(crate) fn pointer(version: Version, row: &[u8], number: u64) -> u64 {
     }
 }
 
-/// The root directory of a file system that holds nothing else; its data lies in that fragment.
+/// Root directory inode of an empty file system, with data in this fragment.
 pub(crate) fn root(geometry: &Geometry, fragment: u64, time: u64) -> Vec<u8> {
     let version = geometry.version;
     let places = places(version);
@@ -141,7 +141,7 @@ pub(crate) fn root(geometry: &Geometry, fragment: u64, time: u64) -> Vec<u8> {
     bytes
 }
 
-/// The data of that directory: itself, and itself again as its parent.
+/// Data of the root directory: `.` and `..`, both itself.
 pub(crate) fn root_entries() -> Vec<u8> {
     const OWN: u64 = 12;
     let mut piece = vec![0; index(DIRECTORY_PIECE)];

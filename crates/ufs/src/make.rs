@@ -1,4 +1,4 @@
-//! Writing an empty file system.
+//! Writes an empty file system.
 
 use crate::bytes::{index, put32};
 use crate::geometry::{Geometry, GeometryError, Version, Wish};
@@ -6,31 +6,31 @@ use crate::group::{self, Counts, ROOT};
 use crate::{inode, superblock};
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Up to here other formats, and other places of a superblock, are looked for first by those who ask
-/// what a disk holds: the last one is at 256 KiB.
+/// End of the area that blkid and kernels search for other formats and for other superblock
+/// locations. The last location is at 256 KiB.
 const WIPED: u64 = (256 + 8) << 10;
 
-/// Zeros are written so many at a time.
+/// Size of a write of zeros.
 const ZEROS: usize = 1 << 20;
 
-/// Why none was made.
+/// Reasons why no file system was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
-    /// It cannot be divided as asked.
+    /// The requested geometry is impossible.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// It could not be written.
+    /// A write failed.
     #[error("cannot write {what}: {source}")]
     Write {
-        /// What of it.
+        /// The part that was not written.
         what: String,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
-/// Makes an empty file system of so many bytes, and tells how it is divided. What stood there before
-/// is gone: where no data of its own lies, zeros are written only where others would look first.
+/// Writes an empty file system of this size. Returns its geometry. The old contents are lost.
+/// Outside its own data, it zeroes only the area that probes search.
 pub fn newfs<D: Write + Seek>(
     device: &mut D,
     bytes: u64,
@@ -60,7 +60,7 @@ pub fn newfs<D: Write + Seek>(
         let at = geometry.base(number) + geometry.copy_at();
         disk.put(at, &block, "a copy of the superblock")?;
     }
-    // The last, so that what was cut off is not taken for whole.
+    // The superblock is last, so that an interrupted run leaves no valid file system.
     let at = geometry.version.superblock_at();
     disk.put_at(at, &block, "the superblock")?;
     disk.device.flush().map_err(|source| MakeError::Write {
@@ -98,7 +98,7 @@ fn write_root<D: Write + Seek>(
     disk.put(data_at, &data, "the root directory")?;
     let size = geometry.version.inode_bytes();
     let mut table = vec![0; index(geometry.fragment)];
-    // The first fragment of inodes holds it: a fragment has two at least, and 0 and 1 are none.
+    // The root is inode 2, because 0 and 1 are not used. A fragment has at least two inodes.
     let place = ROOT % geometry.fragment_inodes();
     let fragment = geometry.inodes_at() + ROOT / geometry.fragment_inodes();
     let root = inode::root(geometry, data_at, time);
@@ -106,7 +106,7 @@ fn write_root<D: Write + Seek>(
     disk.put(fragment, &table, "the inode of the root directory")
 }
 
-/// What is written to, in fragments.
+/// The output device, addressed in fragments.
 struct Disk<'a, D> {
     device: &'a mut D,
     fragment: u64,
@@ -139,7 +139,7 @@ impl<D: Write + Seek> Disk<'_, D> {
 }
 
 impl Geometry {
-    /// How it is divided, in one line.
+    /// Formats the geometry in one line.
     pub fn line(&self) -> String {
         let version = match self.version {
             Version::Ufs1 => 1,

@@ -1,10 +1,10 @@
-//! The superblock: what tells how all the rest is divided, and the sums of all groups.
+//! The superblock: the geometry and the sums of all groups.
 
 use crate::bytes::{get32, get64, index, put32, put64};
 use crate::geometry::{Geometry, SECTOR, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version, Wish};
 use crate::group::{self, Counts};
 
-/// Where the fields of a superblock lie in it, bytes.
+/// Offsets of the superblock's fields, bytes.
 pub(crate) mod at {
     pub(crate) const COPY: usize = 8;
     pub(crate) const DESCRIPTOR: usize = 12;
@@ -70,16 +70,16 @@ pub(crate) mod at {
     pub(crate) const MAGIC: usize = 1372;
 }
 
-/// Pointers of an inode to blocks of data.
+/// Direct block pointers of an inode.
 pub(crate) const DIRECT: u64 = 12;
-/// Pointers of an inode to blocks of pointers.
+/// Indirect block pointers of an inode.
 pub(crate) const INDIRECT: u64 = 3;
-/// "The flags stand in the new place."
+/// Flag: the flags are in the new field.
 const FLAGS_MOVED: u8 = 0x80;
-/// "It was unmounted."
+/// Flag: clean unmount.
 pub(crate) const CLEAN: u8 = 1;
 
-/// The superblock of a file system that has just been made.
+/// Creates the superblock of a new file system.
 pub(crate) fn fresh(geometry: &Geometry, wish: &Wish, counts: Counts) -> Vec<u8> {
     let mut block = vec![0; index(SUPERBLOCK_ROOM)];
     put_places(&mut block, geometry);
@@ -143,7 +143,7 @@ fn put_sizes(block: &mut [u8], geometry: &Geometry) {
     put64(block, at::LARGEST_FILE, largest_file(whole, pointers));
 }
 
-/// What the pointers of an inode reach.
+/// Maximum file size that an inode's pointers can address.
 pub(crate) fn largest_file(block: u64, pointers: u64) -> u64 {
     let (mut reach, mut all) = (block, DIRECT * block);
     for _ in 0..INDIRECT {
@@ -158,14 +158,14 @@ fn put_policy(block: &mut [u8], geometry: &Geometry, wish: &Wish) {
     put32(block, at::FOR_SPACE, u64::from(wish.for_space));
     put32(block, at::CLUSTER, geometry.cluster);
     put32(block, at::LONGEST_CLUSTER, geometry.cluster);
-    // A file moves on to another group with each block of pointers.
+    // A file continues in another group after each indirect block.
     let in_group = geometry.block / geometry.version.pointer_bytes();
     put32(block, at::FILE_IN_GROUP, in_group);
     put32(block, at::FILE_SIZE, wish.file_size);
     put32(block, at::DIRECTORY_FILES, wish.directory_files);
 }
 
-/// Both where UFS1 had them and where UFS2 has them; kernels of today read the latter for both.
+/// Writes both the UFS1 and the UFS2 fields. Current kernels read the latter for both formats.
 fn put_counts(block: &mut [u8], counts: Counts) {
     for (place, count) in counts.in_order().into_iter().enumerate() {
         put32(block, at::OLD_COUNTS + 4 * place, count);
@@ -173,8 +173,8 @@ fn put_counts(block: &mut [u8], counts: Counts) {
     }
 }
 
-/// What only UFS1 says: the sizes in 32 bits, and a disk whose cylinders are as large as groups, with
-/// one head and one position, so that no kernel plans for turns of it.
+/// Writes the UFS1 fields: 32-bit sizes, and a disk with cylinders as large as groups, one head and
+/// one position. So no kernel optimizes for rotation.
 fn put_old(block: &mut [u8], geometry: &Geometry) {
     let sectors = geometry.fragment / SECTOR;
     let cylinder = geometry.group * sectors;
@@ -191,13 +191,13 @@ fn put_old(block: &mut [u8], geometry: &Geometry) {
     put32(block, at::OLD_CYLINDER, cylinder);
     put32(block, at::OLD_CYLINDERS, geometry.groups);
     put32(block, at::OLD_GROUP_CYLINDERS, 1);
-    // That of 4.4BSD, with a type in each directory entry.
+    // Inode format of 4.4BSD, with a file type in each directory entry.
     put32(block, at::OLD_INODE_FORMAT, 2);
     put32(block, at::OLD_TABLE_FORMAT, 1);
     put32(block, at::OLD_POSITIONS, 1);
 }
 
-/// What a superblock says of how all is divided; none where it is none, or divides by nothing.
+/// Parses the geometry of a superblock. Returns none if it is invalid or has a zero divisor.
 pub(crate) fn geometry(block: &[u8]) -> Option<Geometry> {
     let magic = get32(block, at::MAGIC);
     let version = [Version::Ufs1, Version::Ufs2]
@@ -235,7 +235,7 @@ pub(crate) fn geometry(block: &[u8]) -> Option<Geometry> {
     sane.then_some(geometry)
 }
 
-/// The sums of all groups, as kernels of today read them.
+/// The sums of all groups in the fields that current kernels read.
 pub(crate) fn counts(block: &[u8]) -> Counts {
     let count = |place: usize| get64(block, at::COUNTS + 8 * place);
     Counts {

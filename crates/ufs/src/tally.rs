@@ -1,26 +1,26 @@
-//! What follows from the map of free fragments of a group: how many blocks and pieces of blocks are
-//! free, and how long the runs of free blocks are.
+//! Counts from a group's bitmap of free fragments: free blocks, free fragments, and lengths of runs
+//! of free blocks.
 
 use crate::bytes::{bit, index, set_bit};
 
-/// The counts that a group keeps of its map.
+/// The counts that a group stores about its bitmap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Free blocks.
     pub blocks: u64,
-    /// Free fragments of blocks that are not all free.
+    /// Free fragments of partially used blocks.
     pub fragments: u64,
-    /// Runs of free fragments in blocks that are not all free, by their length (from 1).
+    /// Runs of free fragments in partially used blocks, by length (from 1).
     pub runs: [u64; 8],
-    /// The map of free blocks.
+    /// Bitmap of free blocks.
     pub clusters: Vec<u8>,
-    /// Runs of free blocks, by their length (from 1); the last counts the longer ones too.
+    /// Runs of free blocks by length (from 1). The last counter includes longer runs.
     pub cluster_runs: Vec<u64>,
 }
 
 impl Tally {
-    /// Counts the first `fragments` bits of a map, for blocks of so many fragments, in runs of up to
-    /// so many blocks. What is left at the end and is no whole block is counted in fragments.
+    /// Counts the first `fragments` bits of a bitmap for a block size in fragments, with runs of up
+    /// to a maximum number of blocks. A partial block at the end counts as fragments.
     pub fn of(free: &[u8], fragments: u64, parts: u64, longest: u64) -> Self {
         let blocks = fragments.div_ceil(parts);
         let mut tally = Self {
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_pieces_and_runs_are_counted_each_by_itself() {
-        // Blocks of 4: free, free, .XX., XXX., and two fragments of a block that ends with the disk.
+    fn free_blocks_fragments_and_runs_are_counted_separately() {
+        // Blocks of 4: free, free, .XX., XXX., and two fragments of a block at the end of the disk.
         let free = [0xff, 0b0111_0110, 0b0000_0011];
         let tally = Tally::of(&free, 18, 4, 2);
         assert_eq!((tally.blocks, tally.fragments), (2, 7));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_longer_than_is_counted_counts_as_the_longest() {
+    fn longer_runs_count_as_the_longest() {
         let tally = Tally::of(&[0xff; 5], 40, 8, 3);
         assert_eq!(tally.cluster_runs, [0, 0, 0, 1]);
         assert_eq!((tally.blocks, tally.fragments), (5, 0));

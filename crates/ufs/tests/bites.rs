@@ -1,4 +1,4 @@
-//! That the check sees what is wrong: one byte of a sound file system is changed at a time.
+//! The check detects damage: each case changes one byte of a consistent file system.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn flip(disk: &mut Disk, at: u64, bits: u8) {
     disk.write_all(&[byte ^ bits]).unwrap();
 }
 
-/// The places of bytes that matter, each with what the check has to say when it changes.
+/// Offsets of relevant bytes with the expected message of the check.
 fn places(disk: &mut Disk, geometry: &Geometry) -> Vec<(&'static str, u64, &'static str)> {
     let last = geometry.groups - 1;
     let at = |fragment: u64| fragment * geometry.fragment;
@@ -76,7 +76,7 @@ fn places(disk: &mut Disk, geometry: &Geometry) -> Vec<(&'static str, u64, &'sta
 }
 
 #[test]
-fn every_kind_of_damage_is_seen_and_named() {
+fn every_kind_of_damage_is_detected_and_named() {
     for version in [Version::Ufs1, Version::Ufs2] {
         let (mut disk, geometry) = sound(version);
         assert!(geometry.groups > 1);
@@ -99,7 +99,7 @@ fn every_kind_of_damage_is_seen_and_named() {
 }
 
 #[test]
-fn what_was_not_unmounted_is_told_apart_and_what_is_none_is_no_file_system() {
+fn dirty_and_foreign_devices_are_distinguished() {
     let (mut disk, _) = sound(Version::Ufs2);
     flip(&mut disk, 65_536 + 209, 1);
     let verdict = check(&mut disk).unwrap();
@@ -112,7 +112,7 @@ fn what_was_not_unmounted_is_told_apart_and_what_is_none_is_no_file_system() {
 }
 
 #[test]
-fn a_size_beyond_the_device_is_refused_before_memory_is_taken_for_it() {
+fn a_size_beyond_the_device_is_rejected_before_allocation() {
     let (mut disk, geometry) = sound(Version::Ufs2);
     // 2^47 fragments in groups of 2^31.
     for (at, bytes) in [

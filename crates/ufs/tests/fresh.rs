@@ -1,4 +1,4 @@
-//! What `newfs` makes, recounted bit by bit from the bytes alone, and read by the check; for disks of
+//! Recounts the output of `newfs` bit by bit from its bytes and runs the check on it, for disks of
 //! all sizes.
 
 #![expect(
@@ -12,7 +12,7 @@ use fsdyno_ufs::{Geometry, GeometryError, MakeError, Version, Wish, check, newfs
 use proptest::prelude::*;
 use support::Disk;
 
-/// Counts of a group, by bits: directories are not among them.
+/// Counts of a group from its bitmaps. Directories are not included.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     blocks: u64,
@@ -20,7 +20,7 @@ struct Count {
     fragments: u64,
 }
 
-/// What a descriptor says and what its bits say: both as the published layout has them.
+/// Stored counts and recounted bits of a descriptor, both in the published layout.
 fn recount(disk: &mut Disk, geometry: &Geometry, number: u64) -> Count {
     let group = (number * geometry.group + geometry.descriptor_at()) * geometry.fragment;
     let (inode_map, free_map) = (disk.get32(group + 92), disk.get32(group + 96));
@@ -74,7 +74,7 @@ fn recount(disk: &mut Disk, geometry: &Geometry, number: u64) -> Count {
     count
 }
 
-/// Makes one on a disk that is full of something, and looks at all of it.
+/// Makes a file system on a disk full of old data and checks all of it.
 fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
     let mut disk = Disk::new(bytes, before);
     let geometry = newfs(&mut disk, bytes, wish)?;
@@ -99,12 +99,12 @@ fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
     }
     let free = all.blocks * geometry.parts() + all.fragments;
     assert_eq!(free, verdict.free);
-    // All is data but the boot area and the tables, and one fragment of it is the root directory.
+    // All space is data, except the boot area, the tables and one fragment for the root directory.
     let tables = geometry.groups * (geometry.data_at() - geometry.copy_at());
     let taken = geometry.copy_at() + tables + geometry.summary() + 1;
     assert_eq!(geometry.size - free, taken);
     assert_eq!(all.inodes, geometry.groups * geometry.group_inodes - 3);
-    // Hardly anything of the disk is left out.
+    // The file system uses almost the whole disk.
     assert!(bytes - geometry.size * geometry.fragment < bytes / 4 + geometry.block);
     Ok(geometry)
 }
@@ -132,16 +132,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_size_and_division_agrees_with_itself(
+    fn every_size_and_geometry_is_consistent(
         wish in wishes(),
         bytes in prop_oneof![1_u64 << 20..64 << 20, 64_u64 << 20..300 << 20],
         before in prop_oneof![Just(0_u8), Just(0xff)],
     ) {
-        // What was there before fills memory: only on small disks.
+        // Old data occupies memory, so only small disks have it.
         let before = if bytes < 32 << 20 { before } else { 0 };
         match made(&wish, bytes, before) {
             Ok(_) => {}
-            // Blocks of 64 KiB need more than a small disk; groups may be wished too small.
+            // 64 KiB blocks need more than a small disk, and requested groups may be too small.
             Err(MakeError::Geometry(
                 GeometryError::TooSmall { smallest, .. },
             )) => prop_assert!(smallest > bytes / 2, "{smallest} of {bytes}"),
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Numbers of all magnitudes, and those around the bounds of 32 and 64 bits.
+/// Numbers of all magnitudes and those near the limits of 32 and 64 bits.
 fn any_number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0_u64..70,
@@ -163,7 +163,7 @@ fn any_number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Mostly sizes that are possible, since others are refused before anything else is looked at.
+/// Mostly possible sizes, because others are rejected first.
 fn any_size() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![
         Just(None),
@@ -208,7 +208,7 @@ proptest! {
     #[test]
     fn no_option_and_no_size_panics(wish in any_wish(), bytes in any_number()) {
         match Geometry::of(&wish, bytes) {
-            // More would take the memory of the test, not of `newfs`.
+            // Larger sizes would exhaust the memory of the test, not of `newfs`.
             Ok(geometry) if geometry.groups < 200 && bytes < 1 << 33 => {
                 let made = made(&wish, bytes, 0);
                 prop_assert!(made.is_ok(), "{made:?}");
@@ -223,7 +223,7 @@ proptest! {
 }
 
 #[test]
-fn nine_bytes_are_too_few() {
+fn a_device_of_nine_bytes_is_too_small() {
     let refused = newfs(&mut Disk::new(9, 0), 9, &Wish::new(Version::Ufs2)).unwrap_err();
     assert!(
         refused.to_string().starts_with("9 bytes are too few"),
@@ -232,7 +232,7 @@ fn nine_bytes_are_too_few() {
 }
 
 #[test]
-fn the_defaults_are_those_of_freebsd_on_disks_of_a_few_gibibytes() {
+fn defaults_match_freebsd_on_disks_of_a_few_gibibytes() {
     for (version, block, fragment) in [(Version::Ufs1, 16_384, 2048), (Version::Ufs2, 32_768, 4096)]
     {
         for bytes in [(2 << 30) + 12_345, 4_999_999_999] {
@@ -247,7 +247,7 @@ fn the_defaults_are_those_of_freebsd_on_disks_of_a_few_gibibytes() {
 }
 
 #[test]
-fn a_short_last_group_has_room_for_data_or_is_not_made() {
+fn a_short_last_group_is_dropped_if_it_has_no_room_for_data() {
     let mut short = 0;
     for fragments in 16_000..16_064 {
         let wish = Wish {
@@ -261,7 +261,7 @@ fn a_short_last_group_has_room_for_data_or_is_not_made() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_by_name() {
+fn impossible_geometries_are_rejected_by_name() {
     let plain = Wish::new(Version::Ufs2);
     let told = |wish: Wish, bytes: u64| {
         let refused = newfs(&mut Disk::new(bytes, 0), bytes, &wish);

@@ -1,4 +1,5 @@
-//! Beside the UFS1 that another program makes of the same disk: `makefs` of the BSD systems.
+//! Compares the output with the UFS1 of another program on an equal disk: `makefs` of the BSD
+//! systems.
 
 use fsdyno_ufs::{Version, Wish, check, newfs};
 use std::fs::{self, File};
@@ -6,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-/// Bytes of a superblock, which lies at 8192.
+/// Bytes of a superblock. Its offset is 8192.
 const SUPERBLOCK: usize = 1376;
 
 fn superblock(image: &Path) -> Vec<u8> {
@@ -15,7 +16,7 @@ fn superblock(image: &Path) -> Vec<u8> {
     bytes.split_off(8192)
 }
 
-/// An image of `tree`; none, said aloud, where there is no such program.
+/// An image of `tree`. Without `makefs` it prints a message and returns none.
 fn by_makefs(image: &Path, tree: &Path, options: &str, size: &str, test: &str) -> Option<()> {
     let made = Command::new("makefs")
         .args(["-t", "ffs", "-B", "le", "-o", options, "-s", size])
@@ -30,8 +31,8 @@ fn by_makefs(image: &Path, tree: &Path, options: &str, size: &str, test: &str) -
     Some(())
 }
 
-/// What of a superblock may differ: times, the identifier, what kernels keep there while it is
-/// mounted, and how long runs of blocks are laid out (makefs plans for transfers of 64 KiB).
+/// Superblock fields that may differ: times, the identifier, fields of a mounted kernel, and the
+/// cluster length (makefs assumes 64 KiB transfers).
 fn is_free(at: usize) -> bool {
     [32..36, 88..92, 144..152, 728..856, 1072..1080, 1316..1320]
         .iter()
@@ -59,7 +60,7 @@ fn the_superblock_is_that_of_makefs() {
         }
         let verdict = check(&mut File::open(&theirs).unwrap()).unwrap();
         assert!(verdict.clean(), "{:?}", verdict.contradictions);
-        // In groups of the same size.
+        // With an equal group size.
         let wish = Wish {
             block: Some(block),
             fragment: Some(fragment),

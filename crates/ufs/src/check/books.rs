@@ -1,4 +1,4 @@
-//! The books of the groups: their maps and counts, beside what the files hold.
+//! Compares the maps and counts of the groups with the space that files occupy.
 
 use super::files::Claims;
 use super::{CheckError, Disk, Group, Verdict};
@@ -8,7 +8,7 @@ use crate::group::{self, Counts, Maps, at};
 use crate::tally::Tally;
 use std::io::{Read, Seek};
 
-/// Reads the descriptors, and says where one does not describe its group.
+/// Reads the descriptors. Reports a descriptor that does not match its group.
 pub(super) fn read_groups<D: Read + Seek>(
     disk: &mut Disk<'_, D>,
     geometry: &Geometry,
@@ -59,7 +59,7 @@ pub(super) fn read_groups<D: Read + Seek>(
     Ok(groups)
 }
 
-/// The inodes of a group that are written: those behind them are as they lay there before.
+/// Number of initialized inodes of a group. The others contain old data.
 pub(super) fn written_inodes(geometry: &Geometry, group: &Group) -> u64 {
     match geometry.version {
         Version::Ufs1 => geometry.group_inodes,
@@ -68,13 +68,14 @@ pub(super) fn written_inodes(geometry: &Geometry, group: &Group) -> u64 {
 }
 
 impl Group {
-    /// Whether its map has an inode in use.
+    /// Whether the bitmap marks an inode as used.
     pub(super) fn uses(&self, inode: u64) -> bool {
         bit(&self.block[index(self.maps.inodes)..], inode)
     }
 }
 
-/// Puts the maps and counts of each group beside what was claimed; what they should be.
+/// Compares the maps and counts of each group with the claimed fragments. Returns the correct
+/// counts.
 pub(super) fn check(
     geometry: &Geometry,
     groups: &[Group],
@@ -102,7 +103,7 @@ pub(super) fn check(
     all
 }
 
-/// The map of free fragments as it should be.
+/// The correct bitmap of free fragments.
 fn free_map(geometry: &Geometry, claims: &Claims, number: u64) -> Vec<u8> {
     let mut free = vec![0; index(geometry.group.div_ceil(8))];
     for fragment in 0..geometry.in_group(number) {

@@ -1,4 +1,4 @@
-//! The files: which inodes are in use, and which fragments their data and pointers hold.
+//! Finds the used inodes and the fragments that their data and pointers occupy.
 
 use super::books::written_inodes;
 use super::{CheckError, Disk, Group, Verdict};
@@ -10,14 +10,14 @@ use crate::superblock::DIRECT;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-/// Which fragments are held by something.
+/// Bitmap of occupied fragments.
 pub(super) struct Claims {
     held: Vec<u8>,
     size: u64,
 }
 
 impl Claims {
-    /// Those of the tables of all groups.
+    /// Fragments of the tables of all groups.
     pub(super) fn of_tables(geometry: &Geometry) -> Self {
         let mut claims = Self {
             held: vec![0; index(geometry.size.div_ceil(8))],
@@ -40,7 +40,7 @@ impl Claims {
         bit(&self.held, fragment)
     }
 
-    /// Takes fragments for an inode, and says where they are taken already, or are none.
+    /// Claims fragments for an inode. Reports fragments that are already claimed or invalid.
     fn take(&mut self, inode: u64, first: u64, count: u64, verdict: &mut Verdict) -> bool {
         if first.checked_add(count).is_none_or(|end| end > self.size) {
             verdict.say(|| {
@@ -58,11 +58,11 @@ impl Claims {
     }
 }
 
-/// The files in use, by the numbers of their inodes.
+/// Used inodes by number.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) inodes: BTreeMap<u64, Inode>,
-    /// The fragments of directories, block by block in the order of their data: first, and how many.
+    /// Fragments of directories by block, in file order: first fragment and count.
     pub(super) directories: BTreeMap<u64, Vec<(u64, u64)>>,
 }
 
@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// Reads all inodes in use, and takes what they hold.
+/// Reads all used inodes and claims their fragments.
 pub(super) fn walk<D: Read + Seek>(
     disk: &mut Disk<'_, D>,
     geometry: &Geometry,
@@ -134,16 +134,16 @@ pub(super) fn walk<D: Read + Seek>(
     Ok(found)
 }
 
-/// The way through the blocks of one file.
+/// State of the walk over the blocks of one file.
 struct Walk<'a, 'd, D> {
     disk: &'a mut Disk<'d, D>,
     geometry: &'a Geometry,
     claims: &'a mut Claims,
     verdict: &'a mut Verdict,
     ino: u64,
-    /// Fragments it holds.
+    /// Fragments of the file.
     held: u64,
-    /// Those of a directory, block by block.
+    /// Fragments of a directory by block.
     data: Vec<(u64, u64)>,
 }
 
@@ -176,7 +176,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             if *first == 0 {
                 continue;
             }
-            // Only the last block of a file that is all direct is a part of a block.
+            // Only the last block of a file without indirect blocks may be a partial block.
             let parts = if number + 1 == last && last <= DIRECT {
                 let rest = inode.size - number * block;
                 rest.div_ceil(self.geometry.fragment)
@@ -212,7 +212,8 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
         self.held += parts;
     }
 
-    /// A block of pointers, to blocks of pointers or to data from block `from` of the file on.
+    /// Reads an indirect block. Its pointers lead to indirect blocks, or to data from block `from`
+    /// of the file on.
     fn pointers(
         &mut self,
         first: u64,

@@ -1,5 +1,5 @@
-//! Whether a file system agrees with itself: what its files hold is counted from scratch and put
-//! beside what its maps and sums say. Nothing is repaired.
+//! Checks the consistency of a file system. It counts the space of all files and compares the
+//! result with the stored maps and sums. It repairs nothing.
 
 mod books;
 mod files;
@@ -11,60 +11,60 @@ use crate::group::{Counts, Maps};
 use crate::superblock;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// So many contradictions are told; of the rest only the number.
+/// Maximum number of reported inconsistencies. The others are only counted.
 const TOLD: usize = 100;
 
-/// Why nothing could be said.
+/// Reasons why a check is impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// There is no superblock where one should be.
+    /// There is no superblock at its location.
     #[error(
         "no superblock of a little-endian UFS at byte 65536 or 8192; if it was made in a cut or is \
          of another kind, nothing here reads it"
     )]
     NoSuperblock,
-    /// The file system does not fit the device.
+    /// The file system is larger than the device.
     #[error(
         "the superblock describes {described} bytes, but the device has {bytes}: it is cut off, or \
          the superblock is damaged"
     )]
     CutOff {
-        /// The size in the superblock.
+        /// Size in the superblock.
         described: u64,
-        /// What there is.
+        /// Size of the device.
         bytes: u64,
     },
-    /// It could not be read.
+    /// A read failed.
     #[error("cannot read {what}: {source}")]
     Read {
-        /// What of it.
+        /// The part that was not read.
         what: String,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How it is divided.
+    /// Geometry.
     pub geometry: Geometry,
-    /// Whether its superblock says that it was unmounted.
+    /// Whether the superblock has the clean flag.
     pub unmounted: bool,
-    /// Files of all kinds but directories.
+    /// Number of files of all types except directories.
     pub files: u64,
-    /// Directories.
+    /// Number of directories.
     pub directories: u64,
-    /// Free fragments, those of free blocks among them.
+    /// Free fragments, including those of free blocks.
     pub free: u64,
-    /// The contradictions, the first hundred in words.
+    /// Descriptions of the first hundred inconsistencies.
     pub contradictions: Vec<String>,
-    /// How many there are in all.
+    /// Number of all inconsistencies.
     pub total: u64,
 }
 
 impl Verdict {
-    /// Whether it agrees with itself.
+    /// Whether the file system is consistent.
     pub fn clean(&self) -> bool {
         self.total == 0
     }
@@ -76,7 +76,7 @@ impl Verdict {
         self.total += 1;
     }
 
-    /// Says where two numbers differ that should be the same.
+    /// Reports two numbers that should be equal and are not.
     fn compare(&mut self, what: impl FnOnce() -> String, said: u64, counted: u64) {
         if said != counted {
             self.say(|| format!("{}: {said} written, {counted} counted", what()));
@@ -84,11 +84,11 @@ impl Verdict {
     }
 }
 
-/// Reads a file system whole, but for the data of files, and counts.
+/// Reads all metadata of a file system and checks it.
 pub fn check<D: Read + Seek>(device: &mut D) -> Result<Verdict, CheckError> {
     let (superblock, geometry) = find_superblock(device)?;
     let described = geometry.size * geometry.fragment;
-    // Memory is taken in proportion to the size: that of the device is the bound.
+    // Memory is proportional to the size, so that the size of the device is the limit.
     let bytes = device
         .seek(SeekFrom::End(0))
         .map_err(|source| CheckError::Read {
@@ -147,7 +147,7 @@ fn find_superblock<D: Read + Seek>(device: &mut D) -> Result<(Vec<u8>, Geometry)
         };
         let at = version.superblock_at();
         let Ok(block) = disk.get(at, SUPERBLOCK_ROOM, "the superblock") else {
-            // A device that ends before it.
+            // The device ends before the fragment.
             continue;
         };
         match superblock::geometry(&block) {
@@ -158,7 +158,7 @@ fn find_superblock<D: Read + Seek>(device: &mut D) -> Result<(Vec<u8>, Geometry)
     Err(CheckError::NoSuperblock)
 }
 
-/// Whether what the superblock says beside the sizes follows from them.
+/// Checks the superblock fields that the geometry determines.
 fn check_places(block: &[u8], geometry: &Geometry, verdict: &mut Verdict) {
     use crate::bytes::get32;
     use superblock::at;
@@ -206,7 +206,7 @@ fn check_sums(block: &[u8], groups: &[Counts], verdict: &mut Verdict) {
     }
 }
 
-/// Whether each group still has its copy of the superblock, for when the first is lost.
+/// Checks each group's superblock copy, which replaces a lost first one.
 fn check_copies<D: Read + Seek>(
     disk: &mut Disk<'_, D>,
     geometry: &Geometry,
@@ -223,7 +223,7 @@ fn check_copies<D: Read + Seek>(
     Ok(())
 }
 
-/// What is read from, in fragments.
+/// The input device, addressed in fragments.
 struct Disk<'a, D> {
     device: &'a mut D,
     fragment: u64,
@@ -244,10 +244,10 @@ impl<D: Read + Seek> Disk<'_, D> {
     }
 }
 
-/// A group as its descriptor tells of it.
+/// A group as its descriptor defines it.
 struct Group {
     /// The descriptor.
     block: Vec<u8>,
-    /// Where its maps lie.
+    /// Positions of its maps.
     maps: Maps,
 }

@@ -1,5 +1,5 @@
-//! The directories: whether their entries are whole and name files, and every file is named as often
-//! as it says.
+//! Checks directories. Entries must be complete and name existing files, and each file's link count
+//! must match its names.
 
 use super::files::Found;
 use super::{CheckError, Disk, Verdict};
@@ -10,7 +10,7 @@ use crate::inode::{DIRECTORY, DIRECTORY_PIECE};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-/// Reads all directories, and counts.
+/// Reads all directories and counts names.
 pub(super) fn check<D: Read + Seek>(
     disk: &mut Disk<'_, D>,
     geometry: &Geometry,
@@ -61,7 +61,7 @@ pub(super) fn check<D: Read + Seek>(
     Ok(())
 }
 
-/// What a name says of the file it names.
+/// Checks the file that an entry names.
 fn child(
     directory: u64,
     entry: &Entry<'_>,
@@ -71,7 +71,7 @@ fn child(
 ) {
     let name = String::from_utf8_lossy(entry.name);
     let Some(inode) = found.inodes.get(&entry.inode) else {
-        // Told with the names that are left.
+        // The check of the remaining names reports it.
         return;
     };
     if entry.kind != 0 && entry.kind != inode.kind() >> 12 {
@@ -84,12 +84,12 @@ fn child(
 
 struct Entry<'a> {
     inode: u64,
-    /// The kind of file, as the upper bits of a mode tell it; 0 is unknown.
+    /// File type of an entry in the form of mode bits. 0 is unknown.
     kind: u64,
     name: &'a [u8],
 }
 
-/// The entries of a directory that are in use.
+/// The used entries of a directory.
 fn entries<'a>(ino: u64, data: &'a [u8], verdict: &mut Verdict) -> Vec<Entry<'a>> {
     let mut all = Vec::new();
     for (number, piece) in data.chunks_exact(index(DIRECTORY_PIECE)).enumerate() {

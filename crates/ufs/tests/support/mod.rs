@@ -1,4 +1,4 @@
-//! A disk in memory of which only what is not zero takes room.
+//! A sparse disk in memory: only bytes other than zero occupy memory.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ pub struct Disk {
     pages: HashMap<u64, Vec<u8>>,
     pub bytes: u64,
     at: u64,
-    /// What stands where nothing was written.
+    /// Byte value of unwritten ranges.
     pub before: u8,
 }
 
@@ -24,7 +24,7 @@ impl Disk {
         }
     }
 
-    /// So many bytes from there.
+    /// Reads this many bytes from an offset.
     pub fn get(&mut self, at: u64, bytes: usize) -> Vec<u8> {
         let mut got = vec![0; bytes];
         self.at = at;
@@ -32,7 +32,7 @@ impl Disk {
         got
     }
 
-    /// A number of 4 bytes.
+    /// Reads a 4-byte number.
     pub fn get32(&mut self, at: u64) -> u64 {
         let bytes = self.get(at, 4);
         u64::from(u32::from_le_bytes(bytes.try_into().unwrap()))
