@@ -1,59 +1,59 @@
-//! Contenders that cannot be: what is wrong with them, and the way out.
+//! Errors of impossible contenders, with a remedy.
 
 use std::ops::RangeInclusive;
 
-/// Why a contender cannot be made, mounted or trusted.
+/// The reason why a contender cannot be made, mounted or trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
-    /// No recipe has that name.
+    /// The file system is unknown.
     #[error("`{name}` is no file system fsdyno knows{}", meant(nearest))]
     UnknownFilesystem {
-        /// What was typed.
+        /// The given name.
         name: String,
-        /// Names near to it.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// No layout has that name.
+    /// The layout is unknown.
     #[error(
         "in contender `{contender}`: `{layout}` is no layout{}",
         meant(nearest)
     )]
     UnknownLayout {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// What was typed.
+        /// The given name.
         layout: String,
-        /// Names near to it.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// The file system cannot be laid out so.
+    /// The file system does not support the layout.
     #[error(
         "in contender `{contender}`: {filesystem} has no layout `{layout}`; it has {}",
         listed(supported)
     )]
     UnsupportedLayout {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// Its file system.
+        /// File system.
         filesystem: &'static str,
-        /// The layout asked for.
+        /// The requested layout.
         layout: String,
-        /// The layouts it has.
+        /// Layouts of the file system.
         supported: Vec<String>,
     },
-    /// The layout is not made of so many devices.
+    /// The number of devices is invalid for the layout.
     #[error(
         "in contender `{contender}`: layout `{layout}` is made of {} devices, not {devices}",
         span(range)
     )]
     DeviceCount {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
         /// The layout.
         layout: &'static str,
-        /// How many devices were asked for.
+        /// Requested number of devices.
         devices: u32,
-        /// How many it can have.
+        /// Permitted numbers of devices.
         range: RangeInclusive<u32>,
     },
     /// Options for a program that does not run.
@@ -61,73 +61,73 @@ pub enum RecipeError {
         "in contender `{contender}`: {filesystem} takes no {what} options; nothing is {done} for it"
     )]
     NoSuchStage {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// Its file system.
+        /// File system.
         filesystem: &'static str,
         /// `mkfs` or `mount`.
         what: &'static str,
         /// `made` or `mounted`.
         done: &'static str,
     },
-    /// A directory where one is not used, or none where it is needed.
+    /// A superfluous or missing directory.
     #[error("in contender `{contender}`: {why}")]
     Directory {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// What is wrong, and the way out.
+        /// The error and its remedy.
         why: String,
     },
-    /// A word for mkfs that could reach what the device guard has not passed.
+    /// A mkfs word that could reach a device or file outside the device guard.
     #[error("in contender `{contender}`: mkfs option `{word}` is refused: {why}")]
     MkfsWord {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
         /// The word.
         word: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A mount option that would do something else than to mount the device.
+    /// A mount option that does something other than mount the device.
     #[error("in contender `{contender}`: mount option `{option}` is refused: {why}")]
     MountWord {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
         /// The option.
         option: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// An option that is unknown, and near to a known one.
+    /// An unknown option that is similar to a known one.
     #[error(
         "in contender `{contender}`: `{option}` is no mount option fsdyno knows for {filesystem}{} \
          (--unchecked-options passes it to the kernel as it is)",
         meant(nearest)
     )]
     OptionTypo {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// Its file system.
+        /// File system.
         filesystem: &'static str,
-        /// The key of the option.
+        /// Key of the option.
         option: String,
-        /// Known keys near to it.
+        /// Similar known keys.
         nearest: Vec<String>,
     },
-    /// The name of a file system, mistyped, where an option stands.
+    /// A mistyped file system name in the place of an option.
     #[error(
         "in contender `{contender}`: `{option}` is neither a file system nor a mount option of \
          {filesystem}{} (--unchecked-options passes it to the kernel as it is)",
         meant(nearest)
     )]
     FilesystemTypo {
-        /// The label of the contender.
+        /// Label of the contender.
         contender: String,
-        /// Its file system.
+        /// File system.
         filesystem: &'static str,
-        /// What was typed.
+        /// The given word.
         option: String,
-        /// File systems near to it.
+        /// Similar file system names.
         nearest: Vec<String>,
     },
 }

@@ -1,10 +1,10 @@
-//! What to do for each file system and layout, as steps; executes nothing.
+//! The steps for each file system and layout. This crate executes nothing.
 //!
-//! A recipe ([`Filesystem`]) is a value that answers questions: what it needs, how it is made,
-//! mounted, described and checked. Its answers are [`fsdyno_model::Step`]s, which the host executes
-//! and a dry run prints. No I/O, no clock, no process is in this crate.
+//! A recipe ([`Filesystem`]) is a value with the requirements of a file system and the steps to
+//! make, mount, describe and check it. The host executes these [`fsdyno_model::Step`]s, and a dry
+//! run prints them. This crate has no I/O, no clock and no processes.
 //!
-//! A file system is one file in [`fs`] and one line in [`fs::ALL`]; a layout one file in
+//! A file system is one file in [`fs`] and one line in [`fs::ALL`]. A layout is one file in
 //! [`layouts`] and one line in [`layouts::ALL`].
 
 mod error;

@@ -1,43 +1,43 @@
-//! The words a user puts on a mkfs command line, read as that mkfs reads them.
+//! Parses the user's words on a mkfs command line in the way of that mkfs.
 //!
-//! mkfs runs as root and writes to whatever device it is told. The device guard has passed the
-//! devices of the contender and no other; so a word that mkfs would take for another device, a
-//! file to read or a file to write is refused before anything runs.
+//! mkfs runs as root and writes to any device on its command line. The device guard has checked
+//! only the contender's devices. So a word that mkfs would use as another device, an input file or
+//! an output file is an error before anything runs.
 
-/// How one mkfs reads its options: as `getopt_long(3)` is told.
+/// Option grammar of a mkfs, as for `getopt_long(3)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MkfsGrammar {
-    /// Letters of options that take a value.
+    /// Letters of options with a value.
     pub short_with_value: &'static str,
-    /// Names of long options that take a value.
+    /// Long names of options with a value.
     pub long_with_value: &'static [&'static str],
-    /// Options (a letter or a long name) that are refused, with the reason.
+    /// Options (letter or long name) that are rejected, with the reason.
     pub refused: &'static [(&'static str, &'static str)],
-    /// How parts of a value (between commas) begin that name a device or a file.
+    /// Prefixes of comma-separated value parts that name a device or a file.
     pub refused_values: &'static [&'static str],
 }
 
-/// A word that is refused, and why.
+/// A rejected word with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The word.
     pub word: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// One option as mkfs sees it.
+/// One option as mkfs parses it.
 struct Given<'a> {
-    /// The letter, or the long name.
+    /// Letter or long name.
     name: String,
-    /// Its value, where one is given.
+    /// Value, if given.
     value: Option<&'a str>,
-    /// The word it stands in.
+    /// The word that contains it.
     word: &'a str,
 }
 
 impl MkfsGrammar {
-    /// An mkfs program without options.
+    /// A mkfs program without options.
     pub const NO_OPTIONS: Self = Self {
         short_with_value: "",
         long_with_value: &[],
@@ -45,13 +45,13 @@ impl MkfsGrammar {
         refused_values: &[],
     };
 
-    /// The letters and long names of the options in `words`.
+    /// Letters and long names of the options in `words`.
     pub(crate) fn given(&self, words: &[String]) -> Vec<String> {
         let (options, _) = self.read(words);
         options.into_iter().map(|option| option.name).collect()
     }
 
-    /// Whether all words stay with the devices of the contender.
+    /// Checks that all words affect only the contender's devices.
     pub(crate) fn judge(&self, words: &[String]) -> Result<(), Refusal> {
         let refuse = |word: &str, why: &str| {
             Err(Refusal {
@@ -75,7 +75,7 @@ impl MkfsGrammar {
         }
         for option in &options {
             let refused = self.refused.iter().find(|(name, _)| {
-                // getopt_long takes the beginning of a long name for the whole.
+                // getopt_long accepts an unambiguous prefix of a long name.
                 *name == option.name
                     || (option.name.len() > 1 && name.starts_with(option.name.as_str()))
             });
@@ -92,7 +92,7 @@ impl MkfsGrammar {
         Ok(())
     }
 
-    /// The options in `words`, and the words that belong to none.
+    /// Splits `words` into options and other words.
     fn read<'a>(&self, words: &'a [String]) -> (Vec<Given<'a>>, Vec<&'a str>) {
         let (mut options, mut alone) = (Vec::new(), Vec::new());
         let mut words = words.iter().map(String::as_str);

@@ -1,10 +1,10 @@
-//! Mount options every file system takes, because the kernel's VFS or mount(8) acts on them
-//! before the file system sees them. Options of one file system stand with its recipe.
+//! Mount options of every file system: the kernel's VFS or mount(8) handles them before the file
+//! system does. Options of one file system are in its recipe.
 
 /// The generic mount options (mount(8), "FILESYSTEM-INDEPENDENT MOUNT OPTIONS").
 ///
-/// Those that only clear a flag (`async`, `dev`, `nolazytime` ...) are the kernel's default and
-/// change nothing; they are known so that a list of contenders can say them aloud.
+/// Options that only clear a flag (`async`, `dev`, `nolazytime` ...) are the kernel's default and
+/// change nothing. They are known so that a list of contenders can be explicit.
 pub const GENERIC: &[&str] = &[
     "rw",
     "ro",
@@ -33,7 +33,7 @@ pub const GENERIC: &[&str] = &[
     "nosymfollow",
 ];
 
-/// Words by which mount(8) does something else than to mount a new file system on its device.
+/// Options that make mount(8) do something other than mount a new file system on its device.
 pub const OTHER_ACTS: &[&str] = &[
     "bind",
     "rbind",
@@ -52,17 +52,17 @@ pub const OTHER_ACTS: &[&str] = &[
     "runbindable",
 ];
 
-/// The key of an option: `data` of `data=writeback`.
+/// Key of an option: `data` of `data=writeback`.
 pub fn key(option: &str) -> &str {
     option.split_once('=').map_or(option, |(key, _)| key)
 }
 
-/// The value of an option: `writeback` of `data=writeback`.
+/// Value of an option: `writeback` of `data=writeback`.
 pub fn value(option: &str) -> Option<&str> {
     option.split_once('=').map(|(_, value)| value)
 }
 
-/// Whether one word is the other with `no` before it: a pair that the kernel uses as such.
+/// Whether one word is the other with the prefix `no`, a negation pair of the kernel.
 pub(crate) fn is_negation(one: &str, other: &str) -> bool {
     one.strip_prefix("no") == Some(other) || other.strip_prefix("no") == Some(one)
 }

@@ -1,13 +1,12 @@
-//! Names near to what was typed: a slip of the finger answered with what was meant.
+//! Suggestions of similar names for typing errors.
 
 use std::cmp::Reverse;
 
-/// The names among `candidates` that `name` may have been meant to be: best first, at most three,
-/// and none where nothing is near.
+/// The names among `candidates` that `name` may mean: best first, at most three, or none.
 ///
-/// Near is what one slip (two in words of five letters, three in words of nine) turns into the
-/// other: a letter missing, added, wrong, or two swapped. A name of which `name` is the beginning
-/// is near too. Case does not count.
+/// A candidate is similar if one edit turns `name` into it: a letter missing, added, wrong, or two
+/// swapped. Words of five letters permit two edits, words of nine three. A candidate that starts
+/// with `name` is similar too. Case is ignored.
 pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
     let typed = name.to_lowercase();
     let mut near: Vec<(usize, Reverse<usize>, String)> = Vec::new();
@@ -18,7 +17,7 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
         if distance > slips(&typed) && !begun {
             continue;
         }
-        // Among equals, the one that begins alike comes first.
+        // Among equal distances, the candidate with a common prefix is first.
         let alike = typed
             .chars()
             .zip(lower.chars())
@@ -32,7 +31,7 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     near.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// How many slips a word of this length may hold.
+/// Permitted number of edits for a word of this length.
 fn slips(word: &str) -> usize {
     match word.chars().count() {
         0..=4 => 1,
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_finds_what_was_meant() {
+    fn a_typing_error_suggests_the_intended_name() {
         let names = [
             "ext2",
             "ext3",

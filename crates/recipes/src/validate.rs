@@ -1,4 +1,4 @@
-//! Whether a contender can be: its layout, its options, and whether they stay with its devices.
+//! Validates a contender: its layout, its options, and that they affect only its devices.
 
 use crate::error::RecipeError;
 use crate::fs::{ALL, Filesystem, find, names};
@@ -7,8 +7,8 @@ use crate::options::{self, GENERIC, OTHER_ACTS};
 use crate::suggestion::closest_name;
 use fsdyno_model::{Contender, FilesystemKind};
 
-/// Whether the contender's file system is known, its layout is one that it has, with as many
-/// devices as that takes, and its options touch nothing but these devices.
+/// Checks the file system's name, its layout and the number of devices. Also checks that the
+/// options affect only these devices.
 pub fn validate(contender: &Contender) -> Result<(), RecipeError> {
     let fs = recipe(contender)?;
     layout(contender, fs)?;
@@ -17,10 +17,10 @@ pub fn validate(contender: &Contender) -> Result<(), RecipeError> {
     mount_words(contender, fs)
 }
 
-/// Whether a mount option looks like a slip of the finger: unknown, and near to a known one.
+/// Checks a mount option for a typing error: unknown, and similar to a known one.
 ///
-/// An unknown option that resembles nothing passes: the kernel will judge it. So does one that
-/// another recipe knows, for the kernel's reason is better than a guess.
+/// An unknown option without a similar name passes: the kernel decides. An option of another recipe
+/// passes too, because the kernel's error is better than a guess.
 pub fn check_options(contender: &Contender) -> Result<(), RecipeError> {
     let fs = recipe(contender)?;
     let known: Vec<&str> = GENERIC.iter().chain(fs.mount_options()).copied().collect();
@@ -29,7 +29,7 @@ pub fn check_options(contender: &Contender) -> Result<(), RecipeError> {
         let elsewhere = ALL.iter().any(|other| {
             other.mount_options().contains(&key) || other.foreign_mount_options().contains(&key)
         });
-        // What has a known opposite is a word of the kernel's, if not of this kernel's.
+        // A word with a known opposite is a kernel option, perhaps of another kernel version.
         let opposite = known.iter().any(|word| options::is_negation(word, key));
         if known.contains(&key) || elsewhere || opposite {
             continue;

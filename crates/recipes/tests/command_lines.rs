@@ -1,11 +1,11 @@
-//! Every command line a recipe gives, as it would be pasted into a shell.
+//! Every command line of the recipes, in shell syntax.
 
 use fsdyno_model::{Contender, FilesystemKind, Step};
 use fsdyno_recipes::{Check, Filesystem, find, kind_of};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// All steps of a contender on loop devices, one a line under the name of its stage.
+/// All steps of a contender on loop devices, one per line, by stage.
 fn lines(text: &str) -> String {
     let contender = Contender::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
     let fs = find(&contender.filesystem).expect("parsed");
@@ -41,7 +41,7 @@ fn lines(text: &str) -> String {
     lines
 }
 
-/// What a file system is, can do and needs.
+/// Description, features and requirements of a file system.
 fn facts(fs: &dyn Filesystem) -> String {
     let mut lines = String::new();
     let capabilities = fs.capabilities();
@@ -71,7 +71,7 @@ fn facts(fs: &dyn Filesystem) -> String {
 }
 
 #[test]
-fn every_recipe_is_as_its_snapshot() {
+fn every_recipe_matches_its_snapshot() {
     for fs in fsdyno_recipes::fs::ALL {
         let contender = match fs.kind() {
             FilesystemKind::Directory => format!("{}:/srv", fs.name()),
@@ -156,7 +156,7 @@ fn a_btrfs_pool_stripes_data_and_names_its_members() {
 }
 
 #[test]
-fn bcachefs_is_told_all_its_devices_by_everybody() {
+fn bcachefs_commands_name_all_devices() {
     insta::assert_snapshot!(lines("bcachefs[--compression=lz4]@pool2:noatime"), @r#"
     make: bcachefs format --force --compression=lz4 "$LOOP0" "$LOOP1"
     mount: mount -i -t bcachefs -o noatime "$LOOP0:$LOOP1" /mnt/t
@@ -168,7 +168,7 @@ fn bcachefs_is_told_all_its_devices_by_everybody() {
 }
 
 #[test]
-fn profiles_of_the_user_stand_instead_of_those_of_the_pool() {
+fn user_profiles_replace_the_pool_profiles() {
     for (text, expected) in [
         ("btrfs[-d raid1]@pool3", "-m raid1 -d raid1 "),
         (
@@ -185,7 +185,7 @@ fn profiles_of_the_user_stand_instead_of_those_of_the_pool() {
 }
 
 #[test]
-fn tmpfs_is_mounted_from_nothing() {
+fn tmpfs_is_mounted_without_a_device() {
     insta::assert_snapshot!(lines("tmpfs:size=2g"), @"mount: mount -i -t tmpfs -o size=2g tmpfs /mnt/t");
 }
 
@@ -195,7 +195,7 @@ fn a_directory_is_only_described() {
 }
 
 #[test]
-fn reiserfs_packs_tails_unless_told_otherwise() {
+fn reiserfs_packs_tails_by_default() {
     insta::assert_snapshot!(lines("reiserfs[--hash tea]:notail"), @r#"
     make: mkfs.reiserfs -q -f -f --hash tea "$LOOP0"
     mount: mount -i -t reiserfs -o notail "$LOOP0" /mnt/t
@@ -206,7 +206,7 @@ fn reiserfs_packs_tails_unless_told_otherwise() {
 }
 
 #[test]
-fn jfs_does_not_ask() {
+fn mkfs_jfs_does_not_prompt() {
     insta::assert_snapshot!(lines("jfs[-s 8]"), @r#"
     make: mkfs.jfs -q -s 8 "$LOOP0"
     mount: mount -i -t jfs "$LOOP0" /mnt/t
@@ -228,7 +228,7 @@ fn f2fs_is_forced_onto_its_device() {
 }
 
 #[test]
-fn ffs_has_soft_updates_by_an_option_of_its_newfs_and_others_by_its_mount() {
+fn ffs_sets_soft_updates_at_newfs_and_async_at_mount() {
     insta::assert_snapshot!(lines("ffs[-O 2 -U]:noatime,async"), @r##"
     make: newfs -O 2 -U "$LOOP0"
     mount: mount -i -t ufs -o noatime,async "$LOOP0" /mnt/t
@@ -264,7 +264,7 @@ fn ufs_is_made_and_checked_by_fsdyno_itself() {
 }
 
 #[test]
-fn zfs_is_a_pool_that_is_made_exported_and_imported_by_its_own_devices_alone() {
+fn a_zfs_pool_is_imported_from_its_own_devices_only() {
     insta::assert_snapshot!(lines("zfs[-o ashift=12]@pool2:noatime,recordsize=8k,rw"), @r#"
     daemon: sh -c 'answers() { zpool list -H -o name > /dev/null 2>&1; }; answers || { modprobe zfs > /dev/null 2>&1; answers; } || { test ! -e /var/lib/zfs/zpool.cache && mkdir -p /run/lock && rm -f /run/fsdyno-zfs-fuse.pid && zfs-fuse --no-kstat-mount --pidfile /run/fsdyno-zfs-fuse.pid; }'
     make: zpool create -f -o cachefile=none -m /mnt/t -o ashift=12 -O atime=off -O recordsize=8k fsdyno-mnt "$LOOP0" "$LOOP1"
@@ -299,7 +299,7 @@ fn an_import_finds_the_devices_of_its_pool_and_partitions_of_them() {
 }
 
 #[test]
-fn devices_are_joined_and_parted_below_a_file_system() {
+fn md_arrays_are_assembled_and_stopped() {
     let choice = Contender::parse("ext4@raid0x2", &kind_of).unwrap().layout;
     let devices = ["$LOOP0", "$LOOP1"].map(str::to_owned);
     let joined = fsdyno_recipes::layouts::joined(&choice, &devices, "fsdyno-1").unwrap();

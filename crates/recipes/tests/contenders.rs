@@ -1,10 +1,10 @@
-//! Which contenders are refused, and what they are told; which pass.
+//! Validation of contenders: which ones pass, and the error messages of the others.
 
 use fsdyno_model::{Contender, LayoutChoice};
 use fsdyno_recipes::{check_options, find, fs, kind_of, layouts, validate};
 use std::collections::HashSet;
 
-/// What a contender in short form is told: nothing where all is well.
+/// The error message for a contender in short form, or an empty text.
 fn told(text: &str) -> String {
     let contender = Contender::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
     match validate(&contender).and_then(|()| check_options(&contender)) {
@@ -14,7 +14,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn sound_contenders_pass() {
+fn valid_contenders_pass() {
     for text in [
         "ext2",
         "ext3[-O ^dir_index,extent]",
@@ -25,9 +25,10 @@ fn sound_contenders_pass() {
         "zfs[-o ashift=12 -o version=23 -O utf8only=on]@pool2:compression=lz4,noatime,copies=2",
         "zfs@raid0x2:sync=disabled,primarycache=metadata",
         "dir:/srv",
-        // Options that fsdyno does not know and that resemble nothing are the kernel's to judge.
+        // Options that fsdyno does not know and that resemble no known one pass: the kernel
+        // decides.
         "ext4:journal_path_of_tomorrow=7",
-        // Real elsewhere, or once: refused by the kernel with its reason, not by a guess.
+        // Options of other systems or versions pass: the kernel's error is better than a guess.
         "xfs:nobarrier",
         "ext2:data=writeback",
         "ext4:noacl",
@@ -38,7 +39,7 @@ fn sound_contenders_pass() {
 }
 
 #[test]
-fn slips_are_answered_with_what_was_meant_and_the_way_out() {
+fn typing_errors_give_suggestions_and_a_remedy() {
     for (text, expected) in [
         ("ext4:noatme", "did you mean `noatime`"),
         ("ext4:dat=writeback", "did you mean `data`"),
@@ -58,7 +59,7 @@ fn slips_are_answered_with_what_was_meant_and_the_way_out() {
 }
 
 #[test]
-fn soft_updates_are_refused_with_the_way_out() {
+fn soft_updates_are_rejected_with_a_remedy() {
     for text in ["ufs1[-U]", "ufs2[-Lname -j]"] {
         let said = told(text);
         assert!(said.contains("only in BSD kernels"), "{said}");
@@ -67,7 +68,7 @@ fn soft_updates_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn impossible_contenders_are_rejected_by_name() {
     for (text, expected) in [
         ("ext4@pool2", "ext4 has no layout `pool`; it has `single`"),
         ("btrfs@pol2", "`pol` is no layout; did you mean `pool`"),
@@ -84,9 +85,9 @@ fn what_cannot_be_is_refused_by_name() {
     }
 }
 
-/// The device guard passes the devices of a contender; nothing else may be reached by its options.
+/// The device guard checks a contender's devices. Options must not reach anything else.
 #[test]
-fn no_option_reaches_another_device_or_file() {
+fn options_that_reach_another_device_or_file_are_rejected() {
     for text in [
         "ext4[/dev/sda]",
         "ext4[sda]",
@@ -140,7 +141,7 @@ fn no_option_reaches_another_device_or_file() {
 }
 
 #[test]
-fn contenders_that_no_short_form_gives_are_judged_too() {
+fn contenders_without_a_short_form_are_validated() {
     let mut contender = Contender::plain("dir");
     let error = validate(&contender).unwrap_err().to_string();
     assert!(error.contains("name the directory"), "{error}");
@@ -164,7 +165,7 @@ fn contenders_that_no_short_form_gives_are_judged_too() {
 }
 
 #[test]
-fn what_makes_a_copy_free_is_known() {
+fn reflink_support_is_known() {
     for (text, shares, compresses) in [
         ("ext4", false, false),
         ("xfs", true, false),
@@ -186,7 +187,7 @@ fn what_makes_a_copy_free_is_known() {
 }
 
 #[test]
-fn names_are_unique_and_layouts_known() {
+fn names_are_unique_and_layouts_exist() {
     let mut seen = HashSet::new();
     for fs in fs::ALL {
         assert!(seen.insert(fs.name()), "{} is listed twice", fs.name());

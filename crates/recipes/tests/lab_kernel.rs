@@ -1,6 +1,6 @@
-//! The recipes on this machine's kernel and programs: what they say is really done, and every
-//! mount option they list is really taken. Needs root, loop devices and the programs of each file
-//! system; what is missing is skipped by name.
+//! Runs the recipes with this machine's kernel and programs: every step works, and the kernel
+//! accepts every listed mount option. It needs root, loop devices and the programs of each file
+//! system. It skips what is missing with a message.
 
 use fsdyno_model::{Contender, FilesystemKind, LayoutChoice, Step};
 use fsdyno_recipes::{Filesystem, fs, options};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Options the kernel takes only with more: what to write for them.
+/// Options that need a value or another option, with the text to use.
 const WITH_MORE: &[(&str, &str, &str)] = &[
     ("", "data", "data=writeback"),
     ("", "commit", "commit=30"),
@@ -60,7 +60,7 @@ const WITH_MORE: &[(&str, &str, &str)] = &[
     ("", "mpol", "mpol=local"),
 ];
 
-/// What a kernel says of an option it knows but cannot grant to this device or in this build.
+/// Error texts of a kernel that knows an option but rejects it for this device or build.
 const KNOWN_BUT_NOT_HERE: &[(&str, &[&str])] = &[
     (
         "a kernel with quotas",
@@ -84,7 +84,7 @@ const KNOWN_BUT_NOT_HERE: &[(&str, &[&str])] = &[
     ("posix acls", &["acl", "user_xattr"]),
 ];
 
-/// Runs a program and gives what it said where it went wrong.
+/// Runs a program. Returns its output if it fails.
 fn run(argv: &[String]) -> Result<Output, String> {
     let output = Command::new(&argv[0])
         .args(&argv[1..])
@@ -106,17 +106,17 @@ fn execute(steps: &[Step]) -> Result<(), String> {
         .try_for_each(|step| run(&step.argv()).map(drop))
 }
 
-/// How many grounds were made: sets the directories of one process apart.
+/// Number of test setups. It gives each setup of a process its own directory.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Image files on loop devices and a place to mount them; all is undone on drop.
+/// Image files on loop devices and a mount point. Drop removes everything.
 struct WorkDir {
     directory: PathBuf,
     devices: Vec<String>,
 }
 
 impl WorkDir {
-    /// `None`, said aloud, where the file system cannot be had here.
+    /// Prints a message and returns `None` if this machine does not support the file system.
     fn new(test: &str, fs: &dyn Filesystem, devices: u32, bytes: u64) -> Option<Self> {
         let skip = |why: &str| {
             println!("SKIP {why}: {test}");
@@ -178,19 +178,19 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        // Mounted still only where the test failed.
+        // It is still mounted only if the test failed.
         let _ = self.unmount();
         for device in &self.devices {
             let _ = run(&["losetup", "--detach", device].map(str::to_owned));
         }
-        // Never into a file system that is mounted still.
+        // Never delete the directory of a mounted file system.
         if std::fs::remove_dir(self.target()).is_ok() {
             let _ = std::fs::remove_dir_all(&self.directory);
         }
     }
 }
 
-/// Whether the effective user is root, as `/proc/self/status` says.
+/// Whether the effective user is root, from `/proc/self/status`.
 fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status
@@ -198,7 +198,7 @@ fn is_root() -> bool {
         .any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
 }
 
-/// Everything a recipe says, done once.
+/// Runs every step of a recipe once.
 fn smoke(fs: &dyn Filesystem, layout: LayoutChoice) {
     let test = format!("{}@{layout} from make to check", fs.name());
     let devices = match fs.kind() {
@@ -266,7 +266,7 @@ fn a_damaged_file_system_is_not_clean() {
             continue;
         };
         execute(&fs.make(&contender, &work_dir.devices)).expect(&test);
-        // The superblock and what follows it; the first copies of it lie further on.
+        // The superblock and the bytes after it. Its first copies are at higher offsets.
         let device = File::options()
             .write(true)
             .open(&work_dir.devices[0])
@@ -292,7 +292,7 @@ fn a_damaged_file_system_is_not_clean() {
     }
 }
 
-/// Mounts once with each listed option; gives those the kernel refused.
+/// Mounts once with each listed option. Returns the rejected ones.
 fn refused_options(fs: &dyn Filesystem, work_dir: &WorkDir) -> Vec<String> {
     let mut refused = Vec::new();
     for key in options::GENERIC.iter().chain(fs.mount_options()) {
@@ -323,7 +323,7 @@ fn refused_options(fs: &dyn Filesystem, work_dir: &WorkDir) -> Vec<String> {
 }
 
 #[test]
-fn every_listed_mount_option_is_taken_by_the_kernel() {
+fn the_kernel_accepts_every_listed_mount_option() {
     for fs in fs::ALL
         .iter()
         .filter(|fs| fs.kind() != FilesystemKind::Directory)

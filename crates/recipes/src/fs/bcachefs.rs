@@ -1,4 +1,4 @@
-//! bcachefs, on one device or over several.
+//! bcachefs on one or several devices.
 
 use super::{Check, Filesystem, block_requirements, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
@@ -8,10 +8,10 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// bcachefs, as `bcachefs format` makes it.
+/// bcachefs with the defaults of `bcachefs format`.
 pub struct Bcachefs;
 
-/// How `bcachefs format` reads its options (bcachefs(8)).
+/// Option grammar of `bcachefs format` (bcachefs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "LUl",
     long_with_value: &[
@@ -52,7 +52,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (the kernel's fs/bcachefs/opts.h, those that a mount takes).
+/// Mount options (the kernel's fs/bcachefs/opts.h, only those valid at mount).
 const OPTIONS: &[&str] = &[
     "errors",
     "metadata_replicas",
@@ -113,11 +113,11 @@ const OPTIONS: &[&str] = &[
     "btree_node_prefetch",
 ];
 
-/// What compresses, in mkfs as in mount options.
+/// Compression options, for mkfs and for mount.
 const COMPRESSIONS: [&str; 2] = ["compression", "background_compression"];
 
 impl Bcachefs {
-    /// A program on all devices: it does not look for the others itself.
+    /// A program with all devices as arguments: it does not search for the other members.
     fn on_all(words: &[&str], devices: &[String]) -> Step {
         let words = words.iter().map(|word| (*word).to_owned());
         Step::command(words.chain(devices.iter().cloned()))
@@ -161,13 +161,13 @@ impl Filesystem for Bcachefs {
     }
 
     fn smallest_bytes(&self) -> Bytes {
-        // A device has 512 buckets at least (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
+        // A device needs at least 512 buckets (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
         Bytes(256 << 20)
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Not quiet: what it prints are sizes and features, which are stored with the run. Over
-        // several devices it stripes by itself, with one copy of everything.
+        // Without `--quiet`: the run stores the printed sizes and features. Over several devices it
+        // stripes by default, with one copy of everything.
         let mut argv = vec![
             "bcachefs".to_owned(),
             "format".to_owned(),
@@ -181,7 +181,7 @@ impl Filesystem for Bcachefs {
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
         vec![Step::Mount {
             fstype: self.name().to_owned(),
-            // All members, as the kernel wants to be told them.
+            // The kernel requires all members in the source.
             source: devices.join(":"),
             target: target.to_owned(),
             options: contender.mount.clone(),
@@ -210,7 +210,7 @@ impl Filesystem for Bcachefs {
     }
 
     fn repair(&self, devices: &[String]) -> Option<Check> {
-        // 1: it mended what it found (fsck(8)).
+        // 1: errors were corrected (fsck(8)).
         Some(Check {
             step: Self::on_all(&["bcachefs", "fsck", "-y"], devices),
             clean: &[0, 1],
@@ -240,7 +240,7 @@ impl Filesystem for Bcachefs {
                     .is_some_and(|rest| options::key(rest) == key && is_set(options::value(rest)))
             })
         };
-        // What a mount says goes before what was said when it was made.
+        // Mount options override the options of `bcachefs format`.
         COMPRESSIONS
             .iter()
             .any(|key| in_mount(key).unwrap_or_else(|| in_mkfs(key)))
@@ -253,7 +253,7 @@ mod tests {
     use crate::fs::kind_of;
 
     #[test]
-    fn compression_is_told_from_both_places_and_the_mount_goes_first() {
+    fn mount_compression_overrides_mkfs_compression() {
         for (text, compresses) in [
             ("bcachefs", false),
             ("bcachefs:compression=zstd", true),

@@ -1,19 +1,18 @@
-//! What UFS1 and UFS2 share: fsdyno makes and checks both itself, since no program on Linux does, and
-//! the kernel's one driver mounts them, told which of its many forms it is.
+//! Shared code of UFS1 and UFS2. fsdyno makes and checks both itself, because no program on Linux
+//! does. The kernel has one driver for both, which needs the variant as an option.
 //!
-//! It writes only where the kernel was built with `CONFIG_UFS_FS_WRITE`, which distributions leave
-//! out. What of the driver (as of Linux 6.12) has to be known with its figures:
+//! Writes need a kernel with `CONFIG_UFS_FS_WRITE`, which distributions disable. Properties of the
+//! driver (as of Linux 6.12) that affect its results:
 //!
-//! - It has neither soft updates nor a journal, and does not mark what it has mounted as in use: after a
-//!   cut it mounts again whatever is left, and only the check tells what that is.
-//! - Every new fragment of a file is written twice, zeros first and at once. That is most of what a copy
-//!   takes.
-//! - A directory that changed is written at once, whatever the mount options (the driver no longer looks
-//!   for `dirsync`; in 6.1 it did): `async` and `dirsync` differ in nothing there.
-//! - Where a file or directory could not grow by a fragment for want of space, the page that was to hold
-//!   it stays mapped to the fragment behind its last, which is not its own. What is written there later
-//!   goes into another file. It keeps its books otherwise, on a full disk too; but what has been full is
-//!   to be checked.
+//! - It has neither soft updates nor a journal, and it does not mark a mounted file system as
+//!   dirty. After a power cut it mounts any remaining state, and only the check detects damage.
+//! - It writes every new fragment of a file twice, first as zeros and synchronously. This is most
+//!   of the time of a copy.
+//! - It writes a changed directory synchronously with any mount options, so `async` and `dirsync`
+//!   do not differ there. The driver no longer reads `dirsync`; in 6.1 it did.
+//! - If a file or directory cannot grow by a fragment for lack of space, its page stays mapped to
+//!   the fragment after its last one. Later writes to the page go into another file. Other
+//!   metadata stay correct on a full disk, but a file system that was full needs a check.
 
 use super::{Check, Filesystem, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
@@ -23,24 +22,24 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// The kernel's name of both.
+/// The kernel's file system type of both.
 const DRIVER: &str = "ufs";
 
-/// One of the two.
+/// One of the two variants.
 pub struct Berkeley {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: &'static str,
-    /// The number of its format.
+    /// Version number of the format.
     pub version: &'static str,
-    /// What the driver calls it.
+    /// The driver's name of the variant.
     pub form: &'static str,
-    /// The smallest device it can be made on.
+    /// Minimum size of a device.
     pub smallest: Bytes,
 }
 
-/// How `fsdyno ufs make` reads its options: by the letters of newfs(8) of FreeBSD.
+/// Option grammar of `fsdyno ufs make`: the letters of newfs(8) of FreeBSD.
 static NEWFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "ObficmoghL",
     long_with_value: &[],
@@ -75,7 +74,7 @@ impl Filesystem for Berkeley {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             consistency: Consistency::None,
-            // The driver stores none.
+            // The driver stores no extended attributes.
             xattrs: false,
             // Three levels of indirect blocks of 32 KiB, with 64-bit block numbers.
             largest_file: Some(Bytes(2 << 50)),
@@ -99,8 +98,8 @@ impl Filesystem for Berkeley {
         ]
     }
 
-    /// What the driver does on an error of the file system (the kernel's admin-guide/ufs). Which form
-    /// it is told is no option of the user's.
+    /// The driver's action on a file system error (the kernel's admin-guide/ufs). The user cannot
+    /// set the variant option.
     fn mount_options(&self) -> &'static [&'static str] {
         &["onerror"]
     }
@@ -117,7 +116,7 @@ impl Filesystem for Berkeley {
         self.smallest
     }
 
-    /// `fsdyno ufs make -O VERSION [OPTIONS] DEVICE`. What it prints is the geometry.
+    /// `fsdyno ufs make -O VERSION [OPTIONS] DEVICE`. It prints the geometry.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
         let fixed = [OURSELVES, "ufs", "make", "-O", self.version].map(str::to_owned);
         let argv = fixed
@@ -143,7 +142,7 @@ impl Filesystem for Berkeley {
             .collect()
     }
 
-    /// `fsdyno ufs check DEVICE`: 1 means that it contradicts itself.
+    /// `fsdyno ufs check DEVICE`. Status 1: the file system is inconsistent.
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         Some(Check {
             step: on_first(&[OURSELVES, "ufs", "check"], devices),

@@ -1,4 +1,4 @@
-//! Btrfs, on one device or as a pool of several.
+//! Btrfs on one device or as a pool of several.
 
 use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
@@ -8,10 +8,10 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// Btrfs, as mkfs.btrfs makes it.
+/// Btrfs with the defaults of mkfs.btrfs.
 pub struct Btrfs;
 
-/// How mkfs.btrfs reads its options (btrfs-progs 6.2, mkfs.btrfs(8)).
+/// Option grammar of mkfs.btrfs (btrfs-progs 6.2, mkfs.btrfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bdmnsLORUr",
     long_with_value: &[
@@ -37,7 +37,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (btrfs(5)).
+/// Mount options (btrfs(5)).
 const OPTIONS: &[&str] = &[
     "acl",
     "noacl",
@@ -82,20 +82,20 @@ const OPTIONS: &[&str] = &[
 ];
 
 impl Btrfs {
-    /// The profiles a pool is made with, where the user names none.
+    /// Block group profiles of a pool, unless the user sets them.
     ///
-    /// A pool is the file system's own striping, as it was in the published comparisons of pools:
-    /// `raid0` for data. It has to be said: mkfs.btrfs striped data over several devices by
-    /// default up to version 5.7 and since 5.8 makes `single`, which fills one device after the
-    /// other (mkfs.btrfs(8)). `raid1` for metadata is the default still; it is said aloud so that
-    /// the command line does not change its meaning with the version.
+    /// A pool uses the file system's own striping, like the published comparisons of pools: `raid0`
+    /// for data. It must be explicit: up to version 5.7 mkfs.btrfs striped data over several
+    /// devices by default. Since 5.8 the default is `single`, which fills one device after the
+    /// other (mkfs.btrfs(8)). `raid1` for metadata is still the default. It is explicit so that the
+    /// command line has the same meaning in all versions.
     fn profiles(contender: &Contender) -> Vec<String> {
         let given = |letter: char, long: &str| {
             MKFS.given(&contender.mkfs)
                 .iter()
                 .any(|option| option == &letter.to_string() || option == long)
         };
-        // Mixed block groups have one profile for both, and it is the user's to say.
+        // Mixed block groups have one profile for data and metadata, which the user selects.
         if contender.layout.devices < 2 || given('M', "mixed") {
             return Vec::new();
         }
@@ -150,12 +150,12 @@ impl Filesystem for Btrfs {
     }
 
     fn smallest_bytes(&self) -> Bytes {
-        // mkfs.btrfs asks for 109 MiB alone and for 125 MiB each in a striped pool.
+        // mkfs.btrfs requires 109 MiB on one device and 125 MiB per device of a striped pool.
         Bytes(125 << 20)
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Not quiet: what it prints are profiles and features, which are stored with the run.
+        // Without `-q`: the run stores the printed profiles and features.
         let mut argv = vec!["mkfs.btrfs".to_owned(), "-f".to_owned()];
         argv.extend(Self::profiles(contender));
         argv.extend(contender.mkfs.iter().cloned());
@@ -164,7 +164,7 @@ impl Filesystem for Btrfs {
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        // The kernel finds the members of a pool by a scan or by being told; told is certain.
+        // The kernel finds the members of a pool by a scan or by `device=`. The latter is reliable.
         let members = match devices {
             [_] => Vec::new(),
             several => several
@@ -194,8 +194,8 @@ impl Filesystem for Btrfs {
     }
 
     fn free_space(&self, devices: &[String], target: &Path) -> Option<(String, Step)> {
-        // What it prints tells bitmaps without their bits, and reads the device below the mounted
-        // file system: the tree is searched through the file system itself.
+        // `dump-tree` prints bitmaps without their bits, and it reads the device below the mounted
+        // file system. Therefore the step searches the tree through the file system.
         let words = [
             "btrfs",
             "inspect-internal",
@@ -232,7 +232,7 @@ impl Filesystem for Btrfs {
     }
 
     fn compresses(&self, contender: &Contender) -> bool {
-        // As in the kernel, the last word counts, and `compress` alone means zlib.
+        // As in the kernel, the last option takes effect, and `compress` alone means zlib.
         contender
             .mount
             .iter()

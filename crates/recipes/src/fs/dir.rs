@@ -1,5 +1,5 @@
-//! A directory of the user's, on whatever file system it lies: local, NFS, FUSE. Nothing is made
-//! and nothing mounted, so it needs no root.
+//! An existing directory of the user on any file system: local, NFS, FUSE. fsdyno makes and mounts
+//! nothing, so it needs no root.
 
 use super::{Filesystem, on_directory};
 use fsdyno_model::{Capabilities, Contender, FilesystemKind, Requirement, Step};
@@ -22,7 +22,7 @@ impl Filesystem for Dir {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // The kind of the file system is not known: what it lacks fails when it is used.
+        // The file system is unknown: a missing feature fails when it is used.
         Capabilities::ALL
     }
 
@@ -52,7 +52,7 @@ impl Filesystem for Dir {
         _devices: &[String],
         _target: &Path,
     ) -> Vec<(String, Step)> {
-        // Which file system, device and options the directory lies on.
+        // The file system, device and mount options of the directory.
         contender
             .directory
             .as_deref()

@@ -4,7 +4,7 @@ use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
-/// exFAT, as mkfs.exfat of exfatprogs makes it.
+/// exFAT with the defaults of mkfs.exfat (exfatprogs).
 pub static EXFAT: Plain = Plain {
     name: "exfat",
     title: "FAT for large files, free space in a bitmap, no journal: memory cards, USB sticks",
@@ -33,7 +33,7 @@ pub static EXFAT: Plain = Plain {
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.exfat reads its options (exfatprogs 1.2.0, mkfs.exfat(8)).
+/// Option grammar of mkfs.exfat (exfatprogs 1.2.0, mkfs.exfat(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "Lcb",
     long_with_value: &["volume-label", "cluster-size", "boundary-align"],
@@ -46,7 +46,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (`fs/exfat/super.c` of Linux 6.12).
+/// Mount options (`fs/exfat/super.c` of Linux 6.12).
 const OPTIONS: &[&str] = &[
     "uid",
     "gid",

@@ -1,10 +1,10 @@
-//! ext2: the Linux file system without a journal. Today's kernels serve it by the ext4 driver, which
-//! refuses it whatever a journal or delayed allocation would need.
+//! ext2: the Linux file system without a journal. Current kernels mount it with the ext4 driver,
+//! which rejects options that need a journal or delayed allocation.
 
 use super::ext_family::{Ext, SHARED};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// ext2, as mkfs.ext2 makes it.
+/// ext2 with the defaults of mkfs.ext2.
 pub static EXT2: Ext = Ext {
     name: "ext2",
     title: "no journal: the oldest of the family, served by the ext4 driver on most kernels",
@@ -16,7 +16,7 @@ pub static EXT2: Ext = Ext {
     },
     mkfs: "mkfs.ext2",
     options: SHARED,
-    // Below it mke2fs finds no room for its own inodes.
+    // On smaller devices mke2fs has no space for its own inodes.
     smallest: Bytes(128 << 10),
     extents: false,
 };

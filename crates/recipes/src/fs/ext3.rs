@@ -1,13 +1,13 @@
-//! ext3: ext2 and a journal. Today's kernels serve it by the ext4 driver, without extents and delayed
-//! allocation.
+//! ext3: ext2 with a journal. Current kernels mount it with the ext4 driver, without extents and
+//! delayed allocation.
 
 use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// What it shares, and the journal's.
+/// Mount options of the family and of the journal.
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]);
 
-/// ext3, as mkfs.ext3 makes it.
+/// ext3 with the defaults of mkfs.ext3.
 pub static EXT3: Ext = Ext {
     name: "ext3",
     title: "ext2 with a journal, served by the ext4 driver on most kernels",

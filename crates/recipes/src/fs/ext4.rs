@@ -3,7 +3,7 @@
 use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// What ext4 alone takes.
+/// Mount options of ext4 only.
 const OWN: &[&str] = &[
     "delalloc",
     "nodelalloc",
@@ -16,10 +16,10 @@ const OWN: &[&str] = &[
     "dax",
 ];
 
-/// All its options.
+/// All mount options.
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len() + OWN.len()] = joined(&[SHARED, JOURNAL, OWN]);
 
-/// ext4, as mkfs.ext4 makes it.
+/// ext4 with the defaults of mkfs.ext4.
 pub static EXT4: Ext = Ext {
     name: "ext4",
     title: "journal, extents, delayed allocation: the default of Debian and others",

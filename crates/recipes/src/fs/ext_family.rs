@@ -1,8 +1,8 @@
-//! What ext2, ext3 and ext4 share: e2fsprogs makes, describes and checks all three.
+//! Shared code of ext2, ext3 and ext4: e2fsprogs makes, describes and checks all three.
 //!
-//! mkfs keeps the distribution's defaults (`/etc/mke2fs.conf`): a user who types `mkfs.ext4` gets
-//! the same, but for [`EAGER`]. `-F` because without a terminal mke2fs must not ask; `-q` because its progress
-//! is written with backspaces.
+//! mkfs uses the distribution's defaults (`/etc/mke2fs.conf`), like `mkfs.ext4` on the command
+//! line, except for [`EAGER`]. `-F` prevents prompts without a terminal. `-q` suppresses progress
+//! output with backspaces.
 
 use super::{Check, Filesystem, block_requirements, mount_first, on_first};
 use crate::mkfs_options::MkfsGrammar;
@@ -11,31 +11,31 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// One of the family.
+/// A file system of the family.
 pub struct Ext {
-    /// Its name, and the type it is mounted by.
+    /// Name and mount type.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: &'static str,
-    /// What it can store and do.
+    /// Features.
     pub capabilities: Capabilities,
-    /// The program that makes it.
+    /// The mkfs program.
     pub mkfs: &'static str,
-    /// The keys of its mount options.
+    /// Keys of its mount options.
     pub options: &'static [&'static str],
-    /// The smallest device it can be made on.
+    /// Minimum size of a device.
     pub smallest: Bytes,
-    /// Whether its files lie in extents, without which e4defrag(8) does nothing.
+    /// Whether it uses extents, which e4defrag(8) requires.
     pub extents: bool,
 }
 
-/// mke2fs makes smaller ones, but without the journal that sets these apart from ext2.
+/// mke2fs accepts smaller devices, but without the journal that distinguishes these from ext2.
 pub const SMALLEST_WITH_JOURNAL: Bytes = Bytes(2 << 20);
 
 /// The Debian package of the programs.
 const PACKAGE: &str = "e2fsprogs";
 
-/// How mke2fs reads its options (e2fsprogs 1.47, mke2fs(8)).
+/// Option grammar of mke2fs (e2fsprogs 1.47, mke2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bCdeEgGiIJlLmMNoOrRstTUz",
     long_with_value: &[],
@@ -49,7 +49,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &["device="],
 };
 
-/// Mount options that all three take (ext4(5)).
+/// Mount options of all three (ext4(5)).
 pub const SHARED: &[&str] = &[
     "barrier",
     "nobarrier",
@@ -95,7 +95,7 @@ pub const SHARED: &[&str] = &[
     "abort",
 ];
 
-/// Mount options of the journal, which ext3 and ext4 have.
+/// Mount options of the journal, for ext3 and ext4.
 pub const JOURNAL: &[&str] = &[
     "data",
     "commit",
@@ -105,7 +105,7 @@ pub const JOURNAL: &[&str] = &[
     "journal_ioprio",
 ];
 
-/// `N` options out of several lists, in order. `N` is the sum of their lengths.
+/// Concatenates option lists into an array of `N`, the sum of their lengths.
 pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
     let mut all = [""; N];
     let (mut list, mut place) = (0, 0);
@@ -122,16 +122,17 @@ pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str;
     all
 }
 
-/// Keys of mount options that name another device: an external journal, or its quota files.
+/// Keys of mount options that name another device: an external journal or quota files.
 const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
 
-/// The whole work of making done by mkfs. Else the kernel zeroes inode tables in the background,
-/// from up to five seconds after each mount on (`ext4_lazyinit`): in the midst of what is measured.
+/// mkfs initializes everything. Otherwise the kernel zeroes inode tables in the background, up to
+/// five seconds after each mount (`ext4_lazyinit`), during the measurement.
 const EAGER: &str = "lazy_itable_init=0,lazy_journal_init=0";
 
 /// `mkfs.ext4 -F -q -E EAGER [OPTIONS] DEVICE`.
 ///
-/// mke2fs takes only the last `-E`: one of the user's is added to ours, and being later it wins.
+/// mke2fs uses only the last `-E`. So a user's value is appended to the default one and overrides
+/// it.
 fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
     let mut options = contender.mkfs.clone();
     let mut extended = EAGER.to_owned();
@@ -196,7 +197,7 @@ impl Filesystem for Ext {
         make(self.mkfs, contender, devices)
     }
 
-    /// Mounting under its own name; the kernel's ext4 driver serves all three.
+    /// Mounts under its own name. The kernel's ext4 driver serves all three.
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
         mount_first(self.name, Vec::new(), contender, devices, target)
     }
@@ -215,12 +216,12 @@ impl Filesystem for Ext {
     }
 
     fn free_space(&self, devices: &[String], _target: &Path) -> Option<(String, Step)> {
-        // It asks the mounted file system itself (e2freefrag(8)).
+        // It queries the mounted file system itself (e2freefrag(8)).
         let step = on_first(&["e2freefrag"], devices);
         Some(("free space (e2freefrag)".to_owned(), step))
     }
 
-    /// `e2fsck -fn`: forced, answering no. Exit code 4 means errors were found (e2fsck(8)).
+    /// `e2fsck -fn`: forced, answers no. Exit code 4: errors were found (e2fsck(8)).
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         Some(Check {
             step: on_first(&["e2fsck", "-fn"], devices),
@@ -228,8 +229,8 @@ impl Filesystem for Ext {
         })
     }
 
-    /// `e2fsck -y`, as where `fsck.repair=yes`: preening (`-p`) stops at blocks that two files claim,
-    /// which a cut leaves often, and waits for an administrator.
+    /// `e2fsck -y`, as with `fsck.repair=yes`. Preening (`-p`) stops at blocks that two files
+    /// claim, which a power cut often causes, and waits for an administrator.
     fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
         (self.capabilities.consistency == Consistency::None).then(|| Check {
             step: on_first(&["e2fsck", "-y"], devices),
@@ -237,7 +238,7 @@ impl Filesystem for Ext {
         })
     }
 
-    /// `e2fsck -fy`: forced, answering yes. 1 means all was corrected (e2fsck(8)).
+    /// `e2fsck -fy`: forced, answers yes. Exit code 1: all errors were corrected (e2fsck(8)).
     fn repair(&self, devices: &[String]) -> Option<Check> {
         Some(Check {
             step: on_first(&["e2fsck", "-fy"], devices),
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extended_options_of_the_users_are_added_to_ours_and_come_last() {
+    fn user_extended_options_follow_the_default_ones() {
         for (typed, expected) in [
             (&["-E", "stride=4"][..], "stride=4"),
             (&["-Elazy_itable_init=1"], "lazy_itable_init=1"),

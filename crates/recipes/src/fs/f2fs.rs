@@ -1,38 +1,38 @@
-//! F2FS, a log for flash.
+//! F2FS, a log-structured file system for flash.
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// F2FS, as mkfs.f2fs makes it.
+/// F2FS with the defaults of mkfs.f2fs.
 pub static F2FS: Plain = Plain {
     name: "f2fs",
     title: "a log written in segments, for flash",
     capabilities: Capabilities {
         consistency: Consistency::CopyOnWrite,
-        // Blocks that an inode addresses: by itself, and by 2 direct, 2 indirect and 1 doubly indirect
-        // node (the kernel's filesystems/f2fs).
+        // Blocks that an inode addresses: direct ones, and those of 2 direct, 2 indirect and 1
+        // doubly indirect node (the kernel's filesystems/f2fs).
         largest_file: Some(Bytes(
             4096 * (923 + 2 * 1018 + 2 * 1018 * 1018 + 1018 * 1018 * 1018),
         )),
         ..Capabilities::ALL
     },
-    // Not quiet: what it prints are segments and features, which are stored with the run.
+    // Without `-q`: the run stores the printed segments and features.
     mkfs: &["mkfs.f2fs", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
-    // Less leaves no room beside what mkfs.f2fs keeps back for its cleaner.
+    // On smaller devices the reserve for the cleaner leaves no space for data.
     smallest: Bytes(128 << 20),
     describe: &["dump.f2fs"],
     // It only reports.
     check: Some((&["fsck.f2fs", "--dry-run"], &[0])),
-    // `-f`: all inconsistencies are mended.
+    // `-f`: corrects all inconsistencies.
     repair: Some((&["fsck.f2fs", "-f"], &[0])),
     package: "f2fs-tools",
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.f2fs reads its options (f2fs-tools 1.15, mkfs.f2fs(8)).
+/// Option grammar of mkfs.f2fs (f2fs-tools 1.15, mkfs.f2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "aCcdeEgloRsTtwz",
     long_with_value: &[],
@@ -44,7 +44,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (the kernel's filesystems/f2fs).
+/// Mount options (the kernel's filesystems/f2fs).
 const OPTIONS: &[&str] = &[
     "background_gc",
     "gc_merge",

@@ -1,8 +1,8 @@
-//! FFS, the fast file system of the BSDs (UFS1 and UFS2), as their own kernels have it, with soft
-//! updates. Only a BSD makes it by newfs(8) and mounts it with these options.
+//! FFS, the fast file system of the BSDs (UFS1 and UFS2), in their own kernels and with soft
+//! updates. Only BSD systems have its newfs(8) and its mount options.
 //!
-//! After the manual pages of FreeBSD (newfs(8), mount(8), tunefs(8), `fsck_ffs(8)`, dumpfs(8)) and of
-//! `DragonFly`.
+//! Sources: the manual pages of FreeBSD (newfs(8), mount(8), tunefs(8), `fsck_ffs(8)`, dumpfs(8))
+//! and of `DragonFly`.
 
 use super::{Check, Filesystem, make_first, mount_first, on_first};
 use crate::mkfs_options::MkfsGrammar;
@@ -11,11 +11,11 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// FFS, as newfs makes it: metadata are written in order and waited for (`noasync`), unless it is
-/// told otherwise (`[-U]`: soft updates; `:async`).
+/// FFS with the defaults of newfs: metadata writes are synchronous and ordered (`noasync`). `[-U]`
+/// selects soft updates, `:async` asynchronous writes.
 pub struct Ffs;
 
-/// How newfs reads its options on FreeBSD. On `DragonFly` `-O` and `-E` take none, and `-U` is the
+/// Option grammar of newfs on FreeBSD. On `DragonFly`, `-O` and `-E` have no value, and `-U` is the
 /// same.
 static NEWFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "LOSTabcdefghikmoprs",
@@ -28,7 +28,7 @@ static NEWFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (mount(8) of FreeBSD).
+/// Mount options (mount(8) of FreeBSD).
 const OPTIONS: &[&str] = &[
     "noasync",
     "noclusterr",
@@ -42,8 +42,8 @@ const OPTIONS: &[&str] = &[
     "union",
 ];
 
-/// `-n` answers no to all questions and opens nothing for writing; `-f` looks although it was
-/// unmounted cleanly. On `DragonFly` fsck(8) is the checker itself, and looks anyway.
+/// `-n` answers no to all questions and writes nothing. `-f` forces a check of a clean file system.
+/// On `DragonFly` fsck(8) is the checker itself and always checks.
 const CHECKER: &str =
     "if command -v fsck_ffs >/dev/null; then fsck_ffs -n -f \"$0\"; else fsck -n \"$0\"; fi";
 
@@ -68,7 +68,7 @@ impl Filesystem for Ffs {
     }
 
     fn requirements(&self) -> Vec<Requirement> {
-        // They belong to the base of a BSD.
+        // These programs belong to the BSD base system.
         let program = |name: &str| Need::Program {
             name: name.to_owned(),
             package: "the base system".to_owned(),
@@ -102,7 +102,7 @@ impl Filesystem for Ffs {
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        // The type by which these kernels know both versions.
+        // The file system type of both versions in these kernels.
         mount_first("ufs", Vec::new(), contender, devices, target)
     }
 

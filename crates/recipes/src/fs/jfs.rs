@@ -1,10 +1,10 @@
-//! JFS, of AIX and OS/2.
+//! JFS, from AIX and OS/2.
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// JFS, as mkfs.jfs makes it.
+/// JFS with the defaults of mkfs.jfs.
 pub static JFS: Plain = Plain {
     name: "jfs",
     title: "extents, inodes made as needed, metadata journal",
@@ -16,21 +16,21 @@ pub static JFS: Plain = Plain {
     mkfs: &["mkfs.jfs", "-q"],
     grammar: &MKFS,
     options: OPTIONS,
-    // mkfs.jfs refuses less.
+    // mkfs.jfs rejects smaller devices.
     smallest: Bytes(16 << 20),
     describe: &["jfs_tune", "-l"],
-    // `-n` opens read-only and reports; 0 means clean (`jfs_fsck(8)`).
+    // `-n`: read-only check. Status 0: clean (`jfs_fsck(8)`).
     check: Some((&["jfs_fsck", "-n", "-f"], &[0])),
-    // The kernel does not replay the journal of JFS: its program does, before each mount. `-a` is
-    // what a boot runs: it goes on to a full check and repair only where the replay fails.
+    // The kernel does not replay the journal of JFS. Its program does so before each mount. `-a`,
+    // as at boot, does a full check and repair only if the replay fails.
     replay: Some((&["jfs_fsck", "-a"], &[0, 1])),
-    // `-f`: forced, and repaired without a question. 1 means errors were corrected.
+    // `-f`: forced repair without prompts. Status 1: errors were corrected.
     repair: Some((&["jfs_fsck", "-f"], &[0, 1])),
     package: "jfsutils",
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.jfs reads its options (jfsutils 1.1.15, `jfs_mkfs(8)`).
+/// Option grammar of mkfs.jfs (jfsutils 1.1.15, `jfs_mkfs(8)`).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "jJLs",
     long_with_value: &[],
@@ -42,7 +42,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (mount(8)).
+/// Mount options (mount(8)).
 const OPTIONS: &[&str] = &[
     "integrity",
     "nointegrity",

@@ -1,5 +1,5 @@
-//! The recipes: one file a file system, one static value a file. Names of file systems decide
-//! something here and nowhere else.
+//! The recipes: one file and one static value per file system. Only this module depends on the
+//! names of file systems.
 
 mod bcachefs;
 mod berkeley;
@@ -30,27 +30,27 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// What to do for one kind of file system. Its answers are values: nothing is executed.
+/// The operations for one file system. They return values and execute nothing.
 ///
-/// `devices` are the devices of the contender in order (or, in a dry run, the shell variables that
-/// will hold them); there are as many as its layout says. They have passed the device guard.
+/// `devices` are the contender's devices in order (in a dry run, the shell variables for them).
+/// Their number is that of the layout. The device guard has checked them.
 pub trait Filesystem: Sync {
-    /// The name, as typed and stored.
+    /// Name on the command line and in the database.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// One-line description.
     fn title(&self) -> &'static str;
 
-    /// What it needs to come to life.
+    /// How the file system becomes available.
     fn kind(&self) -> FilesystemKind;
 
-    /// What it can store and do, by its format and its driver in Linux, with the default options.
+    /// Features of the format and its Linux driver, with the default options.
     fn capabilities(&self) -> Capabilities;
 
-    /// What must be there, each with what it unlocks.
+    /// Requirements, each with the function that needs it.
     fn requirements(&self) -> Vec<Requirement>;
 
-    /// The keys of its own mount options (`data`, `compress`); the generic ones are in
+    /// Keys of its own mount options (`data`, `compress`). The generic ones are in
     /// [`crate::options::GENERIC`].
     fn mount_options(&self) -> &'static [&'static str];
 
@@ -59,59 +59,60 @@ pub trait Filesystem: Sync {
         &[]
     }
 
-    /// Why it cannot have a mount option, where that is known beforehand.
+    /// The reason to reject a mount option, if it is known in advance.
     fn refuses(&self, _option: &str) -> Option<String> {
         None
     }
 
-    /// The pool that its programs hold while it is mounted there; none where the kernel mounts a
-    /// device. A clean-up derives its commands from this.
+    /// The pool that is mounted at the target, or none if the kernel mounts a device.
+    /// `fsdyno clean` derives its commands from it.
     fn pool(&self, _target: &Path) -> Option<Pool> {
         None
     }
 
-    /// The daemon that its programs need, unless the kernel does its work.
+    /// The daemon that its programs need, unless the kernel module replaces it.
     fn daemon(&self) -> Option<Daemon> {
         None
     }
 
-    /// How its mkfs reads options; none where nothing is made.
+    /// Option grammar of its mkfs, or none without a mkfs.
     fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
         None
     }
 
-    /// The names of the layouts it can have.
+    /// Names of its layouts.
     fn layouts(&self) -> &'static [&'static str];
 
-    /// The smallest device it can be made on, with its defaults.
+    /// Minimum size of a device with the default options.
     fn smallest_bytes(&self) -> Bytes {
         Bytes(0)
     }
 
-    /// How large it is by its options, of so much memory in all; none where it does not live in
-    /// memory, or they do not tell.
+    /// Size according to its options, for this much memory. None if it is not in memory or the
+    /// options have no size.
     fn size_in_memory(&self, _contender: &Contender, _total: Bytes) -> Option<Bytes> {
         None
     }
 
-    /// Making it anew on its devices, whatever was there.
+    /// Makes the file system anew and overwrites the devices.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step>;
 
-    /// Making it, where its programs have to be told where it will stand: nothing else is ever
+    /// Makes the file system if its programs need the mount point at that time. Nothing else is
     /// mounted there.
     fn make_for(&self, contender: &Contender, devices: &[String], _target: &Path) -> Vec<Step> {
         self.make(contender, devices)
     }
 
-    /// Mounting it.
+    /// Mounts the file system.
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step>;
 
-    /// What has to be done after `syncfs` for all that was written to be durable.
+    /// Step after `syncfs` that makes all written data durable.
     fn make_durable(&self, _target: &Path) -> Option<Step> {
         None
     }
 
-    /// Reading back, while it is mounted, what is in force: each with the name of its source.
+    /// Reads the effective settings of the mounted file system. Each step has the name of its
+    /// source.
     fn describe(
         &self,
         contender: &Contender,
@@ -119,18 +120,18 @@ pub trait Filesystem: Sync {
         target: &Path,
     ) -> Vec<(String, Step)>;
 
-    /// Telling, while it is mounted, in what pieces its free space lies: the name of the source.
-    /// None where it does not tell.
+    /// Reports the free extents of the mounted file system, with the name of the source. None if
+    /// not available.
     fn free_space(&self, _devices: &[String], _target: &Path) -> Option<(String, Step)> {
         None
     }
 
-    /// Checking it after unmount, without writing.
+    /// Checks the unmounted file system without writes.
     fn check(&self, _contender: &Contender, _devices: &[String]) -> Option<Check> {
         None
     }
 
-    /// Checking it, where its checker has to be told where it stood.
+    /// Checks the file system if its checker needs the former mount point.
     fn check_for(
         &self,
         contender: &Contender,
@@ -140,62 +141,61 @@ pub trait Filesystem: Sync {
         self.check(contender, devices)
     }
 
-    /// What replays its journal before it is mounted; none where the kernel does. Status 1 means
-    /// that it had to correct more (fsck(8)).
+    /// Replays the journal before a mount, or none if the kernel does. Status 1: it corrected more
+    /// than that (fsck(8)).
     fn replay(&self, _devices: &[String]) -> Option<Check> {
         None
     }
 
-    /// What each boot runs before it mounts one that was not unmounted, since there is no journal to
-    /// replay; none where there is. Status 1 means that it corrected something (fsck(8)).
+    /// The check at boot after an unclean unmount, for file systems without a journal. None with a
+    /// journal. Status 1: it corrected errors (fsck(8)).
     fn check_at_boot(&self, _devices: &[String]) -> Option<Check> {
         None
     }
 
-    /// Repairing it where it cannot be mounted; none where that is no routine.
+    /// Repairs a file system that cannot be mounted. None if this is not a routine operation.
     fn repair(&self, _devices: &[String]) -> Option<Check> {
         None
     }
 
-    /// The mount option with which it sends no flushes: what was promised to be durable, and its own
-    /// order of writes, then depend on the device losing nothing. None where it has no such option.
+    /// The mount option that disables flushes. Durability and write order then depend on a device
+    /// that loses no data. None without such an option.
     fn unflushed(&self) -> Option<&'static str> {
         let mut options = self.mount_options().iter();
         options.find(|option| **option == "nobarrier").copied()
     }
 
-    /// The program that lays fragmented files anew, for a mounted file system; none where it has
-    /// none.
+    /// The defragmentation program for a mounted file system, or none.
     fn defragmenter(&self) -> Option<&'static str> {
         None
     }
 
-    /// Asking its mkfs for its version.
+    /// Prints the version of its mkfs.
     fn version(&self) -> Option<Step> {
         None
     }
 
-    /// Whether a file can share the blocks of another, so that a copy may be free.
+    /// Whether files can share blocks (reflink), so that a copy may need no data writes.
     fn shares_blocks(&self, _contender: &Contender) -> bool {
         false
     }
 
-    /// Whether it compresses data, so that fewer bytes reach the device than are written.
+    /// Whether it compresses data, so that the device receives fewer bytes than were written.
     fn compresses(&self, _contender: &Contender) -> bool {
         false
     }
 }
 
-/// How a file system is checked.
+/// The check of a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// The checker, told to change nothing.
+    /// The checker in read-only mode.
     pub step: Step,
-    /// The exit codes that mean "clean".
+    /// Exit codes of a clean file system.
     pub clean: &'static [i32],
 }
 
-/// All file systems, in the order they are listed.
+/// All file systems in the order of the listing.
 pub static ALL: &[&dyn Filesystem] = &[
     &ext2::EXT2,
     &ext3::EXT3,
@@ -223,28 +223,28 @@ pub fn find(name: &str) -> Option<&'static dyn Filesystem> {
     ALL.iter().copied().find(|fs| fs.name() == name)
 }
 
-/// What the file system of that name needs to come to life; none where there is none.
+/// How the file system of that name becomes available, or none for an unknown name.
 pub fn kind_of(name: &str) -> Option<FilesystemKind> {
     find(name).map(Filesystem::kind)
 }
 
-/// Whether no Linux has a file system: it runs on other machines alone, with what they have.
+/// Whether Linux cannot have this file system: it runs only on other systems.
 pub fn elsewhere_only(fs: &dyn Filesystem) -> bool {
     let mut requirements = fs.requirements().into_iter();
     requirements.any(|requirement| requirement.need == Need::BsdKernel)
 }
 
-/// Whether a contender lives on block devices.
+/// Whether a contender uses block devices.
 pub fn on_blocks(contender: &Contender) -> bool {
     kind_of(&contender.filesystem) == Some(FilesystemKind::Block)
 }
 
-/// The names of all file systems, in the order they are listed.
+/// Names of all file systems in the order of the listing.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|fs| fs.name()).collect()
 }
 
-/// What a file system on block devices needs: root, the kernel's part, mkfs and the checker.
+/// Requirements of a file system on block devices: root, the kernel's part, mkfs and the checker.
 fn block_requirements(name: &str, mkfs: &str, checker: &str, package: &str) -> Vec<Requirement> {
     let program = |program: &str| Need::Program {
         name: program.to_owned(),
@@ -261,7 +261,7 @@ fn block_requirements(name: &str, mkfs: &str, checker: &str, package: &str) -> V
     ]
 }
 
-/// Mounting from the first device with the contender's options, after `before`.
+/// Mounts the first device with the contender's options after those of `before`.
 fn mount_first(
     fstype: &str,
     before: Vec<String>,
@@ -279,7 +279,7 @@ fn mount_first(
     }]
 }
 
-/// Making on the first device by that program, with the contender's options.
+/// Runs the mkfs program on the first device with the contender's options.
 fn make_first(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
     let fixed = program.iter().map(|word| (*word).to_owned());
     let argv = fixed
@@ -288,7 +288,7 @@ fn make_first(program: &[&str], contender: &Contender, devices: &[String]) -> Ve
     vec![Step::command(argv)]
 }
 
-/// A program on the first device.
+/// Runs a program on the first device.
 fn on_first(words: &[&str], devices: &[String]) -> Step {
     Step::command(
         words
@@ -298,7 +298,7 @@ fn on_first(words: &[&str], devices: &[String]) -> Step {
     )
 }
 
-/// A program on a directory; none where the name of the directory is no text.
+/// Runs a program on a directory. None if the path is not valid text.
 fn on_directory(source: &str, words: &[&str], directory: &Path) -> Option<(String, Step)> {
     let argv = words.iter().copied().chain([directory.to_str()?]);
     Some((source.to_owned(), Step::command(argv)))

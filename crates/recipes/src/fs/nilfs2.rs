@@ -1,11 +1,11 @@
-//! NILFS2, a log that keeps its checkpoints. It is mounted by system call, so that its cleaner, a
-//! daemon of mount.nilfs2, does not run: what is written over is not given back within a cell.
+//! NILFS2, a log-structured file system with checkpoints. fsdyno mounts it by system call, so that
+//! the cleaner daemon of mount.nilfs2 does not run. Overwritten blocks are not freed within a cell.
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
-/// NILFS2, as mkfs.nilfs2 makes it.
+/// NILFS2 with the defaults of mkfs.nilfs2.
 pub static NILFS2: Plain = Plain {
     name: "nilfs2",
     title: "a log of continuous snapshots",
@@ -14,18 +14,18 @@ pub static NILFS2: Plain = Plain {
         xattrs: false,
         ..Capabilities::ALL
     },
-    // Not quiet: what it prints is the geometry, which is stored with the run.
+    // Without `-q`: the run stores the printed geometry.
     mkfs: &["mkfs.nilfs2", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
-    // mkfs.nilfs2 refuses less.
+    // mkfs.nilfs2 rejects smaller devices.
     smallest: Bytes(128 << 20),
     describe: &["nilfs-tune", "-l"],
     package: "nilfs-tools",
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.nilfs2 reads its options (nilfs-utils 2.2.9, mkfs.nilfs2(8)).
+/// Option grammar of mkfs.nilfs2 (nilfs-utils 2.2.9, mkfs.nilfs2(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bBLmO",
     long_with_value: &[],
@@ -37,7 +37,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (the kernel's filesystems/nilfs2).
+/// Mount options (the kernel's filesystems/nilfs2).
 const OPTIONS: &[&str] = &[
     "barrier",
     "nobarrier",

@@ -1,11 +1,11 @@
-//! NTFS by the kernel's own driver, ntfs3. Owners, permissions and other names of POSIX are kept as
-//! the Windows Subsystem for Linux keeps them: in extended attributes and reparse points.
+//! NTFS with the kernel's own driver, ntfs3. It stores POSIX owners, permissions and names like the
+//! Windows Subsystem for Linux: in extended attributes and reparse points.
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
-/// NTFS, as mkfs.ntfs of ntfs-3g makes it.
+/// NTFS with the defaults of mkfs.ntfs (ntfs-3g).
 pub static NTFS3: Plain = Plain {
     name: "ntfs3",
     title: "NTFS of Windows, by the kernel's driver: extents, metadata journal",
@@ -19,14 +19,14 @@ pub static NTFS3: Plain = Plain {
         mtime_resolution: Nanos(100),
         ..Capabilities::ALL
     },
-    // `-f`: without writing zeros to the whole device; `-F`: on a whole device.
+    // `-f`: does not zero the whole device. `-F`: accepts a whole device.
     mkfs: &["mkfs.ntfs", "-q", "-f", "-F"],
     grammar: &MKFS,
     options: OPTIONS,
     smallest: Bytes(4 << 20),
-    // `-f`: although it is mounted.
+    // `-f`: accepts a mounted device.
     describe: &["ntfsinfo", "-f", "-m"],
-    // There is no full checker on Linux: ntfsfix reads the boot sectors, the master file table and its
+    // Linux has no full checker: ntfsfix reads the boot sectors, the master file table and its
     // mirror.
     check: Some((&["ntfsfix", "-n"], &[0])),
     repair: Some((&["ntfsfix", "-d"], &[0])),
@@ -34,7 +34,7 @@ pub static NTFS3: Plain = Plain {
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.ntfs reads its options (ntfs-3g 2022.10.3, mkntfs(8)).
+/// Option grammar of mkfs.ntfs (ntfs-3g 2022.10.3, mkntfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "LcspHSz",
     long_with_value: &[
@@ -59,7 +59,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (the kernel's filesystems/ntfs3).
+/// Mount options (the kernel's filesystems/ntfs3).
 const OPTIONS: &[&str] = &[
     "uid",
     "gid",

@@ -1,5 +1,5 @@
-//! File systems of the plainest kind, which are all but data: on one device, made by a program that
-//! takes options and then the device, mounted under their own names.
+//! Simple file systems defined by data: one device, a mkfs program with options before the device,
+//! and a mount type equal to the name.
 
 use super::{
     Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
@@ -8,45 +8,45 @@ use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 
-/// A program on the device, and the statuses that mean it went well.
+/// A program on the device, and its exit codes for success.
 pub type OnDevice = (&'static [&'static str], &'static [i32]);
 
-/// One of them.
+/// A simple file system.
 pub struct Plain {
-    /// Its name, and the type it is mounted by.
+    /// Name and mount type.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: &'static str,
-    /// What it can store and do.
+    /// Features.
     pub capabilities: Capabilities,
-    /// What makes it: the program, and its fixed arguments.
+    /// The mkfs program with its fixed arguments.
     pub mkfs: &'static [&'static str],
-    /// How that program reads its options.
+    /// Option grammar of that program.
     pub grammar: &'static MkfsGrammar,
-    /// The keys of its mount options.
+    /// Keys of its mount options.
     pub options: &'static [&'static str],
-    /// Those that would make the kernel open another device.
+    /// Keys that would make the kernel open another device.
     pub foreign: &'static [&'static str],
-    /// The smallest device it can be made on.
+    /// Minimum size of a device.
     pub smallest: Bytes,
-    /// The program that prints how it was made, while it is mounted; if none, `stat -f` does.
+    /// Program that prints the format's parameters while mounted. Default: `stat -f`.
     pub describe: &'static [&'static str],
-    /// What checks it, without writing.
+    /// The checker in read-only mode.
     pub check: Option<OnDevice>,
-    /// What replays its journal before a mount, where the kernel does not.
+    /// Journal replay before a mount, if the kernel does not do it.
     pub replay: Option<OnDevice>,
-    /// What each boot runs before the mount, where there is no journal.
+    /// Check at boot before the mount, without a journal.
     pub check_at_boot: Option<OnDevice>,
-    /// What repairs it.
+    /// The repair program.
     pub repair: Option<OnDevice>,
     /// The Debian package of its programs.
     pub package: &'static str,
-    /// The argument with which the mkfs program prints its version.
+    /// The argument for the version of the mkfs program.
     pub version: &'static str,
 }
 
 impl Plain {
-    /// What most of them have in common. A recipe replaces the rest: `..Plain::TEMPLATE`.
+    /// Common defaults. A recipe sets the other fields: `..Plain::TEMPLATE`.
     pub const TEMPLATE: Self = Self {
         name: "",
         title: "",

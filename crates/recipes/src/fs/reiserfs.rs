@@ -4,7 +4,7 @@ use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 
-/// `ReiserFS`, as mkfs.reiserfs makes it.
+/// `ReiserFS` with the defaults of mkfs.reiserfs.
 pub static REISERFS: Plain = Plain {
     name: "reiserfs",
     title: "balanced tree of everything, tails of files packed, metadata journal",
@@ -15,12 +15,12 @@ pub static REISERFS: Plain = Plain {
         mtime_resolution: Nanos(1_000_000_000),
         ..Capabilities::ALL
     },
-    // Quiet, since its progress is drawn in dots; forced twice, since once would ask (mkreiserfs(8)).
+    // `-q`: no progress in dots. `-f` twice: a single one prompts (mkreiserfs(8)).
     mkfs: &["mkfs.reiserfs", "-q", "-f", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
     foreign: &["jdev"],
-    // The default journal is of 8193 blocks (mkreiserfs(8)), and data needs room beside it.
+    // The default journal has 8193 blocks (mkreiserfs(8)), and data needs space too.
     smallest: Bytes(40 << 20),
     describe: &["debugreiserfs"],
     // `--check` repairs nothing; 0 means no errors (reiserfsck(8)).
@@ -34,7 +34,7 @@ pub static REISERFS: Plain = Plain {
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.reiserfs reads its options (reiserfsprogs 3.6.27, mkreiserfs(8)).
+/// Option grammar of mkfs.reiserfs (reiserfsprogs 3.6.27, mkreiserfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bhuljostB",
     long_with_value: &[
@@ -59,7 +59,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (mount(8)).
+/// Mount options (mount(8)).
 const OPTIONS: &[&str] = &[
     "acl",
     "noacl",

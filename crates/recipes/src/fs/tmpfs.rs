@@ -1,16 +1,16 @@
-//! tmpfs: files in the page cache and in swap, with no device below.
+//! tmpfs: files in the page cache and in swap, without a device.
 
 use super::{Filesystem, mount_first};
 use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 
-/// tmpfs, as large as its mount options say (half of memory where they say nothing).
+/// tmpfs with the size of its mount options (default: half of memory).
 pub struct Tmpfs;
 
-/// What one of its blocks takes.
+/// Bytes of one block.
 const PAGE: u64 = 4096;
 
-/// Its options (tmpfs(5)).
+/// Mount options (tmpfs(5)).
 const OPTIONS: &[&str] = &[
     "size",
     "nr_blocks",
@@ -58,7 +58,7 @@ impl Filesystem for Tmpfs {
     }
 
     fn size_in_memory(&self, contender: &Contender, total: Bytes) -> Option<Bytes> {
-        // The last one counts.
+        // The last option takes effect.
         let mut options = contender.mount.iter().rev();
         options.find_map(|option| match option.split_once('=')? {
             ("size", text) => size(text, total),
@@ -72,7 +72,7 @@ impl Filesystem for Tmpfs {
     }
 
     fn mount(&self, contender: &Contender, _devices: &[String], target: &Path) -> Vec<Step> {
-        // Its source is a mere word, shown in /proc/mounts.
+        // The source is an arbitrary word, shown in /proc/mounts.
         let source = ["tmpfs".to_owned()];
         mount_first("tmpfs", Vec::new(), contender, &source, target)
     }
@@ -83,13 +83,13 @@ impl Filesystem for Tmpfs {
         _devices: &[String],
         _target: &Path,
     ) -> Vec<(String, Step)> {
-        // All there is to know stands in mountinfo, which is read for every contender.
+        // mountinfo has all details, and the host reads it for every contender.
         Vec::new()
     }
 }
 
-/// A size as the kernel reads it: a number with a suffix of a power of 1024, or a part of all
-/// memory in percent (tmpfs(5)).
+/// Parses a size like the kernel: a number with a suffix of a power of 1024, or a percentage of
+/// memory (tmpfs(5)).
 fn size(text: &str, total: Bytes) -> Option<Bytes> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let number: u64 = digits.parse().ok()?;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_size_is_what_the_kernel_takes_its_options_for() {
+    fn size_options_parse_as_in_the_kernel() {
         let told = |text: &str| {
             let contender = Contender::parse(text, &super::super::kind_of).unwrap();
             let size = Tmpfs.size_in_memory(&contender, Bytes(1000 << 20));

@@ -1,6 +1,6 @@
-//! UFS1, the fast file system of 4.2BSD in the form of 4.4BSD, by Linux's driver. `dirsync` is the
-//! nearest to how BSD mounts it by default ("noasync": data when it suits, metadata at once), where the
-//! driver heeds it.
+//! UFS1, the fast file system of 4.2BSD in the version of 4.4BSD, with Linux's driver. `dirsync` is
+//! the nearest equivalent of the BSD default ("noasync": asynchronous data, synchronous metadata)
+//! in driver versions that implement it.
 
 use super::berkeley::Berkeley;
 use fsdyno_model::Bytes;

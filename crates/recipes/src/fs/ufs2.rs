@@ -1,5 +1,5 @@
-//! UFS2, the fast file system of FreeBSD since 5.0, by Linux's driver: without soft updates, which
-//! only BSD kernels have.
+//! UFS2, the fast file system of FreeBSD since 5.0, with Linux's driver. It has no soft updates:
+//! only BSD kernels have them.
 
 use super::berkeley::Berkeley;
 use fsdyno_model::Bytes;

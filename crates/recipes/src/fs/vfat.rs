@@ -1,10 +1,10 @@
-//! FAT with long names, of MS-DOS and Windows 95: the format of memory cards and EFI partitions.
+//! FAT with long names, from MS-DOS and Windows 95: the format of memory cards and EFI partitions.
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
-/// FAT, as mkfs.vfat makes it: FAT32 from 512 MiB on.
+/// FAT with the defaults of mkfs.vfat: FAT32 from 512 MiB on.
 pub static VFAT: Plain = Plain {
     name: "vfat",
     title: "file allocation table with long names, no journal: memory cards, EFI partitions",
@@ -21,7 +21,8 @@ pub static VFAT: Plain = Plain {
         names: NameRule::WINDOWS,
         mtime_resolution: Nanos(2_000_000_000),
     },
-    // `-I`: on a whole device, without a partition. `-v`: it prints the geometry, which is stored.
+    // `-I`: uses a whole device without partitions. `-v`: prints the geometry, which the run
+    // stores.
     mkfs: &["mkfs.vfat", "-I", "-v"],
     grammar: &MKFS,
     options: OPTIONS,
@@ -31,12 +32,12 @@ pub static VFAT: Plain = Plain {
     check_at_boot: Some((&["fsck.vfat", "-a"], &[0, 1])),
     repair: Some((&["fsck.vfat", "-a"], &[0, 1])),
     package: "dosfstools",
-    // It has no option for its version, and prints it before the help.
+    // It has no version option, and prints its version before the help.
     version: "--help",
     ..Plain::TEMPLATE
 };
 
-/// How mkfs.fat reads its options (dosfstools 4.2, mkfs.fat(8)).
+/// Option grammar of mkfs.fat (dosfstools 4.2, mkfs.fat(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bDfFghilmMnrRsS",
     long_with_value: &["codepage", "mbr", "offset", "variant"],
@@ -49,7 +50,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &[],
 };
 
-/// Its options (the kernel's filesystems/vfat).
+/// Mount options (the kernel's filesystems/vfat).
 const OPTIONS: &[&str] = &[
     "uid",
     "gid",

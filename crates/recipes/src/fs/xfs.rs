@@ -9,10 +9,10 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// XFS, as mkfs.xfs makes it.
+/// XFS with the defaults of mkfs.xfs.
 pub struct Xfs;
 
-/// How mkfs.xfs reads its options (xfsprogs 6.1, mkfs.xfs(8)).
+/// Option grammar of mkfs.xfs (xfsprogs 6.1, mkfs.xfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bcdilLmnprs",
     long_with_value: &[],
@@ -24,7 +24,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     refused_values: &["logdev=", "rtdev=", "name=", "file"],
 };
 
-/// Its options. `barrier` and `nobarrier` are gone since Linux 4.19: XFS always flushes.
+/// Mount options. Linux 4.19 removed `barrier` and `nobarrier`: XFS always flushes.
 const OPTIONS: &[&str] = &[
     "allocsize",
     "discard",
@@ -107,12 +107,12 @@ impl Filesystem for Xfs {
     }
 
     fn smallest_bytes(&self) -> Bytes {
-        // mkfs.xfs refuses less since xfsprogs 5.19.
+        // mkfs.xfs rejects smaller devices since xfsprogs 5.19.
         Bytes(300 << 20)
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Not quiet: what it prints is the geometry, which is stored with the run.
+        // Without `-q`: the run stores the printed geometry.
         make_first(&["mkfs.xfs", "-f"], contender, devices)
     }
 
@@ -132,7 +132,7 @@ impl Filesystem for Xfs {
     }
 
     fn free_space(&self, _devices: &[String], target: &Path) -> Option<(String, Step)> {
-        // Free extents by size, in blocks, with their sums.
+        // Histogram of free extents by size in blocks, with sums.
         on_directory(
             "free space (xfs_spaceman)",
             &["xfs_spaceman", "-c", "freesp -s"],
@@ -141,15 +141,15 @@ impl Filesystem for Xfs {
     }
 
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        // 1 means corruption, 2 a log that was not replayed (xfs_repair(8)): after a clean unmount
-        // neither may be.
+        // 1: corruption, 2: a log that was not replayed (xfs_repair(8)). After a clean unmount both
+        // are errors.
         Some(Check {
             step: on_first(&["xfs_repair", "-n"], devices),
             clean: &[0],
         })
     }
 
-    /// `-L` gives up the journal: only where it cannot be replayed by a mount is this run at all.
+    /// `-L` discards the log. It runs only if a mount cannot replay the log.
     fn repair(&self, devices: &[String]) -> Option<Check> {
         Some(Check {
             step: on_first(&["xfs_repair", "-L"], devices),

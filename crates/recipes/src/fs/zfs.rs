@@ -1,10 +1,10 @@
-//! ZFS, on one device or as a pool of several: by the kernel's module (`OpenZFS`), or where the
-//! kernel has none, by the daemon of zfs-fuse through FUSE. The commands are the same.
+//! ZFS on one device or as a pool of several, with the kernel module (`OpenZFS`). If the kernel has
+//! none, the zfs-fuse daemon serves it through FUSE. The commands are the same.
 //!
-//! Its mount options are properties of the dataset, given when the pool is made. To mount is to
-//! import the pool, which mounts its dataset; to unmount is to export it, after which neither the
-//! kernel nor the daemon holds its data. The checker is `zdb`, which reads all blocks of the exported
-//! pool and holds them against their checksums and the space maps.
+//! Mount options are properties of the dataset, set at pool creation. Mount means import of the
+//! pool, which mounts its dataset. Unmount means export, after which neither the kernel nor the
+//! daemon has its data. The checker is `zdb`. It reads all blocks of the exported pool and compares
+//! them with their checksums and the space maps.
 
 mod properties;
 
@@ -16,10 +16,10 @@ use fsdyno_model::{
 };
 use std::path::{Path, PathBuf};
 
-/// ZFS, as `zpool create` makes it.
+/// ZFS with the defaults of `zpool create`.
 pub struct Zfs;
 
-/// How `zpool create` reads its options (zpool-create(8); zpool(8) of zfs-fuse 0.7.0).
+/// Option grammar of `zpool create` (zpool-create(8); zpool(8) of zfs-fuse 0.7.0).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "oOmRt",
     long_with_value: &[],
@@ -42,41 +42,41 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     ],
 };
 
-/// What links to the devices of a pool, and to the partitions that `OpenZFS` makes of a whole disk,
-/// in a directory in which nothing else can be found by an import. Disks of a BSD are character
-/// devices.
+/// Creates links to the devices of a pool, and to the partitions that `OpenZFS` makes on a whole
+/// disk, in a directory of their own. An import searches only this directory. BSD disks are
+/// character devices.
 const LINK: &str = "mkdir -p \"$0\" && for device; do \
     for part in \"$device\" \"${device}1\" \"${device}p1\"; do \
     { [ ! -b \"$part\" ] && [ ! -c \"$part\" ]; } || ln -sf \"$part\" \"$0\" || exit; done; done";
 
-/// Where a daemon that fsdyno started writes down its process number.
+/// PID file of a daemon that fsdyno started.
 const PID_FILE: &str = "/run/fsdyno-zfs-fuse.pid";
 
-/// What starts it.
+/// Command line of the daemon.
 const ARGV: [&str; 4] = ["zfs-fuse", "--no-kstat-mount", "--pidfile", PID_FILE];
 
-/// What comes before and after that line in virtual time. The host maps each page of a program of
-/// User-mode Linux by itself, and allows 65,530 mappings in a process (`vm.max_map_count`): a daemon
-/// of more than about 256 MB ends. So its cache (ARC) has at most 32 MiB, where Debian configures
-/// 100, and its allocator keeps no freed buffers (`nomagazines`). At a tenth of their size a copy of
-/// a Portage tree then needs less than half of these mappings, and so does one of all datasets.
+/// Words before and after that command line in virtual time. The host maps each page of a User-mode
+/// Linux program separately. A process may have 65,530 mappings (`vm.max_map_count`), so a daemon
+/// above about 256 MB fails. Therefore its cache (ARC) has at most 32 MiB instead of Debian's 100,
+/// and its allocator keeps no freed buffers (`nomagazines`). At a scale of one tenth, a copy of a
+/// Portage tree needs less than half of these mappings. So does a copy of all datasets.
 const IN_VIRTUAL_TIME: (&[&str], &[&str]) = (
     &["env", "UMEM_OPTIONS=nomagazines,concurrency=1"],
     &["--max-arc-size", "32"],
 );
 
-/// The memory of zfs-fuse 0.7 in virtual time: up to 125 MB after these copies, and room for larger
-/// trees. With 71 MiB a guest evicts the programs that it runs.
+/// Memory of zfs-fuse 0.7 in virtual time: up to 125 MB after these copies, plus a reserve for
+/// larger trees. With 71 MiB a guest evicts the programs that it runs.
 const DAEMON_MEMORY: Bytes = Bytes(192 << 20);
 
-/// The pool that will be mounted there.
+/// The pool for a mount point.
 struct At<'a> {
     target: &'a Path,
     name: String,
 }
 
 impl<'a> At<'a> {
-    /// The directory of the mount point is made for one cell alone: so is a pool of its name.
+    /// Each cell has its own mount point directory, so a pool of that name is unique.
     fn new(target: &'a Path) -> Self {
         let directory = target.parent().and_then(Path::file_name);
         let directory = directory.unwrap_or_default().to_string_lossy();
@@ -89,7 +89,7 @@ impl<'a> At<'a> {
         Self { target, name }
     }
 
-    /// Where links to its devices lie.
+    /// Directory of the links to its devices.
     fn links(&self) -> PathBuf {
         self.target.with_file_name("devices")
     }
@@ -107,14 +107,14 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A program on the pool, with the words of it for a source.
+    /// A program on the pool. Its command line is the name of its output.
     fn told(&self, words: &[&str]) -> (String, Step) {
         let argv = words.iter().copied().chain([self.name.as_str()]);
         (words.join(" "), Step::command(argv))
     }
 }
 
-/// The path as the programs are told it. A name that is no text is refused with the pool.
+/// The path as text for the programs. The pool's name check rejects a path that is not valid text.
 fn text(path: &Path) -> String {
     path.display().to_string()
 }
@@ -176,7 +176,7 @@ impl Filesystem for Zfs {
     }
 
     fn smallest_bytes(&self) -> Bytes {
-        // `zpool create` refuses less.
+        // `zpool create` rejects smaller devices.
         Bytes(64 << 20)
     }
 
@@ -189,7 +189,7 @@ impl Filesystem for Zfs {
             in_virtual_time: words(&[before, &ARGV, after].concat()),
             pools: words(&["zpool", "list", "-H", "-o", "name"]),
             pid_file: PID_FILE.into(),
-            // Its locks are in /var/lock, which is that.
+            // Its locks are in /var/lock, a link to this directory.
             locks: "/run/lock".into(),
             takes_up: "/var/lib/zfs/zpool.cache".into(),
             mounts_by: "fuse".to_owned(),
@@ -207,12 +207,12 @@ impl Filesystem for Zfs {
 
     fn make_for(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
         let at = At::new(target);
-        // Known to nobody but us: it is taken up by no boot and by no other daemon.
+        // `cachefile=none`: neither a boot nor another daemon imports the pool.
         let fixed = ["zpool", "create", "-f", "-o", "cachefile=none", "-m"];
         let mut argv: Vec<String> = fixed.map(str::to_owned).to_vec();
         argv.push(text(target));
         argv.extend(contender.mkfs.iter().cloned());
-        // What cannot be a property has been refused with the plan.
+        // Validation has rejected options that cannot be properties.
         for property in contender.mount.iter().flat_map(|o| properties::of(o)) {
             argv.extend(property.into_iter().flat_map(|p| ["-O".to_owned(), p]));
         }
@@ -231,8 +231,8 @@ impl Filesystem for Zfs {
         let links = text(&at.links());
         let fixed = ["sh", "-c", LINK, &links].map(str::to_owned);
         let link = Step::command(fixed.into_iter().chain(devices.iter().cloned()));
-        // `-f`: after a crash it counts as in use by the machine that was, and a guest is another
-        // machine each time. Nothing but the devices of the contender can be found there.
+        // `-f`: after a crash the pool counts as used by another machine, and a guest is a new
+        // machine each time. The search directory contains only the contender's devices.
         let words = [
             "zpool",
             "import",
@@ -251,8 +251,8 @@ impl Filesystem for Zfs {
     }
 
     fn make_durable(&self, target: &Path) -> Option<Step> {
-        // To set a property waits until a group of transactions is on the devices. `syncfs` on a
-        // file system of FUSE brings data no further than to its daemon.
+        // `zfs set` waits until a transaction group is on the devices. `syncfs` on a FUSE file
+        // system moves data only to the daemon.
         let name = At::new(target).name;
         let words = ["zfs", "set", "fsdyno:durable=yes", &name];
         Some(Step::command(words))
@@ -270,7 +270,7 @@ impl Filesystem for Zfs {
             at.told(&["zpool", "status"]),
             at.told(&["zpool", "get", "all"]),
             at.told(&["zfs", "get", "all"]),
-            // Neither the tools nor the daemon tell a version: the one that pools are made in.
+            // Neither the tools nor the daemon print their version. This prints the pool versions.
             (words.join(" "), Step::command(words)),
         ]
     }
@@ -283,8 +283,9 @@ impl Filesystem for Zfs {
     ) -> Option<Check> {
         let at = At::new(target);
         let links = text(&at.links());
-        // `-e -p`: of an exported pool, by its devices there; `-cc`: of data as well. A damaged
-        // block makes its status 3. A scrub would need the pool imported, and tells by words only.
+        // `-e -p`: an exported pool, with its devices in this directory. `-cc`: checks data too. A
+        // damaged block gives status 3. A scrub needs an imported pool and reports errors only as
+        // text.
         let words = ["zdb", "-e", "-p", &links, "-bcc", &at.name];
         Some(Check {
             step: Step::command(words),
@@ -298,7 +299,7 @@ impl Filesystem for Zfs {
     }
 
     fn compresses(&self, contender: &Contender) -> bool {
-        // The last word counts. Nothing said is `off` in zfs-fuse, and since OpenZFS 2.2 `on`.
+        // The last word takes effect. The default is `off` in zfs-fuse and `on` since OpenZFS 2.2.
         let said = contender.mkfs.iter().chain(&contender.mount);
         said.filter_map(|word| word.rsplit_once("compression="))
             .next_back()
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_is_named_after_the_directory_made_for_it() {
+    fn a_pool_has_the_name_of_its_mount_directory() {
         for (target, expected) in [
             ("/var/tmp/fsdyno-12-34-0/mnt", "fsdyno-12-34-0"),
             ("/run/fsdyno/mnt", "fsdyno"),

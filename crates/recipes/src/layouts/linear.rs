@@ -1,8 +1,8 @@
-//! Devices one behind the other, below any file system.
+//! Concatenated devices below any file system.
 
 use super::Layout;
 
-/// Joined by the kernel's md driver, with its defaults.
+/// An md array with the driver's defaults.
 pub static LINEAR: Layout = Layout {
     name: "linear",
     title: "several devices one behind the other below the file system (md)",

@@ -1,21 +1,21 @@
-//! What the layouts below a file system share: devices joined by the kernel's md driver, through
+//! Shared code of the layouts below a file system: arrays of the kernel's md driver, set up with
 //! mdadm.
 
 use super::Layout;
 use fsdyno_model::{Need, Requirement, Step};
 
-/// Devices joined to one.
+/// An array of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
-    /// What they are joined to.
+    /// Path of the array.
     pub device: String,
-    /// Joining them.
+    /// Steps that create the array.
     pub join: Vec<Step>,
-    /// Parting them, and forgetting that they were joined.
+    /// Steps that stop the array and erase its metadata.
     pub part: Vec<Step>,
 }
 
-/// What a layout below the file system needs.
+/// Requirements of a layout below the file system.
 pub(super) fn requirements(layout: &Layout) -> Vec<Requirement> {
     let program = Need::Program {
         name: "mdadm".to_owned(),
@@ -29,13 +29,13 @@ pub(super) fn requirements(layout: &Layout) -> Vec<Requirement> {
     ]
 }
 
-/// Joins devices under a name that nothing else has.
+/// Creates an array with a unique name.
 pub(super) fn joined(layout: &Layout, devices: &[String], name: &str) -> Joined {
     let device = format!("/dev/md/{name}");
     let count = format!("--raid-devices={}", devices.len());
     let level = format!("--level={}", layout.name);
-    // `--run`: it must not ask. `--assume-clean`: new mirrors are the same without being copied,
-    // which else went on in the background of what is measured.
+    // `--run`: no prompt. `--assume-clean`: new mirrors are equal without a resync, which would
+    // otherwise run in the background of the measurement.
     let words = [
         "mdadm",
         "--create",

@@ -1,5 +1,5 @@
-//! How devices make up one contender: one file a layout. Which words a layout puts on a mkfs
-//! command line is the file system's to say, in its recipe.
+//! Layouts of a contender's devices, one file each. The file system's recipe determines the
+//! layout's words on the mkfs command line.
 
 mod linear;
 mod md;
@@ -14,16 +14,17 @@ use crate::fs::Filesystem;
 use fsdyno_model::{FilesystemKind, LayoutChoice, Requirement};
 use std::ops::RangeInclusive;
 
-/// A way to make one contender of devices.
+/// A layout of a contender's devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The name, as typed after `@`.
+    /// The name after `@`.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: &'static str,
-    /// How many devices it can be made of.
+    /// Permitted number of devices.
     pub devices: RangeInclusive<u32>,
-    /// Whether the devices are joined to one below the file system, which sees only that.
+    /// Whether an array below the file system combines the devices, so that the file system sees
+    /// one device.
     pub below: bool,
 }
 
@@ -36,13 +37,13 @@ pub static ALL: &[&Layout] = &[
     &linear::LINEAR,
 ];
 
-/// The layout of that name.
+/// The layout with that name.
 pub fn find(name: &str) -> Option<&'static Layout> {
     ALL.iter().copied().find(|layout| layout.name == name)
 }
 
-/// The layouts that a file system can have: its own, and where it lies on block devices, those
-/// below any file system.
+/// The layouts of a file system: its own, and for a file system on block devices also those below
+/// it.
 pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
     let own = fs.layouts();
     let on_blocks = fs.kind() == FilesystemKind::Block;
@@ -52,7 +53,7 @@ pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
 }
 
 impl Layout {
-    /// What it needs beside what its file system does.
+    /// Requirements in addition to those of the file system.
     pub fn requirements(&self) -> Vec<Requirement> {
         if self.below {
             md::requirements(self)
@@ -62,8 +63,8 @@ impl Layout {
     }
 }
 
-/// How devices are joined below the file system, under a name that nothing else has; none where
-/// the file system has them as they are.
+/// The array below the file system, with a unique name. None if the file system uses the devices
+/// directly.
 pub fn joined(choice: &LayoutChoice, devices: &[String], name: &str) -> Option<Joined> {
     let layout = find(&choice.name).filter(|layout| layout.below)?;
     Some(md::joined(layout, devices, name))

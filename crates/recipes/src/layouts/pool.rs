@@ -1,10 +1,10 @@
-//! Several devices joined by the file system itself.
+//! Several devices, combined by the file system itself.
 
 use super::Layout;
 
 /// The file system's own striping over several devices.
 ///
-/// At most 16, so that a slip (`pool22`) does not make a machine full of images.
+/// The maximum is 16, so that a typing error (`pool22`) does not fill the machine with images.
 pub static POOL: Layout = Layout {
     name: "pool",
     title: "several devices under the file system's own striping",

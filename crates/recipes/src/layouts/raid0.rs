@@ -1,8 +1,8 @@
-//! Stripes over several devices, below any file system.
+//! Striped devices below any file system.
 
 use super::Layout;
 
-/// Joined by the kernel's md driver, with its defaults.
+/// An md array with the driver's defaults.
 pub static RAID0: Layout = Layout {
     name: "raid0",
     title: "several devices striped below the file system (md)",

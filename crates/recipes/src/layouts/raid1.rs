@@ -1,8 +1,8 @@
-//! Mirrors on several devices, below any file system.
+//! Mirrored devices below any file system.
 
 use super::Layout;
 
-/// Joined by the kernel's md driver, with its defaults.
+/// An md array with the driver's defaults.
 pub static RAID1: Layout = Layout {
     name: "raid1",
     title: "several devices mirrored below the file system (md)",

@@ -2,7 +2,7 @@
 
 use super::Layout;
 
-/// One device, as a whole.
+/// One whole device.
 pub static SINGLE: Layout = Layout {
     name: "single",
     title: "one device",

@@ -1,9 +1,9 @@
-//! Mount options as properties of a dataset. What a property does, and which values it takes, is the
-//! tools' to say: they refuse it by name.
+//! Maps mount options to properties of a dataset. The ZFS tools validate the properties and their
+//! values.
 
 use crate::options;
 
-/// Properties that can be set when a dataset is made (zfsprops(7); zfs(8) of zfs-fuse 0.7.0).
+/// Properties that can be set at dataset creation (zfsprops(7); zfs(8) of zfs-fuse 0.7.0).
 pub(super) const KNOWN: &[&str] = &[
     "aclinherit",
     "aclmode",
@@ -43,7 +43,7 @@ pub(super) const KNOWN: &[&str] = &[
     "xattr",
 ];
 
-/// Properties that would mount it elsewhere, share it, or read files.
+/// Properties that change the mount point, share the dataset, or read files.
 pub(super) const FOREIGN: &[&str] = &[
     "canmount",
     "encryption",
@@ -57,8 +57,8 @@ pub(super) const FOREIGN: &[&str] = &[
     "zoned",
 ];
 
-/// The property that a mount option stands for: one, or none where it says what is so anyway. Why
-/// it stands for none, where it cannot.
+/// The property for a mount option, or none if the option is the default. An error if no property
+/// exists.
 pub(super) fn of(option: &str) -> Result<Option<String>, String> {
     let property = match option {
         "ro" => return Err("nothing could be laid on it".to_owned()),
@@ -81,7 +81,7 @@ pub(super) fn of(option: &str) -> Result<Option<String>, String> {
         name if KNOWN.contains(&name) => {
             return Err(format!("it is a property, with a value: {name}=VALUE"));
         }
-        // What is unknown is the tools' to judge.
+        // The ZFS tools validate unknown options.
         property => property,
     };
     Ok(Some(property.to_owned()))
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generic_options_are_said_as_properties() {
+    fn generic_options_map_to_properties() {
         for (option, expected) in [
             ("noatime", Some("atime=off")),
             ("sync", Some("sync=always")),
