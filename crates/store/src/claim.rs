@@ -1,9 +1,9 @@
-//! The lock of a live run: at most one process works on it.
+//! The lock of a live run: at most one process works on a run.
 //!
-//! It is a file beside the store, `STORE.RUN.lock`, locked with `flock(2)`: the kernel gives the
-//! lock back when its holder dies, however it dies, so that a killed run can be resumed at once.
-//! A file that a killed process left behind is not locked, and is taken over. The file is opened in
-//! a directory that only the user can change; what is no plain file of the user is refused.
+//! The lock is the file `STORE.RUN.lock` next to the store, locked with `flock(2)`. The kernel
+//! releases the lock when its holder exits, even after SIGKILL, so a killed run can be resumed at
+//! once. A lock file of a killed process is unlocked; the next process reuses it. The directory
+//! must be writable only by the user, and the lock must be a regular file of the user.
 
 use crate::place::Place;
 use crate::resolve::check_id;
@@ -16,17 +16,17 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The right to work on a run, given back on drop.
+/// The lock of a run, released on drop.
 #[derive(Debug)]
 #[must_use = "the run is claimed only as long as this lives"]
 pub struct Claim {
     path: PathBuf,
-    // Held for its lock.
+    // Keeps the lock.
     _file: File,
 }
 
 impl Store {
-    /// Claims a run for this process; refused while another one works on it.
+    /// Locks a run for this process; an error if another process works on it.
     pub fn claim(&self, run_id: &str) -> Result<Claim, StoreError> {
         check_id(run_id)?;
         let place = Place::to_write(&self.path)?;
@@ -41,12 +41,12 @@ impl Store {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // While it is still locked: nobody can have claimed the run by this file yet.
+        // The lock is still held here, so no other process can own this file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The claim, or nothing where the file went away meanwhile and must be made again.
+/// Tries once to lock the run; `None` if the file was removed meanwhile and must be created again.
 fn attempt(
     directory: &TrustedDir,
     name: &OsStr,
@@ -74,7 +74,7 @@ fn attempt(
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut text = String::new();
-            // The number is a courtesy: where it cannot be read, the refusal does without.
+            // The process number is optional: an unreadable file gives an error without it.
             let _ = file.read_to_string(&mut text);
             return Err(StoreError::Live {
                 id: run_id.to_owned(),
@@ -95,8 +95,8 @@ fn attempt(
     }))
 }
 
-/// Whether the file that was locked is still the one at `path`: its holder removes it on release,
-/// and a lock on a removed file would keep nobody out.
+/// Whether `path` still names the locked file. The holder removes the file on release, and a lock
+/// on a removed file excludes nobody.
 fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match fs::metadata(path) {
@@ -106,7 +106,7 @@ fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes the lock file of another user, where it is plain and no process has locked it.
+/// Removes the lock file of another user if it is a regular file and no process holds the lock.
 fn remove_stale(directory: &TrustedDir, name: &OsStr) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = openat(directory, name, flags, Mode::empty()).map(File::from) else {

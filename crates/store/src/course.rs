@@ -1,5 +1,5 @@
-//! What phases did within their time: the rows of `latency` and of `progress`, both ways. Lists
-//! that are only read whole stand in one column, as JSON.
+//! Reads and writes the rows of `latency` and `progress`. Lists that are only read whole are one
+//! JSON column.
 
 use crate::insert::{place_of, unstorable};
 use crate::record::Refusal;
@@ -7,7 +7,7 @@ use crate::row::{self, Fields, insert, signed};
 use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 use rusqlite::{Transaction, params};
 
-/// Keeps both of a sample, by its cell and its place there.
+/// Inserts both for a sample, keyed by its cell and its index there.
 pub(crate) fn insert_both(
     transaction: &Transaction<'_>,
     (cell, sample): (i64, i64),
@@ -25,7 +25,7 @@ fn insert_latencies(
     latencies: &[LatencyDistribution],
 ) -> Result<(), Refusal> {
     for (place, of_kind) in latencies.iter().enumerate() {
-        // Taken apart by name, so that a new field of the model cannot be forgotten here.
+        // Destructured by name, so that a new field of the model is a compile error here.
         let LatencyDistribution {
             operation,
             count,
@@ -78,7 +78,7 @@ pub(crate) fn latencies(of_run: &str) -> String {
     )
 }
 
-/// Reads a row, from its place on.
+/// Reads the rest of a row, after its key.
 pub(crate) fn read_latencies(fields: &mut Fields<'_>) -> rusqlite::Result<LatencyDistribution> {
     let _place: i64 = fields.take()?;
     Ok(LatencyDistribution {
@@ -99,7 +99,7 @@ pub(crate) fn progress(of_run: &str) -> String {
     )
 }
 
-/// Reads a row, from the width of its slices on.
+/// Reads the rest of a row, beginning with the width of its slices.
 pub(crate) fn read_progress(fields: &mut Fields<'_>) -> rusqlite::Result<Progress> {
     let slice_ns = fields.nanos()?;
     let pairs: Vec<(u64, u64)> = fields.json()?;

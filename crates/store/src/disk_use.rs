@@ -1,5 +1,5 @@
-//! What model disks did for a sample, in rows and back: two for each disk, until the work had
-//! returned and from there until it was durable.
+//! Reads and writes the rows of model disk activity of a sample. Each disk has two rows: until the
+//! work returned, and from then until it was durable.
 
 use crate::insert::place_of;
 use crate::query::waits;
@@ -45,9 +45,9 @@ pub(crate) fn insert_all(
     Ok(())
 }
 
-/// The columns behind the key, in the order of `row::DISK_USE`.
+/// The columns after the key, in the order of `row::DISK_USE`.
 fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
-    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    // Destructured by name, so that a new field of the model is a compile error here.
     let DiskUse {
         reads,
         writes,
@@ -86,7 +86,7 @@ pub(crate) fn query(of_run: &str) -> String {
     )
 }
 
-/// Reads a row, from its place on, into the figures of its sample.
+/// Reads a row, from its place on, and adds it to the figures of its sample.
 pub(crate) fn read(fields: &mut Fields<'_>, disks: &mut Vec<DiskFigures>) -> rusqlite::Result<()> {
     let (place, disk): (i64, u32) = (fields.take()?, fields.take()?);
     let until: String = fields.take()?;
@@ -109,7 +109,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, disks: &mut Vec<DiskFigures>) -> rus
 }
 
 fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
-    // The fields of a struct are read in the order written here: that of `row::DISK_USE`.
+    // Struct fields are read in the order written here, which is that of `row::DISK_USE`.
     let mut did = DiskUse {
         reads: kind(fields)?,
         writes: kind(fields)?,

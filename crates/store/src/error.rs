@@ -1,22 +1,22 @@
-//! What can go wrong with a store, each with the way out.
+//! Errors of a store, each with a remedy.
 
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a store could not do what was asked.
+/// Why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no store to read.
+    /// The store does not exist.
     #[error(
         "there is no store at {}; `fsdyno run` makes one, or name another with --store FILE",
         path.display()
     )]
     NoStore {
-        /// Where it was looked for.
+        /// The path that does not exist.
         path: PathBuf,
     },
-    /// A later version of fsdyno wrote it. It was not touched.
+    /// A later version of fsdyno wrote the store. It is unchanged.
     #[error(
         "store {} has schema {found}, this fsdyno knows up to {known}; it was left untouched: \
          use a newer fsdyno, or name another store with --store FILE",
@@ -25,12 +25,12 @@ pub enum StoreError {
     Newer {
         /// The store.
         path: PathBuf,
-        /// Its schema.
+        /// Its schema version.
         found: i64,
-        /// The newest schema this program knows.
+        /// The newest schema version of this program.
         known: i64,
     },
-    /// The file is something else. It was not touched.
+    /// The file is not a store. It is unchanged.
     #[error(
         "{} is no fsdyno store: {why}; it was left untouched: name another with --store FILE",
         path.display()
@@ -38,10 +38,10 @@ pub enum StoreError {
     NotAStore {
         /// The file.
         path: PathBuf,
-        /// How it can be told.
+        /// The reason.
         why: String,
     },
-    /// Others could change the store, or what is read with it. It was not touched.
+    /// Other users can change the store or its companion files. It is unchanged.
     #[error(
         "store {} is not written: {source}; name a file in a directory that only this user can \
          change, with --store FILE",
@@ -50,10 +50,10 @@ pub enum StoreError {
     Untrusted {
         /// The store.
         path: PathBuf,
-        /// Who could change what.
+        /// The untrusted file or directory.
         source: fsdyno_files::Untrusted,
     },
-    /// A store of another user has transactions that are not part of its file yet.
+    /// A store of another user has transactions that are not yet in its file.
     #[error(
         "store {} is not read: others could change it, and {} is not part of it yet; its owner \
          ends the run, or reads the store once after a kill (`fsdyno runs`)",
@@ -66,31 +66,31 @@ pub enum StoreError {
         /// The log or journal.
         beside: PathBuf,
     },
-    /// What keeps processes out of a run is not a lock of this user.
+    /// The lock of a run is not a regular lock file of this user.
     #[error("the lock of run `{id}` cannot be taken: {source}; remove that file if no run uses it")]
     Lock {
         /// The run.
         id: String,
-        /// What was found.
+        /// The reason.
         source: fsdyno_files::Untrusted,
     },
     /// No run has that name.
     #[error("there is no run `{name}` in the store; {}", known_runs(recent))]
     NoSuchRun {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The latest runs there are, newest first.
+        /// The latest runs, newest first.
         recent: Vec<String>,
     },
-    /// Several runs fit that name.
+    /// The name matches several runs.
     #[error("`{name}` fits {} runs: {}; write more of the name", matches.len(), listed(matches))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The runs that fit, newest first.
+        /// The matching runs, newest first.
         matches: Vec<String>,
     },
-    /// A name that no run can have.
+    /// The name is not valid for a run.
     #[error(
         "`{id}` cannot name a run: take 1 to 100 letters, digits, dots, hyphens and underscores \
          (and not `last`)"
@@ -99,13 +99,13 @@ pub enum StoreError {
         /// The name.
         id: String,
     },
-    /// A run of that name stands in the store already.
+    /// The store already has a run of that name.
     #[error("run `{id}` stands in the store already; take another name for the new one")]
     RunExists {
         /// The name.
         id: String,
     },
-    /// The cell was recorded before.
+    /// The cell is already recorded.
     #[error("cell {index} of run `{run}` is recorded already; a cell is recorded once")]
     CellRecorded {
         /// The run.
@@ -121,21 +121,21 @@ pub enum StoreError {
     Live {
         /// The run.
         id: String,
-        /// That process, where it could be told.
+        /// The process, if its number could be read.
         pid: Option<u32>,
     },
-    /// A value that would not come back from the store as it went in.
+    /// A value that the store cannot return unchanged.
     #[error(
         "{what} cannot be stored: {why}; paths that are not UTF-8 and numbers that are not finite \
          have no place in it"
     )]
     Unstorable {
-        /// What it is.
+        /// The kind of value.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// What was read is not what fsdyno writes.
+    /// A stored value has a form that fsdyno does not write.
     #[error(
         "{doing}: store {} holds what fsdyno does not write: {source}; \
          look at it with `sqlite3`, or name another store with --store FILE",
@@ -144,38 +144,38 @@ pub enum StoreError {
     Corrupt {
         /// The store.
         path: PathBuf,
-        /// What was attempted.
+        /// The attempted operation.
         doing: String,
-        /// What was found.
+        /// The underlying error.
         source: Box<rusqlite::Error>,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{doing} {}: {source}; {advice}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was attempted.
+        /// The attempted operation.
         doing: &'static str,
-        /// What the user can do.
+        /// The remedy.
         advice: &'static str,
         /// The cause.
         source: io::Error,
     },
-    /// `SQLite` refused.
+    /// `SQLite` returned an error.
     #[error("{doing}: store {}: {source}; {advice}", path.display())]
     Sqlite {
         /// The store.
         path: PathBuf,
-        /// What was attempted.
+        /// The attempted operation.
         doing: String,
-        /// What the user can do.
+        /// The remedy.
         advice: &'static str,
         /// The cause.
         source: Box<rusqlite::Error>,
     },
 }
 
-/// Turns an error of `SQLite` into one that names the store, the attempt and the way out.
+/// Converts an error of `SQLite` to one that names the store, the operation and the remedy.
 pub(crate) fn fault(
     path: &Path,
     doing: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What the fuzz target of stored rows needs. No other code uses it.
+//! Entry points for the fuzz target of stored rows. No other code uses them.
 
 use crate::{Store, open};
 use rusqlite::Connection;
@@ -13,7 +13,7 @@ pub fn store_in_memory(bytes: &[u8]) -> rusqlite::Result<Store> {
     })
 }
 
-/// The connection of a store. It can change any row.
+/// The connection of a store, which can change any row.
 pub fn connection(store: &Store) -> &Connection {
     &store.connection
 }

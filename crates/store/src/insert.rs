@@ -1,4 +1,4 @@
-//! The rows that a run and a cell become, within a transaction of the caller's.
+//! Inserts the rows of a run or a cell, within a transaction of the caller.
 
 use crate::StoreError;
 use crate::course;
@@ -18,7 +18,7 @@ pub(crate) fn exists(transaction: &Transaction<'_>, run_id: &str) -> rusqlite::R
         .exists([run_id])
 }
 
-/// The cells a plan comes to at most: every contender does every workload in every block.
+/// The maximum number of cells of a plan: every contender runs every workload in every block.
 pub(crate) fn cells_planned(plan: &Plan) -> u64 {
     (plan.contenders.len() as u64)
         .saturating_mul(plan.workloads.len() as u64)
@@ -65,8 +65,8 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
     }
 }
 
-/// The plan as JSON, having made sure that the same plan comes back: JSON knows neither infinite
-/// numbers nor bytes that are no text.
+/// The plan as JSON. Checks that parsing it gives the same plan: JSON has no infinite numbers and
+/// no bytes that are not UTF-8.
 fn plan_text(plan: &Plan) -> Result<String, StoreError> {
     let text = serde_json::to_string(plan).map_err(unstorable("the plan"))?;
     let back: Plan = serde_json::from_str(&text).map_err(unstorable("the plan"))?;
@@ -151,12 +151,12 @@ pub(crate) fn insert_cell(
     Ok(())
 }
 
-/// A place in a list, as a column holds it.
+/// An index in a list, as a column value.
 pub(crate) fn place_of(place: usize) -> i64 {
     signed(place as u64)
 }
 
-/// An outcome, as its columns.
+/// The columns of an outcome.
 struct Ended<'o> {
     name: &'static str,
     skip: (Option<&'o str>, Option<&'o str>, Option<&'o str>),
@@ -208,7 +208,7 @@ fn insert_sample(
     place: i64,
     sample: &Sample,
 ) -> Result<(), Refusal> {
-    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    // Destructured by name, so that a new field of the model is a compile error here.
     #[rustfmt::skip]
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,

@@ -1,12 +1,11 @@
-//! The only SQL: runs are recorded into a store, and read back whole.
+//! The store: all SQL of fsdyno. Records runs and reads them back whole.
 //!
-//! A store is one `SQLite` file; its tables are described in `schema.md` beside this crate, so
-//! that anybody can query it with `sqlite3`. What lives here: opening and migrating
-//! ([`Store::open`]), recording ([`Store::begin`], [`Store::record`]), reading
-//! ([`Store::load`], [`Store::runs`]), naming ([`Store::resolve`]), taking over another store
-//! ([`Store::merge`]) and the lock of a live run ([`Store::claim`]); and the same of series of cuts
-//! ([`Store::begin_series`] ...). What does not: any reckoning
-//! with the figures, and where the store lies (the caller says).
+//! A store is one `SQLite` file. `schema.md` in this crate describes its tables, so that anybody
+//! can query it with `sqlite3`. This crate opens and migrates stores ([`Store::open`]), records
+//! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
+//! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
+//! run ([`Store::claim`]). Series of power cuts have the same functions ([`Store::begin_series`]
+//! ...). This crate computes no statistics, and the caller passes the path of the store.
 
 mod claim;
 mod course;
@@ -40,18 +39,18 @@ use std::path::{Path, PathBuf};
 
 /// An open store.
 ///
-/// Several processes may have the same store open, and write to it: a writer waits for another
-/// one's transaction, at most half a minute.
+/// Several processes may open the same store and write to it. A writer waits for a transaction of
+/// another process for at most 30 s.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     connection: Connection,
-    /// The owner of the file, where others could change it and a copy is read.
+    /// The owner of the file, if other users can change it and a copy is read.
     copied_from: Option<u32>,
 }
 
 impl Store {
-    /// The file it lies in, as an absolute path.
+    /// The absolute path of the store.
     pub fn path(&self) -> &Path {
         &self.path
     }

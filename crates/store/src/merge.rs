@@ -1,4 +1,4 @@
-//! Taking over the runs of another store, and its series of cuts.
+//! Imports the runs and the series of power cuts of another store.
 
 use crate::insert::{exists, insert_cell, insert_run};
 use crate::record::Refusal;
@@ -6,30 +6,30 @@ use crate::series::{insert_whole, series_exists};
 use crate::{Store, StoreError};
 use std::path::Path;
 
-/// What became of the runs of the other store, oldest first, and of its series behind them.
+/// The result of an import: the runs of the other store, oldest first, then its series.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
-    /// Runs taken over.
+    /// Imported runs.
     pub taken: Vec<String>,
-    /// Runs that stand here already, exactly alike.
+    /// Identical runs that exist here already.
     pub known: Vec<String>,
-    /// Runs left alone, because a run of that id stands here and differs (one was interrupted and
-    /// the other resumed, or two machines gave the same id).
+    /// Runs that were not imported, because a different run with that id exists here. Either one
+    /// copy was interrupted and the other resumed, or two machines chose the same id.
     pub differing: Vec<String>,
 }
 
 impl Store {
-    /// Takes over the runs of the store at `other`, which is only read. Each run comes whole or
-    /// not at all, as it stands at this moment if it is still under way; a run whose id stands here
-    /// already is left alone on both sides. From a store that others could change, it comes as the
-    /// run of the owner of the file.
+    /// Imports the runs of the store at `other`, which is opened read-only. Each run is imported
+    /// whole or not at all; of a run in progress, the rows recorded so far. A run whose id exists
+    /// here stays unchanged in both stores. If other users can change that store, its runs are
+    /// recorded as runs of the owner of its file.
     pub fn merge(&mut self, other: &Path) -> Result<Merged, StoreError> {
         let other = Self::open_existing_read_only(other)?;
         let mut merged = Merged::default();
         for id in other.ids()?.into_iter().rev() {
             let mut theirs = other.load(&id)?;
             if let Some(uid) = other.copied_from {
-                // Whatever such a store says of who recorded the run.
+                // The file's owner replaces the recorded user of such a store.
                 let another = uid != rustix::process::geteuid().as_raw();
                 theirs.run.provenance.uid = another.then_some(uid);
             }

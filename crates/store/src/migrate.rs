@@ -1,5 +1,5 @@
-//! The schema through its versions. A version that was published is never edited again: what
-//! changes is a new file in `schema/` and a new line in [`VERSIONS`].
+//! Schema versions and migrations. A published version is never edited: a change is a new file in
+//! `schema/` and a new line in [`VERSIONS`].
 
 use crate::StoreError;
 use crate::error::fault;
@@ -8,10 +8,11 @@ use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What marks a file as a store of fsdyno (`PRAGMA application_id`): `fsdy` in ASCII.
+/// The `PRAGMA application_id` of a store: `fsdy` in ASCII.
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
-/// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
+/// The migrations from an empty database to the current schema: step `n` (from 1) gives version
+/// `n`.
 pub(crate) const VERSIONS: [&str; 9] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
@@ -24,18 +25,18 @@ pub(crate) const VERSIONS: [&str; 9] = [
     include_str!("schema/0009.sql"),
 ];
 
-/// The schema this program writes (`PRAGMA user_version`).
+/// The schema version this program writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_wrap, reason = "a handful of versions")]
 pub const SCHEMA_VERSION: i64 = VERSIONS.len() as i64;
 
-/// What a database says it is.
+/// The kind of a database, by its application id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Nothing is in it.
+    /// An empty database.
     Empty,
-    /// A store with this schema.
+    /// A store with this schema version.
     Store(i64),
-    /// Somebody else's, with this application id.
+    /// A database of another program, with this application id.
     Foreign(i64),
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
     })
 }
 
-/// The schema version of a store; whatever is no store that this program reads is refused.
+/// The schema version of a store; an error if this program cannot read the database.
 pub(crate) fn admit(path: &Path, identity: Identity) -> Result<i64, StoreError> {
     let refused = |why: String| {
         Err(StoreError::NotAStore {
@@ -80,7 +81,7 @@ pub(crate) fn admit(path: &Path, identity: Identity) -> Result<i64, StoreError> 
     }
 }
 
-/// A store that holds nothing yet, as the bytes of its file.
+/// An empty store, as the bytes of its file.
 pub(crate) fn new_store() -> rusqlite::Result<Vec<u8>> {
     let connection = at_version(SCHEMA_VERSION)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -88,7 +89,7 @@ pub(crate) fn new_store() -> rusqlite::Result<Vec<u8>> {
     Ok(connection.serialize(MAIN_DB)?.to_vec())
 }
 
-/// The tables of a schema version, in memory.
+/// The tables of a schema version, in a database in memory.
 pub(crate) fn at_version(version: i64) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
     for step in VERSIONS.iter().take(usize::try_from(version).unwrap_or(0)) {
@@ -97,8 +98,8 @@ pub(crate) fn at_version(version: i64) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The first difference between the schema of a store and that of its version: a trigger, a view or
-/// a virtual table in place of a table would execute what another user wrote.
+/// The first difference between the schema of a store and that of its version. A trigger, a view or
+/// a virtual table instead of a table would execute code of another user.
 pub(crate) fn deviation(connection: &Connection, version: i64) -> rusqlite::Result<Option<String>> {
     let expected = objects(&at_version(version)?)?;
     let found = objects(connection)?;
@@ -108,11 +109,11 @@ pub(crate) fn deviation(connection: &Connection, version: i64) -> rusqlite::Resu
     Ok(strange.or(lacking).map(|(name, _)| name.clone()))
 }
 
-/// What a schema defines: kind and name, and how it is made, without its white space.
+/// The objects of a schema: kind and name, and the definition without white space.
 type Objects = BTreeMap<String, String>;
 
 fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
-    // What `ANALYZE` gathers are tables of SQLite's own.
+    // `ANALYZE` creates tables of SQLite's own.
     const QUERY: &str = "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema
         WHERE name NOT IN ('sqlite_stat1', 'sqlite_stat4')";
     let mut statement = connection.prepare(QUERY)?;
@@ -123,10 +124,10 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     rows.collect()
 }
 
-/// Brings a store to the schema of today, whole or not at all.
+/// Migrates a store to the current schema, whole or not at all.
 ///
-/// Foreign keys are off meanwhile: a table that is made anew would take the rows that refer to it
-/// with it. The caller turns them on.
+/// Foreign keys are off meanwhile: recreating a table would delete the rows that refer to it. The
+/// caller turns them on.
 pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     let failed = || fault(path, "bringing the schema up to date");
     connection
@@ -135,7 +136,7 @@ pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), St
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed())?;
-    // Looked at again: another process may have migrated since the file was first looked at.
+    // Checked again: another process may have migrated the store since the first check.
     let found = admit(path, identity(&transaction).map_err(failed())?)?;
     if found < SCHEMA_VERSION {
         let done = usize::try_from(found).unwrap_or(0);
@@ -154,8 +155,8 @@ pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), St
     transaction.commit().map_err(failed())
 }
 
-/// Writes stored plans in the words of today, with their hashes: plans that are equal keep equal
-/// hashes. A plan that does not parse stays as it is, and fails when it is read.
+/// Rewrites stored plans with the current names, and updates their hashes: equal plans keep equal
+/// hashes. A plan that does not parse stays unchanged, and fails when it is read.
 fn write_plans_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut plans = transaction.prepare("SELECT id, plan FROM run")?;
     let stored = plans.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -175,7 +176,7 @@ fn write_plans_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Makes sure that every row still refers to rows that exist.
+/// Checks that every reference of a row is valid.
 fn check_references(path: &Path, transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let failed = || fault(path, "checking references after the migration");
     let mut check = transaction

@@ -1,4 +1,4 @@
-//! What the machine did beside a sample, as a row of `observed`, both ways.
+//! Reads and writes the rows of `observed`: the activity of the machine during a sample.
 
 use crate::insert::unstorable;
 use crate::record::Refusal;
@@ -13,7 +13,7 @@ pub(crate) fn insert_one(
     sample: i64,
     observed: Option<&Observed>,
 ) -> Result<(), Refusal> {
-    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    // Destructured by name, so that a new field of the model is a compile error here.
     let Some(Observed {
         over_ns,
         processors,
@@ -67,7 +67,7 @@ static NOTHING: OtherIo = OtherIo {
     below_bytes: None,
 };
 
-/// Columns that are known together.
+/// Columns that are all set or all null.
 fn columns<const N: usize>(known: Option<[u64; N]>) -> [Value; N] {
     let known = known.map_or([None; N], |parts| parts.map(Some));
     known.map(|number| Value::from(number.map(signed)))
@@ -81,9 +81,9 @@ pub(crate) fn query(of_run: &str) -> String {
     )
 }
 
-/// Reads a row, from behind its key on.
+/// Reads the rest of a row, after its key.
 pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<Observed> {
-    // The fields of a struct are read in the order written here: that of `row::OBSERVED`.
+    // Struct fields are read in the order written here, which is that of `row::OBSERVED`.
     Ok(Observed {
         over_ns: fields.nanos()?,
         processors: fields.take()?,
@@ -102,7 +102,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<Observed> {
     })
 }
 
-/// Columns that are known together or not at all.
+/// Columns that are all set or all null.
 fn together<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<[u64; N]>> {
     let mut parts = [0; N];
     let mut known = true;

@@ -1,4 +1,4 @@
-//! Opening: what is there is looked at, read-only, before anything is written.
+//! Opens stores. An existing file is checked read-only before anything is written.
 
 use crate::error::fault;
 use crate::migrate::{SCHEMA_VERSION, admit, deviation, identity, migrate, new_store};
@@ -15,17 +15,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for another one.
+/// How long a writer waits for another writer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The largest text or row that is read or written, bytes.
 const LARGEST_VALUE: i32 = 64 << 20;
 
 impl Store {
-    /// Opens a store for writing; makes it, with its directory, where there is none.
+    /// Opens a store for writing; creates the store and its directory if they do not exist.
     ///
-    /// Refused and not touched: a file that is no store, one that has a newer schema, and a place
-    /// where others could change it. An older schema is brought up to date.
+    /// An error, without any change: a file that is not a store, a newer schema, or a directory
+    /// that other users can change. An older schema is migrated.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let place = Place::to_write(path)?;
         let path = place.path.clone();
@@ -50,10 +50,11 @@ impl Store {
         })
     }
 
-    /// Opens a store for reading; makes no file where there is none.
+    /// Opens a store for reading; creates no file.
     ///
-    /// A store that others could change is copied to memory, and nothing beside it is read. A store
-    /// of an older schema is copied to memory and migrated there; its file stays unchanged.
+    /// A store that other users can change is copied to memory, and none of its companion files is
+    /// read. A store of an older schema is copied to memory and migrated there; its file stays
+    /// unchanged.
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
         let (path, connection, found, copied_from) = match Place::to_read(path)? {
             Standing::Own(Place { path, .. }) => {
@@ -83,11 +84,11 @@ impl Store {
     }
 }
 
-/// Makes a store, whole or not at all: a file that is empty was a store before, or is none.
+/// Creates a store whole or not at all: an empty file is not a store.
 fn create(path: &Path) -> Result<(), StoreError> {
     let bytes = new_store().map_err(fault(path, "making the tables of a new store"))?;
     match fsdyno_files::replace(path, &bytes, 0o600, Existing::Keep) {
-        // Another process was faster.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(|source| StoreError::Io {
             path: path.to_owned(),
@@ -98,24 +99,24 @@ fn create(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The schema version of a store; refuses what is none, and writes nothing.
+/// The schema version of a store; an error if the file is not a store. Writes nothing.
 fn look(path: &Path) -> Result<i64, StoreError> {
     let attempt = || {
         let whole = !has_log(path);
         let connection = looker(path, whole).map_err(fault(path, "looking at it"))?;
-        // What is in a log may not be in the file yet.
+        // Pages in a log may not be in the file yet.
         let length = fs::metadata(path).map_or(0, |about| about.len());
         admit_whole(path, &connection, whole.then_some(length))
     };
     attempt().or_else(|_| {
-        // Another process may be switching it to write-ahead logging: that takes no longer.
+        // Another process may be switching to write-ahead logging, which takes no longer than this.
         std::thread::sleep(Duration::from_millis(100));
         attempt()
     })
 }
 
-/// The schema version of a database that is a store and has the tables of one, and nothing else.
-/// With the length of its file, where all of it must be there.
+/// The schema version of a database, if it has exactly the tables of a store. With the length of
+/// its file, checks that the file is complete.
 fn admit_whole(
     path: &Path,
     connection: &Connection,
@@ -154,8 +155,8 @@ fn admit_whole(
     }
 }
 
-/// A connection to look at a database. Where no log lies beside it, its file is the whole truth and
-/// is read as immutable: an ordinary reader would leave a log and an index beside the file.
+/// A connection that inspects a database. Without a log, the file is complete and is opened as
+/// immutable: an ordinary reader would leave a log and an index next to the file.
 fn looker(path: &Path, whole: bool) -> rusqlite::Result<Connection> {
     let connection = if whole {
         immutable(path)?
@@ -181,7 +182,7 @@ fn read_only(connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A copy of a store in memory, brought to the schema of today.
+/// A copy of a store in memory, migrated to the current schema.
 fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError> {
     let failed = || fault(path, "copying it to memory");
     let mut bytes = old.serialize(MAIN_DB).map_err(failed())?.to_vec();
@@ -194,8 +195,8 @@ fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError
     Ok(copy)
 }
 
-/// Nothing that a schema holds is executed with more than its own tables, and no value is larger
-/// than what fsdyno writes (<https://sqlite.org/security.html>).
+/// Hardens a connection: a schema can execute nothing outside its own tables, and no value is
+/// larger than what fsdyno writes (<https://sqlite.org/security.html>).
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (option, on) in [
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -213,8 +214,8 @@ fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-/// A connection that only reads. It may still tidy up the log of a killed writer, and takes its
-/// own away when it closes, as any connection that could write does.
+/// A read-only connection. It may still clean up the log of a killed writer. It removes its own log
+/// when it closes, like a connection that can write.
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let settle = |connection: Connection| {
         connection.busy_timeout(PATIENCE)?;
@@ -227,7 +228,7 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags).and_then(settle) {
-        // On a read-only file system there is no place for the index of the log
+        // A read-only file system has no place for the index of the log
         // (https://sqlite.org/wal.html, "Read-Only Databases").
         Err(error) if cannot_index(&error) && !has_log(path) => immutable(path).and_then(settle),
         other => other,
@@ -241,7 +242,7 @@ fn cannot_index(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Opens a file of which nobody will change a byte meanwhile.
+/// Opens a file that no process changes meanwhile.
 fn immutable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -262,11 +263,11 @@ fn immutable_uri(path: &Path) -> String {
     uri
 }
 
-/// Sets what holds for every writing connection.
+/// Sets the pragmas of a writing connection.
 fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     let failed = || fault(path, "opening for writing");
     connection.busy_timeout(PATIENCE).map_err(failed())?;
-    // SQLite falls back to reading only, silently, where it may not write.
+    // SQLite silently opens a file read-only if it cannot write to it.
     if connection.is_readonly(MAIN_DB).map_err(failed())? {
         return Err(StoreError::Io {
             path: path.to_owned(),
@@ -282,9 +283,9 @@ fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
         .map_err(failed())
 }
 
-/// Switches to write-ahead logging. The switch needs the file for itself and does not always wait
-/// for it by the busy timeout, so it is tried again. Where a file system does not allow it, the
-/// rollback journal that stays in force is as safe.
+/// Switches to write-ahead logging. The switch needs exclusive access and does not always wait for
+/// the busy timeout, so it is retried. If a file system does not support it, the rollback journal
+/// remains in use and is equally safe.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let start = Instant::now();
     loop {

@@ -1,8 +1,9 @@
-//! Where a store is, and whether only its user can change the file and the files beside it.
+//! The path of a store, and whether only its user can change the file and its companion files.
 //!
-//! `SQLite` reads `-wal`, `-shm` and `-journal` beside a database and believes them: a planted journal
-//! changes the contents, and the journal of a transaction over several databases names a file that
-//! `SQLite` deletes (<https://sqlite.org/fileformat.html#the_rollback_journal>). So a store is written
+//! `SQLite` trusts the files `-wal`, `-shm` and `-journal` next to a database. A planted journal
+//! changes the contents. The journal of a transaction over several databases names a file that
+//! `SQLite` deletes (<https://sqlite.org/fileformat.html#the_rollback_journal>). So a store is
+//! written only where nobody else can plant one. Any other store is read from a copy in memory.
 //! only where nobody else can plant one. Any other store is read from a copy in memory.
 
 use crate::StoreError;
@@ -14,7 +15,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A database, and the files that `SQLite` keeps beside it.
+/// The suffixes of a database and of the files that `SQLite` keeps next to it.
 const ALL: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// The smallest database: one page of the smallest size, bytes.
@@ -26,30 +27,30 @@ pub(crate) const LARGEST_COPY: u64 = 1 << 30;
 /// The first bytes of a database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Where the header of a database has its write version and its read version: 2 for write-ahead
-/// logging, 1 without.
+/// The offsets of the write version and the read version in the header of a database: 2 for
+/// write-ahead logging, 1 without.
 const VERSIONS: [usize; 2] = [18, 19];
 
 /// A place for a store that only its user can change.
 pub(crate) struct Place {
     /// The path, absolute and without symbolic links.
     pub path: PathBuf,
-    /// Whether a store is there.
+    /// Whether a store exists there.
     pub taken: bool,
     directory: TrustedDir,
     name: OsString,
 }
 
-/// Who can change a store that exists.
+/// Who can change an existing store.
 pub(crate) enum Standing {
     /// Only its user.
     Own(Place),
-    /// Others, too.
+    /// Other users too.
     Foreign(PathBuf),
 }
 
 impl Place {
-    /// The place of a store that is going to be written, with its directory made.
+    /// The place of a store to write; creates its directory.
     pub fn to_write(path: &Path) -> Result<Self, StoreError> {
         let path = real(&absolute(path)?)?;
         let taken = exists(&path)?;
@@ -69,7 +70,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The place of a store that is going to be read, and who can change it.
+    /// The place of a store to read, and who can change it.
     pub fn to_read(path: &Path) -> Result<Standing, StoreError> {
         let path = real(&absolute(path)?)?;
         if !exists(&path)? {
@@ -87,7 +88,7 @@ impl Place {
         taken: bool,
         open: impl Fn(&Path) -> Result<TrustedDir, Untrusted>,
     ) -> Result<Self, Untrusted> {
-        // The root directory is no file, and is refused as such where it is opened.
+        // The root directory is not a file; opening it returns the error.
         let directory = open(path.parent().unwrap_or(&path))?;
         let name = path.file_name().unwrap_or(OsStr::new(".")).to_owned();
         Ok(Self {
@@ -98,14 +99,14 @@ impl Place {
         })
     }
 
-    /// The directory of the store, and the name of a file beside it.
+    /// The directory of the store, and the name of a companion file.
     pub fn beside(&self, ending: &str) -> (&TrustedDir, OsString) {
         let mut name = self.name.clone();
         name.push(ending);
         (&self.directory, name)
     }
 
-    /// Refuses the store, where others could have changed it or what `SQLite` reads with it.
+    /// An error if other users can change the store or the files that `SQLite` reads with it.
     fn check(&self) -> Result<(), Untrusted> {
         self.directory.refuse_shared()?;
         for ending in ALL {
@@ -119,7 +120,7 @@ impl Place {
     }
 }
 
-/// Whether a regular file that can be a database is there.
+/// Whether a regular file that can be a database exists there.
 fn exists(path: &Path) -> Result<bool, StoreError> {
     let not_a_store = |why: &str| {
         Err(StoreError::NotAStore {
@@ -133,7 +134,7 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
         Ok(about) if about.len() == 0 => {
             not_a_store("it is empty, as after a truncation; restore it, or remove it")
         }
-        // SQLite takes a file of one byte for an empty database, and would write over it.
+        // SQLite treats a file of one byte as an empty database, and would overwrite it.
         Ok(about) if about.len() < SMALLEST => {
             not_a_store("it is too short for a SQLite database; restore it, or remove it")
         }
@@ -156,7 +157,8 @@ pub(crate) struct Copied {
     pub uid: u32,
 }
 
-/// Marks the image of a database as one without a write-ahead log, which memory cannot have.
+/// Marks the image of a database as one without a write-ahead log; a database in memory cannot have
+/// one.
 pub(crate) fn without_log(image: &mut [u8]) {
     for version in VERSIONS {
         if let Some(byte) = image.get_mut(version) {
@@ -195,7 +197,7 @@ pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
         });
     }
     let mut bytes = Vec::new();
-    // The rest of a file without the magic number is not worth the memory.
+    // Stops after the head of a file without the magic number.
     let head = MAGIC.len() as u64;
     (&file).take(head).read_to_end(&mut bytes).map_err(failed)?;
     if bytes != MAGIC {
@@ -220,7 +222,7 @@ pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
     })
 }
 
-/// Whether a log of transactions is beside a store.
+/// Whether a write-ahead log is next to a store.
 pub(crate) fn has_log(path: &Path) -> bool {
     length_of(path, "-wal") > 0
 }
@@ -229,14 +231,14 @@ fn length_of(path: &Path, ending: &str) -> u64 {
     fs::symlink_metadata(with_ending(path, ending)).map_or(0, |about| about.len())
 }
 
-/// A path with something behind its last name.
+/// A path with a suffix appended to its last name.
 pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(ending);
     path.into()
 }
 
-/// An absolute path, so that no name (`:memory:`, `file:x`) means anything special to `SQLite`.
+/// An absolute path, so that no name (`:memory:`, `file:x`) is special to `SQLite`.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|source| StoreError::Io {
         path: path.to_owned(),
@@ -246,7 +248,7 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     })
 }
 
-/// The path without symbolic links, as far as it exists.
+/// The path with its existing symbolic links resolved.
 fn real(path: &Path) -> Result<PathBuf, StoreError> {
     match path.canonicalize() {
         Ok(real) => Ok(real),

@@ -1,4 +1,4 @@
-//! Reading: whole runs, and the list of them.
+//! Reads whole runs, and lists runs.
 
 use crate::course;
 use crate::disk_use;
@@ -24,13 +24,13 @@ pub struct RunSummary {
     pub name: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// When it ended, if it did.
+    /// When it ended; none if it has not.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended, if it did.
+    /// Why it ended; none if it has not.
     pub stop: Option<StopReason>,
     /// The labels of its contenders, the baseline first.
     pub contenders: Vec<String>,
-    /// Cells recorded, however they ended.
+    /// Recorded cells, with any outcome.
     pub cells_recorded: u64,
     /// Cells of the whole plan.
     pub cells_planned: u64,
@@ -38,8 +38,8 @@ pub struct RunSummary {
     pub failed: u64,
     /// Cells that were skipped.
     pub skipped: u64,
-    /// How long it took: the sum of the times of its recorded cells. Pauses between an interruption
-    /// and `--resume`, and what a killed session did not record, do not count.
+    /// The duration: the sum of the times of its recorded cells. Pauses between an interruption and
+    /// `--resume`, and unrecorded work of a killed session, do not count.
     pub took_ns: Nanos,
 }
 
@@ -75,7 +75,7 @@ impl Store {
         .map_err(fault(&self.path, "listing the runs"))
     }
 
-    /// A run, whole, as it stands at one moment: another process may be writing to it.
+    /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
         let read = || -> rusqlite::Result<Option<ResultSet>> {
             let snapshot = self.connection.unchecked_transaction()?;
@@ -95,7 +95,7 @@ impl Store {
             .ok_or_else(|| self.no_such_run(id))
     }
 
-    /// The indices of the cells that stand recorded: a resumed run leaves them out.
+    /// The indices of the recorded cells; a resumed run skips them.
     pub fn recorded(&self, id: &str) -> Result<BTreeSet<u32>, StoreError> {
         const QUERY: &str = "SELECT cell_index FROM cell WHERE run = ?1";
         let failed = || fault(&self.path, format!("reading the cells of run `{id}`"));
@@ -122,7 +122,7 @@ pub(crate) fn all<T>(
     Ok(values)
 }
 
-/// Every row of a query in turn, each read from left to right.
+/// Calls a function for every row of a query, each read from left to right.
 fn each(
     connection: &Connection,
     query: &str,
@@ -137,7 +137,7 @@ fn each(
     Ok(())
 }
 
-/// The cell of a row. Foreign keys keep it there, and an index that a foreign hand wrote does not.
+/// The cell of a row. Foreign keys ensure that it exists, unless another program wrote the store.
 fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
     let place = places.get(&key).copied();
     place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
@@ -170,7 +170,8 @@ fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
         .optional()
 }
 
-/// Refuses cells whose contender or workload is not in the plan: both are places in its lists.
+/// An error if the contender or the workload of a cell is not in the plan: both are indices of its
+/// lists.
 fn check_places(run: &RunInfo, cells: &[CellRecord]) -> rusqlite::Result<()> {
     let beyond = |place: u32, list: usize| usize::try_from(place).is_ok_and(|at| at >= list);
     let (contenders, workloads) = (run.plan.contenders.len(), run.plan.workloads.len());
@@ -186,16 +187,16 @@ fn check_places(run: &RunInfo, cells: &[CellRecord]) -> rusqlite::Result<()> {
     })
 }
 
-/// What picks the cells of a run in a table that hangs on them.
+/// The condition that selects the rows of a run in a table that refers to cells.
 const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
 
-/// A query for all rows of a run in a table that hangs on its cells: read in one sweep, and hung
-/// on by the cell's key.
+/// A query for all rows of a run in a table that refers to cells. Rows are read in one pass and
+/// assigned by the key of the cell.
 fn sweep(table: &str, columns: &str) -> String {
     format!("SELECT {columns} FROM {table} {OF_RUN} ORDER BY cell, place")
 }
 
-/// The cells of a run, by index, each with all that hangs on it.
+/// The cells of a run, by index, each with its dependent rows.
 fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>> {
     let query = format!(
         "SELECT {}, id FROM cell WHERE run = ?1 ORDER BY cell_index",
@@ -249,7 +250,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
     Ok(records)
 }
 
-/// What hangs on the samples of a run, each of its own table.
+/// Adds the rows that refer to the samples of a run, one table after the other.
 fn hang_on_samples(
     connection: &Connection,
     id: &str,
@@ -305,8 +306,8 @@ fn hang_on_samples(
     Ok(())
 }
 
-/// The sample at a place. Foreign keys see to it that it is there; only a foreign hand can break
-/// that.
+/// The sample at an index. Foreign keys ensure that it exists, unless another program wrote the
+/// store.
 fn sample_at(record: &mut CellRecord, key: i64, place: i64) -> rusqlite::Result<&mut Sample> {
     usize::try_from(place)
         .ok()
@@ -365,7 +366,7 @@ fn outcome(fields: &mut Fields<'_>) -> rusqlite::Result<Outcome> {
 
 fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
     let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
-    // The fields of a struct are read in the order written here: that of `row::SAMPLE`.
+    // Struct fields are read in the order written here, which is that of `row::SAMPLE`.
     let mut sample = Sample {
         phase: fields.take()?,
         label: fields.take()?,
@@ -415,7 +416,7 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
     Ok((key, sample))
 }
 
-/// The times of requests by kind; none where one of them is unknown.
+/// The times of requests by kind; none if one of them is unknown.
 pub(crate) fn waits(fields: &mut Fields<'_>) -> rusqlite::Result<Option<Waits>> {
     let mut columns = [None; 4];
     for column in &mut columns {

@@ -1,6 +1,6 @@
-//! Writing: runs and their cells. Each call is one transaction, on stable storage when it returns.
+//! Writes runs and their cells. Each call is one transaction, on stable storage when it returns.
 //!
-//! Which rows a value of the model becomes is told in `insert.rs`.
+//! `insert.rs` maps the values of the model to rows.
 
 use crate::error::fault;
 use crate::insert::{exists, insert_cell, insert_run};
@@ -17,18 +17,18 @@ impl Store {
         })
     }
 
-    /// Gives the run an id that no other run has ([`Store::new_id`]), and records that it begins;
-    /// two processes that begin at once get two ids.
+    /// Gives the run an id that no other run has ([`Store::new_id`]), and records that it begins.
+    /// Two processes that begin at the same time get different ids.
     pub fn begin_named(&mut self, run: &mut RunInfo) -> Result<(), StoreError> {
         let (plan_name, start) = (run.plan.name.clone(), run.started_unix_ns);
-        // Within the write transaction nobody else can take the id that was found free.
+        // Within the write transaction no other process can take the free id.
         self.write("beginning a run", |transaction| {
             run.id = crate::resolve::free_id(transaction, &plan_name, start)?;
             insert_run(transaction, run)
         })
     }
 
-    /// Records a cell with all that happened in it, once.
+    /// Records a cell with its samples, warnings and commands. A cell is recorded only once.
     pub fn record(&mut self, run_id: &str, record: &CellRecord) -> Result<(), StoreError> {
         let doing = format!("recording cell {} of run `{run_id}`", record.cell.index);
         let outcome = self.write(&doing, |transaction| {
@@ -62,7 +62,7 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Records that an ended run goes on.
+    /// Records that an ended run resumes.
     pub fn reopen(&mut self, run_id: &str) -> Result<(), StoreError> {
         let known = self.write(&format!("going on with run `{run_id}`"), |transaction| {
             let changed = transaction.execute(
@@ -74,7 +74,7 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Forgets a run and all that belongs to it. A run that a process works on is refused.
+    /// Deletes a run and all its rows; an error if a process works on the run.
     pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
         let _claim = self.claim(run_id)?;
         let known = self.write(&format!("removing run `{run_id}`"), |transaction| {
@@ -83,7 +83,7 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Does `work` in one transaction, which is undone where it fails.
+    /// Performs `work` in one transaction, which is rolled back on an error.
     pub(crate) fn write<T>(
         &mut self,
         doing: &str,
@@ -113,11 +113,11 @@ impl Store {
     }
 }
 
-/// Why a transaction was given up.
+/// Why a transaction was rolled back.
 pub(crate) enum Refusal {
-    /// `SQLite` said so.
+    /// `SQLite` returned an error.
     Sqlite(rusqlite::Error),
-    /// The store did.
+    /// The store returned an error.
     Store(Box<StoreError>),
 }
 

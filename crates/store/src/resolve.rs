@@ -1,28 +1,28 @@
-//! Names of runs, and of series of cuts: how a new one is made, and how the one that a user means is found.
+//! Names of runs and of series of power cuts: creates new ids and resolves names that a user typed.
 
 use crate::error::fault;
 use crate::{Store, StoreError};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-/// The name that always means the run begun last.
+/// The name of the run that began last.
 const LAST: &str = "last";
 
-/// How many runs an error names.
+/// The number of runs that an error lists.
 const RECENT: usize = 5;
 
-/// What a name means.
+/// The result of resolving a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// A run, by its id.
     Run(String),
-    /// A series of cuts, by its id.
+    /// A series of power cuts, by its id.
     Series(String),
 }
 
 impl Store {
-    /// The run or the series of cuts that `name` means, as [`Store::resolve`] finds runs; `last` is
-    /// what was begun last of both.
+    /// The run or the series of power cuts that `name` refers to, by the rules of
+    /// [`Store::resolve`]. `last` is the latest of both.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
         let ids = self.listed(
             "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
@@ -30,20 +30,20 @@ impl Store {
              ORDER BY started_unix_ns DESC, place DESC",
         )?;
         let id = self.meant(name, &ids)?;
-        // A run of that id was there before there were series.
+        // Runs existed before series, so a run takes precedence.
         if self.ids()?.contains(&id) {
             return Ok(Named::Run(id));
         }
         Ok(Named::Series(id))
     }
 
-    /// The id of the run that `name` means: its id, `last` for the one begun last, or any
-    /// beginning, or else any part, that fits one run alone.
+    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, or a
+    /// prefix, or else any part, that matches exactly one run.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         self.meant(name, &self.ids()?)
     }
 
-    /// Which of these ids, newest first, a name means.
+    /// The id that a name matches in a list of ids, newest first.
     fn meant(&self, name: &str, ids: &[String]) -> Result<String, StoreError> {
         if ids.iter().any(|id| id == name) {
             return Ok(name.to_owned());
@@ -51,7 +51,7 @@ impl Store {
         if name == LAST && !ids.is_empty() {
             return Ok(ids[0].clone());
         }
-        // An empty name is a part of every name, and means none.
+        // An empty name is a part of every name, and matches nothing.
         let fitting = |fits: &dyn Fn(&str) -> bool| -> Vec<String> {
             let fits = |id: &&String| !name.is_empty() && fits(id);
             ids.iter().filter(fits).cloned().collect()
@@ -70,16 +70,16 @@ impl Store {
         }
     }
 
-    /// An id for a run of this suite that no run in the store has: its start (UTC) and the suite,
-    /// with `-2`, `-3` ... where that is taken (`20261121-1730-quick-2`).
+    /// A new id for a run of this suite: its start (UTC) and the suite, with `-2`, `-3` ... if that
+    /// id is taken (`20261121-1730-quick-2`).
     ///
-    /// Another process may take it before this one does: see [`Store::begin_named`].
+    /// Another process may take the id first: see [`Store::begin_named`].
     pub fn new_id(&self, suite: &str, unix_ns: u64) -> Result<String, StoreError> {
         free_id(&self.connection, suite, unix_ns)
             .map_err(fault(&self.path, "looking for a free run id"))
     }
 
-    /// The error that no run has this name, with those there are.
+    /// The error that no run has this name, with a list of existing runs.
     pub(crate) fn no_such_run(&self, name: &str) -> StoreError {
         match self.ids() {
             Ok(mut recent) => {
@@ -98,7 +98,7 @@ impl Store {
         self.listed("SELECT id FROM run ORDER BY started_unix_ns DESC, rowid DESC")
     }
 
-    /// The ids that a query finds.
+    /// The ids that a query returns.
     fn listed(&self, query: &str) -> Result<Vec<String>, StoreError> {
         let failed = || fault(&self.path, "listing what there is");
         let mut statement = self.connection.prepare_cached(query).map_err(failed())?;
@@ -128,7 +128,7 @@ pub(crate) fn free_id(
     Ok(id)
 }
 
-/// Date, time and suite, in letters that a shell and a file name take as they are.
+/// Date, time and suite, in characters that need no quoting in a shell or a file name.
 fn stem(suite: &str, unix_ns: u64) -> String {
     const LONGEST: usize = 60;
     let start = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
@@ -146,7 +146,7 @@ fn in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-".contains(c)
 }
 
-/// Refuses an id that could not be typed, resolved, or be part of a file name.
+/// An error for an id that cannot be typed, resolved, or used in a file name.
 pub(crate) fn check_id(id: &str) -> Result<(), StoreError> {
     let fits = (1..=100).contains(&id.len()) && id.chars().all(in_id) && id != LAST;
     if fits {

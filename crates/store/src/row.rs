@@ -1,7 +1,7 @@
-//! Between the model's types and the values of columns, both ways.
+//! Converts between the types of the model and column values.
 //!
-//! The lists of columns stand here once, and serve both writing and reading: the order in
-//! `record.rs` and `query.rs` is theirs.
+//! The lists of columns are defined here once, for writing and for reading: `record.rs` and
+//! `query.rs` use their order.
 
 use fsdyno_model::{Bytes, Nanos, Stage};
 use rusqlite::Row;
@@ -49,7 +49,7 @@ pub(crate) const CUT: &str = "series, place, contender, number, seed, guest, aft
     acknowledged, recovery_ns, corrected_by, refused, beyond_repair, clean, found, lost_files, \
     judgement, before_check, images, disk";
 
-/// `INSERT` into `table`, one placeholder a column.
+/// An `INSERT` into `table`, with one placeholder for each column.
 pub(crate) fn insert(table: &str, columns: &str) -> String {
     let places = vec!["?"; columns.split(',').count()].join(", ");
     format!("INSERT INTO {table} ({columns}) VALUES ({places})")
@@ -66,7 +66,7 @@ impl<'r> Fields<'r> {
         Self { row, next: 0 }
     }
 
-    /// The next column, whatever it holds.
+    /// The next column, of any type.
     pub(crate) fn take<T: FromSql>(&mut self) -> rusqlite::Result<T> {
         self.next += 1;
         self.row.get(self.next - 1)
@@ -95,27 +95,27 @@ impl<'r> Fields<'r> {
         self.decoded(serde_json::from_str(&text))
     }
 
-    /// The same, where there is one.
+    /// The next column as a value of the model in JSON; none if it is null.
     pub(crate) fn json_or_none<T: DeserializeOwned>(&mut self) -> rusqlite::Result<Option<T>> {
         let text: Option<String> = self.take()?;
         let value = text.map(|text| serde_json::from_str(&text));
         self.decoded(value.transpose())
     }
 
-    /// The next column as a word of the model, where there is one.
+    /// The next column as an enum value of the model; none if it is null.
     pub(crate) fn word_or_none<T: DeserializeOwned>(&mut self) -> rusqlite::Result<Option<T>> {
         let word: Option<String> = self.take()?;
         let value = word.map(|word| serde_json::from_value(Value::String(word)));
         self.decoded(value.transpose())
     }
 
-    /// The next column as a word of the model, under the name that serde gives it.
+    /// The next column as an enum value of the model, by its serde name.
     pub(crate) fn word<T: DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
         let word: String = self.take()?;
         self.decoded(serde_json::from_value(Value::String(word)))
     }
 
-    /// The next two columns as a stage: its name, and its phase where it is one.
+    /// The next two columns as a stage: its name, and its label if it is a phase.
     pub(crate) fn stage(&mut self) -> rusqlite::Result<Stage> {
         self.stage_or_none()?
             .ok_or_else(|| self.unexpected("no stage where one must be".into()))
@@ -136,7 +136,7 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// The complaint that the column just read holds what is never written there.
+    /// The error that the last column read holds a value that fsdyno never writes.
     pub(crate) fn unexpected(
         &self,
         why: Box<dyn std::error::Error + Send + Sync>,
@@ -150,7 +150,7 @@ impl<'r> Fields<'r> {
     }
 }
 
-/// How a stage that is a phase is named; the label stands in a column of its own.
+/// The name of a stage that is a phase; its label is in a separate column.
 const PHASE: &str = "phase";
 
 /// The stages without a label.
@@ -167,7 +167,7 @@ const STAGES: [Stage; 10] = [
     Stage::CleanUp,
 ];
 
-/// A stage as its two columns.
+/// The two columns of a stage.
 pub(crate) fn stage_columns(stage: &Stage) -> (String, Option<&str>) {
     match stage {
         Stage::Phase(label) => (PHASE.to_owned(), Some(label)),
@@ -175,8 +175,8 @@ pub(crate) fn stage_columns(stage: &Stage) -> (String, Option<&str>) {
     }
 }
 
-/// An unsigned number as a column holds it. `SQLite` knows signed 64-bit integers only: what is
-/// 2^63 or more stands there as a negative number with the same bits, and comes back exactly.
+/// An unsigned number as a column value. `SQLite` has only signed 64-bit integers: a number of 2^63
+/// or more is stored as the negative number with the same bits, and is read back exactly.
 pub(crate) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

@@ -1,4 +1,4 @@
-//! Series of cuts: recorded cut by cut, and read back whole.
+//! Series of power cuts: recorded one by one, and read back whole.
 
 use crate::error::fault;
 use crate::query::all;
@@ -9,29 +9,29 @@ use crate::{Store, StoreError};
 use fsdyno_model::{Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, StopReason};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// A series without what it is made of.
+/// A series without its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SeriesSummary {
     /// Its id.
     pub id: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// When it ended, if it did.
+    /// When it ended; none if it has not.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended, if it did.
+    /// Why it ended; none if it has not.
     pub stop: Option<StopReason>,
     /// The labels of its contenders.
     pub contenders: Vec<String>,
-    /// Cuts recorded, of all contenders.
+    /// Recorded power cuts of all contenders.
     pub cuts_recorded: u64,
-    /// Cuts of the whole series.
+    /// Planned power cuts of the whole series.
     pub cuts_planned: u64,
-    /// Cuts that lost something acknowledged, or after which nothing could be mounted.
+    /// Power cuts that lost acknowledged data, or after which the file system could not be mounted.
     pub losing: u64,
 }
 
 impl Store {
-    /// Gives a series an id that nothing else has, and records that it begins.
+    /// Gives a series an unused id, and records that it begins.
     pub fn begin_series(&mut self, info: &mut SeriesInfo) -> Result<(), StoreError> {
         let start = info.started_unix_ns;
         self.write("beginning a series", |transaction| {
@@ -40,7 +40,7 @@ impl Store {
         })
     }
 
-    /// Records a cut, behind those recorded before.
+    /// Records a power cut, after those recorded before.
     pub fn record_cut(&mut self, id: &str, cut: &PowerCut) -> Result<(), StoreError> {
         let doing = format!("recording a cut of series `{id}`");
         let known = self.write(&doing, |transaction| {
@@ -57,7 +57,7 @@ impl Store {
         self.known(known, id)
     }
 
-    /// Records that a series ended, when and why.
+    /// Records the end of a series: its time and reason.
     pub fn end_series(
         &mut self,
         id: &str,
@@ -100,7 +100,7 @@ impl Store {
         .map_err(fault(&self.path, "listing the series"))
     }
 
-    /// A series, whole, as it stands at one moment.
+    /// A whole series, read in one transaction.
     pub fn load_series(&self, id: &str) -> Result<Series, StoreError> {
         let read = || -> rusqlite::Result<Option<Series>> {
             let snapshot = self.connection.unchecked_transaction()?;
@@ -140,7 +140,7 @@ pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Resu
         .exists([id])
 }
 
-/// All rows of a series.
+/// Inserts all rows of a series.
 pub(crate) fn insert_whole(transaction: &Transaction<'_>, series: &Series) -> Result<(), Refusal> {
     insert_series(transaction, &series.info)?;
     for (place, cut) in (0..).zip(&series.cuts) {

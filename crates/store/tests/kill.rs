@@ -1,4 +1,4 @@
-//! What SIGKILL leaves: every cell whose recording had returned, and a run free to be resumed.
+//! After SIGKILL the store has every recorded cell, and the run can be resumed.
 
 #[expect(dead_code, reason = "this test needs a part of it")]
 #[path = "../src/tests/specimen.rs"]
@@ -9,10 +9,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Names the store that a victim writes to.
+/// The environment variable with the path of the victim's store.
 const STORE: &str = "FSDYNO_TEST_STORE";
 
-/// Not a check by itself: the process that gets killed. It claims the run and records for ever.
+/// The process that the test kills, not a test itself. It locks the run and records cells forever.
 #[test]
 #[ignore = "the victim of the test below, which starts it"]
 fn victim() {
@@ -41,7 +41,7 @@ fn start(path: &Path) -> Child {
         .unwrap()
 }
 
-/// Kills a process when a test ends, however it ends.
+/// Kills a process when a test ends or panics.
 struct Victim(Child);
 
 impl Drop for Victim {
@@ -52,7 +52,7 @@ impl Drop for Victim {
 }
 
 #[test]
-fn a_killed_process_loses_no_recorded_cell_and_gives_its_claim_back() {
+fn a_killed_process_loses_no_recorded_cell_and_releases_its_lock() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("runs.db");
     let mut store = Store::open(&path).unwrap();
@@ -61,7 +61,7 @@ fn a_killed_process_loses_no_recorded_cell_and_gives_its_claim_back() {
     for kill in 0..5 {
         let mut victim = Victim(start(&path));
         let output = BufReader::new(victim.0.stdout.take().unwrap());
-        // Held until the kill: a closed pipe would end the victim before.
+        // The pipe stays open until the kill: a closed pipe would end the victim earlier.
         let mut lines = output
             .lines()
             .map_while(Result::ok)

@@ -1,4 +1,4 @@
-//! A store on a file system that is full, or read-only: needs root, to mount one.
+//! A store on a file system that is full or read-only. Needs root, to mount one.
 
 #[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "../src/tests/specimen.rs"]
@@ -15,7 +15,7 @@ struct WorkDir {
 }
 
 impl WorkDir {
-    /// Nothing where it cannot be had here: then the test counts as skipped.
+    /// `None` if mounting is not possible here: then the test is skipped.
     fn new(test: &str) -> Option<Self> {
         let work_dir = Self {
             directory: TempDir::new().unwrap(),
@@ -39,7 +39,7 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        // A process that is being started may still hold it: then it goes with that process.
+        // A process that is being started may still hold the mount, which then ends with it.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.directory.path())
@@ -82,7 +82,7 @@ fn a_full_file_system_is_named_and_loses_nothing() {
 }
 
 #[test]
-fn a_read_only_store_can_be_read_and_says_why_it_cannot_be_written() {
+fn a_read_only_store_is_readable_and_refuses_writes_with_a_reason() {
     let Some(work_dir) = WorkDir::new("a_read_only_store_can_be_read") else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Stores, and files beside them, that another user wrote: nothing of them is executed, and nothing
-//! outside is changed.
+//! Stores and companion files that another user wrote: fsdyno executes nothing in them, and changes
+//! nothing outside.
 
 use super::{WorkDir, specimen};
 use crate::{SCHEMA_VERSION, Store, StoreError};
@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 
-/// The user that nobody is.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65_534;
 
 fn root() -> bool {
@@ -21,7 +21,7 @@ fn beside(work_dir: &WorkDir, ending: &str) -> PathBuf {
     work_dir.directory.path().join(format!("runs.db{ending}"))
 }
 
-/// A store with one run and one cell, closed.
+/// A closed store with one run and one cell.
 fn filled() -> WorkDir {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
@@ -45,7 +45,7 @@ fn change(work_dir: &WorkDir, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-/// Gives a store to another way of reading: others could change it from now on.
+/// Changes the permissions, so that other users can change the store.
 fn give_away(work_dir: &WorkDir) {
     fs::set_permissions(work_dir.path(), fs::Permissions::from_mode(0o666)).unwrap();
 }
@@ -59,7 +59,7 @@ fn names(work_dir: &WorkDir) -> Vec<String> {
     names
 }
 
-/// Why both ways to open refuse the store, which stays as it is.
+/// The errors of both ways to open the store, which stays unchanged.
 fn refused(work_dir: &WorkDir) -> [String; 2] {
     let before = fs::read(work_dir.path()).unwrap();
     let errors = [
@@ -74,7 +74,7 @@ fn refused(work_dir: &WorkDir) -> [String; 2] {
 }
 
 #[test]
-fn a_truncated_store_is_refused_and_not_taken_for_none() {
+fn a_truncated_store_is_refused_and_not_recreated() {
     let whole = fs::read(filled().path()).unwrap();
     assert!(whole.len() > 3 * 4096);
     for length in [0, 1, 100, 600, 4096, whole.len() / 2, whole.len() - 1] {
@@ -89,7 +89,7 @@ fn a_truncated_store_is_refused_and_not_taken_for_none() {
 }
 
 #[test]
-fn a_schema_version_that_never_was_is_refused() {
+fn an_unknown_schema_version_is_refused() {
     for version in [-1, 0, i64::from(i32::MIN)] {
         let work_dir = filled();
         change(&work_dir, &format!("PRAGMA user_version = {version}"));
@@ -100,7 +100,7 @@ fn a_schema_version_that_never_was_is_refused() {
 }
 
 #[test]
-fn what_a_schema_could_execute_is_refused() {
+fn a_schema_that_differs_from_its_version_is_refused() {
     for sql in [
         "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM cell; END",
         "CREATE VIEW mine AS SELECT 1",
@@ -122,14 +122,14 @@ fn what_a_schema_could_execute_is_refused() {
             );
         }
     }
-    // What ANALYZE gathers is no code.
+    // `ANALYZE` creates no code.
     let work_dir = filled();
     change(&work_dir, "ANALYZE");
     work_dir.open();
 }
 
 #[test]
-fn rows_that_fsdyno_does_not_write_are_an_error_and_no_panic() {
+fn invalid_rows_are_an_error_without_a_panic() {
     for sql in [
         "UPDATE cell SET contender = 4000000000",
         "UPDATE cell SET workload = 7",
@@ -164,7 +164,7 @@ fn rows_that_fsdyno_does_not_write_are_an_error_and_no_panic() {
 }
 
 #[test]
-fn a_store_and_what_is_beside_it_are_private() {
+fn a_store_and_its_companion_files_are_private() {
     let work_dir = WorkDir::new();
     let path = work_dir.directory.path().join("new/runs.db");
     let mut store = Store::open(&path).unwrap();
@@ -204,7 +204,7 @@ fn a_store_that_others_can_change_is_read_from_a_copy_and_not_written() {
     if root() {
         chown(work_dir.path(), Some(NOBODY), None).unwrap();
         check();
-        // A log or journal of that user is not part of the store, and is never replayed.
+        // A log or a journal of that user is not part of the store, and is never replayed.
         for ending in ["-wal", "-journal"] {
             fs::write(beside(&work_dir, ending), "planted").unwrap();
             let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
@@ -214,8 +214,8 @@ fn a_store_that_others_can_change_is_read_from_a_copy_and_not_written() {
     }
 }
 
-/// A journal to be rolled back (<https://sqlite.org/fileformat.html#the_rollback_journal>): one page
-/// as it is, and the name of the journal of a transaction over several databases.
+/// A hot rollback journal (<https://sqlite.org/fileformat.html#the_rollback_journal>): one
+/// unchanged page, and the name of the journal of a transaction over several databases.
 fn journal(store: &[u8], super_journal: &Path) -> Vec<u8> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
     const PENDING: u32 = 0x4000_0000 / 4096 + 1;
@@ -250,7 +250,7 @@ fn a_planted_journal_deletes_no_file_of_the_reader() {
     let store = fs::read(work_dir.path()).unwrap();
     let planted = beside(&work_dir, "-journal");
     fs::write(&planted, journal(&store, &victim)).unwrap();
-    // The attack works where SQLite opens the file itself.
+    // The attack succeeds if SQLite opens the file directly.
     let copy = WorkDir::new();
     fs::copy(work_dir.path(), copy.path()).unwrap();
     let other = copy.directory.path().join("victim");
@@ -268,7 +268,7 @@ fn a_planted_journal_deletes_no_file_of_the_reader() {
 }
 
 #[test]
-fn planted_names_are_never_written_through() {
+fn planted_symbolic_links_are_never_written_through() {
     let work_dir = filled();
     let target = work_dir.directory.path().join("target");
     for ending in ["-wal", "-shm", "-journal"] {
@@ -286,7 +286,7 @@ fn planted_names_are_never_written_through() {
     let error = Store::open(&link).unwrap_err();
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     assert!(!target.exists());
-    // One that leads to a store is its name.
+    // A symbolic link to a store is accepted as its name.
     fs::remove_file(&link).unwrap();
     symlink(work_dir.path(), &link).unwrap();
     assert_eq!(Store::open(&link).unwrap().path(), work_dir.path());
@@ -340,7 +340,7 @@ fn the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it() {
 }
 
 #[test]
-fn the_runs_of_a_store_that_others_could_change_are_its_owners() {
+fn runs_of_an_untrusted_store_belong_to_its_owner() {
     let theirs = filled();
     let id = |store: &Store| store.load("r").unwrap().run.provenance.uid;
     let us = rustix::process::geteuid().as_raw();
@@ -364,7 +364,7 @@ fn the_runs_of_a_store_that_others_could_change_are_its_owners() {
 }
 
 #[test]
-fn every_published_schema_is_what_its_steps_make() {
+fn every_published_schema_equals_its_migrations() {
     for version in 1..=SCHEMA_VERSION {
         let store = crate::migrate::at_version(version).unwrap();
         assert_eq!(crate::migrate::deviation(&store, version).unwrap(), None);

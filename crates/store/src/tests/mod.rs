@@ -1,4 +1,4 @@
-//! What a user would miss if it broke, by theme.
+//! Tests of the store, by theme.
 
 mod hostile;
 mod naming;

@@ -7,7 +7,7 @@ use crate::StoreError;
 const EVENING: u64 = 1_795_282_259_000_000_000;
 
 #[test]
-fn an_id_tells_start_and_suite_and_is_never_taken_twice() {
+fn an_id_has_start_and_suite_and_is_unique() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     for expected in ["quick", "quick-2", "quick-3"] {
@@ -29,7 +29,7 @@ fn an_id_tells_start_and_suite_and_is_never_taken_twice() {
 }
 
 #[test]
-fn an_id_that_could_not_be_typed_is_refused() {
+fn an_id_that_cannot_be_typed_is_refused() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let long = "x".repeat(101);
@@ -44,7 +44,7 @@ fn an_id_that_could_not_be_typed_is_refused() {
 }
 
 #[test]
-fn a_run_is_found_by_any_name_that_fits_it_alone() {
+fn a_run_is_found_by_any_unambiguous_name() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let error = store.resolve("last").unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What is opened, what is refused, and that a refusal touches nothing.
+//! Which files open as a store, which are refused, and that a refusal changes nothing.
 
 use super::{WorkDir, specimen};
 use crate::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};
@@ -21,7 +21,7 @@ fn bytes_below(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     all
 }
 
-/// Both ways to open refuse the file, and it stays as it is, byte for byte.
+/// Both ways to open return an error, and the file stays unchanged byte for byte.
 fn check_refused(work_dir: &WorkDir, expected: impl Fn(&StoreError) -> bool) {
     let before = bytes_below(work_dir.directory.path());
     for error in [
@@ -56,7 +56,7 @@ fn a_store_is_made_with_its_directory() {
 }
 
 #[test]
-fn any_name_a_file_can_have_will_do() {
+fn any_file_name_works() {
     let work_dir = WorkDir::new();
     for name in [
         &b"file:x?mode=memory"[..],
@@ -74,7 +74,7 @@ fn any_name_a_file_can_have_will_do() {
 }
 
 #[test]
-fn reading_makes_no_file() {
+fn reading_creates_no_file() {
     let work_dir = WorkDir::new();
     let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
     assert!(matches!(error, StoreError::NoStore { .. }), "{error}");
@@ -133,7 +133,7 @@ fn a_database_of_another_program_is_refused_untouched() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn a_path_that_is_not_a_file_is_refused() {
     let work_dir = WorkDir::new();
     for path in [work_dir.directory.path(), Path::new("/dev/null")] {
         for error in [
@@ -152,12 +152,12 @@ fn what_is_no_file_is_refused() {
 }
 
 #[test]
-fn reading_sees_what_a_killed_writer_left_in_the_log() {
+fn reading_includes_the_log_of_a_killed_writer() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
-    // A copy of the files as they lie now is what a kill would leave.
+    // A copy of the files equals the state after SIGKILL.
     let after = WorkDir::new();
     for (name, bytes) in bytes_below(work_dir.directory.path()) {
         if !name.to_string_lossy().ends_with("-shm") {
@@ -178,7 +178,7 @@ fn reading_sees_what_a_killed_writer_left_in_the_log() {
 }
 
 #[test]
-fn reading_leaves_nothing_beside_the_store() {
+fn reading_leaves_no_companion_files() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
@@ -209,7 +209,7 @@ fn writing_to_a_store_opened_for_reading_is_refused() {
     );
 }
 
-/// Writes a store anew as a program of schema 6 would have left it.
+/// Rewrites a store as a program of schema 6 would have written it.
 fn as_schema_6(path: &Path) {
     let old = path.with_extension("old");
     fs::rename(path, &old).unwrap();
@@ -281,7 +281,7 @@ fn as_schema_6(path: &Path) {
 }
 
 #[test]
-fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
+fn runs_of_an_older_schema_are_read_without_the_new_fields() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
@@ -302,7 +302,7 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
     assert!(file == fs::read(work_dir.path()).unwrap(), "reading wrote");
     let mut store = work_dir.open();
     assert_eq!(store.load("r").unwrap().cells, [without]);
-    // And what is measured now is kept beside it.
+    // New cells are recorded in the same run.
     store.record("r", &specimen::measured(4)).unwrap();
     assert_eq!(store.load("r").unwrap().cells[1], specimen::measured(4));
 }

@@ -1,4 +1,4 @@
-//! What goes in comes out, exactly; and what was refused left nothing behind.
+//! Stored values are read back exactly, and a refused write changes nothing.
 
 use super::{WorkDir, specimen};
 use crate::StoreError;
@@ -6,7 +6,7 @@ use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::collections::BTreeSet;
 
 #[test]
-fn a_run_with_every_field_and_variant_comes_back_as_it_went_in() {
+fn a_run_with_every_field_and_variant_round_trips() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let run = specimen::run("r", u64::MAX);
@@ -21,14 +21,14 @@ fn a_run_with_every_field_and_variant_comes_back_as_it_went_in() {
         cells,
     };
     assert_eq!(store.load("r").unwrap(), whole);
-    // And from another process's view, by the file alone.
+    // Another process sees the same run, from the file alone.
     drop(store);
     let reader = crate::Store::open_existing_read_only(&work_dir.path()).unwrap();
     assert_eq!(reader.load("r").unwrap(), whole);
 }
 
 #[test]
-fn runs_do_not_see_each_others_cells() {
+fn cells_of_different_runs_are_separate() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     for id in ["a", "b"] {
@@ -69,7 +69,7 @@ fn a_cell_is_recorded_once() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_refused_by_name() {
+fn an_unknown_run_is_refused_by_name() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let refused = [
@@ -87,7 +87,7 @@ fn a_run_that_is_not_there_is_refused_by_name() {
 }
 
 #[test]
-fn a_run_ends_and_goes_on() {
+fn an_ended_run_can_be_reopened() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
@@ -105,7 +105,7 @@ fn a_run_ends_and_goes_on() {
 }
 
 #[test]
-fn the_list_of_runs_counts_what_there_is() {
+fn the_list_of_runs_has_the_right_counts() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::ended("old", 1)).unwrap();
@@ -130,7 +130,7 @@ fn the_list_of_runs_counts_what_there_is() {
 }
 
 #[test]
-fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
+fn a_plan_that_json_cannot_represent_is_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
@@ -146,12 +146,12 @@ fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
 }
 
 #[test]
-fn a_full_disk_loses_no_recorded_cell_and_says_what_to_do() {
+fn a_full_disk_loses_no_recorded_cell_and_names_a_remedy() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
-    // SQLite meets this limit as it meets a full disk.
+    // SQLite handles this limit like a full disk.
     let pages: i64 = store
         .connection
         .query_row("PRAGMA page_count", [], |row| row.get(0))
@@ -175,7 +175,7 @@ fn a_full_disk_loses_no_recorded_cell_and_says_what_to_do() {
 }
 
 #[test]
-fn what_fsdyno_never_writes_is_named_when_it_is_read() {
+fn an_invalid_stored_value_is_named_in_the_error() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
@@ -190,7 +190,7 @@ fn what_fsdyno_never_writes_is_named_when_it_is_read() {
 }
 
 #[test]
-fn the_view_for_people_names_contenders_and_workloads() {
+fn the_sample_view_names_contenders_and_workloads() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();

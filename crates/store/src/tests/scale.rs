@@ -1,4 +1,4 @@
-//! How long a large run takes to write and to read: printed, never asserted.
+//! Prints how long writing and reading a large run takes. Asserts nothing.
 
 use super::{WorkDir, specimen};
 use fsdyno_model::CellRecord;

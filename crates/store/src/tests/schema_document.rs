@@ -1,9 +1,9 @@
-//! `schema.md` and the schema say the same.
+//! `schema.md` describes exactly the schema.
 
 use super::WorkDir;
 use std::collections::BTreeSet;
 
-/// Every table and view with its columns, as `table.column`, as the store has them.
+/// Every table and view of the store with its columns, as `table.column`.
 fn in_the_store() -> BTreeSet<String> {
     let work_dir = WorkDir::new();
     let store = work_dir.open();
@@ -19,7 +19,7 @@ fn in_the_store() -> BTreeSet<String> {
     names.map(Result::unwrap).collect()
 }
 
-/// The same, as the document names them: headings and first columns.
+/// Every table and view that the document names, by its headings and first columns.
 fn in_the_document() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut table = "";
@@ -47,7 +47,7 @@ fn in_the_document() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_table_and_column_is_documented_and_nothing_else_is() {
+fn the_document_lists_exactly_the_tables_and_columns() {
     let (store, document) = (in_the_store(), in_the_document());
     assert!(store.len() > 80, "{store:?}");
     let undocumented: Vec<_> = store.difference(&document).collect();

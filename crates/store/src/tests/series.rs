@@ -1,4 +1,4 @@
-//! Series of cuts: what goes in comes out, beside runs and apart from them.
+//! Series of power cuts: they round-trip, and are separate from runs.
 
 use super::WorkDir;
 use super::specimen::{self, cut_with_losses, cut_without_losses, series};
@@ -16,7 +16,7 @@ fn cut_beyond_repair(contender: &str, number: u32) -> PowerCut {
 }
 
 #[test]
-fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
+fn a_series_round_trips_in_order() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let mut begun = series(u64::MAX);
@@ -51,7 +51,7 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     assert_eq!(summary.contenders, ["ext2", "xfs"]);
     let counts = (summary.cuts_recorded, summary.cuts_planned, summary.losing);
     assert_eq!(counts, (4, 4, 2));
-    // Taken over whole, and once.
+    // Imported whole, and only once.
     let other = WorkDir::new();
     let mut taker = other.open();
     assert_eq!(
@@ -70,7 +70,7 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
 }
 
 #[test]
-fn a_cut_of_nobody_and_one_that_was_recorded_are_refused_and_leave_nothing() {
+fn an_unknown_or_duplicate_power_cut_is_refused() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let mut begun = series(1);
@@ -100,7 +100,7 @@ fn a_cut_of_nobody_and_one_that_was_recorded_are_refused_and_leave_nothing() {
 }
 
 #[test]
-fn runs_and_series_have_names_apart_and_last_is_what_was_begun_last_of_both() {
+fn runs_and_series_have_separate_names_and_last_covers_both() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
     let mut run = specimen::run("", 1);
@@ -114,7 +114,7 @@ fn runs_and_series_have_names_apart_and_last_is_what_was_begun_last_of_both() {
     assert_eq!(named(&store, "last"), Named::Series(begun.id.clone()));
     assert_eq!(named(&store, &run.id), Named::Run(run.id.clone()));
     assert_eq!(named(&store, "crash-2"), Named::Series(begun.id.clone()));
-    // Only runs go on, so that only they are meant there.
+    // Only runs can be resumed, so `resolve` returns only runs.
     assert_eq!(store.resolve("last").unwrap(), run.id);
     assert!(store.load(&begun.id).is_err() && store.load_series(&run.id).is_err());
 }

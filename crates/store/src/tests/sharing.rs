@@ -7,7 +7,7 @@ use std::fs;
 use std::thread;
 
 #[test]
-fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
+fn concurrent_writers_on_a_new_store_get_separate_runs() {
     const WRITERS: usize = 4;
     let work_dir = WorkDir::new();
     let path = work_dir.path();
@@ -32,7 +32,7 @@ fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
 }
 
 #[test]
-fn a_run_is_worked_on_once_at_a_time() {
+fn a_run_is_locked_by_one_process_at_a_time() {
     let work_dir = WorkDir::new();
     let (ours, theirs) = (work_dir.open(), work_dir.open());
     let claim = ours.claim("r").unwrap();
@@ -55,7 +55,7 @@ fn a_run_is_worked_on_once_at_a_time() {
 }
 
 #[test]
-fn a_lock_file_left_by_a_killed_process_keeps_nobody_out() {
+fn the_lock_file_of_a_killed_process_does_not_block() {
     let work_dir = WorkDir::new();
     let store = work_dir.open();
     let file = work_dir.directory.path().join("runs.db.r.lock");
@@ -79,7 +79,7 @@ fn a_live_run_is_not_removed() {
 }
 
 #[test]
-fn claims_in_a_race_are_held_by_one_at_a_time() {
+fn concurrent_claims_are_held_one_at_a_time() {
     use std::sync::atomic::{AtomicU32, Ordering};
     let work_dir = WorkDir::new();
     drop(work_dir.open());
@@ -105,7 +105,7 @@ fn claims_in_a_race_are_held_by_one_at_a_time() {
 }
 
 #[test]
-fn the_runs_of_another_store_are_taken_over_once() {
+fn the_runs_of_another_store_are_imported_once() {
     let (here, there) = (WorkDir::new(), WorkDir::new());
     let (mut ours, mut theirs) = (here.open(), there.open());
     for store in [&mut ours, &mut theirs] {

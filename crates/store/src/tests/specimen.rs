@@ -1,5 +1,5 @@
-//! A run and a series in which every field of the model is set and every variant occurs. The tests
-//! of the store and the fuzz target `store_rows` use them.
+//! A run and a series that set every field of the model and contain every variant. The tests of the
+//! store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;
@@ -43,7 +43,7 @@ const WARNINGS: [WarningKind; 15] = [
     WarningKind::Unobserved,
 ];
 
-/// Text that a careless store would change.
+/// Text that incorrect quoting or encoding would change.
 const ODD: &str = "a'b\"c\\ \n\t\0 \u{fffd} \u{1f4be} {\"$.x\": null}";
 
 pub(crate) fn plan() -> Plan {
@@ -195,7 +195,7 @@ pub(crate) fn ended(id: &str, started_unix_ns: u64) -> RunInfo {
     }
 }
 
-/// A sample in which no two numbers are alike, so that no two columns can be mixed up.
+/// A sample in which all numbers are different, so that no two columns can be swapped.
 pub(crate) fn sample(phase: u32) -> Sample {
     let mut last = u64::from(phase) * 1000;
     let mut next = move || {
@@ -329,7 +329,7 @@ fn slice(next: &mut impl FnMut() -> u64) -> Slice {
     }
 }
 
-/// What a disk did, every number another.
+/// Disk figures that are all different.
 fn did(next: &mut impl FnMut() -> u64) -> DiskUse {
     let mut kind = || Tallied {
         requests: next(),
@@ -352,7 +352,7 @@ fn did(next: &mut impl FnMut() -> u64) -> DiskUse {
     }
 }
 
-/// A cell that was measured, with everything set.
+/// A measured cell with every field set.
 pub(crate) fn measured(index: u32) -> CellRecord {
     let bare = Sample {
         cache: CacheEvidence::default(),
@@ -408,7 +408,7 @@ pub(crate) fn measured(index: u32) -> CellRecord {
     }
 }
 
-/// A cell that ended like this, with nothing else in it.
+/// A cell with this outcome and nothing else.
 pub(crate) fn bare(index: u32, outcome: Outcome) -> CellRecord {
     CellRecord {
         outcome,
@@ -450,7 +450,7 @@ pub(crate) fn cells() -> Vec<CellRecord> {
     cells
 }
 
-/// A series of power cuts that begins.
+/// A series of power cuts at its start.
 pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
     let contender = |name: &str| Contender {
         lab: LabChoice::Uml,
@@ -481,7 +481,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
     }
 }
 
-/// A power cut after which nothing is missing.
+/// A power cut that lost nothing.
 pub(crate) fn cut_without_losses(contender: &str, number: u32) -> PowerCut {
     PowerCut {
         contender: contender.into(),
