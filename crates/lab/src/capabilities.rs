@@ -1,10 +1,11 @@
-//! Phases that the file systems of a plan cannot do.
+//! Phases that the file systems of a plan do not support.
 
 use fsdyno_load::phases::required;
 use fsdyno_model::{Contender, PhasePlan, SkippedPhase, Workload};
 use fsdyno_recipes::Filesystem;
 
-/// The phases that contenders do not run, because their file systems cannot: each with the reason.
+/// The phases that contenders skip because their file systems do not support them, each with the
+/// reason.
 pub fn skipped_phases(contenders: &[Contender], workloads: &[Workload]) -> Vec<SkippedPhase> {
     let mut skipped = Vec::new();
     for contender in contenders {
@@ -28,7 +29,8 @@ pub fn skipped_phases(contenders: &[Contender], workloads: &[Workload]) -> Vec<S
     skipped
 }
 
-/// What a file system lacks for a phase, and why; none where it can do it.
+/// The capability that a file system lacks for a phase, with the reason; none if it supports the
+/// phase.
 fn lacks(recipe: &dyn Filesystem, phase: &PhasePlan) -> Option<(String, String)> {
     let capabilities = recipe.capabilities();
     let mut required = required(phase).into_iter();

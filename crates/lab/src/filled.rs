@@ -1,5 +1,5 @@
-//! Room on filled file systems: how large image files must be so that the workload still fits, and
-//! what filling them writes.
+//! Space on filled file systems: how large image files must be so that the workload fits, and how
+//! many bytes filling them writes.
 
 use fsdyno_model::{Bytes, Contender, FilesystemKind};
 
@@ -9,8 +9,8 @@ pub(crate) fn fullest(contenders: &[Contender]) -> u32 {
     fills.max().unwrap_or(0)
 }
 
-/// The size of a device that, filled to its state, has room for `need`: a tenth of it more for
-/// metadata, and a tenth of the device for reserves of the file system.
+/// The size of a device that has room for `need` after it is filled to its state. Adds 10 % of
+/// `need` for metadata, and 10 % of the device for reserves of the file system.
 pub(crate) fn device_for(need: Bytes, permille: u32) -> Bytes {
     if permille == 0 {
         return Bytes(0);
@@ -35,7 +35,7 @@ pub(crate) fn written_by(contender: &Contender, image: Bytes) -> Bytes {
     if permille == 0 || !on_blocks {
         return Bytes(0);
     }
-    // Image files do not shrink: files that a churn deleted still take space.
+    // Image files do not shrink: deleted files of an ageing run still take space.
     let part = if contender.state.age > 0 || contender.state.fragmented {
         1000
     } else {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_device_is_sized_for_is_what_is_left_on_it() {
+    fn a_device_has_the_space_that_it_is_sized_for() {
         for permille in [1, 500, 900, 990] {
             let need = Bytes(100 << 20);
             let left = left_on(device_for(need, permille), permille);

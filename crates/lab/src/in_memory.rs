@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fill_that_would_eat_the_memory_is_refused_and_so_is_one_that_leaves_no_room() {
+    fn a_fill_without_enough_memory_or_room_is_refused() {
         let mib = |many: u64| Bytes(many << 20);
         let refusal = |text: &str, permille, need| {
             let mut contender = Contender::parse(text, &fsdyno_recipes::kind_of).unwrap();

@@ -1,4 +1,4 @@
-//! One cell with all values that its indices refer to.
+//! One cell with the plan values that its indices refer to.
 
 use crate::preflight::{Preflight, Prepared};
 use fsdyno_datasets::{Dataset, DatasetError};
@@ -7,20 +7,20 @@ use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
 
-/// A cell, its contender, its workload, and what was prepared for them.
+/// A cell, its contender, its workload, and their prepared data.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The plan it belongs to.
     pub plan: &'a Plan,
-    /// Which cell.
+    /// The cell.
     pub cell: Cell,
     /// The contender.
     pub contender: &'a Contender,
-    /// What it does.
+    /// The workload.
     pub workload: &'a Workload,
     /// The recipe of its file system.
     pub recipe: &'static dyn Filesystem,
-    /// What was prepared for its workload.
+    /// The prepared data of its workload.
     pub prepared: &'a Prepared,
     /// The size of each image file, where images are made.
     pub image_bytes: Bytes,
@@ -30,7 +30,7 @@ impl<'a> Job<'a> {
     /// Resolves a cell of a plan that passed its preflight.
     ///
     /// # Panics
-    /// Where the cell is not one of that plan, or the preflight was of another plan.
+    /// If the cell is not one of that plan, or the preflight was of another plan.
     pub fn new(plan: &'a Plan, preflight: &'a Preflight, cell: Cell) -> Self {
         let contender = &plan.contenders[cell.contender as usize];
         Self {
@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
         format!("fsdyno-{tag}-{}", self.cell.index)
     }
 
-    /// The directory made for this cell alone.
+    /// The directory of this cell.
     pub fn scratch(&self, base: &Path, tag: &str) -> PathBuf {
         base.join(self.name(tag))
     }
@@ -76,14 +76,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether extents are counted after that phase: requested, and the phase writes.
+    /// Whether extents are counted after that phase: the plan requests it, and the phase writes.
     pub fn counts_extents(&self, phase: &PhasePlan) -> bool {
         let writes = || kinds::find(&phase.kind).is_some_and(|kind| kind.writes);
         self.plan.fragments && self.touches_files() && writes()
     }
 
-    /// The seed of what fills and ages its file system: another in every block, the same for all
-    /// contenders within it.
+    /// The seed for filling and ageing its file system: different in each block, and equal for all
+    /// contenders of a block.
     pub fn state_seed(&self) -> u64 {
         self.plan.seed.wrapping_add(self.cell.block.into())
     }
@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
         self.prepared.of_block(plan, workload, self.cell.block)
     }
 
-    /// Whether its engine touches files at all.
+    /// Whether its engine accesses files.
     pub fn touches_files(&self) -> bool {
         self.plan.engine != fsdyno_load::engines::null::NAME
     }

@@ -1,5 +1,6 @@
-//! Labs: where a cell runs. A cell follows one [`procedure`] with different executors: the host lab
-//! performs it, the [`script`] of a dry run prints it. A guest runs a host lab inside ([`serve`]).
+//! Labs: the environments in which cells run. Each cell follows one [`procedure`] with different
+//! executors: the host lab performs it, and the [`script`] of a dry run prints it. A guest runs a
+//! host lab inside ([`serve`]).
 
 pub mod assembly;
 mod capabilities;

@@ -1,11 +1,11 @@
-//! The messages between a host and a guest. Their serialised form takes part in the digests of
-//! cells in virtual time, so it does not change with the names here.
+//! The messages between a host and a guest. Their serialised form is an input of the digests of
+//! cells in virtual time, so serde attributes keep the old names.
 
 use crate::missing::Missing;
 use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
 use serde::{Deserialize, Serialize};
 
-/// What the host sends.
+/// A message from the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "task")]
 pub enum Task {
@@ -22,40 +22,40 @@ pub enum Task {
         /// The cell.
         cell: Cell,
     },
-    /// Make the file system of the contender and write by that seed, until the power cut.
+    /// Make the file system of the contender and write with that seed, until the power cut.
     Write {
         /// The contender; the disks of the guest are its devices.
         contender: Box<Contender>,
         /// The seed.
         seed: u64,
     },
-    /// Recover the file system of the contender, and judge it.
+    /// Recover the file system of the contender and judge it.
     Recover {
         /// The contender.
         contender: Box<Contender>,
-        /// The seed by which was written.
+        /// The seed of the writes.
         seed: u64,
         /// How many operations were acknowledged.
         acknowledged: u64,
     },
-    /// What of the disks was kept in memory by the host is driven out.
+    /// The host has evicted the disks from its page cache.
     DrivenOut {
-        /// How many pages remained; or why that is not known.
+        /// How many pages remained; or why the number is unknown.
         stayed: Result<u64, String>,
     },
-    /// All has arrived: end.
+    /// The host has received everything: exit.
     Leave,
 }
 
-/// What the guest sends.
+/// A message from the guest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
 pub enum GuestMessage {
     /// The guest has started.
     Ready {
-        /// Its kernel and release, from uname(1).
+        /// Its kernel and release, from uname(2).
         kernel: String,
-        /// The version of the kernel: when it was built.
+        /// The version of the kernel, with its build time.
         build: String,
         /// Its processors.
         processors: u64,
@@ -64,44 +64,44 @@ pub enum GuestMessage {
     },
     /// A heartbeat.
     Beat {
-        /// For how long neither a processor nor a disk of it has done anything.
+        /// How long its processors and disks have been idle.
         still: Nanos,
     },
     /// What is missing for the plan.
     Missing {
-        /// What.
+        /// The missing requirements.
         missing: Missing,
     },
-    /// Something happened in the cell.
+    /// An event of the cell.
     Happened {
-        /// What.
+        /// The event.
         event: Event,
     },
-    /// A phase is at this point: all its later disk requests come after this message.
+    /// A phase has reached this point: all later disk requests follow this message.
     Marked {
-        /// Where.
+        /// The point.
         mark: Mark,
     },
     /// Evict the disks from the page cache of the host, and report it.
     DriveOut,
     /// The cell ended.
     Ended {
-        /// All of it.
+        /// Its record.
         record: Box<CellRecord>,
     },
-    /// So many operations are durable.
+    /// This number of operations is durable.
     Acknowledged {
-        /// How many.
+        /// The number.
         operations: u64,
     },
     /// A file system was recovered and judged.
     Recovered {
-        /// How.
+        /// The result.
         recovery: Box<Recovery>,
     },
     /// The task could not be started or continued.
     Refused {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -114,7 +114,7 @@ mod tests {
     use std::io::ErrorKind;
 
     #[test]
-    fn messages_arrive_whole_and_in_order_and_a_closed_line_is_an_error() {
+    fn messages_arrive_in_order_and_a_closed_socket_is_an_error() {
         let mut line = Vec::new();
         let mut writer = FrameWriter(&mut line);
         writer.write(&Task::Leave).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_and_progress_of_a_phase_survive_the_protocol() {
+    fn latencies_and_progress_of_a_phase_round_trip() {
         let (count, sum_ns) = (u64::MAX, 1 << 60);
         let mut sample = crate::labs::recorded::tests::sample(3);
         sample.latencies.push(LatencyDistribution {

@@ -15,12 +15,12 @@ pub type MissingRequirement = Option<(Requirement, Availability)>;
 pub struct Missing {
     /// For each contender: a part of the kernel, or a program.
     pub contenders: Vec<MissingRequirement>,
-    /// For each workload: a program it is made of.
+    /// For each workload: a program that one of its phases runs.
     pub workloads: Vec<MissingRequirement>,
 }
 
 impl Missing {
-    /// Probes here what a plan needs.
+    /// Probes the requirements of a plan on this machine.
     pub fn here(plan: &Plan) -> Self {
         let of_contender = |contender: &Contender| {
             let recipe = fsdyno_recipes::find(&contender.filesystem)?;
@@ -37,7 +37,7 @@ impl Missing {
         }
     }
 
-    /// The same with other remedies, where there are any.
+    /// The same with other remedies, for needs that have one.
     #[must_use]
     pub fn with_ways_out(mut self, way_out: impl Fn(&Need) -> Option<String>) -> Self {
         for requirement in self.contenders.iter_mut().flatten() {
@@ -50,7 +50,7 @@ impl Missing {
         self
     }
 
-    /// How a cell ends that cannot run for it; nothing where it can.
+    /// The outcome of a cell whose requirements are missing; none if it can run.
     pub fn skips(&self, cell: Cell) -> Option<Outcome> {
         let contender = self.contenders.get(cell.contender as usize);
         let workload = self.workloads.get(cell.workload as usize);
@@ -68,7 +68,7 @@ impl Missing {
     }
 }
 
-/// The programs that the phases of a workload are.
+/// The programs that the phases of a workload run.
 fn programs(workload: &Workload) -> Vec<Requirement> {
     let kinds = workload.phases.iter();
     kinds

@@ -1,5 +1,5 @@
-//! Everything that can be known before anything is made: recipes found, datasets opened, phases
-//! that follow from each other, and room enough for it all.
+//! Checks a plan before anything is created: finds recipes, opens datasets, checks the order of
+//! phases, and compares the space that they need with the free space.
 
 use crate::labs::ssh::refused;
 use crate::{filled, in_memory};
@@ -35,9 +35,9 @@ pub struct Preflight {
 /// What one workload needs before its first phase.
 #[derive(Clone)]
 pub struct Prepared {
-    /// The dataset, opened; where each block has its own, that of the first.
+    /// The opened dataset; if each block has its own, that of the first block.
     pub dataset: Arc<dyn Dataset>,
-    /// The datasets of later blocks, where each has its own, opened on first use.
+    /// The datasets of later blocks, if each block has its own, opened on first use.
     later: Vec<OnceLock<Arc<dyn Dataset>>>,
     /// The forms in which it is written.
     pub forms: Vec<Form>,
@@ -69,7 +69,7 @@ impl Prepared {
                 None,
                 &CancelToken::new(),
             )?;
-            // Where another was faster, it opened the same.
+            // If another thread was faster, it opened the same dataset.
             let _ = place.set(Arc::from(opened));
         }
         Ok(place.get().map_or(&*self.dataset, |dataset| &**dataset))
@@ -82,17 +82,17 @@ pub enum PreflightError {
     /// The dataset cannot be opened.
     #[error("dataset {dataset}: {source}")]
     Dataset {
-        /// Which.
+        /// The dataset.
         dataset: DatasetChoice,
-        /// Why.
+        /// The reason.
         source: DatasetError,
     },
     /// A phase cannot follow those before it.
     #[error("workload {workload}: {what}")]
     Phases {
-        /// Which workload.
+        /// The workload.
         workload: String,
-        /// What is wrong, with a remedy.
+        /// The problem, with a remedy.
         what: String,
     },
     /// The dataset does not fit.
@@ -101,15 +101,15 @@ pub enum PreflightError {
          choose a smaller --scale, or {way_out}"
     )]
     TooLarge {
-        /// Which workload.
+        /// The workload.
         workload: String,
-        /// What it takes.
+        /// The space that it takes.
         need: Bytes,
-        /// Where it would go.
+        /// The place with too little space.
         place: String,
         /// The free space there.
         room: Bytes,
-        /// What else can be done.
+        /// An alternative.
         way_out: String,
     },
     /// The dataset does not fit into a filled contender.
@@ -118,9 +118,9 @@ pub enum PreflightError {
          choose a smaller --scale, less --fill, or {way_out}"
     )]
     TooFull {
-        /// Which workload.
+        /// The workload.
         workload: String,
-        /// What it takes.
+        /// The space that it takes.
         need: Bytes,
         /// The contender.
         label: String,
@@ -128,7 +128,7 @@ pub enum PreflightError {
         left: Bytes,
         /// The size of its device.
         device: Bytes,
-        /// What else can be done.
+        /// An alternative.
         way_out: &'static str,
     },
     /// The fill of image files does not fit into their directory.
@@ -140,16 +140,16 @@ pub enum PreflightError {
     NoRoomToFill {
         /// The contender.
         label: String,
-        /// What filling writes.
+        /// The bytes that filling writes.
         written: Bytes,
-        /// What the largest workload takes.
+        /// The space that the largest workload takes.
         need: Bytes,
         /// The directory of the image files.
         path: PathBuf,
         /// The free space there.
         room: Bytes,
     },
-    /// A fill would take the memory of the machine.
+    /// A fill would use too much of the machine's memory.
     #[error(
         "filling {label} takes {written} of memory and the workloads up to {need} more, but only \
          {available} are available; give it a smaller size=, less --fill, or a smaller --scale"
@@ -157,9 +157,9 @@ pub enum PreflightError {
     NotEnoughMemory {
         /// The contender.
         label: String,
-        /// What filling writes.
+        /// The bytes that filling writes.
         written: Bytes,
-        /// What the largest workload takes.
+        /// The space that the largest workload takes.
         need: Bytes,
         /// The available memory without swapping.
         available: Bytes,
@@ -172,7 +172,7 @@ pub enum PreflightError {
     TooFullInMemory {
         /// The contender.
         label: String,
-        /// What the largest workload takes.
+        /// The space that the largest workload takes.
         need: Bytes,
         /// The space left.
         left: Bytes,
@@ -190,11 +190,11 @@ pub enum PreflightError {
     /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{way_out}", path.display())]
     NotWritable {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// How another is named.
+        /// How to name another.
         way_out: &'static str,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Another machine does not support a request of the plan.
@@ -203,18 +203,18 @@ pub enum PreflightError {
     /// The free space of a directory is unknown.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Where scratch directories go when no image directory is chosen: on disk, not in memory.
+/// The default scratch directory: on disk, not in memory.
 pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 
 impl Preflight {
-    /// Resolves and checks everything. Creates nothing.
+    /// Resolves and checks a plan. Creates nothing.
     pub fn of(plan: &Plan, stop: &CancelToken) -> Result<Self, PreflightError> {
         if let Some(refusal) = refused::refusal(plan) {
             return Err(PreflightError::Remote(refusal));
@@ -278,10 +278,10 @@ impl Preflight {
         Ok(preflight)
     }
 
-    /// Refuses what cannot fit, by name.
+    /// An error if a workload does not fit.
     fn check_room(&self, plan: &Plan) -> Result<(), PreflightError> {
         if plan.engine == NULL {
-            // It writes nothing.
+            // The null engine writes nothing.
             return Ok(());
         }
         for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
@@ -327,8 +327,8 @@ impl Preflight {
         Ok(())
     }
 
-    /// Refuses workloads that do not fit into a filled contender, and fills that do not fit into
-    /// the directory of image files.
+    /// An error if workloads do not fit into a filled contender, or fills do not fit into the
+    /// directory of image files.
     fn check_room_with_states(&self, plan: &Plan) -> Result<(), PreflightError> {
         if !matches!(plan.device, DeviceChoice::Loop { .. }) || plan.engine == NULL {
             return Ok(());
@@ -372,7 +372,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Refuses directories in which no image, mount point or tree could be created.
+    /// An error for a directory in which no image, mount point or tree can be created.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
         let here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
         let directories = here.map(|c| c.directory.as_ref());
@@ -383,7 +383,8 @@ impl Preflight {
             })
             .collect();
         for (path, way_out) in places {
-            // `.` fails for a path that is no directory; the access is that to create files.
+            // `.` fails for a path that is not a directory. The access checked is that needed to
+            // create files.
             access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
                 PreflightError::NotWritable {
                     path: path.clone(),
@@ -395,7 +396,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// The smallest device the plan can do with, bytes.
+    /// The size of the smallest device on which the plan can run, bytes.
     pub fn smallest_device(&self, plan: &Plan) -> Bytes {
         let smallest = self
             .recipes
@@ -411,7 +412,7 @@ impl Preflight {
     }
 }
 
-/// Where images, mount points and trees are made.
+/// The directory for images, mount points and trees.
 fn scratch(plan: &Plan) -> PathBuf {
     match (&plan.device, &plan.work_dir) {
         (DeviceChoice::Loop { directory, .. }, _) | (_, Some(directory)) => directory.clone(),
@@ -419,7 +420,7 @@ fn scratch(plan: &Plan) -> PathBuf {
     }
 }
 
-/// An upper bound of the space that a contender has for one tree, as far as it is known in advance.
+/// An upper bound of the space of a contender for one tree, as far as it is known before the run.
 /// The total need of the plan is compared with each directory later.
 fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
     let remote = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
@@ -439,7 +440,7 @@ fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
     };
     let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
     let free = directories.filter_map(|path| fsdyno_host::space::free(path).ok());
-    // The maximum: what is too large for one directory may fit into another, and is compared later.
+    // The maximum: a tree that is too large for one directory may fit into another.
     device.into_iter().chain(free).max()
 }
 
@@ -458,8 +459,8 @@ fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, Preflight
 }
 
 /// A device three times the size of its files, in whole GiB, so that no contender is measured on a
-/// nearly full device by accident; images are sparse. Where some contenders are filled, as large as
-/// they need, so that all have the same size.
+/// nearly full device by accident. Images are sparse. If some contenders are filled, the device is
+/// large enough for them, so that all have the same size.
 fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     const GIB: u64 = 1 << 30;
     let wanted = need
@@ -471,8 +472,8 @@ fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     Bytes(wanted.div_ceil(GIB) * GIB)
 }
 
-/// Simulates the phases: which forms of the dataset they need, and how much space their trees take
-/// at most.
+/// Simulates the phases: returns the forms of the dataset that they need, and the maximum space of
+/// their trees.
 fn prepare(
     plan: &Plan,
     workload: &Workload,
@@ -511,14 +512,14 @@ fn prepare(
             }
             _ => {}
         }
-        // Its phases share their files.
+        // The phases of a family share their files.
         made = made.max(kinds::data_bytes(phase).unwrap_or_default().0);
         own = own.saturating_add(programs::data_bytes(phase).unwrap_or_default().0);
         most = most.max(trees + u64::from(kind.makes_tree));
         trees = trees + u64::from(kind.makes_tree) - u64::from(kind.removes_tree);
     }
     if forms.is_empty() && facts.files + facts.directories > 0 {
-        // Programs that were given files find them there.
+        // Programs that receive files read them from the tree.
         forms.push(Form::Tree);
         most += 1;
     }

@@ -1,4 +1,4 @@
-//! What a cell consists of, in order. There is one procedure; a lab lends its [`CellExecutor`].
+//! The stages of a cell, in order. All labs use this procedure, each with its own [`CellExecutor`].
 
 use crate::job::Job;
 use fsdyno_load::kinds::{self, Needs};
@@ -8,21 +8,21 @@ use std::path::PathBuf;
 
 /// Executes the stages of a cell: a lab performs them, a dry run prints them.
 pub trait CellExecutor {
-    /// A stage begins.
+    /// Begins a stage.
     fn enter(&mut self, stage: Stage);
-    /// Provides so many devices; their names, as steps refer to them.
+    /// Provides the devices of a cell; returns their names, as steps refer to them.
     fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd>;
     /// The mount point.
     fn target(&self) -> PathBuf;
     /// Starts the daemon that the programs of a recipe need, unless it responds already.
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd>;
-    /// Carries out a step of a recipe that makes the file system.
+    /// Performs a step of a recipe that makes the file system.
     fn make(&mut self, step: &Step) -> Result<(), CellEnd>;
-    /// Mounts by these steps and keeps them, to mount again.
+    /// Mounts by these steps, and keeps them for later mounts.
     fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd>;
-    /// Reads back the options in force.
+    /// Reads back the effective options.
     fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd>;
-    /// Records the free extents; where that is not possible, the reason.
+    /// Records the free extents, or the reason why they cannot be read.
     fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd>;
     /// Fills and ages the file system as its contender requires.
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
@@ -42,7 +42,7 @@ pub trait CellExecutor {
     -> Result<(), CellEnd>;
     /// Skips a phase that the file system does not support. The plan holds the reason.
     fn skip(&mut self, _skipped: &SkippedPhase) {}
-    /// Compares the newest tree with what it was made from.
+    /// Compares the newest tree with its source.
     fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd>;
     /// Unmounts.
     fn unmount(&mut self) -> Result<(), CellEnd>;
@@ -52,10 +52,10 @@ pub trait CellExecutor {
     fn release(&mut self) -> Result<(), CellEnd>;
 }
 
-/// Why a cell did not get to its end.
+/// Why a cell ended early.
 #[derive(Debug)]
 pub enum CellEnd {
-    /// Something went wrong.
+    /// A stage failed.
     Failed(Failure),
     /// The user cancelled.
     Stopped,
@@ -89,7 +89,7 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
             None => one_phase(executor, job, number, phase)?,
         }
     }
-    // Once, at the end: it disturbs no phase.
+    // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
         && job.plan.fragments
         && job.touches_files()

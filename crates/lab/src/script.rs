@@ -1,7 +1,7 @@
-//! The dry run: the procedure of a cell as lines for a shell, and nothing done.
+//! The dry run: prints the procedure of a cell as shell lines, and performs nothing.
 //!
-//! What fsdyno itself does (writing a dataset, running a phase) is printed as its own commands
-//! `make` and `phase`, so that the script can be run.
+//! Work of fsdyno itself (writing a dataset, running a phase) is printed as its commands `make` and
+//! `phase`, so that the script can be run.
 
 use crate::disks;
 use crate::job::Job;
@@ -22,10 +22,10 @@ use fsdyno_model::{
 use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
 
-/// The tag of a dry run in names, where a run has its process.
+/// The tag in names of a dry run, in place of the process number of a run.
 const TAG: &str = "dry";
 
-/// All commands of a cell, in order, one a line; comments name the stages.
+/// All commands of a cell, in order, one per line. Comments name the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
     if job.contender.lab.is_elsewhere() {
@@ -73,23 +73,23 @@ struct DryRun {
     lines: Vec<String>,
     /// The steps that mount.
     steps: Vec<Step>,
-    /// What has to be done after a `sync`.
+    /// The step that must follow a `sync`.
     durable: Option<Step>,
     /// The steps that release the devices.
     undo: Vec<Step>,
     root: PathBuf,
     target: PathBuf,
     scratch: PathBuf,
-    /// The trees that would exist, the newest last, and how many were made.
+    /// The trees that would exist, the newest last, and the number of trees made.
     trees: Vec<PathBuf>,
     made: u32,
 }
 
 impl DryRun {
-    /// The lines of a phase that is a program: those before it, and its own.
+    /// The lines of a phase that runs a program: the preparation, and the program itself.
     fn program(&self, phase: &PhasePlan) -> Option<(Vec<String>, String)> {
         let tree = self.trees.last().map(PathBuf::as_path);
-        // Phases that cannot be printed are refused with the plan.
+        // The preflight refuses phases that cannot be printed.
         programs::lines(phase, &self.root, tree).ok().flatten()
     }
 
@@ -106,7 +106,7 @@ impl DryRun {
         self.lines.push(shell_line(&argv));
     }
 
-    /// The devices of a contender, made where they have to be.
+    /// The devices of a contender; prints the lines that create them if necessary.
     fn blocks(&mut self, job: &Job<'_>) -> Vec<String> {
         let count = job.contender.layout.devices;
         if !job.contender.lab.is_host() {
@@ -386,7 +386,7 @@ impl CellExecutor for DryRun {
         }
         self.own(&words);
         if job.touches_files() {
-            // One that writes does it by itself.
+            // A phase that writes creates its own files.
             if kinds::find(&phase.kind).is_some_and(|kind| kind.writes) {
                 self.make_durable();
             } else {
@@ -423,7 +423,7 @@ impl CellExecutor for DryRun {
         for step in std::mem::take(&mut self.undo) {
             self.print(&step);
         }
-        // Only a tree in a directory of the user is removed by itself.
+        // Only a tree in a directory of the user is removed separately.
         let leftovers = if self.steps.is_empty() {
             &self.root
         } else {

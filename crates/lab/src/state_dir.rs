@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct StateDir(PathBuf);
 
 impl StateDir {
-    /// That of the effective user.
+    /// The state directory of the effective user.
     pub fn of_effective_user() -> Result<Self, NoPlaces> {
         Ok(Self(places::of_effective_user()?.state.join("fsdyno")))
     }
@@ -25,7 +25,7 @@ impl StateDir {
         Journal::open(&self.journals())
     }
 
-    /// Removes what dead processes left behind; with `dry_run` only reports it.
+    /// Removes the remains of dead processes; with `dry_run` only reports them.
     pub fn clean_up(&self, dry_run: bool) -> Result<Cleaned, JournalError> {
         let pool = |filesystem: &str, target: &Path| fsdyno_recipes::find(filesystem)?.pool(target);
         clean(&self.journals(), dry_run, &pool)

@@ -1,4 +1,4 @@
-//! What a plan needs, and what its dry run prints: nothing is created.
+//! The space that a plan needs, and the output of its dry run. Nothing is created.
 
 use fsdyno_lab::{Preflight, script};
 use fsdyno_model::CancelToken;
@@ -70,7 +70,7 @@ fn a_block_has_a_separate_dataset_with_vary() {
             .any(|line| line.contains(&printed))
     };
     assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
-    // The dataset of the seed is written.
+    // The script writes the dataset of the seed.
     let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let of_block = |block| {
         let (prepared, workload) = (&preflight.workloads[0], &plan.workloads[0]);
@@ -108,7 +108,7 @@ fn the_space_of_all_simultaneous_trees_is_counted() {
 }
 
 #[test]
-fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
+fn a_plan_without_room_or_with_a_wrong_order_is_refused_first() {
     let refusal = |plan: &Plan| {
         Preflight::of(plan, &CancelToken::new())
             .err()
@@ -147,7 +147,7 @@ fn phases_that_share_their_files_must_follow_from_each_other() {
 }
 
 #[test]
-fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
+fn a_script_has_all_stages_and_removes_everything() {
     let text = lines(&plan("btrfs@pool2:noatime", &["untar", "delete"], None)).join("\n"); // example
     let order = [
         "truncate -s",
@@ -299,7 +299,7 @@ fn mount_points_are_in_the_work_dir_and_a_full_directory_has_its_own_remedy() {
     assert!(text.contains("/srv/mounts/fsdyno-"), "{text}");
     assert!(!text.contains("/var/tmp"), "{text}");
 
-    // There is no room in /proc.
+    // /proc has no free space.
     let mut plan = self::plan("dir:/proc", &["copy"], None);
     plan.device = DeviceChoice::None;
     let reported = Preflight::of(&plan, &CancelToken::new())
@@ -311,7 +311,7 @@ fn mount_points_are_in_the_work_dir_and_a_full_directory_has_its_own_remedy() {
         "{reported}"
     );
     assert!(!reported.contains("--work-dir"), "{reported}");
-    // What writes nothing needs none.
+    // The null engine needs no space.
     plan.engine = "null".into();
     let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let reported = preflight.check_places(&plan).err();

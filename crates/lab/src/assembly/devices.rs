@@ -68,9 +68,8 @@ impl Assembly<'_> {
     }
 }
 
-/// The devices and directories that belong to the provenance, each with its role.
-///
-/// Another machine describes its own devices.
+/// The devices and directories that belong to the provenance, each with its role. Another machine
+/// describes its own devices.
 pub fn described_devices(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
     let mut here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
     let directories = here.clone().filter_map(|c| c.directory.clone());

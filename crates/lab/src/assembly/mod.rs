@@ -16,7 +16,7 @@ use fsdyno_host::guard::{Refusal, SaveError};
 use fsdyno_host::journal::{CleanUp, JournalError, Undo};
 use fsdyno_model::{Availability, CancelToken, CellRecord, LabChoice, Plan};
 
-/// What the labs of a plan are assembled from.
+/// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -30,7 +30,7 @@ pub struct Assembly<'a> {
     pub erase_fstab: &'a [String],
     /// The recorded cells of a run that is resumed.
     pub recorded: Option<&'a [CellRecord]>,
-    /// Ends the assembly and the labs.
+    /// Cancels the assembly and the labs.
     pub stop: &'a CancelToken,
     /// Receives notes for the user.
     pub note: &'a mut dyn FnMut(&str),
@@ -148,7 +148,7 @@ fn check_that_a_cell_can_run(labs: &Labs, plan: &Plan) -> Result<(), AssemblyErr
     }
 }
 
-/// A line for each name, where something is missing for all of them.
+/// A message with one line for each name; none if something is available.
 fn all_missing<'a>(
     names: impl Iterator<Item = &'a str>,
     lacks: &[MissingRequirement],

@@ -1,4 +1,4 @@
-//! A model disk that is a file of this machine, as its owner sees it.
+//! The owner's side of a model disk that is a file of this machine.
 
 use super::ServedDiskReport;
 use super::fuse_server::{Order, ServerMessage};
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A model disk that is a file.
 pub(crate) struct DiskFile {
-    // It is dropped before the line is closed: the server sends its report last.
+    // Dropped before the connection is closed: the server sends its report last.
     disk: ServedDisk,
     reader: FrameReader<UnixStream, ServerMessage>,
     writer: FrameWriter<UnixStream>,
@@ -78,20 +78,20 @@ impl DiskFile {
         self.disk.file()
     }
 
-    /// The requests so far. The error is why it is not served any more.
+    /// The number of requests so far. The error is the reason why the disk is no longer served.
     pub(crate) fn query(&mut self) -> Result<Served, String> {
-        // A server that has ended is noticed by the read.
+        // The read below reports a server that has exited.
         let _ = self.writer.write(&Order::Report);
         self.hear(TIMEOUT)
     }
 
-    /// Records at which point the workload is.
+    /// Records the position of the workload.
     pub(crate) fn mark(&mut self, mark: Mark) {
         // Without a server the figures of the phase are missing.
         let _ = self.writer.write(&Order::Mark { mark });
     }
 
-    /// Ends it; returns all its requests, and what it did in each phase.
+    /// Ends the server; returns all requests of the disk, and its figures for each phase.
     pub(crate) fn end(self) -> Result<ServedDiskReport, String> {
         let Self {
             disk,
@@ -104,7 +104,7 @@ impl DiskFile {
             ..ServedDiskReport::default()
         };
         disk.end().map_err(|error| error.to_string())?;
-        // Its last message is still in the line.
+        // The last message is still in the socket.
         while let Ok(Some(reported)) = reader.read() {
             if let ServerMessage::Ended { report } = reported {
                 last = report;
@@ -135,7 +135,7 @@ impl DiskFile {
                 Ok(Some(reported)) => return Ok(reported),
                 Ok(None) if Instant::now() < deadline => continue,
                 Ok(None) => format!("has not answered for {} s", timeout.as_secs()),
-                // How it died is seen a moment later.
+                // The exit status is available a moment later.
                 Err(error) => {
                     std::thread::sleep(POLL_INTERVAL);
                     let died = self.disk.died();

@@ -1,5 +1,5 @@
-//! The server process of a model disk that is a file: it creates the disk, and serves it until the
-//! file is unmounted or its owner has ended.
+//! The server process of a model disk that is a file. It creates the disk, and serves it until the
+//! file is unmounted or its owner has exited.
 
 use super::{DiskBuilder, ServedDiskReport};
 use crate::labs::guest::recording::recorder;
@@ -23,26 +23,26 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "order")]
 pub(super) enum Order {
-    /// Make this disk.
+    /// Create this disk.
     Make {
-        /// Of what.
+        /// The profile and the faults.
         model: Box<ModelDisk>,
         /// The index of the disk among those of its contender.
         number: usize,
-        /// How large.
+        /// Its size.
         size: Bytes,
         /// The file of its contents, created by the server.
         image: PathBuf,
-        /// Where every request to it is recorded, if anywhere,
+        /// The block trace of its requests, if requested.
         record: Option<DiskRecord>,
-        /// as of this cell.
+        /// The cell to which the trace belongs.
         cell: Cell,
     },
-    /// The file is mounted: serve it.
+    /// The file is mounted: start serving.
     Begin,
-    /// The workload is at this point.
+    /// The workload has reached this point.
     Mark {
-        /// Which.
+        /// The point.
         mark: Mark,
     },
     /// Report the requests so far.
@@ -53,26 +53,26 @@ pub(super) enum Order {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "message")]
 pub(super) enum ServerMessage {
-    /// The disk is made.
+    /// The disk is created.
     Made,
     /// The requests so far.
     Served {
-        /// In figures.
+        /// The numbers of requests.
         served: Served,
     },
-    /// It is served no longer, and what it did for each phase is this.
+    /// The disk is no longer served.
     Ended {
-        /// All requests, and what was recorded.
+        /// All requests, and the figures of each phase.
         report: ServedDiskReport,
     },
-    /// It failed.
+    /// The server failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Why a disk is not served.
+/// Why the server of a disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseServerError {
     /// No order was received.
@@ -81,22 +81,22 @@ pub enum FuseServerError {
          --disk, fsdyno disk serve"
     )]
     NoOwner,
-    /// The line to its owner broke.
+    /// The connection to its owner failed.
     #[error("the line to the owner of a model disk: {0}")]
     Line(#[from] io::Error),
-    /// There is no such disk.
+    /// The disk cannot be created.
     #[error("{0}")]
     Disk(String),
-    /// It could not be served on.
+    /// Serving the disk failed.
     #[error(transparent)]
     Served(#[from] FuseError),
 }
 
-/// The owner's end of it.
+/// The server's end of the connection to the owner.
 struct Line {
     reader: FrameReader<UnixStream, Order>,
     writer: FrameWriter<UnixStream>,
-    /// The line itself, to wait on.
+    /// The socket, for poll(2).
     stream: UnixStream,
 }
 
@@ -123,7 +123,7 @@ impl Owner for Line {
         loop {
             match self.reader.read() {
                 Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
-                // If the owner has ended, the next poll notices it.
+                // If the owner has exited, the next poll reports it.
                 Ok(Some(Order::Report)) => {
                     drop(self.writer.write(&ServerMessage::Served { served }));
                 }
@@ -139,7 +139,7 @@ impl Owner for Line {
 pub fn serve_by_fuse() -> Result<(), FuseServerError> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let device = io::stdout().as_fd().try_clone_to_owned()?;
-    // Standard input is no socket: fsdyno did not start this process.
+    // Standard input is not a socket: fsdyno did not start this process.
     stream
         .set_read_timeout(Some(TIMEOUT))
         .map_err(|_| FuseServerError::NoOwner)?;
@@ -148,7 +148,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
         writer: FrameWriter(stream.try_clone()?),
         stream,
     };
-    // An old kernel without this call is no problem unless memory is short.
+    // Old kernels lack this call; it only matters if memory is short.
     let _ = become_io_flusher();
     let served = make(&mut line).and_then(|(mut disk, number, discards)| {
         line.stream.set_nonblocking(true)?;
@@ -164,12 +164,13 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
         },
     };
     line.stream.set_nonblocking(false)?;
-    // The owner may have ended.
+    // The owner may have exited.
     let _ = line.writer.write(&reported);
     served.map(drop)
 }
 
-/// Creates the disk, and waits until it is mounted; its number, and whether it supports discard.
+/// Creates the disk and waits until it is mounted. Returns the disk, its index, and whether it
+/// supports discard.
 fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
     let Order::Make {
         model,

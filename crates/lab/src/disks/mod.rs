@@ -1,5 +1,5 @@
 //! Model disks: a profile and faults that the user names, stored complete in the plan, and the
-//! disks of a cell that are created from them. Guests access them by sockets; on the host each is a
+//! disks that a cell creates from them. Guests access them by sockets. On the host each disk is a
 //! file that a separate process serves.
 
 mod file;
@@ -43,19 +43,19 @@ pub fn disk_faults(path: &Path) -> Result<String, String> {
 /// What a disk did in each phase, by the index of the phase in its workload.
 pub(crate) type Phases = Vec<(u32, DiskFigures)>;
 
-/// The requests to a disk, and what it recorded.
+/// The requests to a disk, and its figures for each phase.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ServedDiskReport {
-    /// In all.
+    /// All requests.
     pub(crate) served: Served,
-    /// What it did for each phase.
+    /// The figures of each phase.
     pub(crate) phases: Phases,
     /// Why its block trace is incomplete.
     pub(crate) warning: Option<Warning>,
 }
 
 impl ServedDiskReport {
-    /// Of a disk that is served no longer.
+    /// The report of a disk that is no longer served.
     pub(crate) fn of(served: Served, number: usize, disk: &mut Disk) -> Self {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let recorder = disk.take_recorder();
@@ -89,14 +89,14 @@ impl ServedDiskReport {
     }
 }
 
-/// What the disks of a plan are made of.
+/// Creates the disks of a plan.
 pub(crate) struct DiskBuilder {
     profile: Profile,
     faults: Option<FaultPlan>,
 }
 
 impl DiskBuilder {
-    /// From the disk of a plan. The error is a message.
+    /// A builder for the disk of a plan. The error is a message.
     pub(crate) fn of(model: &ModelDisk) -> Result<Self, String> {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
         let faults = model.faults.as_deref().map(FaultPlan::parse).transpose();
@@ -114,8 +114,8 @@ impl DiskBuilder {
         matches!(self.profile.timing, Timing::Hdd(_))
     }
 
-    /// The disk of this number, from 0, with its recorder. Its contents are in this file, which is
-    /// created with that size if it is missing. The error is a message.
+    /// Creates the disk of this index (from 0), with its recorder. This file holds its contents; it
+    /// is created with that size if it is missing. The error is a message.
     pub(crate) fn make(
         &self,
         image: &Path,
@@ -139,7 +139,7 @@ impl DiskBuilder {
     }
 }
 
-/// The disk of that number as a file of this machine: its path, and the step that serves it.
+/// The path of the disk with that index as a file of this machine, and the step that serves it.
 pub(crate) fn step(
     model: &ModelDisk,
     scratch: &Path,
@@ -155,7 +155,7 @@ pub(crate) fn step(
     (file, step)
 }
 
-/// The disk in a few words.
+/// A short description of the disk.
 pub(crate) fn describe_disk(model: &ModelDisk) -> String {
     let faults = if model.faults.is_some() {
         ", with the faults of the plan"
@@ -165,7 +165,7 @@ pub(crate) fn describe_disk(model: &ModelDisk) -> String {
     format!("{} (model{faults})", model.profile)
 }
 
-/// The requests to disks in real time, for the record.
+/// The requests to disks in real time, as text for the record.
 pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
     format!(
         "{}, real time: in all {}",
@@ -190,7 +190,7 @@ pub(crate) fn figures(served: Served) -> String {
     format!("{reads} reads, {writes} writes, {flushes} flushes{failed}")
 }
 
-/// Whether injected faults may explain a failure; none where there were none.
+/// A remark that injected faults may explain a failure; none without faults.
 pub(crate) fn remark(served: Served) -> Option<String> {
     (served.errors > 0).then(|| {
         format!(

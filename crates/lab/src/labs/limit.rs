@@ -1,5 +1,5 @@
-//! Runs one cell of any lab: skipped where something is missing, cancelled when its time budget is
-//! spent.
+//! Runs one cell of any lab. A cell with missing requirements is skipped; a cell that exceeds its
+//! time budget is cancelled.
 //!
 //! A thread waits for the end of the budget and does nothing until then.
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Cancels one cell when its time is over; on drop the cancellation is withdrawn.
+/// Cancels one cell when its time budget ends; on drop the cancellation is withdrawn.
 struct Limit {
     stop: CancelToken,
     watch: Option<(Arc<Over>, JoinHandle<()>)>,
@@ -25,7 +25,7 @@ struct Over {
 }
 
 impl Limit {
-    /// Starts the watch, where there is a limit.
+    /// Starts the timer, if there is a limit.
     fn begin(time: Option<Nanos>, stop: &CancelToken) -> Self {
         let watch = time.map(|time| {
             let over = Arc::new(Over::default());
@@ -35,7 +35,7 @@ impl Limit {
                 let over = seen.over.lock().unwrap_or_else(PoisonError::into_inner);
                 let waited = seen.changed.wait_timeout_while(over, time, |over| !*over);
                 let over = waited.unwrap_or_else(PoisonError::into_inner).0;
-                // The lock is held: a cell that ends now ends after this.
+                // The lock is held: a cell that ends now ends after the cancellation.
                 if !*over {
                     token.expire();
                 }
@@ -61,8 +61,8 @@ impl Drop for Limit {
     }
 }
 
-/// Runs one cell within its time limit and records how it ended. A cell for which something is
-/// missing is skipped; a cell that the user interrupted has no record.
+/// Runs one cell within its time limit and records its outcome. A cell with missing requirements is
+/// skipped; a cell that the user interrupted has no record.
 pub(crate) fn run_cell(
     (plan, cell): (&Plan, Cell),
     emit: &mut dyn FnMut(Event),
@@ -83,7 +83,7 @@ pub(crate) fn run_cell(
     Some(notes.into_record(outcome))
 }
 
-/// How a cell failed; none where the user interrupted it.
+/// The failure of a cell; none if the user interrupted it.
 fn failed(
     end: CellEnd,
     notes: &Notes<'_>,

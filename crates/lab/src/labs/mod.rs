@@ -15,10 +15,10 @@ use fsdyno_model::{
 use notes::Notes;
 use std::collections::BTreeMap;
 
-/// An environment that runs cells, as the conductor sees it.
+/// An environment that runs cells, as the conductor uses it.
 pub trait Lab {
-    /// Runs one cell and emits its events. Returns none for a cell that the user interrupted: it
-    /// will be repeated.
+    /// Runs one cell and emits its events. Returns none for a cell that the user interrupted; a
+    /// resumed run repeats it.
     fn run_cell(
         &mut self,
         plan: &Plan,
@@ -32,11 +32,11 @@ pub trait Lab {
 
 /// A lab that has probed the requirements of its plan.
 pub trait Surveyed: Lab {
-    /// What is missing, for each contender as if it ran here.
+    /// The missing requirements, for each contender as if it ran in this lab.
     fn missing(&self) -> &Missing;
 
-    /// The description of its guests, kernel and build first, the same as in each cell; none where
-    /// there are no guests or their descriptions differ.
+    /// The description of its guests, with kernel and build first, as in each cell; none if there
+    /// are no guests or their descriptions differ.
     fn guest(&self) -> Option<&str> {
         None
     }
@@ -45,18 +45,18 @@ pub trait Surveyed: Lab {
 /// The layer below the devices of a lab that keeps their data in memory, such as the host of a
 /// guest.
 pub trait Below {
-    /// What it is, in a few words.
+    /// A short name.
     fn name(&self) -> &'static str;
 
     /// Evicts the data of the devices from memory, and returns how many pages remained.
     fn drive_out(&mut self) -> Result<u64, String>;
 }
 
-/// All labs of a plan: each cell runs in that of its contender.
+/// All labs of a plan: each cell runs in the lab of its contender.
 #[derive(Default)]
 pub struct Labs {
     by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
-    /// The user's datasets, which must not change between cells or during one.
+    /// The user's datasets, which must not change during the run.
     datasets: Vec<Identity>,
     stop: CancelToken,
 }
@@ -67,12 +67,13 @@ impl Labs {
         self.by_choice.insert(choice, Box::new(lab));
     }
 
-    /// Fails each cell by name before or during which one of these datasets changed.
+    /// Fails each cell if one of these datasets changed before or during it. The failure names the
+    /// dataset.
     pub fn watch(&mut self, datasets: Vec<Identity>, stop: CancelToken) {
         (self.datasets, self.stop) = (datasets, stop);
     }
 
-    /// How a cell fails whose dataset is no longer that of the plan.
+    /// The failure of a cell whose dataset differs from that of the plan.
     fn changed(&self, plan: &Plan, cell: Cell) -> Option<Outcome> {
         let dataset = &plan.workloads.get(cell.workload as usize)?.dataset;
         let watched = self.datasets.iter().find(|one| one.choice() == dataset)?;
@@ -84,13 +85,13 @@ impl Labs {
         }))
     }
 
-    /// The description of the guests of a lab, where there are any.
+    /// The description of the guests of a lab, if it has any.
     pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
         self.by_choice.get(choice)?.guest()
     }
 
-    /// What is missing for a plan, for each contender in its own lab. A program is missing for a
-    /// workload only if it is missing in all labs.
+    /// The missing requirements of a plan, for each contender in its own lab. A program is missing
+    /// for a workload only if it is missing in all labs.
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {
@@ -120,7 +121,7 @@ impl Lab for Labs {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        // A plan uses no lab that was not made for it.
+        // The plan uses only labs that were created for it.
         let contender = plan.contenders.get(cell.contender as usize)?;
         if let Some(outcome) = self.changed(plan, cell) {
             return Some(Notes::new(cell, emit).into_record(outcome));

@@ -91,7 +91,7 @@ impl<'a> Notes<'a> {
         record.outcome
     }
 
-    /// Keeps a warning once, however often it is raised.
+    /// Records a warning once, even if it is raised repeatedly.
     pub(crate) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -105,7 +105,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// Records an effective setting once, however often it is reported.
+    /// Records an effective setting once, even if it is reported repeatedly.
     pub(crate) fn effective_once(&mut self, source: &str, text: &str) {
         let known = self.effective.iter().any(|one| one.source == source);
         if !known {
@@ -113,7 +113,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Keeps a program that ran, as part of the present stage.
+    /// Records a program that ran, as part of the current stage.
     pub(crate) fn program(&mut self, argv: &[String], finished: &Finished) {
         self.commands.push(CommandRecord {
             stage: self.stage.clone(),
@@ -126,7 +126,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// Keeps a guest that was started.
+    /// Records a guest that was started.
     pub(crate) fn guest(&mut self, argv: &[String]) {
         self.commands.push(CommandRecord {
             stage: self.stage.clone(),
@@ -139,7 +139,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// Keeps a tool that a phase ran.
+    /// Records a tool that a phase ran.
     pub(crate) fn tool(&mut self, tool: &ToolCommand) {
         self.commands.push(CommandRecord {
             stage: self.stage.clone(),
@@ -176,7 +176,7 @@ impl<'a> Notes<'a> {
         result
     }
 
-    /// A failure of the present stage.
+    /// A failure of the current stage.
     pub(crate) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> CellEnd {
         CellEnd::Failed(self.failure(message, errno))
     }
@@ -189,7 +189,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A program that could not be run at all.
+    /// The failure of a program that could not be run.
     pub(crate) fn not_run(&self, error: &CommandError) -> CellEnd {
         match error {
             CommandError::Stopped { .. } => CellEnd::Stopped,
@@ -211,7 +211,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// The time since then.
+/// The time since that moment.
 pub(crate) fn elapsed(since: Instant) -> Nanos {
     Nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -5,7 +5,7 @@ use fsdyno_disk::Recorder;
 use fsdyno_disk::record::Interval;
 use fsdyno_model::{DiskFigures, Mark, Point, Sample, Warning, WarningKind};
 
-/// Adds to samples what each of the disks did for them.
+/// Adds the figures of each disk to the samples.
 pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder]) {
     for sample in samples {
         let disks = (0..).zip(recorders);
@@ -54,13 +54,13 @@ fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     })
 }
 
-/// Why traces are incomplete, for each disk where that is so.
+/// The warnings about incomplete traces, one for each such disk.
 pub(crate) fn found_warnings(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
     let disks = recorders.iter().enumerate();
     disks.filter_map(|(disk, recorder)| trace_warning(disk, recorder))
 }
 
-/// The same of one.
+/// The warning about the trace of one disk, if it is incomplete.
 pub(crate) fn trace_warning(disk: usize, recorder: &Recorder) -> Option<Warning> {
     let write_error = recorder.trouble()?;
     Some(Warning::new(

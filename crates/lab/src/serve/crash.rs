@@ -1,5 +1,5 @@
-//! The two guests of a crash test: the one that writes until the power cut, and the one that
-//! recovers.
+//! The two guests of a crash test: one writes until the power cut, the other recovers the file
+//! system.
 
 use super::{disks, release};
 use crate::messages::GuestMessage;
@@ -24,11 +24,11 @@ struct WorkDir<'a> {
     devices: Vec<String>,
     target: PathBuf,
     journal: Journal,
-    /// The daemon of its programs, as long as it is mounted.
+    /// The daemon of its programs, while it is mounted.
     _daemon: Option<Running>,
 }
 
-/// What is mounted, by the kernel or by programs.
+/// A mounted file system: by the kernel or by programs.
 enum Standing {
     Mounted(Mounted),
     Pool(HeldPool),
@@ -81,7 +81,7 @@ impl<'a> WorkDir<'a> {
             .ok_or_else(|| "its recipe mounts nothing".to_owned())
     }
 
-    /// Performs steps of the recipe; returns what is mounted after them.
+    /// Performs steps of the recipe; returns the mount that they made.
     fn carry_out(&self, steps: &[Step]) -> Result<Option<Standing>, String> {
         let mut standing = None;
         for step in steps {
@@ -109,13 +109,13 @@ impl<'a> WorkDir<'a> {
         Ok(standing)
     }
 
-    /// Where files were written.
+    /// The root of the written files.
     fn root(&self) -> PathBuf {
         self.target.join("ground")
     }
 
-    /// Judges a file system as the power cut left it, if its checker must run by design and the
-    /// kernel can mount it before.
+    /// Judges a file system in the state after the power cut, if its design requires the checker
+    /// and the kernel can mount it without.
     fn judge_before_check(
         &self,
         seed: u64,
@@ -135,7 +135,7 @@ impl<'a> WorkDir<'a> {
         Ok(Some(judgement))
     }
 
-    /// The checks of a boot before the mount; records whether they corrected anything.
+    /// Runs the checks of a boot before the mount; records whether they corrected anything.
     fn boot(&self, recovery: &mut Recovery) -> Result<(), String> {
         let replay = self.recipe.replay(&self.devices);
         for Check { step, clean } in replay
@@ -149,7 +149,7 @@ impl<'a> WorkDir<'a> {
         Ok(())
     }
 
-    /// Mounts it after a crash; repaired where it cannot be mounted as it is.
+    /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
     fn come_back(&self, recovery: &mut Recovery) -> Result<Standing, String> {
         let mounted = self
             .boot(recovery)
@@ -167,7 +167,8 @@ impl<'a> WorkDir<'a> {
     }
 }
 
-/// Runs a program: its status. One outside `good` is an error, in its words.
+/// Runs a program; returns its status. A status outside `good` is an error with the program's
+/// output.
 fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
     let argv = step.argv();
     let finished = command::run(&argv, &CancelToken::new()).map_err(|e| e.to_string())?;
@@ -177,7 +178,7 @@ fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
     }
 }
 
-/// Makes the file system and writes until the power cut; returns why it ended before.
+/// Makes the file system and writes until the power cut; returns why it ended earlier.
 pub(super) fn write(
     contender: &Contender,
     seed: u64,

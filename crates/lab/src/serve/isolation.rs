@@ -1,6 +1,6 @@
-//! A guest in virtual time: its task is in a file, and it receives nothing while it runs. Any input
-//! from the host would arrive at a different moment each time, and so would the result of a thread
-//! that polls the clock.
+//! A guest in virtual time: it reads its task from a file, and receives nothing while it runs.
+//! Input from the host would arrive at a different moment in each run. A thread that polls the
+//! clock would then give a different result.
 
 use super::{MessageWriter, ServeError, crash, run};
 use crate::messages::{GuestMessage, Task};
@@ -17,7 +17,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
-    // Before the kernel's /proc hides that of the host, through which the file may be reached.
+    // Read before the kernel's /proc hides that of the host, which may be part of the path.
     let task = fs::read(task).map_err(inside::GuestInitError::at(format!(
         "read {}",
         task.display()
@@ -52,7 +52,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
         },
     };
     writer.write(&word)?;
-    // Messages still in the line would be lost with the guest.
+    // Messages that are still buffered would be lost when the guest ends.
     tcdrain(&rest).map_err(io::Error::from)?;
     Err(inside::power_off().into())
 }

@@ -1,4 +1,4 @@
-//! Inside a guest: the first process, which performs its tasks and ends.
+//! The first process inside a guest: it performs the tasks of the host and exits.
 //!
 //! A guest runs one cell on the host lab of its own kernel; its disks are the devices. In a crash
 //! test it writes until the power cut, and another guest recovers the file system (`crash`). In
@@ -31,21 +31,21 @@ use std::time::{Duration, Instant};
 /// The interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// Of a processor, between two beats: below it, nothing but the beat itself was done.
+/// Processor time between two heartbeats: less than this is the heartbeat itself.
 const RESTING: u128 = 20;
 
-/// Why a guest could not do its work.
+/// Why a guest failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// This is no guest.
+    /// This process is not in a guest.
     #[error(
         "this is the first process of a guest, and fsdyno starts it there by itself: see fsdyno run --lab"
     )]
     NoGuest,
-    /// It could not settle in.
+    /// The initialisation of the guest failed.
     #[error(transparent)]
     GuestInitError(#[from] inside::GuestInitError),
-    /// The line to the host broke.
+    /// The connection to the host failed.
     #[error("the line to the host: {0}")]
     Line(#[from] io::Error),
 }
@@ -84,7 +84,7 @@ pub fn serve() -> Result<(), ServeError> {
     let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));
     writer.write(&ready())?;
     let beating = writer.clone();
-    // It ends with the guest.
+    // The thread ends with the guest.
     thread::spawn(move || beats(&beating));
     let reader = loop {
         match reader.read()? {
@@ -124,7 +124,7 @@ pub fn serve() -> Result<(), ServeError> {
         }
     };
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-    // After the host has received everything; other tasks no longer matter.
+    // Waits until the host has received everything; other tasks no longer matter.
     while !matches!(reader.read()?, Some(Task::Leave)) {}
     Err(inside::power_off().into())
 }
@@ -162,14 +162,14 @@ fn beats(writer: &MessageWriter) {
         let beat = GuestMessage::Beat {
             still: Nanos(still),
         };
-        // Without a host the guest ends.
+        // The guest ends if the host is gone.
         if writer.write(&beat).is_err() {
             return;
         }
     }
 }
 
-/// Runs a cell. The error is one of the guest, before the cell could start.
+/// Runs a cell. The error is that the guest cannot start the cell.
 fn run(
     mut plan: Plan,
     cell: Cell,
@@ -182,7 +182,7 @@ fn run(
         .get(cell.contender as usize)
         .ok_or("the plan has no such contender")?;
     let paths = disks(contender);
-    // In here they are disks like any other.
+    // Inside the guest, model disks are ordinary disks.
     let virtual_time = plan.in_virtual_time();
     let model_disk = plan.disk.take().is_some();
     plan.device = if paths.is_empty() {
@@ -210,7 +210,7 @@ fn run(
         lab = lab.in_virtual_time();
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {
-        // Where the host has gone, the record will not arrive either: it is run again.
+        // If the host is gone, the record does not arrive either, and the cell is repeated.
         let _ = writer.write(&GuestMessage::Happened { event });
     });
     record.ok_or_else(|| "the cell was interrupted".to_owned())
@@ -224,7 +224,7 @@ fn disks(contender: &Contender) -> Vec<PathBuf> {
     (0..contender.layout.devices as usize).map(disk).collect()
 }
 
-/// A disk of this guest: a model disk, where it has such.
+/// The path of a disk of this guest: a model disk, if the guest has them.
 fn disk(number: usize) -> PathBuf {
     let own = inside::disk(number);
     let model = own.display().to_string().replace("ubd", "vd");
@@ -232,7 +232,7 @@ fn disk(number: usize) -> PathBuf {
     if model.exists() { model } else { own }
 }
 
-/// Has the guard release disks of the guest: image files that were made for this guest alone.
+/// The guard releases disks of the guest: image files that were created for this guest alone.
 fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
     // A model disk has its own device name.
     let consent = |path: &PathBuf| {
@@ -250,7 +250,7 @@ fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
     guard::release(paths, &consents, need).map_err(|e| e.to_string())
 }
 
-/// The host, which keeps the disks in its memory.
+/// The host, which caches the disks in its memory.
 struct Host {
     writer: MessageWriter,
     reader: Arc<Mutex<HostMessages>>,

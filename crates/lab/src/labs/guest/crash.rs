@@ -1,6 +1,6 @@
-//! Crash tests: a guest that writes is killed at a random moment and loses all writes that it had
-//! not sent to its disk; another guest recovers the file system. With a model disk this happens in
-//! virtual time (`power_cut`), and the disk loses its volatile cache as well.
+//! Crash tests: a guest that writes is killed at a random moment and loses all writes that have not
+//! reached its disk. Another guest recovers the file system. With a model disk this happens in
+//! virtual time (`power_cut`), and the disk also loses its volatile cache.
 
 use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
@@ -29,7 +29,7 @@ pub struct CrashTest<'a> {
     pub contender: &'a Contender,
     /// The seed of the writes and of the moment of the power cut.
     pub seed: u64,
-    /// The model disk under it; none where its disks keep all that they are sent.
+    /// The model disk under it; none if its disks keep all writes that they receive.
     pub disk: Option<&'a ModelDisk>,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Written {
     pub guest: String,
     /// How many operations were acknowledged.
     pub acknowledged: u64,
-    /// After how long.
+    /// The time until the power cut.
     pub after: Nanos,
-    /// What its model disks lost.
+    /// The data that its model disks lost.
     pub disk: Option<CacheLoss>,
 }
 
@@ -66,7 +66,7 @@ impl GuestLab {
         Self::empty(lab, size, (scratch, DISK), journal, stop)
     }
 
-    /// Runs one crash test. The images stay in `keep` where recovery was not complete, or `always`.
+    /// Runs one crash test. Keeps the images in `keep` if recovery was not complete, or `always`.
     pub fn crash(
         &self,
         test: CrashTest<'_>,
@@ -108,7 +108,7 @@ impl GuestLab {
         })
     }
 
-    /// Recovers kept images again, which are not changed.
+    /// Recovers kept images again, without changing them.
     pub fn again(
         &self,
         test: CrashTest<'_>,
@@ -118,7 +118,7 @@ impl GuestLab {
         self.recovered(test, acknowledged, images)
     }
 
-    /// Has a guest write, and kills it.
+    /// Starts a guest that writes, and kills it.
     fn written(
         &self,
         test: CrashTest<'_>,
@@ -142,7 +142,7 @@ impl GuestLab {
         match received {
             Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
             Ok((about, last, after)) => {
-                // Acknowledgements from before the power cut are still in the line.
+                // Acknowledgements from before the power cut may still be in the socket.
                 let rest = session.power_cut();
                 Ok(Written {
                     guest: about,
@@ -154,7 +154,7 @@ impl GuestLab {
         }
     }
 
-    /// Lets another guest recover the file system and judge it.
+    /// Starts another guest that recovers the file system and judges it.
     fn recovered(
         &self,
         test: CrashTest<'_>,
@@ -162,8 +162,8 @@ impl GuestLab {
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
         let scratch = Scratch::create(&self.place("again"), &self.journal)?;
-        // On copies: the images stay as the power cut left them. User-mode Linux has copy-on-write
-        // disks, but checkers that bypass the cache would read old data from them.
+        // Works on copies: the images keep the state of the power cut. User-mode Linux has
+        // copy-on-write disks, but checkers that bypass the cache would read old data from them.
         let mut copies = Vec::new();
         for (number, image) in images.iter().enumerate() {
             let path = scratch.path().join(format!("copy{number}.img"));
@@ -190,7 +190,7 @@ impl GuestLab {
                 session.leave(0);
                 Ok(recovery)
             }
-            // The kernel died of what it found: that is the result of the recovery.
+            // The kernel crashed on this file system, which is the result of the recovery.
             Err(SessionError::Broken(error)) => Ok(Recovery {
                 beyond_repair: Some(format!(
                     "the guest {}",
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_that_is_kept_already_gives_way_to_no_other() {
+    fn a_kept_image_is_never_overwritten() {
         let work_dir = tempfile::tempdir().unwrap();
         let mut names = Vec::new();
         for _ in 0..3 {

@@ -1,6 +1,6 @@
-//! The line of a guest in virtual time, read by the thread that keeps its time. The messages of the
-//! guest are in the line before its time continues. So marks get their place among the disk
-//! requests; all other messages are forwarded. Stages of the cell are marks too.
+//! Reads the messages of a guest in virtual time, in the thread that keeps its time. All messages
+//! of the guest are in the socket before its time continues. So marks, including stages of the
+//! cell, get their place among the disk requests. All other messages are forwarded.
 
 use crate::messages::GuestMessage;
 use fsdyno_guests::protocol::FrameReader;
@@ -69,7 +69,7 @@ mod tests {
     use fsdyno_model::{Mark, Point};
 
     #[test]
-    fn marks_are_taken_out_in_order_and_nothing_else_is_lost() {
+    fn marks_are_removed_in_order_and_other_messages_are_kept() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut line, words) = Line::new(ours).unwrap();
         assert!(line.marks().is_empty());

@@ -1,5 +1,5 @@
-//! The lab of guests: each cell runs in a separate guest, so that a guest that hangs, panics or
-//! dies fails only its cell.
+//! The guest lab: each cell runs in a separate guest, so that a guest that hangs or panics fails
+//! only its cell.
 
 mod crash;
 mod line;
@@ -38,28 +38,28 @@ use std::path::{Path, PathBuf};
 /// How many last lines of its console are reported for a dead guest.
 const LAST_LINES: usize = 8;
 
-/// Why there are no guests.
+/// Why the guest lab cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestLabError {
-    /// None can be started.
+    /// No guest can be started.
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// Something it needs on the host could not be made.
+    /// An image or a file on the host cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The path of this program is unknown, so it cannot be started in a guest.
     #[error("cannot find the path of this program: {0}")]
     Program(#[source] io::Error),
-    /// The guest that was to look around did not.
+    /// The first guest did not report its kernel.
     #[error("cannot survey the kernel of the guests: the first guest {what}")]
     NoSurvey {
-        /// What happened instead, with the last lines of its console.
+        /// The failure, with the last lines of its console.
         what: String,
     },
     /// A guest died that should not have.
     #[error("the guest {what}")]
     Died {
-        /// How, with the last lines of its console.
+        /// The failure, with the last lines of its console.
         what: String,
     },
     /// The user cancelled.
@@ -116,7 +116,7 @@ impl GuestLab {
         Ok((about + &remark.unwrap_or_default(), missing))
     }
 
-    /// Why its guests are not what they could be, where that is so.
+    /// Why the guests are limited on this machine; none if they are not.
     pub fn remark(&self) -> Option<String> {
         self.machine.remark()
     }
@@ -142,7 +142,7 @@ impl GuestLab {
         })
     }
 
-    /// Runs a shell in a guest on this terminal, with so many empty disks of that size.
+    /// Runs a shell in a guest on this terminal, with this number of empty disks of that size.
     pub fn shell(
         lab: &LabChoice,
         size: GuestSize,
@@ -162,7 +162,7 @@ impl GuestLab {
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
         };
-        // However the guest ended, the user has left it.
+        // The user has left the guest; its exit status does not matter.
         fsdyno_guests::on_terminal(&lab.machine, &setting, &lab.journal)?;
         Ok(())
     }
@@ -185,7 +185,7 @@ impl GuestLab {
         match reported {
             Ok((about, missing)) => {
                 session.leave(0);
-                // Only the host knows what another kernel supports.
+                // Only the host has the list of what other kernels support.
                 let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
                 Ok((about, missing.with_ways_out(way_out)))
             }
@@ -281,7 +281,7 @@ impl GuestLab {
         match reported {
             Ok(mut record) => {
                 let last = session.leave(LAST_LINES);
-                // While the images exist, which may fill the disk.
+                // Checked while the images exist, because they may fill the disk.
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(known_cause(&last));
                     hint(failure, plan);
@@ -314,14 +314,14 @@ impl GuestLab {
         session.record(disks, &mut |event| notes.hear(event), mark)
     }
 
-    /// So many empty images.
+    /// Creates this number of empty images.
     fn empty_disks(&self, scratch: &Path, count: u32) -> Result<Vec<Image>, ImageError> {
         (0..count)
             .map(|number| Image::create(&disk(scratch, number), self.image_bytes, &self.journal))
             .collect()
     }
 
-    /// One image a device of the contender.
+    /// One image for each device of the contender.
     fn images(
         &self,
         notes: &mut Notes<'_>,
@@ -351,7 +351,8 @@ impl GuestLab {
 }
 
 /// The memory of a guest for that contender: that of the plan, and in virtual time also that of the
-/// daemon of its file system. A plan may scale its memory with the datasets; the daemon does not.
+/// daemon of its file system. A plan may scale its memory with the datasets; the memory of the
+/// daemon is fixed.
 pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
     let memory = plan.guest.clone().unwrap_or_default().memory;
     let recipe = fsdyno_recipes::find(&contender.filesystem);
@@ -361,7 +362,7 @@ pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
     Bytes(memory.0 + daemon.map_or(0, |daemon| daemon.memory.0))
 }
 
-/// How many devices the contender of a cell is made of.
+/// The number of devices of a cell's contender.
 fn devices_of(plan: &Plan, cell: Cell) -> usize {
     let contender = &plan.contenders[cell.contender as usize];
     if fsdyno_recipes::on_blocks(contender) {
@@ -412,7 +413,7 @@ impl Lab for GuestLab {
     }
 }
 
-/// The plan that a guest gets. Its duration and its datasets are watched from here.
+/// The plan for the guest. The host enforces its duration and checks its datasets.
 fn inside(plan: &Plan) -> Plan {
     Plan {
         budget: None,

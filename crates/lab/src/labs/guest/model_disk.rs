@@ -63,21 +63,21 @@ impl OnModelDisk {
         Ok(all)
     }
 
-    /// Where they are reached.
+    /// The sockets of the disks.
     pub fn sockets(&self) -> &[PathBuf] {
         &self.sockets
     }
 
-    /// Forwards a mark of the workload, some milliseconds after it was sent.
+    /// Forwards a mark of the workload, some milliseconds after the guest sent it.
     pub fn mark(&self, mark: Mark) {
         for disk in &self.marks {
-            // A server that has ended is reported at its end.
+            // A server that has ended is reported when the guest ends.
             let _ = disk.send(mark.to_string());
         }
     }
 
     /// The requests to each disk and its figures for each phase, after the guest has ended. The
-    /// error is why a disk was not served to the end.
+    /// error is the reason why a disk was not served to the end.
     fn end(mut self) -> Result<Vec<ServedDiskReport>, String> {
         self.stop.request();
         let ended = self.threads.drain(..).map(|thread| {
@@ -98,7 +98,7 @@ pub fn record_of(
 ) -> Result<CellRecord, CellEnd> {
     let report = match disks.end() {
         Ok(report) => report,
-        // A failure in the guest is a consequence of it.
+        // A failure in the guest is a consequence of this error.
         Err(why) if !matches!(received, Err(CellEnd::Stopped)) => {
             return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
         }

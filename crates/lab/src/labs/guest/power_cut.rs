@@ -80,7 +80,7 @@ impl GuestLab {
         })
     }
 
-    /// Waits until the time of a guest has ended; ends it where the guest has exited or the user
+    /// Waits until the guest's time has ended. Ends the time if the guest has exited or the user
     /// cancelled.
     fn watch(&self, guest: &mut Guest, time: &CancelToken, ended: impl Fn() -> bool) {
         let mut gone: Option<Instant> = None;
@@ -119,7 +119,7 @@ impl GuestLab {
             other => Err(format!("it sent {other:?}")),
         });
         if received.is_ok() {
-            // The report is complete; the way it ends does not matter.
+            // The report is complete; the exit status does not matter.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
@@ -130,15 +130,15 @@ impl GuestLab {
             (Err(NoRecord::Refused(reason)), _) => {
                 return Err(died(format!("could not begin: {reason}")));
             }
-            // The guest never was.
+            // The guest never connected.
             (_, Err(error @ (CalendarError::Host { .. } | CalendarError::Nobody(_)))) => {
                 return Err(died(error.to_string()));
             }
             (Err(NoRecord::Gone(what)), Ok(_) | Err(CalendarError::Stopped)) => what,
-            // One is because of the other.
+            // One error causes the other.
             (Err(NoRecord::Gone(what)), Err(error)) => format!("{what}; {error}"),
         };
-        // The kernel died of what it found: that is the result of the recovery.
+        // The kernel crashed on this file system, which is the result of the recovery.
         Ok(Recovery {
             beyond_repair: Some(format!("the guest: {}", with_last(what, &last))),
             ..Recovery::default()
@@ -165,7 +165,7 @@ fn size(disks: &[PathBuf]) -> Result<Bytes, GuestLabError> {
     Ok(Bytes(about.len()))
 }
 
-/// Has all disks lose their power at the same moment.
+/// Cuts the power of all disks at the same moment.
 fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss, String> {
     let mut all = CacheLoss {
         digest: passed.digest.clone(),
@@ -192,9 +192,9 @@ struct Witness {
     writing: Nanos,
     guest: String,
     acknowledged: u64,
-    /// When the first was acknowledged.
+    /// The time of the first acknowledgement.
     first: Option<Nanos>,
-    /// Why it does not write.
+    /// Why the guest refused to write.
     refused: Option<String>,
 }
 
@@ -212,7 +212,7 @@ impl Witness {
         })
     }
 
-    /// Reads the messages so far; returns the end of time once it is known.
+    /// Reads the messages so far; returns the time of the power cut once it is known.
     fn end(&mut self, now: Nanos) -> Option<Nanos> {
         while self.refused.is_none() {
             match self.reader.read() {
@@ -235,7 +235,7 @@ impl Witness {
         self.first.map(|first| Nanos(first.0 + self.writing.0))
     }
 
-    /// The state at the power cut; or why there was none.
+    /// The state at the power cut; or why there was no power cut.
     fn seen(
         &mut self,
         passed: Result<Passed, CalendarError>,

@@ -1,5 +1,5 @@
 //! The block trace of a model disk (`--disk-trace`): a file for each cell and disk. It is written
-//! as requests arrive, so that it exists however the cell ends.
+//! as requests arrive, so a cell that fails also has one.
 
 use fsdyno_disk::record::Writer;
 use fsdyno_disk::{Payloads, Recorder};
@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the names of records end with.
+/// The suffix of block traces.
 const ENDING: &str = "record";
 
-/// The record of a disk in a cell.
+/// The block trace of a disk in a cell.
 fn file(directory: &Path, cell: Cell, disk: usize) -> PathBuf {
     directory.join(format!("cell-{}-disk-{disk}.{ENDING}", cell.index))
 }
@@ -81,7 +81,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn records_of_two_runs_are_not_mixed_up_and_a_place_that_is_none_is_named() {
+    fn traces_of_two_runs_are_separate_and_a_bad_directory_is_named() {
         let home = tempfile::tempdir().unwrap();
         let record = DiskRecord {
             directory: home.path().join("a/b"),

@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a guest may take to start: some seconds, on a machine that is busy more.
+/// How long a guest may take to start: some seconds, or more on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest time without a message; a heartbeat comes every two seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long neither its processor nor its disks may do anything.
+/// How long its processors and disks may be idle.
 const IDLE_TIMEOUT: Nanos = Nanos(600 * 1_000_000_000);
 
-/// How long it may take to end.
+/// How long the guest may take to exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a session with a guest ended early.
@@ -33,11 +33,11 @@ pub enum SessionError {
     Stopped,
     /// The guest refused the task, with its reason.
     Refused(String),
-    /// It, or the line to it, broke.
+    /// The guest or its socket failed.
     Broken(io::Error),
-    /// It sent nothing for too long.
+    /// The guest sent nothing for too long.
     Unresponsive(Duration),
-    /// It sends heartbeats, but is idle.
+    /// The guest sends heartbeats, but is idle.
     Idle(Nanos),
 }
 
@@ -47,9 +47,9 @@ impl From<io::Error> for SessionError {
     }
 }
 
-/// A guest and the line to it.
+/// A guest and the connection to it.
 pub struct GuestSession<'a> {
-    // The line is closed before the guest is ended.
+    // The socket is closed before the guest is ended.
     writer: FrameWriter<UnixStream>,
     reader: FrameReader<UnixStream, GuestMessage>,
     guest: Guest,
@@ -71,7 +71,7 @@ impl<'a> GuestSession<'a> {
         Ok(self.writer.write(task)?)
     }
 
-    /// The next word that is not a beat.
+    /// The next message that is not a heartbeat.
     fn next(&mut self, timeout: Duration) -> Result<GuestMessage, SessionError> {
         let timeout = self.guest.timeout(timeout);
         let mut received = Instant::now();
@@ -155,7 +155,7 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Reads acknowledgements until then; returns the last.
+    /// Reads acknowledgements until that moment; returns the last.
     pub fn acknowledged_until(&mut self, then: Instant) -> Result<Option<u64>, SessionError> {
         let mut last = None;
         while Instant::now() < then {
@@ -174,7 +174,7 @@ impl<'a> GuestSession<'a> {
         Ok(last)
     }
 
-    /// Ends the guest as a power cut would; returns the last acknowledgement in the line.
+    /// Kills the guest as a power cut would; returns the last acknowledgement in the socket.
     pub fn power_cut(self) -> Option<u64> {
         let Self {
             mut reader,
@@ -185,7 +185,7 @@ impl<'a> GuestSession<'a> {
         guest.end(0);
         drop(writer);
         let mut last = None;
-        // The line ends where the guest did, perhaps in the midst of a word.
+        // The stream ends with the guest, perhaps within a message.
         while let Ok(Some(word)) = reader.read() {
             if let GuestMessage::Acknowledged { operations } = word {
                 last = Some(operations);
@@ -202,16 +202,17 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Lets the guest end by itself, and kills it where it does not; the last lines of its console.
+    /// Waits until the guest exits, and kills it after a timeout; returns the last lines of its
+    /// console.
     pub fn leave(mut self, lines: usize) -> Vec<String> {
-        // Its work is done: however it ends, nothing is lost.
+        // Its work is complete: a failure here loses nothing.
         let _ = self.send(&Task::Leave);
         let timeout = self.guest.timeout(EXIT_TIMEOUT);
         let _ = self.guest.wait(timeout);
         self.guest.end(lines)
     }
 
-    /// How the guest ended, and the last lines of its console.
+    /// The exit status of the guest, and the last lines of its console.
     pub fn failure_message(self, error_of_guest: &SessionError, lines: usize) -> String {
         let Self {
             writer,
@@ -220,7 +221,7 @@ impl<'a> GuestSession<'a> {
             ..
         } = self;
         drop((writer, reader));
-        // A guest that panics ends at once: whether it did is seen a moment later.
+        // A guest that panics exits at once; its status is available a moment later.
         let status = guest.wait(Duration::from_secs(1)).ok().flatten();
         let what = match (error_of_guest, status) {
             (SessionError::Refused(reason), _) => format!("could not begin: {reason}"),
@@ -242,8 +243,7 @@ impl<'a> GuestSession<'a> {
     }
 }
 
-/// How a guest ended, with the last lines of its console where it printed any, and their known
-/// cause.
+/// The exit status of a guest, with the last lines of its console, if any, and their known cause.
 pub fn with_last(what: String, last: &[String]) -> String {
     if last.is_empty() {
         return what;
@@ -253,7 +253,7 @@ pub fn with_last(what: String, last: &[String]) -> String {
     format!("{what}; the last lines of its console: {printed}{known}")
 }
 
-/// The known cause of what a guest printed last, to append to a failure.
+/// The known cause of the last lines that a guest printed, to append to a failure.
 pub fn known_cause(last: &[String]) -> Option<String> {
     kernels::known_end(&last.join("\n")).map(|known| format!("; {known}"))
 }
@@ -263,7 +263,7 @@ fn unexpected(word: &GuestMessage) -> SessionError {
     SessionError::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
-/// Writes the images back and drives them out of memory; how many pages stayed.
+/// Writes the images back and evicts them from memory; returns how many pages remained.
 fn drive_out(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
     let mut stayed = 0;
     for disk in disks {

@@ -36,7 +36,7 @@ const LEAVE: Duration = Duration::from_secs(20);
 /// connected.
 const GONE: Duration = Duration::from_secs(2);
 
-/// A calendar and disks for a guest, all in its directory.
+/// A calendar and disks for a guest, in its directory.
 pub(super) struct WorkDir {
     /// The socket of the calendar.
     pub calendar: UnixListener,
@@ -45,7 +45,7 @@ pub(super) struct WorkDir {
 }
 
 impl WorkDir {
-    /// Disks of a profile on these images, which are made where there are none: this large.
+    /// Creates disks of a profile on these images; a missing image is created with this size.
     pub fn lay(
         model: &ModelDisk,
         (images, size): (&[PathBuf], Bytes),
@@ -88,7 +88,7 @@ impl WorkDir {
     }
 }
 
-/// The time of a guest and its disks, kept in a separate thread; and what the disks recorded.
+/// The time of a guest and its disks, kept in a separate thread, and the recorders of the disks.
 pub(super) struct Kept {
     thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
     stop: CancelToken,
@@ -149,7 +149,7 @@ impl GuestLab {
         let kept = work_dir.keep(line, Setting::default());
         let received = self.hear(&mut guest, &words, notes);
         if received.is_ok() {
-            // The guest ends by itself, or with its guard.
+            // The guest exits by itself, or is killed by its guard.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
@@ -171,7 +171,7 @@ impl GuestLab {
                 Err(NoRecord::Refused(what) | NoRecord::Gone(what)),
                 Ok(_) | Err(CalendarError::Stopped),
             ) => Err(notes.halt(with(&what, &last), None)),
-            // One is because of the other.
+            // One error causes the other.
             (Err(NoRecord::Gone(what)), Err(error)) => {
                 Err(notes.halt(with(&format!("{what}; {error}"), &last), None))
             }
@@ -179,8 +179,8 @@ impl GuestLab {
         }
     }
 
-    /// Starts a guest with so much memory and so many disks. Its calendar, disks and task are in
-    /// `scratch`.
+    /// Starts a guest with this memory and this number of disks. Its calendar, disks and task are
+    /// in `scratch`.
     pub(super) fn start_in_virtual_time(
         &self,
         size: (Bytes, usize),
@@ -230,7 +230,7 @@ impl GuestLab {
                         return Ok(all);
                     }
                 }
-                // Its last messages are in the line and are forwarded within that time.
+                // Its last messages are in the socket and are forwarded within that time.
                 Err(RecvTimeoutError::Timeout) => match &gone {
                     Some((status, since)) if Instant::now() > *since + GONE => {
                         return Err(NoRecord::Gone(format!("it {}", ended(*status))));
@@ -241,7 +241,7 @@ impl GuestLab {
                         gone = status.map(|status| (status, Instant::now()));
                     }
                 },
-                // It has gone, or its time is kept no longer.
+                // The guest has exited, or its time has ended.
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
                     let status = guest.wait(GONE).map_err(broken)?;
                     let how = status.map_or("closed its line".to_owned(), ended);
@@ -258,7 +258,7 @@ pub(super) enum NoRecord {
     Stopped,
     /// It refused, with its reason.
     Refused(String),
-    /// What it sent or did instead.
+    /// The failure, or the unexpected message.
     Gone(String),
 }
 
@@ -279,7 +279,7 @@ pub(super) fn about(word: &GuestMessage) -> Option<String> {
     ))
 }
 
-/// Writes down what the guest is to do.
+/// Writes the task of the guest to a file.
 pub(super) fn write_task(scratch: &Path, task: &Task) -> Result<(), String> {
     let path = scratch.join(time_travel::TASK);
     let text = serde_json::to_vec(task).map_err(io::Error::from);

@@ -1,9 +1,9 @@
-//! Sets the cache state of a phase, and proves it.
+//! Sets the cache state of a phase, and verifies it.
 //!
-//! Cold, for a file system of our own: write back, unmount, mount, and count the pages of the
-//! dataset in memory. Counting opens files and thereby loads inodes and directories, so a second
-//! unmount, `drop_caches` and mount follow. Nothing reads data in between, so the proof remains
-//! valid.
+//! Cold, for a file system that fsdyno mounts: write back, unmount, mount, and count the pages of
+//! the dataset in memory. Counting opens files and thereby loads inodes and directories, so a
+//! second unmount, `drop_caches` and mount follow. No step in between reads data, so the count
+//! remains valid.
 
 use super::executor::HostExecutor;
 use crate::job::Job;
@@ -62,7 +62,7 @@ pub(super) fn bring_about(
     Ok(evidence)
 }
 
-/// What the next phase reads: the archive, the newest tree, or what a program finds.
+/// The input of the next phase: the archive, the newest tree, or the files of a program.
 fn subject(executor: &HostExecutor<'_, '_>, needs: Needs) -> Option<PathBuf> {
     match needs {
         Needs::Archive => executor.work_dir.archive.clone(),
@@ -87,7 +87,7 @@ fn warm(
     let residency = residency(executor, &subject)?;
     let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
-    // Partly filled pages make more pages than bytes by pages, never fewer.
+    // Partly filled pages add pages, so the count is at least bytes divided by the page size.
     evidence.proven = residency.resident_pages >= wanted;
     if !evidence.proven {
         evidence.doubt = Some(format!(
@@ -133,7 +133,7 @@ fn cold_by_remount(
     executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
 }
 
-/// Evicts the data of the devices from the layer below them, and adds the result to the proof.
+/// Evicts the data of the devices from the layer below them, and adds the result to the evidence.
 fn drive_out_below(
     executor: &mut HostExecutor<'_, '_>,
     evidence: &mut CacheEvidence,
@@ -202,7 +202,7 @@ fn residency(
     cache::residency(subject, executor.stop).map_err(|e| not_counted(executor, &e))
 }
 
-/// Why pages could not be driven out or counted.
+/// The failure that pages could not be evicted or counted.
 fn not_counted(executor: &HostExecutor<'_, '_>, error: &dyn std::fmt::Display) -> CellEnd {
     if executor.stop.requested() {
         CellEnd::Stopped

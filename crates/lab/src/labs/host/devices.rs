@@ -1,5 +1,5 @@
-//! The devices of a cell: image files or model disks on loop devices, or those that the user named;
-//! joined below the file system where its layout requires it.
+//! The devices of a cell: image files or model disks on loop devices, or devices that the user
+//! named. They are combined below the file system if its layout requires it.
 
 use super::executor::HostExecutor;
 use crate::disks::{self, DiskBuilder, DiskFile, ServedDiskReport};
@@ -14,8 +14,8 @@ use fsdyno_recipes::layouts;
 use std::path::{Path, PathBuf};
 
 impl HostExecutor<'_, '_> {
-    /// Provides the devices of a contender: created, or released by the guard; joined where its
-    /// layout does that.
+    /// Provides the devices of a contender: created, or released by the guard. Combines them if the
+    /// layout requires it.
     pub(super) fn provide(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
         if job.recipe.kind() == FilesystemKind::Directory {
             return Ok(Vec::new());
@@ -78,7 +78,7 @@ impl HostExecutor<'_, '_> {
         Ok(path)
     }
 
-    /// Makes one model disk that is a file.
+    /// Creates one model disk that is a file.
     fn model_disk(
         &mut self,
         job: &Job<'_>,
@@ -99,7 +99,8 @@ impl HostExecutor<'_, '_> {
         Ok(path)
     }
 
-    /// What may have made a cell fail on model disks: a disk that is served no longer, or its faults.
+    /// Adds a possible cause to a failure on model disks: a disk that is no longer served, or its
+    /// injected faults.
     pub(super) fn append_server_error(&mut self, failure: &mut Failure) {
         let mut in_all = Served::default();
         for disk in &mut self.disks {
@@ -174,7 +175,7 @@ impl HostExecutor<'_, '_> {
         Ok(name)
     }
 
-    /// Joins the devices where their layout does that below the file system.
+    /// Combines the devices if their layout does that below the file system.
     fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, CellEnd> {
         let name = job.name(&self.tag);
         let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
@@ -189,7 +190,7 @@ impl HostExecutor<'_, '_> {
         Ok(vec![joined.device])
     }
 
-    /// Parts what was joined.
+    /// Stops the combined device.
     pub(super) fn part(&mut self) -> Result<(), CellEnd> {
         let Some((array, steps)) = self.array.take() else {
             return Ok(());

@@ -39,7 +39,7 @@ use std::time::Duration;
 pub(super) const SETTLE_AFTER_MAKE: (Duration, Duration) =
     (Duration::from_millis(300), Duration::from_secs(60));
 
-/// A cell being carried out.
+/// A cell that is being executed.
 pub(super) struct HostExecutor<'a, 'n> {
     pub(super) notes: &'a mut Notes<'n>,
     pub(super) journal: &'a Journal,
@@ -48,7 +48,7 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) stop: &'a CancelToken,
     pub(super) base: &'a Path,
     pub(super) released: &'a [Released],
-    /// What keeps data of the devices in memory below them.
+    /// The layer below the devices that caches their data.
     pub(super) below: Option<&'a mut dyn Below>,
     /// Receives the marks of phases.
     pub(super) marks: &'a mut dyn FnMut(Mark),
@@ -61,21 +61,21 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) loops: Vec<Loop>,
     /// Model disks that are files, under loop devices.
     pub(super) disks: Vec<DiskFile>,
-    /// What they are made of.
+    /// Their profile and faults.
     model: Option<&'a ModelDisk>,
     pub(super) images: Vec<Image>,
     pub(super) scratch: Vec<Scratch>,
     pub(super) target: PathBuf,
-    /// The steps that mount it, to mount it again.
+    /// The steps that mount the file system, for later mounts.
     pub(super) mount_steps: Vec<Step>,
-    /// What has to be done after `syncfs`.
+    /// The step that must follow `syncfs`.
     pub(super) durable: Option<Step>,
-    /// The tracing of the devices, once a phase requested it; or why it is not possible.
+    /// The tracing of the devices, after a phase has requested it; or why it is not possible.
     pub(super) tracing: Option<Result<Tracing, String>>,
     /// The kernel names of the devices whose counters are read.
     pub(super) watched: Vec<String>,
     pub(super) work_dir: WorkDir,
-    /// Whether reading the clock takes of the time that is measured.
+    /// Whether reading the clock adds to the measured time.
     pub(super) virtual_time: bool,
     /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
@@ -156,7 +156,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         Ok(())
     }
 
-    /// Removes a directory and notes it. What stays is in the journal, for `fsdyno clean`.
+    /// Removes a directory and notes it. A directory that cannot be removed stays in the journal,
+    /// for `fsdyno clean`.
     fn remove(&mut self, directory: Scratch) {
         let path = directory.path().to_owned();
         let _ = self
@@ -184,7 +185,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         Err(self.notes.halt(finished.failure(argv), None))
     }
 
-    /// Mounts by the steps kept.
+    /// Mounts with the stored steps.
     pub(super) fn mount_again(&mut self) -> Result<(), CellEnd> {
         for step in self.mount_steps.clone() {
             if let Step::Mount {
@@ -235,7 +236,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         self.make_durable().map(drop)
     }
 
-    /// Waits until the devices are idle; warns where they are not.
+    /// Waits until the devices are idle; warns if they are not.
     pub(super) fn settle(&mut self, window: Duration, bound: Duration) -> Result<(), CellEnd> {
         if self.watched.is_empty() {
             return Ok(());
@@ -297,7 +298,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
-        // The plan of a guest names no model disk.
+        // The plan of a guest has no model disk.
         if self.virtual_time {
             return self.start_daemon(&daemon.clone().for_virtual_time());
         }
@@ -340,7 +341,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
             self.tree = Some(tree);
         } else {
-            // On a file system of our own, it is removed with the file system.
+            // A file system that fsdyno made is discarded with its files.
             self.notes
                 .by_call(&step, || std::fs::create_dir(&root))
                 .map_err(|e| {

@@ -1,8 +1,8 @@
 //! Counts extents after a phase, and free extents at the end; neither is timed.
 //!
 //! Counting loads names, inodes and extent maps into memory. The cache state of a cold or warm
-//! phase is set afterwards. A phase with the state as-is begins with these in memory, which its
-//! evidence states.
+//! phase is set afterwards. A phase with the state as-is begins with these in memory, and its
+//! evidence states this.
 
 use super::executor::HostExecutor;
 use crate::job::Job;
@@ -12,7 +12,7 @@ use fsdyno_host::command;
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
 use std::path::Path;
 
-/// The extents of the files after that phase, where the plan requests it.
+/// Counts the extents of the files after that phase, if the plan requests it.
 pub(super) fn after(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
@@ -33,7 +33,7 @@ pub(super) fn after(
         .map_err(|fragments::Stopped| CellEnd::Stopped)
 }
 
-/// The free extents. They are optional: where they cannot be read, the reason is kept.
+/// Records the free extents. They are optional: if they cannot be read, the reason is recorded.
 pub(super) fn free_space(
     executor: &mut HostExecutor<'_, '_>,
     source: &str,

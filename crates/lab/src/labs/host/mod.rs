@@ -1,4 +1,4 @@
-//! The host lab: a cell runs right here, on this kernel.
+//! The host lab: a cell runs on the kernel of this machine.
 
 mod caches;
 mod devices;
@@ -33,7 +33,7 @@ pub struct HostLab {
     journal: Journal,
     stop: CancelToken,
     scratch: PathBuf,
-    /// Block devices that the guard has released; empty where images are made.
+    /// Block devices that the guard has released; empty if images are created.
     released: Vec<Released>,
     missing: Missing,
     below: Option<Box<dyn Below>>,
@@ -42,7 +42,7 @@ pub struct HostLab {
 }
 
 impl HostLab {
-    /// A lab for one plan. Probes what each contender needs.
+    /// A lab for one plan. Probes the requirements of each contender.
     pub fn new(
         plan: &Plan,
         preflight: Preflight,
@@ -64,7 +64,7 @@ impl HostLab {
         }
     }
 
-    /// Sets the layer below the devices that keeps their data in memory too.
+    /// Sets the layer below the devices that also caches their data.
     #[must_use]
     pub fn above(mut self, below: Box<dyn Below>) -> Self {
         self.below = Some(below);
@@ -87,9 +87,9 @@ impl HostLab {
     }
 }
 
-/// A sparse image file on a full disk fails with an I/O error: explain it.
+/// Explains the I/O error of a sparse image file on a full disk.
 pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
-    /// Less than what a file system keeps back for its own growth.
+    /// Less than a file system reserves for its own growth.
     const FULL: Bytes = Bytes(8 << 20);
     let DeviceChoice::Loop { directory, .. } = &plan.device else {
         return;

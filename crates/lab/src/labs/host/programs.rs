@@ -1,5 +1,5 @@
-//! File systems that programs mount: pools that are held, the daemon behind them, and what makes
-//! durable that which `syncfs` does not reach.
+//! File systems that programs mount: held pools, their daemon, and the step that makes data durable
+//! which `syncfs` does not reach.
 
 use super::executor::HostExecutor;
 use crate::procedure::CellEnd;
@@ -21,7 +21,7 @@ impl HostExecutor<'_, '_> {
         Ok(())
     }
 
-    /// Ends it, where no other run uses it.
+    /// Stops the daemon if no other run uses it.
     pub(super) fn end_daemon(&mut self) -> Result<(), CellEnd> {
         let Some((running, daemon)) = self.daemon.take() else {
             return Ok(());
@@ -32,7 +32,7 @@ impl HostExecutor<'_, '_> {
             .map_err(|e| self.notes.halt(e.to_string(), None))
     }
 
-    /// Carries out a step that a program does.
+    /// Performs a step that runs a program.
     pub(super) fn carry_out(&mut self, step: &Step) -> Result<(), CellEnd> {
         match step {
             Step::TakePool { argv, pool } => self.take_pool(argv, pool),
@@ -48,7 +48,7 @@ impl HostExecutor<'_, '_> {
         self.program(argv, &[0]).map(drop)
     }
 
-    /// Releases the pool that is held.
+    /// Releases the held pool.
     pub(super) fn release_pool(&mut self) -> Result<(), CellEnd> {
         let Some(held) = self.pool.take() else {
             return Ok(());

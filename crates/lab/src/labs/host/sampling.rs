@@ -1,4 +1,4 @@
-//! A phase between its counters: what it took, and what it cost.
+//! Runs a phase between two readings of its counters, and returns its sample.
 
 use super::executor::HostExecutor;
 use super::{fragments, warnings};
@@ -40,7 +40,7 @@ pub(super) fn measure(
             steal_ns: machine.steal_ns,
         },
         device,
-        // The keeper of the disks adds them.
+        // The owner of the model disks adds them.
         disks: Vec::new(),
         space_before,
         space_after: space(&executor.work_dir.root),
@@ -58,8 +58,8 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Reads the surroundings before a phase, and starts tracing where requested. In virtual time there
-/// is no noise, and a reading would change the guest.
+/// Reads the counters of the machine before a phase, and starts tracing if requested. In virtual
+/// time there is no noise, and a reading would change the guest.
 fn read_surroundings(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
     if executor.virtual_time {
         return None;
@@ -75,7 +75,7 @@ fn read_surroundings(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Opti
     Some(counters::surroundings())
 }
 
-/// What was seen since, and what was not.
+/// The activity of the machine since then, and the counters that could not be read.
 fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed {
     let mut observed = counters::surroundings().since(before, &executor.watched);
     let reported = executor.tracing.as_ref().map(|tracing| match tracing {
@@ -92,8 +92,8 @@ fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed 
     observed
 }
 
-/// Whether the clock is read for every file; why not, where it is not, is noted. Phases that time
-/// every operation by what they are read it in any case.
+/// Whether the clock is read for every file; if not, the reason is recorded. Phases that time every
+/// operation by its kind always read it.
 fn times_files(executor: &mut HostExecutor<'_, '_>) -> bool {
     let why_not = if executor.virtual_time {
         // The kernel adds time to each reading of the clock, so that a busy-waiting program makes
@@ -151,8 +151,8 @@ fn timed(
     }
     let (_, cpu_after) = counters(executor)?;
     if measured.durable_ns.is_none() && job.touches_files() {
-        // A phase that only reads may still write time stamps: they count as its traffic,
-        // while its time ended with the reading.
+        // A phase that only reads may still write time stamps. They count as its traffic, but its
+        // time ends with the read.
         executor.sync()?;
     }
     let durable = Mark {

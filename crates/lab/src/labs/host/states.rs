@@ -34,7 +34,7 @@ pub(super) fn bring_about(
     executor.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
 }
 
-/// Refuses a fill that would leave the workload no room, once the size of the file system is known.
+/// An error if a fill leaves the workload no room, once the size of the file system is known.
 fn has_room(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let root = executor.target();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! Trees that a phase made, held against what they were made from; untimed.
+//! Compares trees that a phase made with their source; untimed.
 
 use super::executor::HostExecutor;
 use crate::job::Job;
@@ -8,7 +8,7 @@ use fsdyno_datasets::trees;
 use fsdyno_load::kinds::Needs;
 use std::time::Instant;
 
-/// Compares the newest tree with what it was made from.
+/// Compares the newest tree with its source.
 pub(super) fn compare(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,

@@ -5,10 +5,10 @@ use fsdyno_load::{kinds, phases, programs};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
 use fsdyno_observe::noise;
 
-/// Below this, the scheduler's slices and the start of a program weigh too much.
+/// Below this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
 
-/// Everything doubtful about a sample.
+/// All warnings about a sample.
 pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
     [
         too_short(sample),
@@ -34,8 +34,8 @@ fn too_short(sample: &Sample) -> Option<Warning> {
     })
 }
 
-/// A cold phase must have read its data at the device; compression may spare half and more, and a
-/// copy that shares blocks reads none.
+/// A cold phase must read its data from the device. Compression may save half of it or more, and a
+/// copy that shares blocks reads no data.
 fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
     let kind = kinds::find(&sample.kind)?;
@@ -75,7 +75,7 @@ fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     })
 }
 
-/// What a program works on may be read from memory it has just written.
+/// A program may read data from memory that it has just written.
 fn fits_memory(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let phase = job.workload.phases.get(sample.phase as usize)?;
     let data = programs::data_bytes(phase)?;

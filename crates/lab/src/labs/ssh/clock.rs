@@ -1,4 +1,5 @@
-//! Time on another machine: by the best clock that its programs offer, and what they print read.
+//! Time on another machine: chooses the most precise clock of its programs, and parses their
+//! output.
 
 use fsdyno_host::ssh::quoted;
 use fsdyno_model::Nanos;
@@ -7,18 +8,18 @@ use fsdyno_model::step::shell_line;
 /// The program that prints the time there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// date(1), which prints nanoseconds there; processor time by `times` of the shell.
+    /// date(1), which prints nanoseconds there; processor time from `times` of the shell.
     Date,
-    /// time(1) in the form of POSIX, in hundredths of a second.
+    /// time(1) in its POSIX form, in hundredths of a second.
     Time,
 }
 
-/// What a phase took.
+/// The times of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Taken {
     /// Until the work returned.
     pub wall: Nanos,
-    /// Until `sync` returned, where there was one.
+    /// Until `sync` returned, if there was one.
     pub durable: Option<Nanos>,
     pub user: Nanos,
     pub system: Nanos,
@@ -41,9 +42,9 @@ impl Clock {
         }
     }
 
-    /// A script that runs a line, and behind it the one that makes durable what was written, where
-    /// there is one, and prints what [`Clock::read`] reads. Outputs go to `phase.out` and `phase.err` in the directory; the
-    /// status stays in `S`.
+    /// A script that runs a line, and then, if given, the line that makes its writes durable. It
+    /// prints the times that [`Clock::read`] parses. Outputs go to `phase.out` and `phase.err` in
+    /// the directory; the status stays in `S`.
     pub fn script(self, line: &str, sync: Option<&str>, directory: &str) -> String {
         let file = |name: &str| shell_line(&[format!("{directory}/{name}")]);
         let (out, err, used) = (file("phase.out"), file("phase.err"), file("phase.used"));
@@ -70,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// Reads what the script printed; the word that is no time where it cannot be.
+    /// Parses the output of the script. The error is the word that is not a time.
     pub fn read(self, printed: &str, sync: bool) -> Result<Taken, String> {
         let taken = match self {
             Self::Date => by_date(printed),
@@ -91,7 +92,7 @@ fn by_date(printed: &str) -> Option<Taken> {
     let [begin, end, durable] = moments[..] else {
         return None;
     };
-    // Of the shell, then of its reaped children (times(1p)).
+    // First of the shell, then of its reaped children (times(1p)).
     let mut taken = Taken {
         wall: Nanos(end.0.checked_sub(begin.0)?),
         durable: Some(Nanos(durable.0.checked_sub(begin.0)?)),
@@ -124,7 +125,7 @@ fn by_time(printed: &str) -> Option<Taken> {
     })
 }
 
-/// Another machine may print any number.
+/// Another machine may print any number, so the sum may overflow.
 fn sum(one: Nanos, other: Nanos) -> Option<Nanos> {
     one.0.checked_add(other.0).map(Nanos)
 }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shells_and_programs_print_is_read() {
+    fn the_output_of_shells_and_time_programs_is_parsed() {
         let dash = "wall 1700000000.000000001 1700000001.500000001 1700000002.000000001\n\
             0m0.010000s 0m0.000000s\n1m0.250000s 0m0.500000s\n";
         let taken = Clock::Date.read(dash, true).unwrap();
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(taken.user, Nanos(60_260_000_000));
         assert_eq!(taken.system, Nanos(500_000_000));
         assert_eq!(Clock::Date.read(dash, false).unwrap().durable, None);
-        // FreeBSD's time(1) pads with blanks in no form but its own; -p is that of POSIX.
+        // FreeBSD's time(1) pads with blanks only in its own form; `-p` gives the POSIX form.
         let posix = "real 1.25\nuser 0.10\nsys 0.02\nsynced\nreal 0.75\nuser 0.00\nsys 0.00\n";
         let taken = Clock::Time.read(posix, true).unwrap();
         assert_eq!(taken.wall, Nanos(1_250_000_000));
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_print_what_is_read_in_the_shell_of_this_machine() {
+    fn the_output_of_the_scripts_parses_on_this_machine() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().display().to_string();
         let script =

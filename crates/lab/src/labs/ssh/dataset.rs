@@ -1,5 +1,5 @@
-//! The dataset of a cell: generated here from its seed, sent once, copied there for each cell; and
-//! trees compared with it.
+//! The dataset of a cell: generated here from its seed, sent once, and copied there for each cell.
+//! Trees are compared with it.
 
 use super::executor::{SshExecutor, source_in, word};
 use super::phases::unpacking;
@@ -40,7 +40,7 @@ pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(
     Ok(())
 }
 
-/// The path of a form of the dataset there; sent first, where it is missing.
+/// The path of a form of the dataset there; sends the form first if it is missing.
 fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, CellEnd> {
     let archive = form == Form::Archive;
     let known = executor.sent.iter().find(|one| {

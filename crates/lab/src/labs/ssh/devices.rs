@@ -53,7 +53,7 @@ pub(super) fn provide(
     let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(&tag)) else {
         return Ok(devices);
     };
-    // Parted in the order they are named: undone from the last noted.
+    // Separated in the order they are named: undo runs the last line first.
     for step in joined.part.iter().rev() {
         executor
             .remote
@@ -65,7 +65,7 @@ pub(super) fn provide(
     Ok(vec![joined.device])
 }
 
-/// Makes an image file and attaches it; the variable that names the device.
+/// Creates an image file and attaches it; returns the variable that names the device.
 fn image(
     executor: &mut SshExecutor<'_, '_>,
     dialect: &Dialect,
@@ -87,7 +87,7 @@ fn image(
     Ok(format!("${variable}"))
 }
 
-/// Refuses a device that the other machine uses, or has not.
+/// An error if the other machine uses the device, or does not have it.
 fn unused(
     executor: &mut SshExecutor<'_, '_>,
     dialect: &Dialect,
@@ -131,7 +131,7 @@ fn unused(
     }
 }
 
-/// The line that shows a device, a part of it, or what it is a part of, in use.
+/// The line that shows use of a device, of a part of it, or of the device that contains it.
 pub(super) fn use_of<'a>(device: &str, uses: &'a str) -> Option<&'a str> {
     uses.lines().find(|line| {
         let mut words = line.split_whitespace();
@@ -147,8 +147,8 @@ pub(super) fn use_of<'a>(device: &str, uses: &'a str) -> Option<&'a str> {
     })
 }
 
-/// Whether a name is that of the device, or of a part of it: `sda1`, `ada0p2`, `da0s1a`,
-/// `nvme0n1p1`, and not `sdaa` or `ada01`.
+/// Whether a name is that of the device or of a part of it: `sda1`, `ada0p2`, `da0s1a` and
+/// `nvme0n1p1`, but not `sdaa` or `ada01`.
 fn is_part(device: &str, name: &str) -> bool {
     let Some(rest) = name.strip_prefix(device) else {
         return false;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_in_use_is_seen_by_itself_by_its_parts_and_by_what_it_is_part_of() {
+    fn a_device_in_use_is_found_by_its_parts_and_its_parent() {
         let mounts = "/dev/ada0p2 on / (ufs, local)\n/dev/sdb1 on /data type x (rw)\n\
             devfs on /dev (devfs)\n";
         let pool = "  pool: tank\n\tNAME STATE\n\ttank ONLINE\n\t  ada2 ONLINE\n";

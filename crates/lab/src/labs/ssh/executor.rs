@@ -1,4 +1,5 @@
-//! The hands of the ssh lab: each stage of a cell as scripts for the shell of another machine.
+//! The executor of the ssh lab: runs each stage of a cell as scripts in the shell of another
+//! machine.
 
 use super::dataset::{self, Sent};
 use super::machine::Machine;
@@ -21,23 +22,23 @@ use fsdyno_model::{
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 
-/// Why nothing about caches is proven there.
+/// Why the cache state is not verified there.
 const NOT_COUNTED: &str = "pages in the memory of another machine cannot be counted";
 
-/// A cell being carried out.
+/// A cell that is being executed.
 pub(super) struct SshExecutor<'a, 'n> {
     pub notes: &'a mut Notes<'n>,
     pub remote: &'a mut dyn RemoteShell,
     pub machine: &'a Machine,
-    /// What was sent there already.
+    /// The datasets that are already sent.
     pub sent: &'a mut Vec<Sent>,
     pub journal: Option<&'a Journal>,
     pub stop: &'a CancelToken,
-    /// The directory of this run, there.
+    /// The directory of this run on the other machine.
     pub directory: String,
     pub target: PathBuf,
     pub mount_steps: Vec<Step>,
-    /// What has to follow a `sync` of the system there.
+    /// The step that must follow a `sync` there.
     pub durable: Option<Step>,
     pub work_dir: WorkDir,
 }
@@ -54,7 +55,7 @@ impl SshExecutor<'_, '_> {
         output.map_err(|error| self.gone(&error))
     }
 
-    /// The cell cannot continue there.
+    /// The failure of a cell whose connection is lost.
     pub fn gone(&self, error: &SshError) -> CellEnd {
         match error {
             SshError::Stopped => CellEnd::Stopped,
@@ -62,21 +63,21 @@ impl SshExecutor<'_, '_> {
         }
     }
 
-    /// Records a script in the present stage.
+    /// Records a script in the current stage.
     pub fn note(&mut self, script: &str, output: &ScriptOutput) {
         let argv = ["sh", "-c", script].map(str::to_owned);
         self.notes.program(&argv, &finished(output));
     }
 
-    /// A script that did not end well.
+    /// The failure of a script.
     pub fn failed(&self, line: &str, output: &ScriptOutput) -> CellEnd {
         let message = finished(output).failure(&[line.to_owned()]);
-        // One word, and quoted as such: it is a line already.
+        // Quoted as one word, because it is already a line.
         let word = shell_line(&[line.to_owned()]);
         self.notes.halt(message.replacen(&word, line, 1), None)
     }
 
-    /// Has a script done, and noted; a status other than 0 is a failure.
+    /// Runs and records a script; a status other than 0 is a failure.
     pub fn script(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
         let output = self.run_remote(how, script)?;
         self.note(script, &output);
@@ -92,7 +93,7 @@ impl SshExecutor<'_, '_> {
         name.trim_start_matches("fsdyno-").to_owned()
     }
 
-    /// The words of a step there.
+    /// The words of a step for the other machine.
     fn line(&self, step: &Step) -> String {
         match (step, self.machine.dialect) {
             (
@@ -108,7 +109,7 @@ impl SshExecutor<'_, '_> {
         }
     }
 
-    /// What makes durable all that was written.
+    /// The line that makes all writes durable.
     pub fn durable_line(&self) -> String {
         match &self.durable {
             Some(step) => format!("sync; {}", step.shell()),
@@ -116,7 +117,7 @@ impl SshExecutor<'_, '_> {
         }
     }
 
-    /// The line that unmounts, where it is mounted.
+    /// The line that unmounts the file system, if it is mounted.
     fn unmount_line(&self) -> String {
         let mut held = self.mount_steps.iter().filter_map(Step::undone_by);
         match held.next() {
@@ -157,7 +158,7 @@ impl SshExecutor<'_, '_> {
         Ok(column(&output.stdout, 2).unwrap_or_default())
     }
 
-    /// What a phase reads.
+    /// The input of a phase.
     fn subject(&self, needs: Needs) -> Option<PathBuf> {
         match needs {
             Needs::Archive => self.work_dir.archive.clone(),
@@ -217,7 +218,7 @@ impl SshExecutor<'_, '_> {
     }
 }
 
-/// A number of KiB in that column of what `df -kP` prints, bytes.
+/// The number of KiB in that column of the output of `df -kP`, bytes.
 pub(super) fn column(printed: &str, at: usize) -> Option<Bytes> {
     // The name of a device may contain blanks: count columns from the percentage.
     let line = printed.lines().nth(1)?;
@@ -300,12 +301,12 @@ impl CellExecutor for SshExecutor<'_, '_> {
     }
 
     fn free_space(&mut self, _source: &str, _step: &Step) -> Result<(), CellEnd> {
-        // Only for counted extents, which the preflight refuses here.
+        // Only used for counted extents, which the preflight refuses here.
         Ok(())
     }
 
     fn state(&mut self, _job: &Job<'_>) -> Result<(), CellEnd> {
-        // Anything but a fresh one is refused with the plan.
+        // The preflight refuses a state other than fresh.
         Ok(())
     }
 
@@ -333,8 +334,8 @@ impl CellExecutor for SshExecutor<'_, '_> {
             return Err(self.notes.halt(message, None));
         }
         dataset::lay(self, job)?;
-        // Counters of devices are not watched there: what a file system does behind its mount
-        // has a moment for it.
+        // Device counters are not read there. The pause gives a file system time for deferred work
+        // after its mount.
         self.script(How::Job, "sync; sleep 1; sync").map(|_| ())
     }
 
@@ -418,7 +419,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
     }
 }
 
-/// The line that releases a pool, where it is held.
+/// The line that releases a held pool.
 fn release_line(pool: &Pool) -> String {
     let (held, release) = (shell_line(&pool.held), shell_line(&pool.release));
     format!("! {held} >/dev/null 2>&1 || {release}")

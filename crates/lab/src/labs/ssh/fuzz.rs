@@ -1,9 +1,9 @@
-//! Everything that is read of what another machine printed, for the fuzz targets.
+//! Entry points for the fuzz targets: all parsers of the output of another machine.
 
 use super::clock::Clock;
 use super::{devices, executor, machine, phases};
 
-/// Reads a text by every reader; the bytes of what they return.
+/// Parses a text with every parser; returns the length of their results.
 pub fn read_far(printed: &str) -> usize {
     let mut length = 0;
     for clock in [Clock::Date, Clock::Time] {

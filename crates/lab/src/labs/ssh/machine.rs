@@ -1,4 +1,5 @@
-//! What another machine is: its system, its clock, its programs, and what it misses of a plan.
+//! The survey of another machine: its system, its clock, its programs, and missing requirements of
+//! a plan.
 
 use super::SshLabError;
 use super::clock::Clock;
@@ -18,14 +19,14 @@ const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
 /// Another machine.
 #[derive(Clone)]
 pub(super) struct Machine {
-    /// None where there is no dialect for its system.
+    /// None if there is no dialect for its system.
     pub dialect: Option<&'static Dialect>,
     pub system: String,
     pub root: bool,
     pub clock: Clock,
-    /// The least that a phase takes there.
+    /// The shortest time of a phase there.
     pub floor: Nanos,
-    /// Whether its cp can share blocks, or avoid it.
+    /// Whether its cp has options to share blocks, and not to.
     pub shares: bool,
     /// Its description: its kernel first, up to a comma.
     pub about: String,
@@ -167,7 +168,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Why a need is not met there.
+    /// Why a need is not met there; none if it is met.
     fn reason(
         &self,
         remote: &mut dyn RemoteShell,
@@ -195,7 +196,7 @@ impl Machine {
                 }
                 return Ok(Some(reasons.join(", and ")));
             }
-            // How a kernel there was built is found out by using it.
+            // The options of a kernel there cannot be read; their use shows them.
             Need::LoopDevices | Need::KernelOption { .. } => return Ok(None),
             Need::Program { name, .. } => (
                 shell_line(&["command".to_owned(), "-v".to_owned(), name.clone()]),
@@ -215,7 +216,7 @@ impl Machine {
     }
 }
 
-/// A requirement that is not met there, with what helps.
+/// A requirement that is not met there, with the remedy.
 fn missing(requirement: Requirement, reason: String) -> (Requirement, Availability) {
     let remedy = match &requirement.need {
         Need::Root => "log in there as root, or compare directories there (dir:PATH)".to_owned(),
@@ -226,7 +227,7 @@ fn missing(requirement: Requirement, reason: String) -> (Requirement, Availabili
     (requirement, Availability::Missing { reason, remedy })
 }
 
-/// The least of some empty phases.
+/// The shortest time of some empty phases.
 fn least(
     remote: &mut dyn RemoteShell,
     clock: Clock,
@@ -244,7 +245,7 @@ fn least(
     Ok(least.unwrap_or_default())
 }
 
-/// The value after `NAME=` in a line, where it is not empty.
+/// The value after `NAME=` in a line, if it is not empty.
 pub(super) fn output(reported: &str, name: &str) -> Option<String> {
     let mut lines = reported.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;

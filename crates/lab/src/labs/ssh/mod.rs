@@ -1,5 +1,5 @@
-//! The lab of another machine: each cell by scripts for its own shell and programs, over ssh.
-//! Nothing is installed there, and all that is made there is undone there, however this ends.
+//! The lab of another machine: runs each cell as scripts in its shell with its programs, over ssh.
+//! Nothing is installed there. All resources created there are removed when the session ends.
 
 mod clock;
 mod dataset;
@@ -39,7 +39,7 @@ pub enum SshLabError {
     /// The connection failed.
     #[error(transparent)]
     Ssh(#[from] SshError),
-    /// A program is not there.
+    /// A program is missing there.
     #[error("on {place} there is no program `{program}`, which every cell needs")]
     NoProgram {
         /// The machine.
@@ -56,13 +56,13 @@ pub enum SshLabError {
         /// The machine.
         place: String,
     },
-    /// Its clock program printed no time.
+    /// Its clock program printed text that is not a time.
     #[error("the clock program there printed `{printed}`, which is no time")]
     NoTime {
-        /// What it printed.
+        /// The text.
         printed: String,
     },
-    /// A directory that is to be compared is not there, or may not be written to.
+    /// A directory under test does not exist there, or is not writable.
     #[error("on {place} the directory {} cannot be written to: {why}", path.display())]
     Directory {
         /// The machine.
@@ -77,9 +77,9 @@ pub enum SshLabError {
     Another {
         /// The destination.
         place: String,
-        /// What it was.
+        /// The recorded machine.
         before: String,
-        /// What it is.
+        /// The machine that responds now.
         now: String,
     },
     /// No random name could be generated.
@@ -99,7 +99,7 @@ pub struct SshLab {
     connection: Option<Connection>,
 }
 
-/// What lives as long as a connection.
+/// The state of one connection.
 struct Connection {
     session: Session,
     directory: String,
@@ -150,7 +150,7 @@ impl SshLab {
         about.split(", on ssh:").next().unwrap_or(about)
     }
 
-    /// Connects again where the connection broke; the same machine must respond.
+    /// Connects again if the connection broke; the same machine must respond.
     fn connected(&mut self) -> Result<(), SshLabError> {
         if let Some(connection) = &mut self.connection
             && connection.session.lives()
@@ -173,7 +173,7 @@ impl SshLab {
         Ok(())
     }
 
-    /// Carries a cell out, and undoes what it left.
+    /// Runs a cell and removes its resources.
     fn there(&mut self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<(), CellEnd> {
         self.connected().map_err(|error| match error {
             SshLabError::Ssh(SshError::Stopped) => CellEnd::Stopped,
@@ -199,7 +199,7 @@ impl SshLab {
             work_dir: WorkDir::new(PathBuf::new()),
         };
         let result = procedure::run(&mut executor, &job);
-        // Now, so that what cannot be undone belongs to this cell.
+        // Undone now, so that a failure to undo belongs to this cell.
         if result.is_err() && !self.stop.requested() && line.session.lives() {
             let undone = line.undo_all();
             if !undone.is_ok_and(|output| output.status == 0) {
@@ -249,7 +249,7 @@ impl Lab for SshLab {
 }
 
 fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, SshLabError> {
-    // Other machines may work there at the same time.
+    // Other machines may use that one at the same time.
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut bytes))
@@ -263,7 +263,7 @@ fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, Ssh
     })
 }
 
-/// Whether something can be made in a directory there.
+/// Whether a directory there is writable.
 fn may_write(remote: &mut dyn RemoteShell, path: &Path, place: &str) -> Result<(), SshLabError> {
     let path_word = shell_line(&[path.display().to_string()]);
     let script =

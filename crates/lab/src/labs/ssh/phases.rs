@@ -18,9 +18,9 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// Below this, the scheduler's slices and the start of a program weigh too much.
+/// Below this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
-/// How many times the overhead, or the resolution of its clock, a phase must take.
+/// The minimum time of a phase, as a multiple of the overhead or the resolution of its clock.
 const LONG_ENOUGH: u64 = 50;
 
 /// The output of a command follows this line.
@@ -28,7 +28,7 @@ const OUTPUT: &str = "output:";
 
 /// The script of a phase.
 struct Work {
-    /// Before the clock, and after it.
+    /// Run before the clock starts, and after it stops.
     before: String,
     after: String,
     line: String,
@@ -47,7 +47,7 @@ impl Work {
     }
 }
 
-/// The tree that a phase makes, where it makes one.
+/// The path of the tree that a phase makes; none if it makes none.
 fn made(executor: &mut SshExecutor<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
     let kind = kinds::find(&phase.kind).filter(|kind| kind.makes_tree)?;
     Some(executor.work_dir.next_tree(kind.name))
@@ -122,7 +122,7 @@ fn work(
     })
 }
 
-/// The options that unpack an archive: not every tar detects the compression.
+/// The options that unpack an archive. Not every tar detects the compression.
 pub(super) fn unpacking(archive: &str) -> &'static str {
     let ends = |endings: &[&str]| endings.iter().any(|ending| archive.ends_with(ending));
     if ends(&[".gz", ".tgz"]) {
@@ -140,7 +140,8 @@ impl Work {
     }
 }
 
-/// Counts the lines that match: by a pipe, for to /dev/null grep would stop at the first.
+/// Counts the matching lines through a pipe: grep stops at the first match if its output is
+/// /dev/null.
 fn searching(executor: &SshExecutor<'_, '_>, phase: &PhasePlan, source: &str) -> Work {
     let pattern = phase.pattern.as_deref().unwrap_or(grep::DEFAULT_PATTERN);
     let Work { line, .. } = Work::plain("", &["grep", "-rhE", "-e", pattern, source]);
@@ -149,7 +150,7 @@ fn searching(executor: &SshExecutor<'_, '_>, phase: &PhasePlan, source: &str) ->
     Work {
         before: String::new(),
         line: format!("{{ {line}; echo \"$?\" >{status}; }} | wc -l >{lines}"),
-        // Status 1: no match. Some report binary files on standard error.
+        // Status 1 means no match. Some greps report binary files on standard error.
         after: format!(
             "S=$(cat {status}); [ \"$S\" -gt 1 ] || S=0\n\
              echo \"matches $(($(cat {lines}) + $(grep -c 'binary file matches' {err})))\""
@@ -255,7 +256,7 @@ fn timed(
     if output.status != 0 {
         return Err(executor.failed(&work.line, &output));
     }
-    // What a command prints is not read as ours.
+    // The output of a command is not parsed as times.
     let reported = output.stdout.split(OUTPUT).next().unwrap_or_default();
     let taken = clock.read(reported, writes).map_err(|printed| {
         let message = format!("the clock program there printed `{printed}`, which is no time");

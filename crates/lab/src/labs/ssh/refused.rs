@@ -1,10 +1,10 @@
-//! What another machine cannot do by its own programs: refused by name, before a connection.
+//! Requests that another machine does not support, refused by name before a connection.
 
 use fsdyno_load::phases::{copy, delete, grep, read, stat_walk, untar};
 use fsdyno_load::{engines, programs};
 use fsdyno_model::Plan;
 
-/// The kinds of phases that programs of any system do.
+/// Whether the programs of any system can run that kind of phase.
 pub(super) fn is_done_by_programs(kind: &str) -> bool {
     let on_trees = [
         copy::KIND.name,
@@ -22,7 +22,7 @@ pub(super) fn is_command(kind: &str) -> bool {
     programs::find(kind).is_some_and(|program| program.executable.is_none())
 }
 
-/// Why a plan cannot be carried out on other machines, where it uses any.
+/// Why a plan cannot run on its other machines; none if it can or has none.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
     let remote = plan.contenders.iter().find(|c| c.lab.is_elsewhere())?;
     let lab = &remote.lab;

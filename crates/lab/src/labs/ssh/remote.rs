@@ -1,28 +1,28 @@
-//! What runs scripts: a shell on another machine, or a dry run that only collects them.
+//! Shells that run scripts: one on another machine, or a dry run that only collects the scripts.
 
 use fsdyno_host::ssh::{How, Parcel, ScriptOutput, Session, Ssh, SshError, quoted};
 use fsdyno_model::CancelToken;
 
-/// The other end.
+/// A shell on the other machine.
 pub(super) trait RemoteShell {
-    /// Has a script done.
+    /// Runs a script.
     fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError>;
-    /// Notes what undoes the next act.
+    /// Registers the line that undoes the next action.
     fn undo(&mut self, line: &str);
-    /// Undoes all that was noted, the newest first.
+    /// Runs all registered undo lines, the newest first.
     fn undo_all(&mut self) -> Result<ScriptOutput, SshError>;
-    /// Sends something to a script.
+    /// Sends data to a script.
     fn send(&mut self, parcel: Parcel<'_>, script: &str) -> Result<(), SshError>;
     /// Whether this is a dry run, whose output is empty.
     fn is_dry_run(&self) -> bool;
 }
 
-/// A line to another machine.
+/// A connection to another machine.
 pub(super) struct Line<'a> {
     pub ssh: &'a Ssh,
     pub session: &'a mut Session,
     pub stop: &'a CancelToken,
-    /// What undoes the next script, registered before it.
+    /// The undo line of the next script, registered before it runs.
     undo: String,
 }
 
@@ -41,7 +41,7 @@ impl RemoteShell for Line<'_> {
     fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError> {
         let before = std::mem::take(&mut self.undo);
         if !before.is_empty() {
-            // In the session's shell itself: a subshell would lose it.
+            // Runs in the session's shell itself: a subshell would lose it.
             self.session.run_script(How::Here, &before, self.stop)?;
         }
         self.session.run_script(how, script, self.stop)
@@ -99,7 +99,7 @@ impl RemoteShell for DryRunShell {
     }
 
     fn send(&mut self, _: Parcel<'_>, script: &str) -> Result<(), SshError> {
-        // Of another connection, which is not in these hands.
+        // Data goes over a separate connection, so the dry run prints this as comments.
         self.lines
             .extend(script.lines().map(|line| format!("# {line}")));
         Ok(())

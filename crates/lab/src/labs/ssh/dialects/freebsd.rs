@@ -11,7 +11,7 @@ pub(super) static FREEBSD: Dialect = Dialect {
     },
     detach: |variable| format!("mdconfig -d -u \"${{{variable}#/dev/}}\""),
     mount,
-    // mount(8) loads what the kernel has not.
+    // mount(8) loads the module if the kernel lacks the file system.
     has_filesystem: |_| "true".to_owned(),
     has_module: |_| "false".to_owned(),
     facts: SYSCTL,

@@ -28,7 +28,8 @@ pub(super) static LINUX: Dialect = Dialect {
     drop_caches: Some("echo 3 >/proc/sys/vm/drop_caches"),
 };
 
-/// Not by `--find --show`, which busybox has not; another may be faster, and then the next is tried.
+/// Avoids `--find --show`, which busybox lacks. Another process may take the device first; then the
+/// next one is tried.
 fn attach(image: &str, variable: &str) -> String {
     format!(
         "for try in 1 2 3 4 5; do free=$(losetup -f) || break; \
@@ -41,7 +42,7 @@ fn detach(variable: &str) -> String {
     format!("losetup -d \"${variable}\"")
 }
 
-/// `-i`: without a mount helper, as the host lab mounts by system call.
+/// `-i`: without a mount helper, like the system call of the host lab.
 fn by_itself(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String> {
     let mut words = mount(fstype, source, target, options);
     words.insert(1, "-i".to_owned());

@@ -1,5 +1,5 @@
 //! Differences between systems beyond POSIX: attaching image files, mounting, and the description
-//! of the machine. One file a system, named by `uname -s`.
+//! of the machine. Each system has a file, named by `uname -s`.
 //!
 //! The dialects of the BSDs follow their manual pages; a test runs only that of Linux.
 
@@ -13,15 +13,16 @@ use std::path::Path;
 pub(super) struct Dialect {
     /// What its `uname -s` prints.
     pub system: &'static str,
-    /// Whether its kernel is that of a BSD.
+    /// Whether the kernel is a BSD kernel.
     pub bsd: bool,
-    /// Attaches an image file, and puts the device into a variable: a line.
+    /// A line that attaches an image file and puts the device into a variable.
     pub attach: fn(image: &str, variable: &str) -> String,
-    /// Detaches the device in a variable: a line.
+    /// A line that detaches the device in a variable.
     pub detach: fn(variable: &str) -> String,
-    /// The words that mount.
+    /// The words of the mount command.
     pub mount: fn(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String>,
-    /// A line whose status tests whether the kernel supports a file system, or mount loads it.
+    /// A line whose status tests whether the kernel supports a file system or mount loads its
+    /// module.
     pub has_filesystem: fn(name: &str) -> String,
     /// A line whose status tests whether a module is loaded, built in, or can be loaded.
     pub has_module: fn(name: &str) -> String,
@@ -30,13 +31,13 @@ pub(super) struct Dialect {
     pub facts: &'static str,
     /// Prints `busy TICKS HZ`: the busy time of all processors since it booted.
     pub busy: Option<&'static str>,
-    /// Prints what uses devices, each as a word of a line. `$DEVICE` is the one that is meant.
+    /// Prints the devices in use, each as a word of a line. `$DEVICE` is the device to check.
     pub uses: &'static str,
-    /// Drops what the kernel keeps in memory of files: a line for root.
+    /// A line for root that drops the page cache, dentries and inodes.
     pub drop_caches: Option<&'static str>,
 }
 
-/// All of them.
+/// All dialects.
 static ALL: [&Dialect; 3] = [&linux::LINUX, &freebsd::FREEBSD, &dragonfly::DRAGONFLY];
 
 /// The dialect of a system, by its `uname -s`.
@@ -53,7 +54,7 @@ pub(super) fn assumed(bsd: bool) -> &'static Dialect {
     }
 }
 
-/// `mount -t TYPE -o OPTIONS SOURCE TARGET`, as all of them have it.
+/// `mount -t TYPE -o OPTIONS SOURCE TARGET`, which all systems support.
 fn mount(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String> {
     let mut words = vec!["mount".to_owned(), "-t".to_owned(), fstype.to_owned()];
     if !options.is_empty() {
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_system_attaches_and_detaches_in_lines_that_a_shell_reads() {
+    fn attach_and_detach_lines_of_every_system_are_valid_shell() {
         for dialect in ALL {
             let attach = (dialect.attach)("'/var/tmp/a b'", "LOOP0");
             let detach = (dialect.detach)("LOOP0");
