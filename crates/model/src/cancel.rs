@@ -1,15 +1,15 @@
-//! The request to stop, shared by everything that can take long.
+//! The request to cancel, shared by all operations that can take long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set by a signal, or by the end of the time a cell may take; looked at by every loop and every
-/// wait.
+/// A cancellation token. A signal or the end of a cell's time budget sets it; every loop and every
+/// wait checks it.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken {
-    /// What loops look at.
+    /// The flag that loops check.
     requested: Arc<AtomicBool>,
-    /// That it is the user's.
+    /// Whether the user requested it.
     user: Arc<AtomicBool>,
 }
 
@@ -19,13 +19,13 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Requests the stop for the user.
+    /// Requests cancellation for the user.
     pub fn request(&self) {
         self.user.store(true, Ordering::SeqCst);
         self.requested.store(true, Ordering::SeqCst);
     }
 
-    /// Requests the stop because a time is over. This request can be withdrawn.
+    /// Requests cancellation because a time limit is reached. This request can be withdrawn.
     pub fn expire(&self) {
         self.requested.store(true, Ordering::SeqCst);
     }
@@ -33,23 +33,23 @@ impl CancelToken {
     /// Withdraws a request that the user did not make.
     pub fn recall(&self) {
         self.requested.store(false, Ordering::SeqCst);
-        // The user's may have come in between: it is noted before it is expressed.
+        // The user's request may arrive in between: its flag is set first.
         if self.by_user() {
             self.requested.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Whether it was expressed. One relaxed load: cheap enough for a measured loop.
+    /// Whether cancellation is requested. One relaxed load: cheap enough for a measured loop.
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Whether it is the user's.
+    /// Whether the user requested it.
     pub fn by_user(&self) -> bool {
         self.user.load(Ordering::SeqCst)
     }
 
-    /// The flags themselves, for a signal handler to set, in this order.
+    /// The flags, for a signal handler to set in this order.
     pub fn flags(&self) -> [Arc<AtomicBool>; 2] {
         [Arc::clone(&self.user), Arc::clone(&self.requested)]
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_time_asks_for_can_be_taken_back_and_what_the_user_asks_for_cannot() {
+    fn only_a_request_of_a_time_limit_can_be_withdrawn() {
         let stop = CancelToken::new();
         stop.expire();
         assert!(stop.requested() && !stop.by_user());

@@ -1,4 +1,4 @@
-//! What a file system can store and do, and which phases of a plan it cannot run for want of it.
+//! The capabilities of file systems, and the phases that a file system cannot run without them.
 
 use crate::units::{Bytes, Nanos};
 use crate::warning::{Warning, WarningKind};
@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a file system can store and do, by its format and its driver in Linux 6.12, made and mounted
-/// with the default options.
+/// The capabilities of a file system: of its format and its driver in Linux 6.12, made and mounted
+/// with default options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each checked by itself"
 )]
 pub struct Capabilities {
-    /// What keeps its metadata consistent across a power cut.
+    /// How its metadata stays consistent across a power cut.
     pub consistency: Consistency,
     /// Several names of one file: link(2).
     pub hard_links: bool,
@@ -28,7 +28,7 @@ pub struct Capabilities {
     pub xattrs: bool,
     /// Holes that take no space on the device.
     pub sparse_files: bool,
-    /// The size of the largest file; none where it is 2^60 bytes or more.
+    /// The size of the largest file; none if it is 2^60 bytes or more.
     pub largest_file: Option<Bytes>,
     /// Whether names that differ only in case are the same name.
     pub case_folding: bool,
@@ -38,7 +38,7 @@ pub struct Capabilities {
     pub mtime_resolution: Nanos,
 }
 
-/// What keeps the metadata of a file system consistent across a power cut.
+/// How the metadata of a file system stays consistent across a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
     /// A journal, which is replayed before or at the next mount.
@@ -52,7 +52,7 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    /// The word for it in lists.
+    /// Its name in lists.
     pub fn name(self) -> &'static str {
         match self {
             Self::Journal => "journal",
@@ -64,8 +64,8 @@ impl Consistency {
 }
 
 impl Capabilities {
-    /// All that POSIX and Linux define, without a limit. The capabilities of a recipe are these, with
-    /// those fields replaced that differ.
+    /// All capabilities that POSIX and Linux define, without limits. A recipe starts from these and
+    /// replaces the fields that differ.
     pub const ALL: Self = Self {
         consistency: Consistency::Unknown,
         hard_links: true,
@@ -80,7 +80,7 @@ impl Capabilities {
         mtime_resolution: Nanos(1),
     };
 
-    /// Why a file system called `name` cannot do what is required; none where it can.
+    /// The reason why the file system `name` lacks what is required; none if it has it.
     pub fn lacks(&self, name: &str, required: Required) -> Option<String> {
         let met = match required {
             Required::HardLinks => self.hard_links,
@@ -102,7 +102,7 @@ impl Capabilities {
     }
 }
 
-/// A kind of entry of a directory, with what decides whether a file system can store it.
+/// A kind of directory entry, with the property that decides whether a file system can store it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file of this size.
@@ -118,7 +118,7 @@ pub enum EntryKind {
 }
 
 impl Capabilities {
-    /// Whether an entry can be stored under this path or name; if not, what it is.
+    /// Checks whether an entry can be stored under this path or name; the error names its kind.
     pub fn stores(&self, kind: EntryKind, path: &[u8]) -> Result<(), &'static str> {
         let (can, what) = match kind {
             EntryKind::File(size) => {
@@ -141,8 +141,8 @@ impl Capabilities {
         Ok(())
     }
 
-    /// Whether two times of last modification (seconds and nanoseconds) are the same to within the
-    /// resolution of the file system.
+    /// Whether two modification times (seconds and nanoseconds) are equal within the resolution of
+    /// the file system.
     pub fn same_time(&self, one: (i64, u32), other: (i64, u32)) -> bool {
         let nanos =
             |(seconds, nanos): (i64, u32)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
@@ -151,7 +151,7 @@ impl Capabilities {
     }
 }
 
-/// Entries of a dataset that a file system cannot store, and that were left out.
+/// Entries of a dataset that were omitted because a file system cannot store them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut {
     count: u64,
@@ -159,13 +159,13 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Adds an entry: its path, and what it is.
+    /// Adds an entry: its path and its kind.
     pub fn add(&mut self, path: impl FnOnce() -> String, what: &'static str) {
         self.count += 1;
         self.first.get_or_insert_with(|| (path(), what));
     }
 
-    /// What the report says of them; none where nothing was left out.
+    /// The warning for the report; none if no entry was omitted.
     pub fn warning(&self) -> Option<Warning> {
         let (path, what) = self.first.as_ref()?;
         Some(Warning::new(
@@ -181,12 +181,12 @@ impl LeftOut {
     }
 }
 
-/// Which names a file can have, besides that none contains `/` or NUL.
+/// Which names a file can have. No name contains `/` or NUL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameRule {
-    /// Whether a name is text in UTF-8, rather than any bytes.
+    /// Whether a name must be UTF-8.
     unicode: bool,
-    /// Characters that no name contains. Where there are any, none ends with a dot or a space, and
+    /// Characters that no name contains. If there are any, no name ends with a dot or a space, and
     /// none contains a control character.
     reserved: &'static str,
 }
@@ -210,7 +210,8 @@ impl NameRule {
         reserved: "\"*:<>?\\|",
     };
 
-    /// Whether a file can have this name. The kernel would refuse it, or store another.
+    /// Whether a file can have this name. For any other, the kernel returns an error or stores
+    /// another name.
     pub fn allows(&self, name: &[u8]) -> bool {
         if !self.unicode {
             return true;
@@ -223,7 +224,7 @@ impl NameRule {
     }
 }
 
-/// What a phase requires of the file system that it runs on.
+/// A capability of the file system that a phase requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Required {
     /// Several names of one file.

@@ -1,4 +1,4 @@
-//! A cell: one contender, one workload, one repeat; and the record of how it went.
+//! A cell: one contender, one workload, one repeat; and the record of its result.
 
 use crate::sample::Sample;
 use crate::units::Nanos;
@@ -148,7 +148,7 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The source of what was done to a file system before its workload: filled, aged.
+    /// The source that describes how a file system was filled and aged before its workload.
     pub const STATE: &str = "state";
 
     /// The source that names the guest of the cell: its kernel first, up to a comma.

@@ -1,6 +1,6 @@
-//! What competes: a file system with its mkfs options, mount options and layout.
+//! A contender: a file system with its mkfs options, mount options and layout.
 //!
-//! The short form, typed every day:
+//! The short form:
 //!
 //! ```text
 //! NAME [ "[" MKFS OPTIONS "]" ] [ "@" LAYOUT [ DEVICES ] ] [ ":" MOUNT OPTIONS ]
@@ -13,7 +13,8 @@
 //! dir:/mnt/nfs                 an existing directory, nothing made or mounted
 //! ```
 //!
-//! The lab before it, and lists of them, are read by [`ContenderSpec`](crate::typed::ContenderSpec).
+//! [`ContenderSpec`](crate::typed::ContenderSpec) parses lists of contenders, and a lab before
+//! each.
 
 use crate::lab::LabChoice;
 use crate::state::InitialState;
@@ -84,13 +85,13 @@ pub enum FilesystemKind {
     Directory,
 }
 
-/// A contender that cannot be read.
+/// A contender that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarError {
-    /// The name is that of no recipe.
+    /// No recipe has that name.
     #[error("`{name}` is no file system fsdyno knows")]
     UnknownFilesystem {
-        /// What was typed.
+        /// The text as typed.
         name: String,
     },
     /// A bracket, a layout or an option is malformed.
@@ -98,7 +99,7 @@ pub enum GrammarError {
     Malformed {
         /// The contender as typed.
         text: String,
-        /// What is wrong, and the way out.
+        /// The problem, with a remedy.
         what: String,
     },
     /// Nothing was named.
@@ -108,7 +109,7 @@ pub enum GrammarError {
 }
 
 impl Contender {
-    /// Reads one contender in short form.
+    /// Parses one contender in short form.
     pub fn parse(
         text: &str,
         kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
@@ -166,7 +167,7 @@ impl Contender {
         Ok(contender)
     }
 
-    /// A file system with its defaults.
+    /// A file system with default options.
     pub fn plain(filesystem: &str) -> Self {
         Self {
             label: filesystem.to_owned(),
@@ -203,7 +204,7 @@ impl fmt::Display for LayoutChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, devices) = (&self.name, self.devices);
         let ends_in_digit = name.ends_with(|c: char| c.is_ascii_digit());
-        // An `x` separates a count that would be read as a part of the name, or the reverse:
+        // An `x` separates a count that would be parsed as a part of the name, or the reverse:
         // `raid0x2`, `raid1x1`.
         match devices {
             1 if !ends_in_digit => f.write_str(name),
@@ -213,7 +214,7 @@ impl fmt::Display for LayoutChoice {
     }
 }
 
-/// Reads `single`, `pool2`, or `raid0x2`: a name that ends in a digit takes its count after an `x`.
+/// Parses `single`, `pool2`, or `raid0x2`: a name that ends in a digit has an `x` before its count.
 fn parse_layout(text: &str) -> Option<LayoutChoice> {
     let (name, digits) = match text.rsplit_once('x') {
         Some((name, digits))
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_lands_in_its_field() {
+    fn every_part_of_the_short_form_is_parsed() {
         let all = Contender::parse("btrfs[-n 16k]@pool2:noatime,compress=zstd", &kind_of).unwrap();
         assert_eq!(all.filesystem, "btrfs");
         assert_eq!(all.mkfs, ["-n", "16k"]);
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layout_is_read_back_from_its_label() {
+    fn every_layout_round_trips_through_its_label() {
         for text in [
             "ext4@pool2",
             "ext4@pool",
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_names_the_thing() {
+    fn errors_name_the_malformed_part() {
         for (text, expected) in [
             ("xsf", "`xsf` is no file system"),
             ("ext3[-O x", "no matching `]`"),
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_contender_is_stored_as_before_there_were_states() {
+    fn a_fresh_contender_is_stored_without_a_state() {
         let fresh = Contender::plain("xfs");
         let text = serde_json::to_string(&fresh).unwrap();
         assert!(!text.contains("state"), "{text}");

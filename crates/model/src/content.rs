@@ -1,4 +1,5 @@
-//! What the user's datasets held when a plan was made. It is part of the plan, and so of its hash.
+//! The contents of the user's datasets when a plan was made. They are part of the plan and of its
+//! hash.
 
 use crate::units::Bytes;
 use schemars::JsonSchema;

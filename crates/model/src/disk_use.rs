@@ -1,6 +1,6 @@
-//! What a model disk did: requests by kind, how far apart they lay, where their time went, and what
-//! the device itself did for them. Sectors, profiles and how all this is counted are the affair of
-//! the disk; here are the figures, in bytes and nanoseconds.
+//! The activity of a model disk: requests by kind, seek distances, times by cause, and internal
+//! work of the device. The disk crate defines sectors, profiles and the rules of counting. This
+//! module holds the figures, in bytes and nanoseconds.
 
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
@@ -35,7 +35,7 @@ impl Point {
     /// All points, in their order.
     pub const ALL: [Self; 3] = [Self::Begins, Self::Returned, Self::Durable];
 
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Begins => "begins",
@@ -46,7 +46,7 @@ impl Point {
 }
 
 impl Mark {
-    /// The mark of this text: see its `Display`.
+    /// Parses a mark from its `Display` text.
     pub fn parse(text: &str) -> Option<Self> {
         let (phase, point) = text.strip_prefix("phase ")?.split_once(' ')?;
         Some(Self {
@@ -186,7 +186,7 @@ impl DiskUse {
         kinds.map(|kind| kind.requests).iter().sum()
     }
 
-    /// Requests that failed, of all kinds.
+    /// Failed requests of all kinds.
     pub fn failed(&self) -> u64 {
         let kinds = [&self.reads, &self.writes, &self.discards, &self.flushes];
         kinds.map(|kind| kind.failed).iter().sum()
@@ -197,7 +197,7 @@ impl DiskUse {
         self.seek_distance.0.checked_div(self.seeks).map(Bytes)
     }
 
-    /// Bytes written to the medium per byte requested, of the host or of the workload; none where
+    /// Bytes written to the medium per byte requested, by the host or by the workload; none if
     /// nothing was requested.
     pub fn write_amplification(&self, requested: u64) -> Option<f64> {
         (requested > 0).then(|| self.work.medium_written as f64 / requested as f64)
@@ -205,7 +205,7 @@ impl DiskUse {
 }
 
 impl Tallied {
-    /// The size of a request, on average; none where there was none.
+    /// The mean size of a request; none without requests.
     pub fn mean(&self) -> Option<Bytes> {
         self.bytes.checked_div(self.requests).map(Bytes)
     }
@@ -223,7 +223,7 @@ impl Add for Tallied {
     }
 }
 
-/// The sum of what may be unknown: it is, unless both sides are known, or one has done nothing.
+/// The sum of two optional figures. It is known if both are known, or if one side is empty.
 fn known<T: Default>(
     one: &DiskUse,
     other: &DiskUse,
@@ -307,7 +307,7 @@ impl Causes {
         }
     }
 
-    /// All together.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         self.parts().iter().sum()
     }
@@ -386,7 +386,7 @@ impl Work {
         }
     }
 
-    /// What was done since `earlier`.
+    /// The difference from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let (mut parts, before) = (self.parts(), earlier.parts());
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_read_from_its_own_text_and_from_no_other() {
+    fn a_mark_parses_only_from_its_own_text() {
         for phase in [0, 7, u32::MAX] {
             for point in Point::ALL {
                 let mark = Mark { phase, point };
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_add_up_and_means_of_nothing_are_none() {
+    fn figures_add_up_and_means_without_requests_are_none() {
         let one = DiskUse {
             reads: Tallied {
                 requests: 3,

@@ -1,4 +1,4 @@
-//! What happens during a run. The conductor emits events; screen, log and store listen.
+//! Events of a run. The conductor emits them; the terminal, the log and the store receive them.
 
 use crate::cell::{Cell, CellRecord, Stage};
 use crate::result::{RunInfo, StopReason};
@@ -6,64 +6,64 @@ use crate::sample::Sample;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum Event {
-    /// A run began, or went on.
+    /// A run began or resumed.
     RunStarted {
         /// Its identity, plan and provenance.
         run: Box<RunInfo>,
-        /// Cells that stand recorded already.
+        /// The number of cells already recorded.
         done: u32,
-        /// Cells in all.
+        /// The number of all cells.
         cells: u32,
     },
     /// A cell began.
     CellStarted {
-        /// Which.
+        /// The cell.
         cell: Cell,
     },
     /// A cell entered a stage.
     StageEntered {
-        /// Which cell.
+        /// The cell.
         cell: Cell,
-        /// Which stage.
+        /// The stage.
         stage: Stage,
     },
     /// The file system is brought into the state of its contender.
     StateProgress {
-        /// Which cell.
+        /// The cell.
         cell: Cell,
         /// Bytes written so far.
         done: Bytes,
-        /// Bytes that will have been written, as an estimate.
+        /// Estimated total of bytes to write.
         of: Bytes,
     },
     /// A phase was measured.
     PhaseEnded {
-        /// Which cell.
+        /// The cell.
         cell: Cell,
         /// Its figures.
         sample: Box<Sample>,
     },
-    /// A cell ended, and is complete.
+    /// A cell ended, and its record is complete.
     CellEnded {
-        /// All of it.
+        /// Its record.
         record: Box<CellRecord>,
     },
-    /// An interim analysis of the figures, which decides how long a run continues.
+    /// An interim analysis, which decides whether a run continues.
     Looked {
-        /// After so many blocks.
+        /// The number of complete blocks.
         blocks: u32,
-        /// Comparisons with a baseline that are open, each counted for each workload.
+        /// Comparisons with a baseline that are inconclusive, counted once for each workload.
         open: u32,
-        /// All there are.
+        /// The number of all comparisons.
         of: u32,
     },
     /// The run ended.
     RunEnded {
-        /// Why.
+        /// The reason.
         reason: StopReason,
         /// When: nanoseconds since 1970 (UTC).
         at_unix_ns: u64,

@@ -19,7 +19,7 @@ pub enum CacheState {
 }
 
 impl CacheState {
-    /// All states, in the order they are listed.
+    /// All states, in display order.
     pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::AsIs];
 
     /// The name, as typed and stored.
@@ -31,7 +31,7 @@ impl CacheState {
         }
     }
 
-    /// The state of that name, or of the name that it had in version 0.1.
+    /// The state with that name, or with its name in version 0.1.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name == "as-left" { "as-is" } else { name };
         Self::ALL.into_iter().find(|state| state.name() == name)

@@ -1,9 +1,9 @@
-//! Names of version 0.1 that stored plans, plan files and command lines may still hold.
+//! Names of version 0.1 that stored plans, plan files and command lines may still contain.
 
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
-/// The name and value of a phase parameter today, from those that version 0.1 wrote.
+/// Converts the name and value of a phase parameter of version 0.1 to the current ones.
 pub fn parameter<'a>(name: &'a str, value: &'a str) -> (&'a str, &'a str) {
     match (name, value) {
         ("as", "threads") => ("worker-type", "thread"),
@@ -32,7 +32,7 @@ mod tests {
     use crate::{CacheState, PhasePlan};
 
     #[test]
-    fn a_phase_of_version_0_1_reads_with_the_names_of_today() {
+    fn a_phase_of_version_0_1_is_read_with_current_names() {
         let stored = r#"{"label": "op-stat", "kind": "op-stat", "cache": "as-left", "pattern": null,
             "parameters": {"as": "processes", "each": "7", "lay": "hole", "files": "9"}}"#;
         let phase: PhasePlan = serde_json::from_str(stored).unwrap();

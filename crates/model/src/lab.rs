@@ -1,4 +1,4 @@
-//! Where a cell runs: on this kernel, in a guest that has one of its own, or on another machine.
+//! Labs: the kernel of this machine, a guest with its own kernel, or another machine.
 
 use crate::units::Bytes;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub enum LabChoice {
     Ssh(String),
 }
 
-/// A word that names no lab.
+/// A text that names no lab.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no lab")]
 pub struct NoLab(pub String);
@@ -33,7 +33,7 @@ impl LabChoice {
     /// The forms of all labs, as typed.
     pub const FORMS: [&'static str; 4] = ["host", "uml", "qemu", "ssh:USER@HOST"];
 
-    /// What it is, in one line.
+    /// A description of one line.
     pub fn title(&self) -> &'static str {
         match self {
             Self::Host => "this machine and its kernel",
@@ -43,17 +43,17 @@ impl LabChoice {
         }
     }
 
-    /// Whether it is that of this machine, which is the default.
+    /// Whether it is the host lab, which is the default.
     pub fn is_host(&self) -> bool {
         *self == Self::Host
     }
 
-    /// Whether it is another machine: its paths and devices are not those of this one.
+    /// Whether it is another machine, with its own paths and devices.
     pub fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Ssh(_))
     }
 
-    /// Whether each cell has a guest of its own, with a kernel of its own.
+    /// Whether each cell runs in a separate guest with its own kernel.
     pub fn is_guest(&self) -> bool {
         matches!(self, Self::Uml | Self::Qemu)
     }
@@ -69,7 +69,7 @@ impl FromStr for LabChoice {
             "qemu" => Ok(Self::Qemu),
             _ => {
                 let destination = text.strip_prefix("ssh:").unwrap_or_default();
-                // What begins with a dash would be an option of ssh.
+                // A destination that begins with a dash would be an option of ssh.
                 let sound = !destination.is_empty()
                     && !destination.starts_with('-')
                     && !destination.contains(|c: char| c == '/' || c.is_whitespace());
@@ -119,7 +119,7 @@ pub enum KernelChoice {
 }
 
 impl KernelChoice {
-    /// As typed: a name, or the path of a program, which has a slash in it.
+    /// Parses a kernel: a name, or the path of a program, which contains a slash.
     pub fn from_text(text: &str) -> Option<Self> {
         match text {
             "packaged" => Some(Self::Packaged),
@@ -159,7 +159,7 @@ impl GuestSize {
         self.kernel.as_ref().unwrap_or(&KernelChoice::Packaged)
     }
 
-    /// Less than a kernel and the tools of today start in.
+    /// The minimum memory in which a current kernel and tools start.
     pub const LEAST: Bytes = Bytes(64 << 20);
 }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lab_is_read_from_its_text_and_a_destination_is_no_option() {
+    fn a_lab_is_parsed_and_an_ssh_option_is_refused() {
         for text in [
             "host",
             "uml",

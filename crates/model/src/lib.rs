@@ -1,8 +1,8 @@
-//! The words of fsdyno as types.
+//! The data model of fsdyno.
 //!
-//! Every other crate speaks in these words, and in no others: [`Contender`], [`Workload`],
-//! [`Plan`], [`Cell`], [`Sample`], [`Event`], [`ResultSet`]. They are plain values: no I/O, no
-//! clock, no randomness. What is stored or sent to a lab is one of these, serialised.
+//! All other crates use these types: [`Contender`], [`Workload`], [`Plan`], [`Cell`], [`Sample`],
+//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, no randomness. Stored data
+//! and messages to labs are serialised values of these types.
 
 pub mod cancel;
 pub mod capability;

@@ -1,4 +1,4 @@
-//! The disk in software on which contenders live, as a plan names it, and where it is recorded.
+//! The model disk under contenders, as a plan names it, and the directory of its block traces.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum DiskTime {
     Real,
 }
 
-/// A word for no time.
+/// A text that names no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoTime;
 

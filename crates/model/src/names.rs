@@ -1,4 +1,4 @@
-//! Names that order and identify: the hash of a plan.
+//! The hash that identifies a plan.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! What the machine did while a phase ran, beside its work: what may disturb a figure, and what
-//! helps to explain it. It is not part of the work, and no figure is corrected by it.
+//! The activity of the machine while a phase ran, except for its own work: it may disturb
+//! a figure, or help to explain it. No figure is corrected by it.
 
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;

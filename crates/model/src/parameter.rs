@@ -1,19 +1,19 @@
-//! The parameters of a kind of phase: how each is written and what its default is.
+//! The parameters of a kind of phase: the form and the default of each.
 
 /// A parameter of a kind of phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name, as typed.
     pub name: &'static str,
-    /// What it sets, in one line.
+    /// A description of one line.
     pub about: &'static str,
-    /// How its value is written.
+    /// The form of its value.
     pub form: Form,
-    /// Its value where the user sets none.
+    /// Its default value.
     pub given: Given,
 }
 
-/// How the value of a parameter is written.
+/// The form of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Any text except the empty one.
@@ -22,13 +22,13 @@ pub enum Form {
     Size,
     /// A whole number from the first to the second.
     Number(u64, u64),
-    /// One of these words.
+    /// One of these names.
     OneOf(&'static [&'static str]),
     /// A file of the user, relative to the plan file or to the current directory.
     File,
 }
 
-/// The value of a parameter where the user sets none.
+/// The default value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
     /// The user must set it.
@@ -37,17 +37,18 @@ pub enum Given {
     Absent,
     /// This value.
     Fixed(&'static str),
-    /// The first at scale 1, in whole multiples of the second and at least one of them.
+    /// The first number times the scale, rounded to whole multiples of the second, with a minimum
+    /// of one.
     Scaled(u64, u64),
 }
 
-/// What a phase works on.
+/// The input of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// The newest tree.
     Tree,
     /// The archive of the dataset.
     Archive,
-    /// Nothing: it makes what it works on.
+    /// No input: the phase creates its own files.
     Nothing,
 }

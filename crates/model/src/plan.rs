@@ -113,7 +113,7 @@ pub enum Vary {
 }
 
 impl Vary {
-    /// All there are.
+    /// All values.
     pub const ALL: [Self; 1] = [Self::DatasetSeed];
 
     /// The name, as typed and stored.
@@ -123,7 +123,7 @@ impl Vary {
         }
     }
 
-    /// That of the name.
+    /// The value with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|vary| vary.name() == name)
     }
@@ -174,7 +174,7 @@ impl Plan {
         }
     }
 
-    /// The most blocks there can be.
+    /// The maximum number of blocks.
     pub fn most_repeats(&self) -> u32 {
         self.adaptive.map_or(self.repeats, |adaptive| adaptive.most)
     }
@@ -187,9 +187,8 @@ impl Plan {
         }
     }
 
-    /// Whether one block tells everything: its time is virtual, and no other block does anything
-    /// else. Where each has another dataset, or a file system aged another way, blocks differ, and
-    /// intervals tell by how much.
+    /// Whether one block is sufficient: its time is virtual, and all blocks are identical. If each
+    /// block has its own dataset or ageing seed, blocks differ, and intervals show by how much.
     pub fn is_certain(&self) -> bool {
         let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
         let alike = self.vary.is_none() && (!aged || self.most_repeats() == 1);
@@ -204,12 +203,12 @@ impl Plan {
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 2;
 
-    /// The model disk, where time passes with it alone.
+    /// The model disk, if it runs in virtual time.
     pub fn disk_in_virtual_time(&self) -> Option<&ModelDisk> {
         self.disk.as_ref().filter(|disk| disk.time.is_virtual())
     }
 
-    /// The model disk, where it is served against the clock.
+    /// The model disk, if it runs in real time.
     pub fn disk_in_real_time(&self) -> Option<&ModelDisk> {
         self.disk.as_ref().filter(|disk| !disk.time.is_virtual())
     }
@@ -242,7 +241,7 @@ impl Plan {
         self.skipped.iter().filter(of_cell)
     }
 
-    /// Why a contender runs no phase of a workload at all: the first reason. None where it runs any.
+    /// The reason why a contender skips all phases of a workload; none if it runs any.
     pub fn skips_all<'a>(
         &'a self,
         contender: &'a Contender,
@@ -255,7 +254,7 @@ impl Plan {
 
     /// The hash that names this plan: equal plans have equal hashes.
     pub fn hash(&self) -> String {
-        // A plan is plain data: it always serialises.
+        // A plan is plain data: serialisation cannot fail.
         short_hash(&serde_json::to_string(self).unwrap_or_default())
     }
 }
@@ -306,20 +305,20 @@ pub enum DatasetChoice {
 }
 
 impl DatasetChoice {
-    /// The name of the dataset without files, for phases that make what they work on.
+    /// The name of the dataset without files, for phases that create their own files.
     pub const NONE: &str = "none";
 
-    /// Whether it is the user's: what it holds may change from run to run.
+    /// Whether it is a user's dataset, whose contents may change between runs.
     pub fn is_users(&self) -> bool {
         !matches!(self, Self::Generated(_))
     }
 
-    /// Whether it holds no files.
+    /// Whether it has no files.
     pub fn is_none(&self) -> bool {
         matches!(self, Self::Generated(name) if name == Self::NONE)
     }
 
-    /// Reads `portage`, `tree:DIR`, `tar:FILE` or `file:FILE`.
+    /// Parses `portage`, `tree:DIR`, `tar:FILE` or `file:FILE`.
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {
             Some(("tree", path)) => Self::Tree(path.into()),

@@ -1,6 +1,5 @@
-//! Pools: devices that the programs of a file system hold under a name and mount by themselves,
-//! and the daemon that has to run for them where the kernel does not do its work. What these
-//! programs are is defined by a recipe.
+//! Pools: devices that the programs of a file system hold under a name and mount by themselves. If
+//! the kernel does not do their work, a daemon runs for them. A recipe defines these programs.
 
 use crate::step::shell_line;
 use crate::units::Bytes;
@@ -48,7 +47,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// As it is started in virtual time.
+    /// The daemon with its options for virtual time.
     #[must_use]
     pub fn for_virtual_time(mut self) -> Self {
         if !self.in_virtual_time.is_empty() {
@@ -57,7 +56,8 @@ impl Daemon {
         self
     }
 
-    /// The line that starts it where nothing answers, and nothing of the user's would be taken up.
+    /// The line that starts the daemon, if none responds and it would not import a pool of the
+    /// user.
     pub(crate) fn start_line(&self) -> String {
         let word = |path: &PathBuf| shell_line(&[path.display().to_string()]);
         format!(
@@ -72,7 +72,7 @@ impl Daemon {
         )
     }
 
-    /// The line that ends it, where fsdyno started it and no pool is held.
+    /// The line that stops the daemon, if fsdyno started it and no pool is held.
     pub(crate) fn stop_line(&self) -> String {
         let file = shell_line(&[self.pid_file.display().to_string()]);
         let pools = shell_line(&self.pools);

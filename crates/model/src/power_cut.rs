@@ -28,7 +28,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The name, as shown.
+    /// The displayed name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -60,7 +60,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// How many files were lost.
+    /// The number of lost files.
     pub fn losses(&self) -> u64 {
         self.lost.values().sum()
     }
@@ -91,14 +91,14 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Whether it could be mounted and nothing had to be corrected first. A journal that is
-    /// replayed is no correction.
+    /// Whether it could be mounted without a prior correction. Replay of a journal is not a
+    /// correction.
     pub fn is_unaided(&self) -> bool {
         self.judgement.is_some() && self.refused.is_none() && self.corrected_by.is_none()
     }
 
-    /// Whether it came back as its design promises, whole, with all that was acknowledged. What has
-    /// no journal needs its checker; what has one does not.
+    /// Whether it recovered as its design promises, with all acknowledged data. A file system
+    /// without a journal needs its checker; one with a journal does not.
     pub fn is_whole(&self) -> bool {
         (self.is_unaided() || (self.before_check.is_some() && self.refused.is_none()))
             && self.clean != Some(false)

@@ -1,12 +1,12 @@
-//! Text of others made fit to print: control and direction characters become visible escapes.
+//! Makes untrusted text safe to print: control and direction characters become visible escapes.
 //!
-//! It holds the one list of such characters. It knows nothing of colours.
+//! This module has the only list of such characters, and does not handle colours.
 
 use std::fmt::Write as _;
 
-/// Whether a character can steer a terminal, hide, or reorder what is printed next to it: C0, DEL
-/// and C1 controls (ECMA-48); zero-width and bidirectional format characters (Unicode UAX #9,
-/// TR #36); line separators; tags.
+/// Whether a character can control a terminal, hide, or reorder adjacent text: C0, DEL and C1
+/// controls (ECMA-48); zero-width and bidirectional format characters (Unicode UAX #9, TR #36);
+/// line separators; tags.
 pub fn is_steering(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
@@ -14,7 +14,7 @@ pub fn is_steering(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// One line that is fit to print: every steering character is an escape, as `\n` or `\u{1b}`.
+/// The text as one safe line: every such character is an escape, as `\n` or `\u{1b}`.
 pub fn printable(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -27,7 +27,7 @@ pub fn printable(text: &str) -> String {
     clean
 }
 
-/// The same, but lines stay lines: for texts of several lines.
+/// The same for several lines: line breaks are kept.
 pub fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_text_cannot_steer_a_terminal() {
+    fn untrusted_text_cannot_control_a_terminal() {
         assert_eq!(printable("a\x1b[2Jb\u{202e}c"), r"a\u{1b}[2Jb\u{202e}c");
         assert_eq!(printable("\u{9b}2J\u{7f}"), r"\u{9b}2J\u{7f}");
         assert_eq!(printable("Grün 日本"), "Grün 日本");

@@ -1,4 +1,4 @@
-//! Where figures come from: the machine, its kernel and its programs.
+//! The provenance of figures: the machine, its kernel and its programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

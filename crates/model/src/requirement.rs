@@ -1,5 +1,5 @@
-//! What must be there for something to work, as values: the host probes them, `doctor` and
-//! `list` show them, a cell is skipped by them.
+//! Requirements of fsdyno as values: the host probes them, `doctor` and `list` print them, and a
+//! cell whose requirements are missing is skipped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub enum Availability {
 }
 
 impl Need {
-    /// A short name: unique, and the same everywhere.
+    /// A short, unique name.
     pub fn name(&self) -> String {
         match self {
             Self::Root => "root".to_owned(),
@@ -77,7 +77,7 @@ impl Need {
         }
     }
 
-    /// How to get it where it is missing.
+    /// How to install or enable it.
     pub fn remedy(&self) -> String {
         match self {
             Self::Root => "run as root (sudo), in guests (--lab uml), or compare directories with --on dir:PATH".to_owned(),

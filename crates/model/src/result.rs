@@ -1,4 +1,4 @@
-//! A run as it is read back from the store: what every report is made from.
+//! A run as read from the store: the input of every report.
 
 use crate::cell::{CellRecord, Effective, Outcome};
 use crate::lab::LabChoice;
@@ -65,20 +65,20 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// The contenders of one lab with one kernel: those whose figures may be compared.
+/// The contenders of one lab and one kernel, whose figures may be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabShare {
     /// The lab.
     pub lab: LabChoice,
-    /// Its kernel, where it is known.
+    /// Its kernel, if known.
     pub kernel: Option<String>,
-    /// What its guest reported of itself, the kernel first; none on the host.
+    /// The description of its guest, with the kernel first; none on the host.
     pub guest: Option<String>,
-    /// The contenders, by their places in the plan.
+    /// The contenders, by their indices in the plan.
     pub contenders: Vec<usize>,
 }
 
-/// The kernel in the report of a guest.
+/// The kernel in the description of a guest.
 fn kernel_in(guest: &str) -> &str {
     guest.split(',').next().unwrap_or(guest)
 }
@@ -108,8 +108,8 @@ impl ResultSet {
         samples
     }
 
-    /// The samples of every contender at one phase of one workload, as [`Self::samples`] tells those
-    /// of one: the cells, which may be many, are gone through once.
+    /// The samples of every contender at one phase of one workload, as [`Self::samples`] returns
+    /// them for one contender. Iterates over the cells only once, as there may be many.
     pub fn samples_of_all(&self, workload: usize, phase: usize) -> Vec<Vec<(u32, &Sample)>> {
         let mut all = vec![Vec::new(); self.run.plan.contenders.len()];
         let wanted = |record: &&CellRecord| record.cell.workload as usize == workload;
@@ -124,7 +124,7 @@ impl ResultSet {
         all
     }
 
-    /// What was done to a contender before its workloads, as each of its cells reports it.
+    /// The descriptions of the initial state of a contender, as its cells recorded them.
     pub fn states(&self, contender: usize) -> Vec<&str> {
         self.cells
             .iter()
@@ -135,7 +135,7 @@ impl ResultSet {
             .collect()
     }
 
-    /// The guest in which cells ran, as the first of them reports it; none where all ran on the host.
+    /// The guest in which cells ran, as the first cell recorded it; none if all ran on the host.
     pub fn guest(&self) -> Option<&str> {
         let mut effective = self.cells.iter().flat_map(|record| &record.effective);
         effective
@@ -143,8 +143,8 @@ impl ResultSet {
             .map(|effective| effective.text.as_str())
     }
 
-    /// A digest of all that cells in virtual time asked their disks for, and when; none where none
-    /// ran so. The same plan on the same kernel has the same again.
+    /// A digest of all disk requests of cells in virtual time, with their times; none without such
+    /// cells. The same plan on the same kernel gives the same digest.
     pub fn digest(&self) -> Option<String> {
         if self.run.plan.disk_in_real_time().is_some() {
             return None;
@@ -155,20 +155,20 @@ impl ResultSet {
             Some((record.cell.index, told.text.clone()))
         };
         let mut cells: Vec<_> = self.cells.iter().filter_map(told).collect();
-        // In the order of the plan, however the run came by them.
+        // In the order of the plan, independent of the order of execution.
         cells.sort();
         let texts: Vec<String> = cells.into_iter().map(|(_, text)| text).collect();
         (!texts.is_empty()).then(|| short_hash(&texts.join("\n")))
     }
 
-    /// The kernel under test: of the guest where there is one, else of the host.
+    /// The kernel under test: that of the guest if there is one, else that of the host.
     pub fn kernel(&self) -> &str {
         let of_guest = self.guest().map(kernel_in);
         of_guest.unwrap_or(&self.run.provenance.kernel)
     }
 
-    /// Who may be compared with whom: the contenders of each lab and kernel, in the order of the
-    /// plan. Figures of two kernels are not compared: their system calls cost differently.
+    /// The groups of comparable contenders: one for each lab and kernel, in the order of the plan.
+    /// Figures of two kernels are not compared, because the costs of their system calls differ.
     pub fn labs(&self) -> Vec<LabShare> {
         let mut shares: Vec<LabShare> = Vec::new();
         for (at, contender) in self.run.plan.contenders.iter().enumerate() {
@@ -199,8 +199,8 @@ impl ResultSet {
         shares
     }
 
-    /// The guest in which the cells of a contender ran, as the first of them reports it; where none
-    /// came so far, as that of any other of its lab.
+    /// The guest in which the cells of a contender ran, as the first cell recorded it. Without a
+    /// record, the guest of another contender of the same lab.
     fn guest_of(&self, contender: usize, lab: &LabChoice) -> Option<&str> {
         let told = |wanted: &dyn Fn(usize) -> bool| {
             let cells = self.cells.iter();
@@ -216,7 +216,7 @@ impl ResultSet {
         told(&|at| at == contender).or_else(|| told(&alike))
     }
 
-    /// The same run with these contenders alone, in this order.
+    /// A copy of the run with only these contenders, in this order.
     #[must_use]
     pub fn only(&self, contenders: &[usize]) -> Self {
         let mut set = Self {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn contenders_are_apart_by_lab_and_by_kernel_and_nowhere_else() {
+    fn contenders_are_grouped_by_lab_and_kernel() {
         use LabChoice::{Host, Uml};
         let (old, new) = (
             "Linux 6.1 (uml), one, 512 MiB",
@@ -316,7 +316,7 @@ mod tests {
             record(1, 1, Some(old)),
             record(2, 2, None),
             record(3, 3, Some(new)),
-            record(4, 4, None), // its guest never came so far
+            record(4, 4, None), // its guest did not start
         ];
         let set = run(&[Host, Uml, Host, Uml, Uml], cells);
         let shares = set.labs();
@@ -347,7 +347,7 @@ mod tests {
             .map(|r| (r.cell.index, r.cell.contender))
             .collect();
         assert_eq!(cells, [(1, 0), (4, 1)]);
-        // Before anything ran, a lab is one.
+        // Before the first cell, a lab is one group.
         assert_eq!(run(&[Uml, Uml], Vec::new()).labs().len(), 1);
     }
 }

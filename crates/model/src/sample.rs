@@ -79,7 +79,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what another worker or pass did.
+    /// Adds the figures of another worker or pass.
     pub fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.directories += other.directories;
@@ -151,7 +151,7 @@ pub struct Fragmentation {
 }
 
 impl Fragmentation {
-    /// Nothing is known, for that reason.
+    /// An empty result with the reason why extents are unknown.
     pub fn not_available(floor: Bytes, reason: impl Into<String>) -> Self {
         Self {
             floor,
@@ -160,7 +160,7 @@ impl Fragmentation {
         }
     }
 
-    /// Extents per file; none where nothing is known or no file was counted.
+    /// Extents per file; none if they are unknown or no file was counted.
     pub fn per_file(&self) -> Option<f64> {
         (self.unavailable.is_none() && self.files > 0)
             .then(|| self.extents as f64 / self.files as f64)
@@ -181,7 +181,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A figure of that name.
+    /// A figure with this name.
     pub fn new(name: impl Into<String>, value: f64, unit: &str, better: Better) -> Self {
         Self {
             name: name.into(),
@@ -213,12 +213,12 @@ impl Better {
 }
 
 impl Sample {
-    /// The time a comparison is made of: to durable where there is one, else to return.
+    /// The compared time: to durable if it was measured, else to return.
     pub fn whole_ns(&self) -> Nanos {
         self.durable_ns.unwrap_or(self.return_ns)
     }
 
-    /// What all its model disks did together; none where there are no figures of them.
+    /// The sum of the figures of all its model disks; none without such figures.
     pub fn on_disks(&self) -> Option<DiskUse> {
         let wholes = self.disks.iter().map(DiskFigures::whole);
         wholes.reduce(|sum, whole| sum + whole)

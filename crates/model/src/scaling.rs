@@ -1,16 +1,16 @@
-//! Workloads that differ in nothing but the number of workers.
+//! Workloads that differ only in the number of workers.
 
 use crate::plan::{PhasePlan, Workload};
 
 /// The parameter of a phase for its number of workers.
 pub const WORKERS: &str = "workers";
 
-/// How many workers a phase has; none where it has no such parameter.
+/// The number of workers of a phase; none if it has no such parameter.
 pub fn workers(phase: &PhasePlan) -> Option<u32> {
     phase.parameters.get(WORKERS)?.parse().ok()
 }
 
-/// Whether two workloads are the same but for the numbers of workers, and their names.
+/// Whether two workloads differ only in the numbers of workers and in their names.
 pub fn alike(one: &Workload, other: &Workload) -> bool {
     let same = |(a, b): (&PhasePlan, &PhasePlan)| {
         let but_workers = |phase: &PhasePlan| {

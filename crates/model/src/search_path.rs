@@ -1,11 +1,11 @@
-//! Where programs are looked for: one order for those that probe, and those that start. Nothing is
-//! looked up here.
+//! The search path for programs: the same order for probes and for execution. This module does not
+//! access the file system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// Directories of system programs that the path of a plain user leaves out.
+/// Directories of system programs that are missing in the path of an ordinary user.
 pub const SYSTEM_DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/sbin",
@@ -16,11 +16,11 @@ pub const SYSTEM_DIRECTORIES: [&str; 6] = [
 ];
 
 /// The directories of `path` (as in the variable `PATH`) and those of system programs. With
-/// `system_first`, as for root, a directory of a user's in the variable cannot replace `mkfs`. Else they
-/// come last.
+/// `system_first`, as for root, those of system programs come first, so that a directory of a user
+/// in the variable cannot replace `mkfs`. Otherwise they come last.
 ///
-/// Empty and relative entries are passed over: what runs as root must not depend on the directory
-/// it is called from.
+/// Empty and relative entries are skipped: the programs that root runs must not depend on the
+/// current directory.
 pub fn search_path(path: &OsStr, system_first: bool) -> Vec<PathBuf> {
     let entries = path.as_bytes().split(|byte| *byte == b':');
     let of_user = entries
@@ -41,8 +41,8 @@ pub fn search_path(path: &OsStr, system_first: bool) -> Vec<PathBuf> {
     directories
 }
 
-/// The same as a value for the variable `PATH`. Directories of a path hold no colon: they were
-/// split at it.
+/// The same as a value for the variable `PATH`. The directories contain no colon, because the path
+/// was split at colons.
 pub fn search_path_variable(path: &OsStr, system_first: bool) -> OsString {
     let directories = search_path(path, system_first);
     let bytes: Vec<&[u8]> = directories
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_of_system_programs_come_first_for_root_and_relative_ones_are_passed_over() {
+    fn system_directories_come_first_for_root_and_relative_ones_are_skipped() {
         let odd = OsStr::from_bytes(b"/opt/\xff:/usr/bin::here:/bin:.");
         assert_eq!(
             search_path_variable(odd, false).as_bytes(),

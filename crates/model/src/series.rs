@@ -1,5 +1,4 @@
-//! A series of cuts as it is kept: plugs pulled on some contenders, one of each, then the next of
-//! each.
+//! A series of power cuts as stored: one power cut of each contender, then the next of each.
 
 use crate::contender::Contender;
 use crate::lab::GuestSize;
@@ -57,6 +56,6 @@ impl Series {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 2;
 
-    /// What its series are called where a run is called by its suite.
+    /// The name of a series in its id, where a run has its suite.
     pub const NAME: &'static str = "crash";
 }

@@ -1,8 +1,8 @@
 //! The state of a file system before its workload: fresh, filled, aged.
 //!
-//! *Utilisation* is what df(1) shows as `Use%`: with `used = f_blocks - f_bfree` and
-//! `free = f_bavail` of statfs(2), it is `used / (used + free)`. What a file system keeps back for
-//! the superuser is in neither, so that 100 % is where a plain user can write no more.
+//! *Utilisation* is the `Use%` of df(1): with `used = f_blocks - f_bfree` and `free = f_bavail` of
+//! statfs(2), it is `used / (used + free)`. Neither includes the reserve for the superuser, so at
+//! 100 % an ordinary user can write nothing more.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,26 +22,26 @@ pub struct InitialState {
 }
 
 impl InitialState {
-    /// The default utilisation at which a file system ages: half full.
+    /// The default utilisation at which a file system ages: 50 %.
     pub const AGED_PERMILLE: u32 = 500;
-    /// The highest utilisation that is set up, in tenths of a percent.
+    /// The maximum utilisation, in tenths of a percent.
     pub const HIGHEST_PERMILLE: u32 = 990;
-    /// The greatest age.
+    /// The maximum age.
     pub const OLDEST: u32 = 1000;
 
-    /// Whether it is as mkfs left it.
+    /// Whether it is fresh from mkfs.
     pub fn is_fresh(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What follows the label of a contender: ` fill=95%:fragmented age=5`, or nothing.
+    /// The suffix of a contender's label: ` fill=95%:fragmented age=5`, or empty.
     pub fn suffix(&self) -> String {
         let fill = self.fill().map(|fill| format!(" fill={fill}"));
         let age = (self.age > 0).then(|| format!(" age={}", self.age));
         [fill, age].into_iter().flatten().collect()
     }
 
-    /// How full it is.
+    /// The fill; none if the file system is fresh or only aged.
     pub fn fill(&self) -> Option<Fill> {
         self.fill_permille.map(|permille| Fill {
             permille,
@@ -49,9 +49,9 @@ impl InitialState {
         })
     }
 
-    /// The state of that fill and age; why there is none, and the way out.
+    /// The state with that fill and age. The error is the reason and the remedy.
     ///
-    /// A fill of 0 % leaves the file system as it is.
+    /// A fill of 0 % leaves the file system fresh.
     pub fn of(fill: Option<Fill>, age: u32) -> Result<Self, (String, &'static str)> {
         let fill = match fill {
             None if age > 0 => Some(Fill::plain(Self::AGED_PERMILLE)),
@@ -86,7 +86,7 @@ impl InitialState {
     }
 }
 
-/// How full a file system is: `90%`, `97.5%`, `90%:fragmented`.
+/// The fill of a file system: `90%`, `97.5%`, `90%:fragmented`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
     /// Its utilisation, in tenths of a percent.
@@ -96,7 +96,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Filled in sequence, so that what is left free hangs together.
+    /// Filled in sequence, so that the free space is contiguous.
     pub fn plain(permille: u32) -> Self {
         Self {
             permille,
@@ -105,7 +105,7 @@ impl Fill {
     }
 }
 
-/// A text that is no fill.
+/// A text that is not a fill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no fill; write 0% to 99%, as in 90%, 97.5% or 90%:fragmented")]
 pub struct FillError {
@@ -123,7 +123,7 @@ impl FromStr for Fill {
         };
         let permille = part.strip_suffix('%').and_then(permille);
         let permille = permille.filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
-        // Nothing cannot be fragmented.
+        // An empty file system cannot be fragmented.
         match permille.filter(|p| *p > 0 || !fragmented) {
             Some(permille) => Ok(Self {
                 permille,
@@ -136,7 +136,7 @@ impl FromStr for Fill {
     }
 }
 
-/// Reads percents with at most one decimal.
+/// Parses a percentage with at most one decimal.
 fn permille(text: &str) -> Option<u32> {
     let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -162,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fills_are_read_as_people_type_them() {
+    fn fills_are_parsed() {
         for (text, permille, fragmented) in [
             ("0%", 0, false),
             ("90%", 900, false),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_cannot_be_is_told_with_the_way_out() {
+    fn an_impossible_state_is_refused_with_a_remedy() {
         let fragmented = "90%:fragmented".parse().ok();
         for (fill, age, expected) in [
             (Some(Fill::plain(0)), 3, "fill of 0%"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_stored_before_there_was_fragmenting_is_still_read_and_written_alike() {
+    fn a_stored_state_without_fragmentation_round_trips() {
         let text = r#"{"fill_permille":950,"age":3}"#;
         let state: InitialState = serde_json::from_str(text).unwrap();
         assert_eq!(state.suffix(), " fill=95% age=3");

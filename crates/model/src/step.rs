@@ -1,12 +1,12 @@
-//! What is to be done, as values: a recipe returns steps, the host executes them, a dry run
-//! prints them. A step knows its shell form, so that what is printed is what is done.
+//! Steps as values: a recipe returns steps, the host executes them, and a dry run prints them in
+//! their shell form.
 
 use crate::pool::{Daemon, Pool};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One act outside the measured load.
+/// One action outside the measured load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "step")]
 pub enum Step {
@@ -21,54 +21,54 @@ pub enum Step {
         fstype: String,
         /// The device, or its placeholder.
         source: String,
-        /// Where.
+        /// The mount point.
         target: PathBuf,
-        /// Mount options, one each.
+        /// Mount options, one per entry.
         options: Vec<String>,
     },
     /// Unmount (by system call).
     Unmount {
-        /// Where.
+        /// The mount point.
         target: PathBuf,
     },
-    /// Run a program that makes or takes up a pool, which is held from then on.
+    /// Run a program that creates or imports a pool, which is held from then on.
     TakePool {
         /// The program and its arguments.
         argv: Vec<String>,
-        /// What is held.
+        /// The pool.
         pool: Pool,
     },
-    /// Unmount a pool and let go of its devices.
+    /// Unmount a pool and release its devices.
     ReleasePool {
-        /// What is held.
+        /// The pool.
         pool: Pool,
     },
-    /// Start a daemon, where nothing does its work already (the shell form does not see others
-    /// who use it).
+    /// Start a daemon, unless one responds already. The shell form does not detect other users of
+    /// the daemon.
     StartDaemon {
-        /// Which.
+        /// The daemon.
         daemon: Daemon,
     },
     /// End a daemon that fsdyno started.
     StopDaemon {
-        /// Which.
+        /// The daemon.
         daemon: Daemon,
     },
-    /// Make a sparse image file; it must not exist.
+    /// Create a sparse image file; it must not exist.
     CreateImage {
         /// The file.
         path: PathBuf,
         /// Its size.
         size: Bytes,
     },
-    /// Make a model disk that is a file: fsdyno mounts it there by FUSE, and serves it from a process
-    /// of its own.
+    /// Create a model disk that is a file: fsdyno mounts it there by FUSE, and serves it from a
+    /// separate process.
     ServeDisk {
         /// The name of its profile.
         profile: String,
         /// The file.
         file: PathBuf,
-        /// How large it is.
+        /// Its size.
         size: Bytes,
     },
     /// Attach an image file to a free loop device, direct I/O on.
@@ -88,48 +88,48 @@ pub enum Step {
         /// The array.
         device: String,
     },
-    /// Make a directory and its parents.
+    /// Create a directory and its parents.
     MakeDirectory {
         /// The directory.
         path: PathBuf,
     },
-    /// Remove a file or a tree that fsdyno made.
+    /// Remove a file or a tree that fsdyno created.
     Remove {
-        /// What.
+        /// The file or tree.
         path: PathBuf,
     },
-    /// Write back everything dirty of the file system mounted there.
+    /// Write back all dirty data of the file system mounted there.
     SyncFilesystem {
         /// A path on it.
         path: PathBuf,
     },
     /// Drop page cache, dentries and inodes of the whole machine.
     DropCaches,
-    /// Count the fragments of all regular files below a directory (by system call; the shell form
-    /// is `filefrag`, which counts the same).
+    /// Count the extents of all regular files below a directory by system call. The shell form is
+    /// `filefrag`, which counts the same.
     CountFragments {
         /// The directory.
         path: PathBuf,
-        /// Files smaller than this are left out.
+        /// Smaller files are not counted.
         floor: Bytes,
     },
-    /// List the free space of a file system in a tree of its own (by system call; the shell form
-    /// is the nearest that its programs can do).
+    /// List the free space of a file system in a separate tree by system call. The shell form is
+    /// the closest that its programs provide.
     ListFreeSpace {
-        /// Where it is mounted.
+        /// The mount point.
         path: PathBuf,
         /// The words of the shell form.
         shown_by: Vec<String>,
     },
-    /// Wait until the counters of the devices stand still.
+    /// Wait until the counters of the devices stop changing.
     Quiesce {
         /// The devices.
         devices: Vec<String>,
     },
 }
 
-/// The program word of commands that fsdyno does itself (`fsdyno ufs make`): wherever it runs, also as
-/// the first process of a guest, that is the fsdyno that runs.
+/// The program name of commands that fsdyno runs itself (`fsdyno ufs make`). It resolves to the
+/// running fsdyno, also as the first process of a guest.
 pub const OURSELVES: &str = "fsdyno";
 
 impl Step {
@@ -144,7 +144,7 @@ impl Step {
         }
     }
 
-    /// What undoes it, where it leaves something mounted, held or running.
+    /// The step that undoes it; none if it leaves nothing mounted, held or running.
     pub fn undone_by(&self) -> Option<Self> {
         match self {
             Self::Mount { target, .. } => Some(Self::Unmount {
@@ -158,7 +158,7 @@ impl Step {
         }
     }
 
-    /// The words of the command that does the same, before quoting.
+    /// The words of the equivalent command, before quoting.
     pub fn argv(&self) -> Vec<String> {
         let path = |p: &PathBuf| p.display().to_string();
         let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
@@ -203,7 +203,7 @@ impl Step {
                 if let Some(most_left_out) = floor.0.checked_sub(1) {
                     argv.extend(["-size".to_owned(), format!("+{most_left_out}c")]);
                 }
-                // Not `+`: where filefrag prints nothing, find would fail with it.
+                // Not `+`: find would then fail if filefrag prints nothing.
                 argv.extend(words(&["-exec", "filefrag", "{}", ";"]));
                 argv
             }
@@ -231,7 +231,7 @@ impl Step {
     }
 }
 
-/// Quotes words for a POSIX shell. A word that holds `$LOOP` keeps that variable live.
+/// Quotes words for a POSIX shell. A word that contains `$LOOP` keeps that variable unquoted.
 pub fn shell_line(argv: &[String]) -> String {
     argv.iter()
         .map(|word| quote(word))
@@ -250,8 +250,7 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Double quotes, in which `$LOOP0` is still the variable and all else is itself:
-/// `device=$LOOP0,device=$LOOP1`.
+/// Double quotes, in which only `$LOOP0` is expanded: `device=$LOOP0,device=$LOOP1`.
 fn quote_around_variables(word: &str) -> String {
     let mut quoted = String::from("\"");
     for (at, c) in word.char_indices() {
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_variable_stays_live_inside_a_word() {
+    fn a_loop_variable_is_expanded_inside_a_word() {
         let line = shell_line(&[
             "printf".into(),
             "%s".into(),

@@ -1,4 +1,4 @@
-//! What a phase did within its time: how long its single operations took, and what was done when.
+//! The timeline of a phase: the latency of its operations, and its progress over time.
 
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
@@ -42,19 +42,18 @@ pub struct Slice {
 }
 
 impl LatencyDistribution {
-    /// Classes within each doubling: so that a class is at most 3.2 % wide.
+    /// Classes per doubling, so that a class is at most 3.2 % wide.
     pub const CLASSES: u64 = 32;
 
-    /// The end of the class that a time falls into: the longest time within it. Up to 63 ns each
-    /// nanosecond is a class; from there on, each doubling has [`LatencyDistribution::CLASSES`] of
-    /// equal width.
+    /// The end of the class that contains a time: its longest time. Up to 63 ns each nanosecond is
+    /// a class; above, each doubling has [`LatencyDistribution::CLASSES`] of equal width.
     pub fn class_end(ns: u64) -> u64 {
         let shift = (ns | Self::CLASSES).ilog2() - Self::CLASSES.ilog2();
         ns | ((1 << shift) - 1)
     }
 
-    /// The time that this share of the operations (0.99: 99 %) did not exceed, nanoseconds, to the
-    /// width of its class; none where there was no operation.
+    /// The percentile at this share (0.99: 99 %), nanoseconds, to the width of its class; none
+    /// without operations.
     pub fn at(&self, share: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -70,11 +69,11 @@ impl LatencyDistribution {
             seen += count;
             seen >= wanted
         });
-        // The upper end of a bucket may be above the longest.
+        // The upper end of a bucket may exceed the maximum.
         found.map(|(end, _)| (*end).clamp(self.min_ns, self.max_ns))
     }
 
-    /// Adds others of the same kind.
+    /// Adds another distribution of the same kind.
     pub fn add(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -93,14 +92,14 @@ impl LatencyDistribution {
         self.buckets = buckets.into_iter().collect();
     }
 
-    /// The mean, nanoseconds; none where there was no operation.
+    /// The mean, nanoseconds; none without operations.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 }
 
 impl Progress {
-    /// What was done in all slices together.
+    /// The sum of all slices.
     pub fn whole(&self) -> Slice {
         let mut whole = Slice::default();
         for slice in &self.slices {
@@ -111,7 +110,7 @@ impl Progress {
 }
 
 impl Slice {
-    /// Adds what another did in the same time.
+    /// Adds the progress of another worker in the same time.
     pub fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.bytes.0 += other.bytes.0;
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_follow_one_another_without_a_gap_and_are_narrow() {
+    fn classes_are_contiguous_and_narrow() {
         let mut at = 0;
         while at < 1 << 45 {
             let end = LatencyDistribution::class_end(at);
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_found_in_their_classes_and_never_outside_of_what_was_measured() {
+    fn percentiles_are_within_the_measured_range() {
         let distribution = LatencyDistribution {
             operation: "file".into(),
             count: 100,

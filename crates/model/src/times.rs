@@ -1,23 +1,23 @@
-//! The times of a run as they are compared: line by line, by contender.
+//! The compared times of a run: one line per phase and time, by contender.
 
 use crate::result::ResultSet;
 
-/// One time of one phase, all contenders.
+/// One time of one phase, for all contenders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeLine {
-    /// The workload, by its place in the plan.
+    /// The workload, by its index in the plan.
     pub workload: usize,
-    /// The phase, by its place in the workload.
+    /// The phase, by its index in the workload.
     pub phase: usize,
-    /// Whether it is the time to durable; else to return.
+    /// Whether it is the time to durable; otherwise to return.
     pub durable: bool,
-    /// The figures of each contender in nanoseconds, each with its block.
+    /// The times of each contender in nanoseconds, each with its block.
     pub times: Vec<Vec<(u32, f64)>>,
 }
 
 impl ResultSet {
-    /// All times of a run, in the order of its phases: to return, and to durable where there is
-    /// one.
+    /// All times of a run, in the order of its phases: to return, and to durable if it was
+    /// measured.
     pub fn time_lines(&self) -> Vec<TimeLine> {
         let mut lines = Vec::new();
         for (workload, planned) in self.run.plan.workloads.iter().enumerate() {

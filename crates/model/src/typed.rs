@@ -1,4 +1,4 @@
-//! Contenders as they are typed: file system, options, and the lab, where one is typed.
+//! Contenders as typed: file system, options, and an optional lab.
 //!
 //! ```text
 //! [ LAB "/" ] CONTENDER
@@ -9,8 +9,8 @@
 //! ext4                            where the plan says, or where it can run
 //! ```
 //!
-//! What stands before the first `/` is a lab only where it reads as one: `dir:/mnt/nfs` has none.
-//! What a contender itself is made of is read by [`Contender::parse`].
+//! The text before the first `/` is a lab only if it parses as one: `dir:/mnt/nfs` has none.
+//! [`Contender::parse`] parses the contender itself.
 
 use crate::contender::{Contender, FilesystemKind, GrammarError};
 use crate::lab::LabChoice;
@@ -18,15 +18,14 @@ use crate::lab::LabChoice;
 /// A contender with the lab that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContenderSpec {
-    /// What competes. Its label begins with the lab where one was said; its own lab is still to be
-    /// chosen.
+    /// The contender. Its label begins with the lab if one was typed; its lab is chosen later.
     pub contender: Contender,
-    /// The typed lab; none where none was, which is not the same as the host.
+    /// The typed lab; none if none was typed, which is different from the host.
     pub lab: Option<LabChoice>,
 }
 
 impl ContenderSpec {
-    /// A contender of that lab, called by its short form behind it.
+    /// A contender of that lab; its label is the lab and the short form.
     pub fn new(mut contender: Contender, lab: Option<LabChoice>) -> Self {
         contender.label = match &lab {
             Some(lab) => in_lab(lab, &contender.short_form()),
@@ -35,7 +34,8 @@ impl ContenderSpec {
         Self { contender, lab }
     }
 
-    /// Reads a list in short form. `kind_of` knows which names are file systems, and of what kind.
+    /// Parses a list in short form. `kind_of` returns the kind of a file system, or none for other
+    /// names.
     pub fn parse_list(
         text: &str,
         kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
@@ -48,7 +48,7 @@ impl ContenderSpec {
         typed.collect()
     }
 
-    /// Reads one contender in short form.
+    /// Parses one contender in short form.
     pub fn parse(
         text: &str,
         kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
@@ -58,7 +58,7 @@ impl ContenderSpec {
     }
 }
 
-/// The name of a thing in a lab: `uml/ext4`.
+/// The name of an item in a lab: `uml/ext4`.
 pub fn in_lab(lab: &LabChoice, name: &str) -> String {
     format!("{lab}/{name}")
 }
@@ -70,14 +70,14 @@ fn split_lab(text: &str) -> (Option<LabChoice>, &str) {
     lab.map_or((None, text), |(lab, rest)| (Some(lab), rest))
 }
 
-/// Cuts a list into contenders: a comma (or a blank, or `;`) begins the next one where a lab or the
-/// name of a file system follows; else it goes on with the mount options of the one before it.
+/// Splits a list into contenders. A comma, a blank or `;` begins the next contender if a lab or the
+/// name of a file system follows. Otherwise the mount options of the previous one continue.
 fn split_list(
     text: &str,
     kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
 ) -> Result<Vec<String>, GrammarError> {
     let mut parts: Vec<String> = Vec::new();
-    // Whether the part before may take up what follows a comma.
+    // Whether the previous contender can continue after a comma.
     let mut open = false;
     for (separator, token) in tokens(text) {
         let (lab, contender) = split_lab(token);
@@ -103,7 +103,7 @@ fn split_list(
     Ok(parts)
 }
 
-/// The tokens of a list with the separator before each; brackets keep blanks and commas together.
+/// The tokens of a list, each with the separator before it. Brackets keep blanks and commas.
 fn tokens(text: &str) -> Vec<(char, &str)> {
     let text = text.trim();
     let mut tokens = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comma_goes_on_with_options_until_a_file_system_follows() {
+    fn a_comma_continues_options_until_a_file_system_follows() {
         for (text, expected) in [
             ("ext4,xfs", vec!["ext4", "xfs"]),
             (
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_is_what_stands_before_the_first_slash_where_it_reads_as_one() {
+    fn a_lab_is_parsed_before_the_first_slash() {
         let ssh = |destination: &str| LabChoice::Ssh(destination.to_owned());
         for (text, lab, form) in [
             ("ext4", None, "ext4"),
@@ -223,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_lists_name_the_thing() {
+    fn errors_name_the_malformed_entry() {
         for (text, expected) in [
             ("", "no contender named"),
             ("ext4,xsf", "`xsf` is no file system"),
             ("ext4,,xfs", "empty place"),
             ("ext4,uml/", "`` is no file system"),
-            // It would be taken for a mount option where a file system alone begins the next.
+            // It would be a mount option if only a file system could begin the next contender.
             ("ext4:noatime,uml/xsf", "`xsf` is no file system"),
             ("vm/ext4", "`vm/ext4` is no file system"),
             ("ssh:-oX/ext4", "`ssh` is no file system"),

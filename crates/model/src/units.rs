@@ -1,4 +1,4 @@
-//! Quantities with their units: [`Bytes`] and [`Nanos`], how they are typed and shown.
+//! Quantities with units: [`Bytes`] and [`Nanos`], how they are parsed and displayed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,13 +47,13 @@ pub struct Bytes(pub u64);
 #[schemars(inline)]
 pub struct Nanos(pub u64);
 
-/// A text that is no quantity.
+/// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {what}; write it like {like}")]
 pub struct UnitError {
-    /// What was typed.
+    /// The text as typed.
     pub text: String,
-    /// What was expected.
+    /// The expected quantity.
     pub what: &'static str,
     /// An example of the expected form.
     pub like: &'static str,
@@ -69,10 +69,10 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim()))
 }
 
-/// `number * factor` as a whole number, or nothing where it would not fit.
+/// `number * factor` as a whole number; none if it does not fit.
 fn scaled(number: f64, factor: f64) -> Option<u64> {
     let value = (number * factor).round();
-    // 2^53: beyond it f64 no longer holds every whole number.
+    // 2^53: above it f64 does not represent every whole number.
     if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
         return None;
     }
@@ -85,7 +85,7 @@ fn scaled(number: f64, factor: f64) -> Option<u64> {
 }
 
 impl Bytes {
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Bytes {
 }
 
 impl Nanos {
-    /// From seconds; negative or absurd values become zero or the largest duration.
+    /// From seconds; negative or excessive values become zero or the largest duration.
     pub fn from_seconds(seconds: f64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -151,7 +151,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// As the published tables print it: `m:ss`, with tenths below ten minutes (`1:07.3`).
+    /// In the form of the published tables: `m:ss`, with tenths below ten minutes (`1:07.3`).
     pub fn clock(self) -> String {
         let tenths = (self.0 + 50_000_000) / 100_000_000;
         let (minutes, rest) = (tenths / 600, tenths % 600);
@@ -163,7 +163,7 @@ impl Nanos {
     }
 }
 
-/// Reads a part in percent: `2%`, `0.5 %`, or `2`; 0.02 is 2 %.
+/// Parses a percentage: `2%`, `0.5 %`, or `2`; 0.02 is 2 %.
 pub fn percent(text: &str) -> Result<f64, UnitError> {
     let error = || UnitError {
         text: text.to_owned(),
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_type_them() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [
             ("4096", 4096),
             ("64K", 65_536),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_as_people_type_them() {
+    fn durations_are_parsed() {
         for (text, ns) in [
             ("90", 90_000_000_000),
             ("1.5s", 1_500_000_000),

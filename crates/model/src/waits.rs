@@ -1,4 +1,4 @@
-//! How long requests to devices took, by their kind.
+//! Times of requests to devices, by kind.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ impl Waits {
         }
     }
 
-    /// All together.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.parts().iter().sum()
     }

@@ -1,4 +1,4 @@
-//! Doubt, spoken: what a reader must know of a figure, each with advice.
+//! Warnings: information that a reader needs with a figure, each with advice.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub enum WarningKind {
 }
 
 impl WarningKind {
-    /// The name, as stored and shown.
+    /// The stored and displayed name.
     pub fn name(self) -> &'static str {
         match self {
             Self::TooShort => "too-short",
@@ -96,7 +96,7 @@ impl fmt::Display for WarningKind {
 }
 
 impl Warning {
-    /// A doubt with its advice.
+    /// A warning with its advice.
     pub fn new(kind: WarningKind, message: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             kind,
