@@ -1,4 +1,4 @@
-//! The clock: wall time by `CLOCK_MONOTONIC`, processor time by `getrusage(2)`.
+//! Measures wall time by `CLOCK_MONOTONIC` and processor time by `getrusage(2)`.
 
 use fsdyno_model::units::Nanos;
 
@@ -19,7 +19,7 @@ pub(crate) struct Used {
 }
 
 impl Stopwatch {
-    /// Starts: processor time first, so that the clock starts last.
+    /// Starts the stopwatch: reads processor time first, so that the clock starts last.
     pub fn start() -> Self {
         let (user, system) = processor();
         Self {
@@ -29,7 +29,7 @@ impl Stopwatch {
         }
     }
 
-    /// Reads all three: the clock first, so that it stops first.
+    /// Reads all three times: the clock first, so that it stops first.
     pub fn read(&self) -> Used {
         let wall = self.wall();
         let (user, system) = processor();
@@ -40,7 +40,7 @@ impl Stopwatch {
         }
     }
 
-    /// Spins for so many thousandths of the time since `from`, a time since the start.
+    /// Spins for this many thousandths of the time since `from`, a time since the start.
     pub fn lengthen(&self, from: Nanos, permille: u32) {
         if permille == 0 {
             return;
@@ -60,24 +60,24 @@ impl Stopwatch {
 
 /// The monotonic clock, in nanoseconds.
 ///
-/// The C library reads it: that works with and without the vDSO, which tools that count instructions
-/// remove.
+/// The C library reads it, with and without the vDSO. Tools that count instructions remove the
+/// vDSO.
 #[inline]
 pub(crate) fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the place to be written to is ours and live; this clock cannot be refused.
+    // SAFETY: the pointer is to a live local variable; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// User and system time of this process so far, all its threads included.
+/// User and system time of this process so far, including all its threads.
 fn processor() -> (u64, u64) {
-    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the place to be written to is ours and live; RUSAGE_SELF cannot be refused.
+    // SAFETY: the pointer is to a live local variable; RUSAGE_SELF is always valid.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
     let nanos = |time: libc::timeval| part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000;

@@ -1,4 +1,5 @@
-//! Runs a program for a phase, in the C locale. It ends when fsdyno ends, and when the user cancels.
+//! Runs a program for a phase, in the C locale. The program is killed when fsdyno exits and when
+//! the user cancels.
 
 mod guardian;
 mod stray;
@@ -19,7 +20,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// How much is kept of what a program prints.
+/// How many bytes of a program's output are kept.
 pub(crate) const KEPT: usize = 64 * 1024;
 /// How often cancellation is checked.
 const POLL_INTERVAL: Timespec = Timespec {
@@ -27,16 +28,16 @@ const POLL_INTERVAL: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// What came of running a program.
+/// The result of running a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub command: ToolCommand,
     pub user: Nanos,
     pub system: Nanos,
     pub lines: u64,
-    /// What was kept of its standard output: more than the record holds, where that was requested.
+    /// The kept part of its standard output: more than in the record, if requested.
     pub stdout: Vec<u8>,
-    /// How many processes it left running in its group; they were ended.
+    /// How many processes it left running in its group; they were killed.
     pub left_running: usize,
 }
 
@@ -48,13 +49,13 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
         .spawn()
         .map_err(|source| cannot_start(tool, source))?;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), &tool.input) {
-        // A program that does not read it reports it by its status.
+        // A program that does not read its input reports that by its status.
         let _ = pipe.write_all(input);
     }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let watched = watch(child.id(), stdout, stderr, tool.keeps, stop);
     if watched.is_err() {
-        // Its own group: whatever it started goes with it.
+        // A separate process group, so that child processes are killed with it.
         if let Some(group) = pid(child.id()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
@@ -101,7 +102,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     })
 }
 
-/// Where programs are found that are started here.
+/// The search path of the started programs.
 fn path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     search_path_variable(&path, !fsdyno_files::places::from_environment())
@@ -111,10 +112,10 @@ fn command(tool: &ToolRun) -> Command {
     let mut command = Command::new(&tool.argv[0]);
     command.args(&tool.argv[1..]);
     if !tool.user_environment {
-        // Options, languages and colours of the user's environment must not change what is
-        // measured.
+        // Options, languages and colours of the user's environment must not influence the
+        // measurement.
         command.env_clear().env("LC_ALL", "C");
-        // They are found where they were probed for, in sbin as well.
+        // The same path as for probes, which includes sbin.
         command.env("PATH", path());
     }
     if let Some((name, value)) = &tool.mark {
@@ -139,14 +140,15 @@ fn command(tool: &ToolRun) -> Command {
     let parent = rustix::process::getpid();
     let die_with_us = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // We may have died before the signal was requested.
+        // fsdyno may have exited before the signal was requested.
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
             Err(io::Error::from_raw_os_error(libc::ESRCH))
         }
     };
-    // SAFETY: between fork and exec only two system calls are made; nothing is allocated or locked.
+    // SAFETY: between fork and exec the closure makes only two system calls; it allocates and locks
+    // nothing.
     unsafe { command.pre_exec(die_with_us) };
     command
 }
@@ -168,17 +170,17 @@ struct Usage {
     system: Nanos,
 }
 
-/// What a program printed.
+/// The output of a program.
 #[derive(Debug, Default)]
 struct Printed {
     lines: u64,
-    /// Binary files that match: grep reports it on standard error since 3.5, before as a line.
+    /// Matching binary files: since 3.5 grep reports them on standard error, before as a line.
     binary: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-/// Reads what the program prints until it has ended.
+/// Reads the output of the program until it exits.
 fn watch(
     id: u32,
     mut stdout: Option<ChildStdout>,
@@ -224,7 +226,7 @@ fn watch(
     }
 }
 
-/// Reads once where there is something to read; whether there was. Closes a pipe at its end.
+/// Reads once if data is available, and returns whether it was. Closes a pipe at its end.
 fn drain<P: Read + AsFd>(
     pipe: &mut Option<P>,
     buffer: &mut [u8],
@@ -254,14 +256,15 @@ fn drain<P: Read + AsFd>(
     }
 }
 
-/// Messages about binary files in what was read last, of which the beginning was read before.
+/// The number of messages about binary files in the last read, of which `before` is the preceding
+/// data.
 fn binary_matches(before: &[u8], bytes: &[u8]) -> u64 {
     const MESSAGE: &[u8] = b": binary file matches\n";
     let carried = &before[before.len().saturating_sub(MESSAGE.len() - 1)..];
     memchr::memmem::find_iter(&[carried, bytes].concat(), MESSAGE).count() as u64
 }
 
-/// Appends, and forgets the beginning of what is too long.
+/// Appends, and drops the beginning of a text that is too long.
 fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
     kept.extend_from_slice(bytes);
     if kept.len() > most {
@@ -273,7 +276,7 @@ fn pid(id: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(id).ok()?)
 }
 
-/// Waits for a child, and asks what it used: with all children it waited for itself.
+/// Waits for a child; returns its resource usage, including all children that it waited for.
 fn wait(id: u32) -> (ExitStatus, Usage) {
     loop {
         let (waited, status, usage) = wait4(id.cast_signed(), 0);
@@ -284,12 +287,12 @@ fn wait(id: u32) -> (ExitStatus, Usage) {
     }
 }
 
-/// `wait4(2)`: what it returned, the status, and what was used.
+/// `wait4(2)`: its return value, the status, and the resource usage.
 fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
     let mut status = 0;
-    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both places to be written to are ours and live.
+    // SAFETY: both pointers are to live local variables.
     let waited = unsafe { libc::wait4(id, &raw mut status, flags, &raw mut usage) };
     let usage = Usage {
         user: timeval(usage.ru_utime),
@@ -298,15 +301,16 @@ fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
     (waited, status, usage)
 }
 
-/// Makes orphans of what we start children of fsdyno (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
-/// that they can be waited for.
+/// Makes orphans of started programs children of fsdyno (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
+/// that fsdyno can wait for them.
 fn adopt_orphans() {
-    // Where it is refused, orphans go to process 1 as ever: what they used is not counted then.
+    // If it fails, process 1 adopts the orphans, and their usage is not counted.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends what a program left running in its group, once it has ended itself; how many there were.
-/// What orphans of the group used, dead before or killed now, is added.
+/// Kills the processes that a program left running in its group, after it has exited; returns how
+/// many there were. Adds the usage of orphans of the group, whether they exited earlier or are
+/// killed now.
 fn end_group(leader: u32, usage: &mut Usage) -> usize {
     let Some(group) = pid(leader) else { return 0 };
     let mut bury = |flags| {
@@ -330,7 +334,8 @@ fn end_group(leader: u32, usage: &mut Usage) -> usize {
 
 /// The last lines of a message.
 ///
-/// A line may hold a path of any length: its beginning is cut off, for its end reports why.
+/// A line may contain a path of any length. Its beginning is removed, because its end has the
+/// reason.
 fn last_lines(text: &str) -> String {
     const LONGEST: usize = 300;
     let lines: Vec<String> = text
@@ -343,7 +348,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
-/// The error number a message reports of. In the C locale the texts are those of `strerror(3)`.
+/// The error number in a message. In the C locale the texts are those of `strerror(3)`.
 fn errno_of(text: &str) -> Option<i32> {
     const TEXTS: [(&str, i32); 9] = [
         ("No space left on device", libc::ENOSPC),
@@ -376,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_and_what_it_started_are_ended_when_asked_to_stop() {
+    fn a_program_and_its_children_are_killed_on_cancellation() {
         let stop = CancelToken::new();
         let wish = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -403,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn text_on_standard_error_is_a_failure_where_the_status_is_none() {
+    fn text_on_standard_error_is_a_failure_despite_status_zero() {
         for (fails_on_stderr, script) in [(true, "true"), (false, "echo x >&2")] {
             let mut tool = ToolRun::new("", ["sh", "-c", script]);
             tool.fails_on_stderr = fails_on_stderr;
@@ -425,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_any_length_leaves_room_for_what_happened() {
+    fn the_reason_of_a_failure_is_kept_with_a_long_path() {
         let said = last_lines(&format!(
             "cp: {}: File name too long\n",
             "dir/".repeat(2000)
@@ -437,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_its_package() {
+    fn a_missing_program_is_named_with_its_package() {
         let tool = ToolRun::new("", ["fsdyno-no-such-program"]);
         let error = run(&tool, &CancelToken::new()).unwrap_err();
         assert!(matches!(error, LoadError::MissingTool { .. }), "{error}");
@@ -458,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_leaves_behind_in_its_group_is_counted_and_ended() {
+    fn processes_left_in_the_group_are_counted_and_killed() {
         let mut tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & sleep 1000 & echo $$"]);
         tool.keeps = 100;
         let ended = run(&tool, &CancelToken::new()).unwrap();
@@ -469,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_orphans_used_is_counted() {
+    fn processor_time_of_orphans_is_counted() {
         let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
         let tool = ToolRun::new("", ["sh", "-c"]).arg(format!("({busy} &); sleep 1"));
         let ended = run(&tool, &CancelToken::new()).unwrap();
@@ -477,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_kept_to_its_end_and_input_is_read() {
+    fn the_end_of_the_output_is_kept_and_input_is_read() {
         let mut tool = ToolRun::new("", ["cat"]);
         tool.input = Some(b"0123456789".to_vec());
         tool.keeps = 4;
@@ -486,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_and_what_is_printed_is_read_to_its_end() {
+    fn lines_are_counted_and_output_is_read_to_its_end() {
         let mut tool = ToolRun::new("", ["seq", "300000"]);
         tool.counts_lines = true;
         assert_eq!(run(&tool, &CancelToken::new()).unwrap().lines, 300_000);

@@ -1,4 +1,4 @@
-//! What can go wrong in a load, with the call, the path and the cause. Nothing is decided here.
+//! Errors of a load, with the call, the path and the cause.
 
 use crate::tool_run::ToolCommand;
 use fsdyno_model::plan::CopyMethod;
@@ -7,21 +7,21 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Why a phase did not come to its end.
+/// Why a phase failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// A call to the kernel was refused.
+    /// A system call failed.
     #[error("{operation} {}: {source}", path.display())]
     Io {
         /// The system call.
         operation: &'static str,
-        /// What it was about.
+        /// The path.
         path: PathBuf,
-        /// The reason the system gave.
+        /// The cause.
         source: io::Error,
     },
-    /// The file system cannot do what the copy method asks.
+    /// The file system does not support the copy method.
     #[error(
         "{operation} {}: {source}; this file system cannot copy by {method}: \
          choose the copy method read-write", path.display()
@@ -29,96 +29,96 @@ pub enum LoadError {
     Method {
         /// The system call.
         operation: &'static str,
-        /// The file that was to be copied.
+        /// The file to copy.
         path: PathBuf,
-        /// The method that was requested.
+        /// The requested method.
         method: CopyMethod,
-        /// The reason the system gave.
+        /// The cause.
         source: io::Error,
     },
-    /// A worker that is a process of its own did not do its work.
+    /// A worker process failed.
     #[error("{reason}")]
     Worker {
-        /// What it reported, or how it ended.
+        /// Its message, or its exit status.
         reason: String,
-        /// The error number, where the cause has one.
+        /// The error number of the cause, if any.
         errno: Option<i32>,
     },
-    /// The user asked to stop.
+    /// The user cancelled.
     #[error("stopped at the user's request")]
     Stopped,
-    /// A phase that works on a tree found none.
+    /// A phase needs a tree, and there is none.
     #[error("{0} needs a tree, and none stands: put a phase that makes one before it")]
     NoTree(String),
-    /// A phase that unpacks found no archive.
+    /// A phase needs an archive, and there is none.
     #[error("{0} needs an archive: choose a dataset that is one, such as tar:FILE")]
     NoArchive(String),
-    /// No such kind of phase.
+    /// The kind of phase is unknown.
     #[error("unknown kind of phase `{0}`")]
     UnknownKind(String),
-    /// No such engine.
+    /// The engine is unknown.
     #[error("unknown engine `{0}`")]
     UnknownEngine(String),
-    /// The pattern of a search cannot be used.
+    /// The pattern of a search is invalid.
     #[error("pattern `{pattern}`: {reason}")]
     Pattern {
         /// The regular expression.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A program cannot do what was requested.
+    /// A program does not support a request.
     #[error("{kind}: {reason}")]
     Parameters {
         /// The kind of phase.
         kind: &'static str,
-        /// What cannot be, and the way out.
+        /// The reason, with a remedy.
         reason: String,
     },
-    /// An archive is broken, or contains what is refused.
+    /// An archive is invalid, or contains a member that is refused.
     #[error("archive {}: {reason}", path.display())]
     Archive {
         /// The archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A program of the system is not there.
+    /// A program of the system is missing.
     #[error("program {name} is missing: apt-get install {package}")]
     MissingTool {
         /// The program.
         name: String,
-        /// The Debian package that holds it.
+        /// The Debian package that contains it.
         package: String,
     },
-    /// A program of the system did not do its work.
+    /// A program of the system failed.
     #[error("{argv}: {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
     Tool {
         /// Its command line.
         argv: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// The last lines it wrote to standard error.
+        /// The last lines of its standard error.
         stderr: String,
-        /// The error number its message reports of, where it does.
+        /// The error number in its message, if any.
         errno: Option<i32>,
-        /// All that is kept of it.
+        /// The record of the program.
         command: Box<ToolCommand>,
     },
-    /// A phase that is a program was given to the engine that touches no file.
+    /// The engine `null` cannot run a phase that is a program.
     #[error("it runs a program, and the engine null runs none: choose another engine")]
     NoEngine,
-    /// What a program printed is not what it should be.
+    /// The output of a program has an unexpected form.
     #[error(transparent)]
     Unread {
-        /// What was looked for.
+        /// The missing part.
         #[from]
         unread: Unread,
     },
 }
 
 impl LoadError {
-    /// A refused call on a path.
+    /// A failed call on a path.
     #[cold]
     pub fn io(operation: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
@@ -128,7 +128,7 @@ impl LoadError {
         }
     }
 
-    /// A refused call on a name in a directory.
+    /// A failed call on a name in a directory.
     #[cold]
     pub(crate) fn io_in(
         operation: &'static str,
@@ -143,7 +143,7 @@ impl LoadError {
         )
     }
 
-    /// The error number, where the cause has one.
+    /// The error number of the cause, if any.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } | Self::Method { source, .. } => source.raw_os_error(),
@@ -153,12 +153,12 @@ impl LoadError {
     }
 }
 
-/// Why what a program printed could not be read.
+/// Why the output of a program could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read what {program} printed: {missing}")]
 pub struct Unread {
-    /// Which program.
+    /// The program.
     pub program: &'static str,
-    /// What was looked for, and what stood there.
+    /// The expected text, and the text found.
     pub missing: String,
 }

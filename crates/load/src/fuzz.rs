@@ -1,4 +1,4 @@
-//! What the fuzz targets need of this crate and nobody else does.
+//! Entry points for the fuzz targets. No other code uses them.
 
 use crate::error::Unread;
 use crate::programs::{self, Task};
@@ -6,7 +6,7 @@ use fsdyno_model::sample::Figure;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Reads what the program of that name printed; none where there is no such program.
+/// Parses the output of the program with that name; none if there is no such program.
 pub fn read_program(name: &str, printed: &str) -> Option<Result<Vec<Figure>, Unread>> {
     let program = programs::find(name)?;
     let parameters = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! One phase, ready to run: its names are resolved, and nothing is opened yet.
+//! One phase, ready to run: its names are resolved, but no file is open yet.
 
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::capability::Capabilities;
@@ -10,28 +10,28 @@ use std::path::{Path, PathBuf};
 /// One phase, ready to run.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
-    /// The work directory, which holds all trees.
+    /// The work directory, which contains all trees.
     pub root: &'a Path,
-    /// The newest tree, as a name in the root; empty where the kind needs none.
+    /// The newest tree, as a name in the root; empty if the kind needs none.
     pub source: CString,
-    /// The tree to make, as a name in the root; empty where the kind makes none.
+    /// The tree to make, as a name in the root; empty if the kind makes none.
     pub target: CString,
-    /// The archive; empty where the kind needs none.
+    /// The archive; empty if the kind needs none.
     pub archive: &'a Path,
     pub method: CopyMethod,
-    /// The regular expression of a search, where one was given.
+    /// The regular expression of a search, if set.
     pub pattern: Option<&'a str>,
     /// How many workers walk a tree in parallel.
     pub workers: usize,
-    /// Whether the clock is read for each file, in phases that can do without.
+    /// Whether the clock is read for each file, in phases where this is optional.
     pub each_file: bool,
-    /// What the file system can store.
+    /// The capabilities of the file system.
     pub stores: Capabilities,
     pub stop: &'a CancelToken,
 }
 
 impl<'a> Job<'a> {
-    /// A job in the work directory alone: no tree, no archive, no pattern, no clock for each file.
+    /// A job with only a work directory: no tree, no archive, no pattern, no clock for each file.
     pub fn bare(root: &'a Path, stop: &'a CancelToken) -> Self {
         Self {
             root,

@@ -1,4 +1,4 @@
-//! All kinds of phases: those of engines and those of external programs, found by name.
+//! All kinds of phases, by name: those of engines and those of external programs.
 
 pub use crate::phase_kind::PhaseKind;
 pub use fsdyno_model::Needs;
@@ -9,21 +9,21 @@ use crate::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
 
-/// All kinds of phases but those of external programs, which are in [`programs::ALL`].
+/// All kinds of phases except those of external programs, which are in [`programs::ALL`].
 pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
     let on_trees = phases::on_trees::<SystemCalls>().map(|phase| phase.kind);
     let others = bonnie::KINDS.iter().chain(&mongo::KINDS).chain(&op::KINDS);
     on_trees.into_iter().chain(others)
 }
 
-/// The kind of that name, of an engine or of an external program.
+/// The kind with that name, of an engine or of an external program.
 pub fn find(name: &str) -> Option<&'static PhaseKind> {
     all()
         .find(|kind| kind.name == name)
         .or_else(|| programs::find(name).map(|program| &program.kind))
 }
 
-/// Whether a phase of this kind works in an entry of this name, which it makes where it is missing.
+/// Whether a phase of this kind works in an entry with this name, and creates it if it is missing.
 pub fn works_in(kind: &str, name: &str) -> bool {
     let is = |home: &std::ffi::CStr| name.as_bytes() == home.to_bytes();
     bonnie::is_one(kind) && is(bonnie::HOME)
@@ -31,13 +31,13 @@ pub fn works_in(kind: &str, name: &str) -> bool {
         || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
 }
 
-/// Whether phases of some kind work in an entry of this name.
+/// Whether phases of any kind work in an entry with this name.
 pub(crate) fn is_own_directory(name: &str) -> bool {
     all().any(|kind| works_in(kind.name, name))
 }
 
-/// The bytes on the device that a phase takes which makes its own files; the phases of a workload
-/// share them. None where it works on a dataset, or is a program.
+/// The space on the device that a phase with its own files takes, bytes. The phases of a workload
+/// share these files. None if it works on a dataset, or is a program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     bonnie::data_bytes(phase)
         .or_else(|| mongo::data_bytes(phase))

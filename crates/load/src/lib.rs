@@ -1,8 +1,8 @@
-//! The load: what phases do, how an operation reaches the kernel, and how all of it is timed.
+//! The load: the phases, the engines that execute their operations, and the timing.
 //!
 //! From bottom to top: `clock`, `job`, `phase_kind` and `tool_run`; [`engines`]; [`phases`]; the
-//! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. Nothing here
-//! mounts, formats or needs root: a load works in the directory it is given.
+//! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
+//! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
 mod clock;
 mod command;

@@ -1,7 +1,7 @@
-//! The entries of a directory that fsdyno made there, recorded in a file next to them.
+//! The record of the entries that fsdyno made in a directory, a file next to them.
 //!
-//! A name alone proves nothing: a user may have a `source` or a `copy-7` of their own. An entry is
-//! recognised by its time of birth, or by its inode number where the file system keeps none.
+//! A name is not sufficient: a user may have their own `source` or `copy-7`. An entry is identified
+//! by its birth time, or by its inode number if the file system has no birth times.
 
 use crate::kinds;
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
@@ -13,28 +13,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The name of the record.
+/// The name of the record file.
 pub const RECORD: &str = ".fsdyno-made";
 
 /// The first line of a record.
 const HEADER: &str = "made by fsdyno: name, nanoseconds since 1970 at birth, inode";
 
-/// A record is a few lines; nobody makes us read more.
+/// The maximum size of a record, which normally has a few lines.
 const LONGEST: u64 = 1 << 20;
 
-/// What fsdyno made in a directory.
+/// The entries that fsdyno made in a directory.
 #[derive(Debug)]
 pub struct Made {
     root: PathBuf,
     entries: BTreeMap<String, Identity>,
-    /// The names that fsdyno could have made, when the record was read.
+    /// The names that fsdyno could have made, as of the reading of the record.
     before: BTreeSet<String>,
 }
 
-/// What distinguishes an entry from a later one of the same name.
+/// The identity of an entry, which a later entry of the same name does not share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
-    /// 0 where the file system does not keep it.
+    /// 0 if the file system does not store it.
     born_ns: u128,
     inode: u64,
 }
@@ -50,15 +50,15 @@ impl Identity {
         })
     }
 
-    /// Inode numbers of FAT and its like change with every mount; times of birth do not.
+    /// Inode numbers of FAT and similar file systems change with every mount; birth times do not.
     fn is_same(self, now: Self) -> bool {
         self.born_ns == now.born_ns && (self.born_ns != 0 || self.inode == now.inode)
     }
 }
 
 impl Made {
-    /// Reads the record of a directory. Nothing is recorded where there is none; a record that another
-    /// user could have written is refused.
+    /// Reads the record of a directory; empty if there is none. A record that another user could
+    /// have written is an error.
     pub fn read(root: &Path) -> Result<Self, Untrusted> {
         let path = root.join(RECORD);
         let mut text = String::new();
@@ -87,7 +87,7 @@ impl Made {
         })
     }
 
-    /// Whether fsdyno made the entry of this name that exists now.
+    /// Whether fsdyno made the existing entry with this name.
     pub fn holds(&self, name: &OsStr) -> bool {
         let known = name.to_str().and_then(|name| self.entries.get(name));
         let now = Identity::of(&self.root.join(name));
@@ -104,7 +104,7 @@ impl Made {
         Some(self.root.join(name))
     }
 
-    /// Records what was made since the record was read, and removes what is gone.
+    /// Adds the entries made since the record was read, and removes those that no longer exist.
     pub fn record(mut self) -> io::Result<()> {
         let was = self.entries.clone();
         let mut entries = std::mem::take(&mut self.entries);
@@ -153,7 +153,7 @@ fn names(root: &Path) -> io::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// A line of a record; none where it is the header, or not understood.
+/// Parses a line of a record; none for the header or an unknown form.
 fn parse(line: &str) -> Option<(String, Identity)> {
     let mut words = line.split(' ');
     let (name, born, inode) = (words.next()?, words.next()?, words.next()?);
@@ -164,10 +164,10 @@ fn parse(line: &str) -> Option<(String, Identity)> {
     words.next().is_none().then(|| (name.to_owned(), identity))
 }
 
-/// The work directory that an earlier call left: its archive, and its trees in the order they were
-/// made ([`SOURCE`] first, then by the number in their names).
+/// The work directory of an earlier call: its archive, and its trees in the order of their creation
+/// ([`SOURCE`] first, then by the number in their names).
 ///
-/// A tree is a directory that fsdyno made and that has the name of one. Other directories are
+/// A tree is a directory that fsdyno made and that has the name of a tree. Other directories are
 /// neither read nor deleted, and new trees do not get their names.
 pub fn discover(root: impl Into<PathBuf>, made: &Made) -> io::Result<WorkDir> {
     let mut work_dir = WorkDir::new(root);
@@ -190,7 +190,7 @@ pub fn discover(root: impl Into<PathBuf>, made: &Made) -> io::Result<WorkDir> {
     Ok(work_dir)
 }
 
-/// The number in the name of a tree, 0 for the source; none where the name is that of no tree.
+/// The number in the name of a tree, 0 for the source; none for other names.
 fn tree_number(name: &OsStr) -> Option<u32> {
     let name = name.to_str()?;
     if name == SOURCE {
@@ -204,7 +204,7 @@ fn tree_number(name: &OsStr) -> Option<u32> {
         .filter(|number| makes_trees && *number > 0)
 }
 
-/// The archive among files: the only one that has the name of one, or else the only file.
+/// The archive among files: the only one with the name of an archive, or else the only file.
 fn the_archive(files: &[PathBuf]) -> Option<PathBuf> {
     let named = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -225,7 +225,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_what_was_made_between_read_and_record_is_held() {
+    fn only_entries_made_between_read_and_record_are_recorded() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         for name in ["copy-1", "op"] {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn another_entry_of_the_same_name_is_not_held() {
+    fn another_entry_of_the_same_name_is_not_recognised() {
         let home = tempfile::tempdir().unwrap();
         let source = home.path().join("source");
         let made = Made::read(home.path()).unwrap();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_and_the_archive_are_distinguished_from_what_other_phases_leave() {
+    fn trees_and_the_archive_are_distinguished_from_other_entries() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         let found = || {
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(work_dir.trees, trees);
         assert_eq!(work_dir.next_tree("copy"), at("copy-12"));
         assert_eq!(work_dir.archive, Some(at("sources.tar.gz")));
-        // Two archives: which is meant is not guessed; one file alone is meant, whatever its name.
+        // Two archives are ambiguous. A single file is accepted with any name.
         std::fs::write(at("other.tgz"), "").unwrap();
         assert_eq!(found().archive, None);
         for name in ["sources.tar.gz", "job.1.0", "other.tgz", "log.txt"] {

@@ -1,7 +1,7 @@
-//! The measured loop: memory is allocated, the clock starts, the phase runs on its engine, and the clock
-//! is read; where the phase writes, it is read again after `syncfs`.
+//! The measured loop: allocates memory, starts the clock, runs the phase on its engine, and reads
+//! the clock. If the phase writes, the clock is read again after `syncfs`.
 //!
-//! What a phase does is in `phases`. Caches, devices and statistics are not handled here.
+//! `phases` defines the phases. This module does not handle caches, devices and statistics.
 
 mod bonnie;
 mod mongo;
@@ -36,56 +36,56 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
 
-/// A phase to be measured.
+/// A phase to measure.
 pub struct Request<'a> {
-    /// Which, of which kind.
+    /// The phase, with its kind.
     pub phase: &'a PhasePlan,
-    /// The engine that does the work.
+    /// The engine that runs it.
     pub engine: &'a str,
-    /// How a copy moves data.
+    /// The copy method.
     pub copy_method: CopyMethod,
-    /// Where it works.
+    /// Its work directory.
     pub work_dir: &'a mut WorkDir,
-    /// Files, directories and bytes of the newest tree or archive, where they are known: the
-    /// engine `null` invents a tree from them, and the engine `tools` cannot count.
+    /// Files, directories and bytes of the newest tree or archive, if known. The engine `null`
+    /// builds its synthetic tree from them, and the engine `tools` cannot count.
     pub facts: Option<(u64, u64, u64)>,
-    /// Whether the phase is followed until what it wrote is durable, rather than until it returns.
+    /// Whether the time to durable is measured, in addition to the time to return.
     pub durable: bool,
-    /// By how many thousandths the phase is made longer on purpose, busily, by the engine `sync`; 0
-    /// for any figure that is to be believed.
+    /// A deliberate slowdown by busy waiting in the engine `sync`, in thousandths; 0 for real
+    /// measurements.
     pub handicap_permille: u32,
-    /// Whether the clock is read for every file, by phases that need not: not where reading it takes
-    /// of the time that is measured. Others read it for every operation, and always do.
+    /// Whether the clock is read for every file in phases where this is optional. It is off if a
+    /// reading adds to the measured time. Phases that time every operation always read the clock.
     pub each_file: bool,
-    /// The cancellation.
+    /// The cancellation token.
     pub stop: &'a CancelToken,
-    /// Called next to the clock: when the phase begins and when its work has returned. What it
-    /// takes is inside the time to durable.
+    /// Called next to the clock: when the phase begins, and when its work has returned. Its time is
+    /// part of the time to durable.
     pub mark: &'a mut dyn FnMut(Point),
 }
 
-/// A phase, measured.
+/// The measurement of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
-    /// Wall time until the work had returned.
+    /// Wall time until the work returned.
     pub return_ns: Nanos,
-    /// Wall time until `syncfs` had returned as well, where the phase writes.
+    /// Wall time until `syncfs` also returned, if the phase writes.
     pub durable_ns: Option<Nanos>,
     /// User time until return.
     pub user_ns: Nanos,
     /// System time until return.
     pub system_ns: Nanos,
-    /// What was done.
+    /// The work done.
     pub tally: Tally,
-    /// How exactly.
+    /// The method of the work.
     pub method: String,
-    /// The engine that did the work: `tools` where a program did it.
+    /// The engine that did the work: `tools` if a program did it.
     pub engine: &'static str,
-    /// What a program measured itself.
+    /// Figures that a program measured itself.
     pub figures: Vec<Figure>,
-    /// How long single operations took, by kind of operation; empty where that is not known.
+    /// Latencies of single operations, by kind; empty if unknown.
     pub latencies: Vec<LatencyDistribution>,
-    /// What was done when; none where that is not known.
+    /// Progress over time; none if unknown.
     pub progress: Option<Progress>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
@@ -93,15 +93,15 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// Runs one phase and measures it. The work directory records the trees it made and removed; after an
-/// error a tree may be incomplete below its root.
+/// Runs one phase and measures it. Updates the list of trees in the work directory; after an error
+/// a tree may be incomplete below its root.
 pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
     let name = &request.phase.kind;
     let kind = kinds::find(name).ok_or_else(|| LoadError::UnknownKind(name.clone()))?;
     on_engine(request.engine, Run { kind, request })?
 }
 
-/// A request, to be run on the engine that it names.
+/// A request that runs on its engine.
 struct Run<'a> {
     kind: &'static PhaseKind,
     request: Request<'a>,
@@ -131,12 +131,12 @@ impl ForEngine for Run<'_> {
     }
 }
 
-/// Work that was timed.
+/// Work with its times.
 struct Timed<T> {
     done: T,
-    /// Until it returned.
+    /// The time to return.
     used: Used,
-    /// Until everything written was durable, where the phase writes and that was measured.
+    /// The time to durable, if the phase writes and it was measured.
     durable_ns: Option<Nanos>,
 }
 
@@ -150,7 +150,7 @@ impl<T> Timed<T> {
     }
 }
 
-/// How a phase is timed.
+/// The settings of the timing.
 struct Timing<'a> {
     kind: &'a PhaseKind,
     root: &'a Path,
@@ -171,7 +171,7 @@ impl<'a> Timing<'a> {
         }
     }
 
-    /// Does some work, and waits until what it wrote is durable.
+    /// Runs some work, and waits until its writes are durable.
     fn time<E: Engine, T>(
         self,
         work: impl FnOnce() -> Result<T, LoadError>,
@@ -204,7 +204,7 @@ impl<'a> Timing<'a> {
         })
     }
 
-    /// A descriptor on the file system under test, where the time to durable is measured.
+    /// A descriptor on the file system under test, if the time to durable is measured.
     fn handle(&self) -> Result<Option<OwnedFd>, LoadError> {
         if !self.kind.writes || !self.durable {
             return Ok(None);
@@ -216,11 +216,12 @@ impl<'a> Timing<'a> {
     }
 }
 
-/// A walk holds one or two descriptors for each level: the usual soft limit would end it at 500 levels.
+/// Raises the descriptor limit: a walk uses one or two descriptors per level, and the usual soft
+/// limit would end it at 500 levels.
 fn raise_descriptor_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
-        // Where it may not be raised, deep trees are refused with EMFILE.
+        // If the limit cannot be raised, deep trees fail with EMFILE.
         let _ = setrlimit(
             Resource::Nofile,
             Rlimit {

@@ -1,4 +1,4 @@
-//! What is known of a kind of phase before it runs: its name, what it needs, what it changes.
+//! The static description of a kind of phase: its name, its requirements, and its effects.
 
 use fsdyno_model::{Needs, Parameter};
 
@@ -11,13 +11,13 @@ use fsdyno_model::{Needs, Parameter};
 pub struct PhaseKind {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A description of one line.
     pub title: &'static str,
-    /// What it works on.
+    /// Its input.
     pub needs: Needs,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Whether it writes: then it has a time to durable.
+    /// Whether it writes, and so has a time to durable.
     pub writes: bool,
     /// Whether it makes a tree.
     pub makes_tree: bool,
@@ -30,7 +30,7 @@ pub struct PhaseKind {
 }
 
 impl PhaseKind {
-    /// A kind that makes the files it works on. It writes, unless its file knows better.
+    /// A kind that creates its own files. It writes, unless its module overrides this.
     pub(crate) const fn standalone(
         name: &'static str,
         title: &'static str,

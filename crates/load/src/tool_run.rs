@@ -1,4 +1,4 @@
-//! A program to run for a phase, and the record of one that ran. Nothing is run here.
+//! A program to run for a phase, and the record of a run. This module runs nothing.
 
 use fsdyno_model::units::Nanos;
 use std::ffi::OsString;
@@ -7,28 +7,28 @@ use std::path::PathBuf;
 /// A program to run for a phase.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRun {
-    /// How reports describe it.
+    /// Its description in reports.
     pub method: &'static str,
     pub argv: Vec<OsString>,
-    /// The Debian package that holds the program, where one is known.
+    /// The Debian package that contains the program, if known.
     pub package: Option<&'static str>,
-    /// Each line it prints counts as a match; else its output goes to `/dev/null`.
+    /// Whether each printed line counts as a match; otherwise its output goes to `/dev/null`.
     pub counts_lines: bool,
-    /// The highest exit status that is no failure.
+    /// The highest exit status that is not a failure.
     pub highest_status: i32,
-    /// Whether any text on standard error is a failure: its exit status reports none.
+    /// Whether any text on standard error is a failure, because its exit status reports none.
     pub fails_on_stderr: bool,
     /// A directory that must exist, made before the clock starts.
     pub makes: Option<PathBuf>,
-    /// The directory it starts in; that of fsdyno where none is named.
+    /// Its working directory; none for that of fsdyno.
     pub current_dir: Option<PathBuf>,
-    /// Its standard input, smaller than a pipe's buffer; empty where none.
+    /// Its standard input, smaller than a pipe's buffer; may be empty.
     pub input: Option<Vec<u8>>,
-    /// Bytes kept of the end of its standard output; not used with `counts_lines`.
+    /// The number of bytes kept of the end of its standard output; not used with `counts_lines`.
     pub keeps: usize,
-    /// Whether it gets the user's environment, rather than a path and the C locale.
+    /// Whether it gets the user's environment, instead of only a path and the C locale.
     pub user_environment: bool,
-    /// One more variable of its environment, by name and value.
+    /// An additional environment variable, by name and value.
     pub mark: Option<(&'static str, String)>,
 }
 
@@ -52,16 +52,16 @@ impl ToolRun {
     }
 }
 
-/// A program that ran.
+/// The record of a program run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCommand {
     /// Program and arguments (bytes that are not UTF-8 are replaced).
     pub argv: Vec<String>,
-    /// The exit status; none where a signal ended it.
+    /// The exit status; none if a signal killed it.
     pub status: Option<i32>,
-    /// How long it took.
+    /// Its run time.
     pub took: Nanos,
-    /// The end of its standard output; empty where it was not kept.
+    /// The end of its standard output; empty if it was not kept.
     pub stdout: String,
     /// The end of its standard error.
     pub stderr: String,

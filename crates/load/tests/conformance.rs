@@ -1,4 +1,4 @@
-//! What every engine must do alike.
+//! Tests of properties that all engines share.
 
 mod odd;
 mod phases;
@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The engines that do something.
+/// The engines that access files.
 const REAL: [&str; 4] = ["sync", "tools", "uring", "mmap"];
 
 #[test]
@@ -41,7 +41,7 @@ fn a_copy_is_what_cp_makes_by_either_engine_and_method() {
 }
 
 #[test]
-fn a_file_system_that_cannot_share_blocks_is_named_or_shares_them() {
+fn reflink_works_or_names_the_file_system() {
     let (_home, mut work_dir) = odd::work_dir();
     let original = describe(&work_dir.trees[0]);
     for engine in REAL {
@@ -57,7 +57,7 @@ fn a_file_system_that_cannot_share_blocks_is_named_or_shares_them() {
 }
 
 #[test]
-fn deletion_leaves_nothing_and_touches_nothing_next_to_it() {
+fn deletion_removes_exactly_the_tree() {
     for engine in REAL {
         let (home, mut work_dir) = odd::work_dir();
         fs::write(home.path().join("neighbour"), "").unwrap();
@@ -78,7 +78,7 @@ fn deletion_leaves_nothing_and_touches_nothing_next_to_it() {
 }
 
 #[test]
-fn walks_count_what_there_is() {
+fn walks_count_all_entries() {
     let (_home, mut work_dir) = odd::work_dir();
     let tree = describe(&work_dir.trees[0]);
     let count = |what: &str| tree.values().filter(|said| said.contains(what)).count() as u64;
@@ -94,7 +94,7 @@ fn walks_count_what_there_is() {
         assert_eq!(tally.directories, directories, "{kind}");
         assert_eq!(tally.files + directories, tree.len() as u64, "{kind}");
         assert!(tally.calls > tally.files, "{kind}");
-        // Names of one file are copied once; a search ends early in a binary file.
+        // Hard links are copied once; a search ends early in a binary file.
         if matches!(kind, "stat-walk" | "read") {
             assert_eq!(tally.bytes.0, bytes, "{kind}");
         }
@@ -160,7 +160,7 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
             describe(work_dir.newest().unwrap())
         });
         assert_same(&theirs, &ours, name);
-        // Beyond what tar itself keeps: the whole of the original, where the format holds it.
+        // More than tar itself keeps: all attributes of the original that the format stores.
         if name.starts_with("posix") {
             let mut original = describe(&tree);
             original.remove(Path::new("socket"));
@@ -172,7 +172,7 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
     }
 }
 
-/// Packs bytes by each method there is.
+/// Compresses bytes by each supported method.
 fn packed(plain: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(plain).unwrap();
@@ -186,7 +186,7 @@ fn packed(plain: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// One member of an archive, with its path as it is.
+/// One member of an archive, with an unchecked path.
 fn member(builder: &mut tar::Builder<Vec<u8>>, kind: tar::EntryType, path: &str, link: &str) {
     let data: &[u8] = if kind.is_file() { b"data" } else { b"" };
     let mut header = tar::Header::new_gnu();
@@ -230,7 +230,7 @@ fn packed_archives_are_recognised_by_their_first_bytes() {
 }
 
 #[test]
-fn members_that_lead_out_of_the_tree_are_refused() {
+fn members_outside_of_the_tree_are_refused() {
     for (members, refused_by_name) in [
         (vec![(FILE, "/tmp/fsdyno-escaped", "")], true),
         (vec![(FILE, "a/../../escaped", "")], true),
@@ -261,7 +261,7 @@ fn members_that_lead_out_of_the_tree_are_refused() {
 }
 
 #[test]
-fn a_directory_keeps_its_time_though_members_come_back_to_it() {
+fn a_directory_keeps_its_time_after_later_members() {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
     let path = home.path().join("archive");
@@ -300,13 +300,13 @@ fn a_broken_archive_is_named() {
     }
 }
 
-/// The kinds that work on what a dataset is.
+/// The kinds that work on a dataset.
 fn on_trees() -> impl Iterator<Item = &'static kinds::PhaseKind> {
     kinds::all().filter(|kind| kind.needs != kinds::Needs::Nothing)
 }
 
 #[test]
-fn the_null_engine_always_does_the_same_as_much_as_requested() {
+fn the_null_engine_is_deterministic() {
     for kind in on_trees() {
         let stop = CancelToken::new();
         let measure = || {

@@ -1,5 +1,5 @@
-//! What every engine does to large files, seen from outside: its durability calls, counted by
-//! strace, and the bytes it leaves.
+//! The effects of every engine on large files: its durability calls, counted by strace, and the
+//! bytes that it leaves.
 
 mod phases;
 
@@ -10,9 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::Command;
 
-/// Names the engine for the process that is watched.
+/// The variable with the engine of the traced process.
 const ENGINE: &str = "FSDYNO_WATCHED_ENGINE";
-/// Names its directory.
+/// The variable with its directory.
 const GROUND: &str = "FSDYNO_WATCHED_GROUND";
 const WORKERS: usize = 2;
 
@@ -39,7 +39,7 @@ fn the_process_that_is_watched() {
     }
 }
 
-/// The calls of a kind that strace wrote down.
+/// The calls of a kind in strace's output.
 fn count(trace: &str, call: &str) -> usize {
     let begun = |line: &&str| line.contains(&format!("{call}(")) && !line.contains("resumed");
     trace.lines().filter(begun).count()
@@ -69,7 +69,7 @@ fn large_files_are_made_durable_by_one_call_a_worker_and_have_the_same_bytes() {
         return;
     }
     let mut hashes = Vec::new();
-    // A ring makes its calls out of strace's sight: its entries are counted by nobody here; its bytes are, below.
+    // strace does not see the requests of a ring, so only its bytes are checked, below.
     for (engine, call) in [("sync", "fsync"), ("mmap", "msync")] {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("op")).unwrap();
@@ -105,7 +105,8 @@ fn large_files_are_made_durable_by_one_call_a_worker_and_have_the_same_bytes() {
     assert_eq!(hashes[0], hashes[1]);
 }
 
-/// Buffers of a ring hold other noise: what reports a block from all others is created over it, and the same.
+/// The buffers of the ring contain different random data, so only the mark that makes each block
+/// unique is compared: it must be the same at every offset.
 #[test]
 fn through_a_ring_the_same_blocks_are_written_in_the_same_places() {
     if io_uring::IoUring::new(1).is_err() {

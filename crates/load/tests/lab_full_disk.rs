@@ -1,5 +1,4 @@
-//! A disk that runs full in the middle of a phase. Needs root, to mount a small file system in
-//! memory.
+//! A disk that becomes full during a phase. Needs root, to mount a small file system in memory.
 
 mod phases;
 
@@ -10,19 +9,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Where it is mounted; the directory is cargo's.
+/// The mount point, in cargo's directory.
 const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// Mounts a small file system in memory, visible to this test alone: the mount is gone with its thread,
-/// also where the test panics or is killed. None where this user may not mount.
+/// Mounts a small file system in memory in a private mount namespace. The mount ends with its
+/// thread, also if the test panics or is killed. None if this user may not mount.
 fn mount_small(test: &str) -> Option<&'static Path> {
-    // SAFETY: only the mounts that this thread sees change, and no descriptor.
+    // SAFETY: only the mounts of this thread change, and no descriptor.
     let alone = unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.is_ok();
     let mount = |words: &[&str]| {
         let status = Command::new("mount").args(words).status();
         status.is_ok_and(|status| status.success())
     };
-    // A mount below a shared one would be seen elsewhere.
+    // A mount below a shared one would propagate.
     if alone
         && mount(&["--make-rprivate", "/"])
         && mount(&["-t", "tmpfs", "-o", "size=1m", "none", PLACE])
@@ -33,7 +32,7 @@ fn mount_small(test: &str) -> Option<&'static Path> {
     None
 }
 
-/// Fills a bit more than half of it.
+/// Fills slightly more than half of it.
 fn fill(root: &Path) -> WorkDir {
     let mut work_dir = WorkDir::new(root);
     let tree = root.join("tree");

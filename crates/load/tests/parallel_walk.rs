@@ -1,4 +1,4 @@
-//! Several workers on one tree leave and find what one does.
+//! Several workers on one tree give the same results as one.
 
 mod odd;
 mod phases;
@@ -13,7 +13,7 @@ use phases::{phase, run, run_by};
 use std::fs;
 use std::path::Path;
 
-/// A phase of that kind by so many workers.
+/// A phase of that kind with this number of workers.
 fn by(workers: usize, kind: &str) -> PhasePlan {
     let mut phase = phase(kind);
     let workers = workers.to_string();
@@ -21,13 +21,14 @@ fn by(workers: usize, kind: &str) -> PhasePlan {
     phase
 }
 
-/// What was done, without how: workers come to directories that others met by calls of their own.
+/// The work done, without the calls: workers open directories that other workers found.
 fn counted(work_dir: &mut WorkDir, phase: &PhasePlan) -> Tally {
     let tally = run(work_dir, "sync", phase).unwrap().tally;
     Tally { calls: 0, ..tally }
 }
 
-/// Below `tree`: `wide` directories in each of so many levels, with files that have names elsewhere.
+/// Creates below `tree` `wide` directories on each of this number of levels, with hard-linked
+/// files.
 fn grow(tree: &Path, wide: usize, levels: usize, first: &Path) {
     fs::create_dir(tree).unwrap();
     for number in 0..4 {
@@ -50,7 +51,7 @@ fn grow(tree: &Path, wide: usize, levels: usize, first: &Path) {
     }
 }
 
-/// A ground with a tree of 156 directories below one.
+/// A work directory with a tree of 156 directories below one.
 fn grown() -> (tempfile::TempDir, WorkDir) {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
@@ -64,7 +65,7 @@ fn grown() -> (tempfile::TempDir, WorkDir) {
 }
 
 #[test]
-fn what_several_copy_and_delete_is_what_one_does() {
+fn several_workers_copy_and_delete_like_one() {
     for (home, mut work_dir) in [odd::work_dir(), grown()] {
         let original = describe(&work_dir.trees[0]);
         let alone = counted(&mut work_dir, &phase("copy"));
@@ -78,14 +79,14 @@ fn what_several_copy_and_delete_is_what_one_does() {
             assert_eq!(deleted.files, copied.files, "{workers}");
         }
         counted(&mut work_dir, &by(2, "delete"));
-        // Nothing but what was there is left, and it is as it was.
+        // Only the original is left, unchanged.
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
         assert_same(&original, &describe(&work_dir.trees[0]), "the original");
     }
 }
 
 #[test]
-fn several_find_what_one_finds() {
+fn several_workers_find_what_one_finds() {
     for (_home, mut work_dir) in [odd::work_dir(), grown()] {
         for kind in ["read", "stat-walk", "grep"] {
             let alone = counted(&mut work_dir, &phase(kind));
@@ -98,14 +99,14 @@ fn several_find_what_one_finds() {
 }
 
 #[test]
-fn where_one_fails_all_end_and_its_reason_is_reported() {
+fn a_failure_of_one_worker_ends_all_and_is_reported() {
     let mut work_dir = WorkDir::new("/nowhere");
     work_dir.trees.push("/nowhere/tree".into());
     for kind in ["read", "copy", "delete"] {
         let error = run(&mut work_dir, "sync", &by(4, kind)).unwrap_err();
         assert_eq!(error.errno(), Some(libc::ENOENT), "{kind}: {error}");
     }
-    // Wherever blocks cannot be shared, whoever copies the first file meets it.
+    // If blocks cannot be shared, the first copied file fails.
     let (_home, mut work_dir) = grown();
     let shared = run_by(&mut work_dir, "sync", &by(4, "copy"), CopyMethod::Reflink);
     assert!(
@@ -123,7 +124,7 @@ fn the_engine_tools_refuses_several_workers() {
 }
 
 #[test]
-fn on_the_null_engine_several_do_as_much_as_one() {
+fn several_workers_do_as_much_as_one_on_the_null_engine() {
     for engine in engines::ALL.iter().filter(|engine| engine.name == "null") {
         for kind in ["copy", "read", "stat-walk", "delete"] {
             let count = |phase: &PhasePlan| {

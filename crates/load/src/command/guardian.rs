@@ -1,16 +1,17 @@
-//! A process that waits for our end, and then ends what a phase started: all that carries its
-//! mark. When we end in order there is nothing left for it to do.
+//! A process that waits until fsdyno exits, and then kills the processes of a phase, which it finds
+//! by their mark. After a regular exit there are none.
 //!
-//! The kernel kills a program with the thread that started it where it was asked to
-//! (`PR_SET_PDEATHSIG`), but nothing that the program starts, and forgets about it where the program
+//! With `PR_SET_PDEATHSIG` the kernel kills a program with the thread that started it, but not the
+//! children of the program. The kernel clears the setting if the program changes its user, as
+//! bonnie++ does (prctl(2)).
 //! becomes another user, as bonnie++ does (prctl(2)).
 
 use crate::error::LoadError;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// It reads until we are gone: nobody writes. A process that is dead has no environment; one that
-/// cannot die at once is given ten seconds.
+/// The script reads until fsdyno has exited: nobody writes to the pipe. A dead process has no
+/// environment; a process that cannot die at once gets ten seconds.
 const SCRIPT: &str = "trap '' HUP INT TERM
 read -r _
 turns=0
@@ -25,12 +26,12 @@ while [ $turns -lt 100 ]; do
     sleep 0.1
 done";
 
-/// The process, and the pipe that reports it of our end.
+/// The process, with the pipe that closes when fsdyno exits.
 #[derive(Debug)]
 pub(crate) struct Guardian(Child);
 
 impl Guardian {
-    /// Begins to wait. `entry` is what those it ends have in their environment.
+    /// Starts the process. `entry` is the environment entry of the processes to kill.
     pub fn start(entry: &str) -> Result<Self, LoadError> {
         let mut command = Command::new("sh");
         command
@@ -38,11 +39,12 @@ impl Guardian {
             .env_clear()
             .env("LC_ALL", "C")
             .env("PATH", super::path())
-            // Our end of the pipe is closed in all that we start: it closes with us alone.
+            // All started programs close this end of the pipe, so it closes only when fsdyno exits.
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Not on what is to be unmounted, nor in the group that a terminal interrupts.
+            // Neither in a directory to be unmounted, nor in the process group that a terminal
+            // interrupts.
             .current_dir("/")
             .process_group(0);
         let child = command.spawn();
@@ -54,7 +56,7 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // It looks once more, and ends.
+        // Closing the pipe makes it check once more and exit.
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }

@@ -1,6 +1,6 @@
-//! Processes that outlive the command that started them, in a session of their own: they are
-//! found by a mark in their environment, and ended. Those that stay in the group of the command
-//! are ended by `command`.
+//! Kills processes that outlive the command that started them, in a separate session. A mark in
+//! their environment identifies them. `command` kills processes that stay in the group of the
+//! command.
 
 use super::guardian::Guardian;
 use crate::error::LoadError;
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The variable that marks what a phase starts.
+/// The variable that marks the processes of a phase.
 const VARIABLE: &str = "FSDYNO_PHASE";
-/// How long a killed process may take to go.
+/// How long a killed process may take to exit.
 const DYING: Duration = Duration::from_secs(5);
 
 /// The mark of one phase.
 #[derive(Debug)]
 pub(crate) struct Strays {
     mark: String,
-    /// Ends them where we cannot any more.
+    /// Kills them if fsdyno cannot.
     _guardian: Guardian,
 }
 
 impl Strays {
-    /// A mark that nobody else has, and somebody who ends what carries it should we be killed.
+    /// A unique mark, and a guardian that kills the marked processes if fsdyno is killed.
     pub fn guarded() -> Result<Self, LoadError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Strays {
         (VARIABLE, &self.mark)
     }
 
-    /// Ends everything that carries the mark, and reports how many there were.
+    /// Kills all marked processes and returns how many there were.
     pub fn end(&self) -> usize {
         let late = Instant::now() + DYING;
         let mut ended: Vec<Pid> = Vec::new();
@@ -51,7 +51,7 @@ impl Strays {
                     ended.push(pid);
                 }
             }
-            // Those that came to us as orphans are ours to bury; others have parents.
+            // fsdyno must wait for orphans that it adopted; others have parents.
             let unburied = ended
                 .iter()
                 .any(|pid| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)));
@@ -62,7 +62,7 @@ impl Strays {
         }
     }
 
-    /// The processes that carry the mark. A process that is dead has no environment.
+    /// The marked processes. A dead process has no environment.
     fn living(&self) -> Vec<Pid> {
         let entry = format!("{VARIABLE}={}", self.mark);
         let Ok(processes) = std::fs::read_dir("/proc") else {

@@ -1,10 +1,10 @@
-//! The blocks of a large file: which come next, and how they move by one call each.
+//! The blocks of a large file: their order, and transfers by one system call each.
 
 use super::{Calls, DataFile};
 use crate::error::LoadError;
 use std::ffi::CStr;
 
-/// A large file whose blocks are moved.
+/// A large file whose blocks are transferred.
 #[derive(Debug)]
 pub(crate) struct LargeFile<'a, D> {
     /// The directory that holds it.
@@ -13,35 +13,35 @@ pub(crate) struct LargeFile<'a, D> {
     pub how: DataFile,
     /// Its size in bytes when it is complete.
     pub size: u64,
-    /// Whether it is written from the start, so that it has not its size yet.
+    /// Whether it is written from the start, so that it is smaller than `size` until then.
     pub grows: bool,
-    /// Bytes in a block.
+    /// The size of a block, bytes.
     pub block: usize,
     /// Whether blocks are in random order.
     pub random: bool,
 }
 
-/// What an engine moved.
+/// The result of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transferred {
     pub bytes: u64,
-    /// Calls to the kernel that the engine's `Calls` do not count.
+    /// System calls that the engine's `Calls` do not count.
     pub calls: u64,
 }
 
-/// The blocks to move, in order.
+/// The blocks to transfer, in order.
 pub(crate) trait BlockSource {
-    /// All is open: the first block is due now.
+    /// The file is open: the first block is due now.
     fn begin(&mut self);
-    /// The offset of the next block, and its content if it is written; none at the end.
+    /// The offset of the next block, and its content for a write; none at the end.
     fn next(&mut self, block: &mut [u8]) -> Option<u64>;
-    /// A block moved that many bytes, and was the only one in flight.
+    /// A block transferred this many bytes, as the only one in flight.
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError>;
-    /// A block moved that many bytes, by the end `now`, in `took` nanoseconds.
+    /// A block transferred this many bytes. It ended at `now` and took `took` nanoseconds.
     fn ended_in(&mut self, now: u64, took: u64, bytes: usize) -> Result<(), LoadError>;
 }
 
-/// Moves all blocks by one call each.
+/// Transfers all blocks by one call each.
 pub(crate) fn transfer_by_calls<C: Calls>(
     calls: &mut C,
     file: &LargeFile<'_, C::Dir>,

@@ -1,26 +1,26 @@
-//! The entries of a directory as `getdents64(2)` writes them to a buffer that is used again and
-//! again. Who fills the buffer is the engine's affair.
+//! The entries of a directory as `getdents64(2)` writes them to a reused buffer. The engine fills
+//! the buffer.
 
 use super::meta::Kind;
 use std::ffi::CStr;
 
-/// Room for some hundreds of entries; the C library takes as much.
+/// Space for some hundreds of entries, as in the C library.
 const SPACE: usize = 32 * 1024;
 /// The bytes before the name: `d_ino`, `d_off`, `d_reclen`, `d_type`.
 const HEAD: usize = 19;
 /// The length of a record with the shortest name: records are padded to eight bytes.
 const SHORTEST: usize = 24;
 
-/// Part of a directory's entries, and how far they were taken.
+/// Part of a directory's entries, and the position in them.
 #[derive(Debug)]
 pub struct Listing {
-    /// Room for records, and a zero behind it: every name ends in here, whatever it contains.
+    /// Space for records, followed by a zero, so that every name ends in the buffer.
     buffer: Box<[u8]>,
-    /// Where records begin, by the numbers of their inodes.
+    /// The offsets of the records, by inode number.
     order: Vec<(u64, u16)>,
-    /// How many were taken.
+    /// How many entries were returned.
     taken: usize,
-    /// Whether entries are taken in the order they were listed in.
+    /// Whether entries are returned in the order of the directory.
     as_listed: bool,
 }
 
@@ -29,13 +29,13 @@ pub struct Listing {
 pub struct Entry<'a> {
     /// Its name.
     pub name: &'a CStr,
-    /// What it is, where the directory reports.
+    /// Its kind, if the directory entry has one.
     pub kind: Option<Kind>,
 }
 
 impl Default for Listing {
     fn default() -> Self {
-        // Written, not merely reserved: a page fault is no part of a measured phase.
+        // Written, not merely reserved: a measured phase must not include page faults.
         let mut buffer = vec![0xa5; SPACE + 1].into_boxed_slice();
         buffer[SPACE] = 0;
         Self {
@@ -48,13 +48,13 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// A new directory begins: its entries are taken as they are listed, or by their numbers.
+    /// Begins a new directory. Its entries are returned in its order or by inode number.
     pub fn begin(&mut self, as_listed: bool) {
         self.as_listed = as_listed;
         self.clear();
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     fn clear(&mut self) {
         self.order.clear();
         self.taken = 0;
@@ -65,15 +65,15 @@ impl Listing {
         &mut self.buffer[..SPACE]
     }
 
-    /// Says how many bytes of the buffer were filled. The entries are taken by the numbers of
-    /// their inodes, which is about how they are on a disk, as cp does it: some file systems list in
-    /// the order of a hash, and to follow it is to seek.
+    /// Sets how many bytes of the buffer were filled. Entries are returned by inode number, like in
+    /// cp, which is roughly their order on disk. Some file systems list in the order of a hash, and
+    /// following that order causes seeks.
     #[inline]
     pub fn filled(&mut self, bytes: usize) {
         self.clear();
         let (mut at, mut last) = (0, 0);
         let (mut rises, mut falls) = (true, true);
-        // A record has a byte of name, its zero and padding at least.
+        // A record has at least one byte of name, its zero and padding.
         while let Some(record) = self.buffer[..bytes.min(SPACE)].get(at..at + SHORTEST) {
             let length = usize::from(u16::from_ne_bytes([record[16], record[17]]));
             if length < SHORTEST {
@@ -87,13 +87,13 @@ impl Listing {
                 rises &= last <= ino;
                 falls &= last > ino || self.order.is_empty();
                 last = ino;
-                // The buffer is shorter than 2^16.
+                // The buffer is shorter than 2^16 bytes.
                 let place = u16::try_from(at).unwrap_or(u16::MAX);
                 self.order.push((ino, place));
             }
             at += length;
         }
-        // Nothing is to be sorted where a file system lists what is newest first.
+        // No sort if the file system lists the newest entry first.
         if rises || self.as_listed {
             return;
         }
@@ -104,7 +104,7 @@ impl Listing {
         }
     }
 
-    /// The next entry but `.` and `..`; none where the buffer must be filled anew.
+    /// The next entry except `.` and `..`; none if the buffer must be refilled.
     #[inline]
     pub fn take(&mut self) -> Option<Entry<'_>> {
         if self.taken == self.order.len() {
@@ -114,13 +114,13 @@ impl Listing {
         self.current()
     }
 
-    /// The entry taken last, once more.
+    /// The last returned entry again.
     #[inline]
     pub fn current(&self) -> Option<Entry<'_>> {
         let (_, at) = self.order.get(self.taken.checked_sub(1)?)?;
         let record = self.buffer.get(usize::from(*at)..)?.get(..=HEAD)?;
-        // SAFETY: the name begins in the buffer, which is ours while it is borrowed and ends with a
-        // zero that nobody writes over.
+        // SAFETY: the name begins in the buffer, which is borrowed and ends with a zero that is
+        // never overwritten.
         let name = unsafe { CStr::from_ptr(record[HEAD..].as_ptr().cast()) };
         Some(Entry {
             name,
@@ -129,7 +129,7 @@ impl Listing {
     }
 }
 
-/// Writes one record in the kernel's form; the bytes it took, or none where it does not fit.
+/// Writes one record in the kernel's form; returns its length, or none if it does not fit.
 pub fn put_record(space: &mut [u8], ino: u64, kind: Kind, name: &[u8]) -> Option<usize> {
     let length = (HEAD + name.len() + 1).next_multiple_of(8);
     let record = space.get_mut(..length)?;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_are_passed_over_and_the_entry_taken_last_can_be_asked_again() {
+    fn dots_are_skipped_and_the_last_entry_can_be_read_again() {
         let mut listing = Listing::default();
         let mut end = 0;
         let names: [&[u8]; 5] = [b".", b"..", b"...", b".x", b"a\n\xff"];
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_taken_by_their_numbers_however_they_were_listed() {
+    fn entries_are_returned_by_inode_number() {
         for numbers in [[1, 2, 3, 4], [4, 3, 2, 1], [2, 4, 1, 3], [2, 2, 1, 1]] {
             let taken = |as_listed| {
                 let mut listing = Listing::default();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_never_ends_ends_with_the_buffer() {
+    fn an_unterminated_name_ends_with_the_buffer() {
         let mut listing = Listing::default();
         let at = SPACE - SHORTEST;
         listing.space()[..at].fill(b'x');

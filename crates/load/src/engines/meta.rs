@@ -1,6 +1,6 @@
-//! What is known of a file: the part of `stat(2)` that loads need.
+//! The part of `stat(2)` that loads need.
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -9,7 +9,7 @@ pub enum Kind {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A pipe with a name.
+    /// A FIFO.
     Fifo,
     /// A socket.
     Socket,
@@ -19,45 +19,45 @@ pub enum Kind {
     Block,
 }
 
-/// A moment, as file systems keep it.
+/// A time stamp of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// Seconds since 1970 (UTC).
     pub seconds: i64,
-    /// Nanoseconds on top.
+    /// Nanoseconds of the second.
     pub nanos: u32,
 }
 
 impl Moment {
-    /// Leave it as it is (utimensat(2)).
+    /// Leaves the time unchanged (utimensat(2)).
     pub const OMIT: Self = Self {
         seconds: 0,
         nanos: 0x3fff_fffe,
     };
 }
 
-/// What `stat` reports.
+/// The result of `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Permission bits, with set-id and sticky bits (`07777`).
     pub mode: u32,
-    /// Owner.
+    /// The owner.
     pub uid: u32,
-    /// Group.
+    /// The group.
     pub gid: u32,
-    /// The file system it is on.
+    /// The device number of its file system.
     pub dev: u64,
-    /// Its number there.
+    /// Its inode number.
     pub ino: u64,
-    /// Names it has.
+    /// The number of its names.
     pub links: u64,
     /// The device a device node represents.
     pub rdev: u64,
-    /// Bytes of data.
+    /// Its size, bytes.
     pub size: u64,
-    /// Bytes of space taken.
+    /// The allocated space, bytes.
     pub space: u64,
     /// Last access.
     pub accessed: Moment,
@@ -66,14 +66,14 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Whether the file has holes, as far as `stat` can report.
+    /// Whether the file has holes, as far as `stat` shows it.
     pub fn sparse(&self) -> bool {
         self.space < self.size
     }
 }
 
 impl Kind {
-    /// From the `d_type` of a directory's entry; none where the file system does not report.
+    /// From the `d_type` of a directory entry; none if the file system does not set it.
     pub fn of_dirent(byte: u8) -> Option<Self> {
         Some(match byte {
             libc::DT_REG => Self::File,
@@ -87,7 +87,7 @@ impl Kind {
         })
     }
 
-    /// The `d_type` of a directory's entry.
+    /// The `d_type` of a directory entry.
     pub fn dirent(self) -> u8 {
         match self {
             Self::File => libc::DT_REG,
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// From the mode of `stat`. What is none of the others is a regular file.
+    /// From the mode of `stat`. Any other mode is a regular file.
     pub fn of_mode(mode: u32) -> Self {
         match mode & libc::S_IFMT {
             libc::S_IFDIR => Self::Directory,

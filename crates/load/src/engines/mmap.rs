@@ -1,8 +1,8 @@
-//! The engine `mmap`: a large file is read and written as memory (`mmap(2)`), and made durable by
-//! `msync(2)`. Everything else goes by the calls of `sync`.
+//! The engine `mmap`: reads and writes a large file as memory (`mmap(2)`), and makes it durable by
+//! `msync(2)`. All other operations use the calls of `sync`.
 //!
-//! A page that the kernel cannot give ends no program: what becomes of it is in `fault`.
-//! Which block comes next is the caller's.
+//! A page that the kernel cannot provide does not end the program: `fault` handles it. The caller
+//! chooses the order of the blocks.
 
 mod fault;
 
@@ -71,14 +71,14 @@ impl Engine for MmapEngine {
             let made = calls.open_data(directory, name, how)?;
             calls.close(made)?;
         }
-        // A shared writable mapping needs a file that is open for reading as well (mmap(2)).
+        // A shared writable mapping requires a file that is also open for reading (mmap(2)).
         let mut open = if how.writes {
             calls.open_to_change(directory, name)?
         } else {
             calls.open_data(directory, name, how)?
         };
         if file.grows {
-            // Workers that share the file set the same size.
+            // All workers of a shared file set the same size.
             calls.set_size(&mut open, file.size)?;
         }
         let mut mapping = Mapping::new(&open, file.size, how.writes, file.random)?;
@@ -106,7 +106,7 @@ impl Engine for MmapEngine {
     }
 }
 
-/// A file as memory.
+/// A file mapped to memory.
 #[derive(Debug)]
 struct Mapping<'f> {
     file: &'f OwnedFd,
@@ -117,8 +117,8 @@ struct Mapping<'f> {
 }
 
 impl<'f> Mapping<'f> {
-    /// So many bytes of a file, which has as many; `random` reports the kernel not to read ahead,
-    /// else it is set to do so (`madvise(2)`).
+    /// Maps this many bytes of a file of at least that size. `random` disables read-ahead, and
+    /// otherwise the access is set to sequential (`madvise(2)`).
     fn new(file: &'f OwnedFd, length: u64, writes: bool, random: bool) -> Result<Self, LoadError> {
         let length = usize::try_from(length)
             .map_err(|_| LoadError::io("mmap", path_of(file), Errno::OVERFLOW.into()))?;
@@ -128,8 +128,8 @@ impl<'f> Mapping<'f> {
             ProtFlags::READ
         };
         let anywhere = std::ptr::null_mut();
-        // SAFETY: the place is the kernel's to choose, so that nothing else is there; nobody is
-        // given a reference to it, for the file may change under us.
+        // SAFETY: the kernel chooses the address, so nothing else is there. No reference into the
+        // mapping exists, because the file may change meanwhile.
         let start = unsafe { mm::mmap(anywhere, length, rights, MapFlags::SHARED, file, 0) }
             .map_err(|errno| LoadError::io("mmap", path_of(file), errno.into()))?;
         let mut mapping = Self {
@@ -146,13 +146,13 @@ impl<'f> Mapping<'f> {
         } else {
             Advice::Sequential
         };
-        // SAFETY: it is the mapping made above, and neither piece of advice changes what is in it.
+        // SAFETY: it is the mapping made above, and neither advice changes its contents.
         unsafe { mm::madvise(start, length, advice) }
             .map_err(|errno| mapping.call_error("madvise", errno))?;
         Ok(mapping)
     }
 
-    /// Calls to the kernel so far, page faults not among them.
+    /// System calls so far, without page faults.
     fn calls(&self) -> u64 {
         self.calls
     }
@@ -161,31 +161,31 @@ impl<'f> Mapping<'f> {
     #[inline]
     fn read(&self, from: u64, into: &mut [u8]) -> Result<(), LoadError> {
         let place = self.place(from, into.len(), "read of a mapping")?;
-        // SAFETY: so many bytes of the mapping begin there, and `into` is memory of its own.
+        // SAFETY: the mapping has this many bytes from there, and `into` is separate memory.
         unsafe { std::ptr::copy_nonoverlapping(place, into.as_mut_ptr(), into.len()) };
         std::hint::black_box(into);
         self.check_pages("read of a mapping")
     }
 
-    /// Copies bytes into the file, which was mapped to be written.
+    /// Copies bytes into the file, whose mapping is writable.
     #[inline]
     fn write(&mut self, to: u64, data: &[u8]) -> Result<(), LoadError> {
         let place = self.place(to, data.len(), "write to a mapping")?;
-        // SAFETY: so many bytes of the mapping begin there, and `data` is memory of its own.
+        // SAFETY: the mapping has this many bytes from there, and `data` is separate memory.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
         self.check_pages("write to a mapping")
     }
 
-    /// Makes what was written durable.
+    /// Makes the written data durable.
     fn make_durable(&mut self) -> Result<(), LoadError> {
         self.calls += 1;
-        // SAFETY: it is our mapping, whole.
+        // SAFETY: it is this whole mapping.
         let synced = unsafe { mm::msync(self.start.cast(), self.length, MsyncFlags::SYNC) };
         synced.map_err(|errno| self.call_error("msync", errno))?;
         self.check_pages("write to a mapping")
     }
 
-    /// Where bytes are.
+    /// The address of bytes of the mapping.
     #[inline]
     fn place(&self, at: u64, length: usize, what: &'static str) -> Result<*mut u8, LoadError> {
         let place = usize::try_from(at).ok();
@@ -194,13 +194,13 @@ impl<'f> Mapping<'f> {
             end.is_some_and(|end| end <= self.length)
         });
         match inside {
-            // SAFETY: it is within the mapping.
+            // SAFETY: the address is within the mapping.
             Some(at) => Ok(unsafe { self.start.add(at) }),
             None => Err(self.call_error(what, Errno::INVAL)),
         }
     }
 
-    /// Whether all pages were there so far.
+    /// An error if a page was missing so far.
     #[inline]
     fn check_pages(&self, what: &'static str) -> Result<(), LoadError> {
         match self.watched.as_ref().and_then(Watched::fault) {
@@ -209,7 +209,7 @@ impl<'f> Mapping<'f> {
         }
     }
 
-    /// Why a page was not there: the signal does not state it, so that the file and its disk are asked.
+    /// Why a page was missing. The signal has no cause, so a system call on the file returns it.
     #[cold]
     fn fault_error(&self, what: &'static str, at: usize) -> LoadError {
         let size = fstat(self.file).map_or(0, |stat| stat.st_size.cast_unsigned());
@@ -229,9 +229,9 @@ impl<'f> Mapping<'f> {
 
 impl Drop for Mapping<'_> {
     fn drop(&mut self) {
-        // First, for once the place is given back it may be somebody else's.
+        // First, because another mapping may reuse the address range after the unmap.
         drop(self.watched.take());
-        // SAFETY: nobody holds a pointer into it any more.
+        // SAFETY: no pointer into the mapping is left.
         let _ = unsafe { mm::munmap(self.start.cast(), self.length) };
     }
 }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_through_a_mapping_is_in_the_file_and_the_other_way_round() {
+    fn a_mapping_and_its_file_have_the_same_contents() {
         let file = file();
         let owned = file.try_clone().unwrap().into();
         let mut mapping = Mapping::new(&owned, SIZE, true, false).unwrap();

@@ -1,7 +1,7 @@
-//! Engines: how an operation reaches the kernel, or does not.
+//! Engines: how an operation reaches the kernel, or that it does not.
 //!
-//! An engine is one file and one line in [`ALL`]. Phases are written once over the traits [`Engine`]
-//! and [`Calls`] and compiled for each engine: it is chosen once, before the loop.
+//! An engine is one file and one line in [`ALL`]. Phases are generic over the traits [`Engine`] and
+//! [`Calls`] and are compiled for each engine. The engine is chosen once, before the loop.
 
 mod large_file;
 pub mod listing;
@@ -23,33 +23,34 @@ use std::ffi::CStr;
 use std::io::Read;
 use std::path::Path;
 
-/// How phases reach the kernel. A type that implements it has no values.
+/// An engine. Types that implement it have no values.
 pub(crate) trait Engine {
-    /// What is known of it.
+    /// Its description.
     const INFO: EngineInfo;
-    /// The calls of phases.
+    /// Its system calls for phases.
     type Calls: Calls + Send;
 
-    /// New calls; `facts` describe the tree of an engine that touches no file.
+    /// New calls. `facts` describe the tree for an engine that accesses no file.
     fn calls(facts: Facts) -> Self::Calls;
 
-    /// How it moves the blocks of a large file, for reports; none where it uses [`Self::Calls`].
+    /// The method that transfers blocks of a large file, for reports; none if it is
+    /// [`Self::Calls`].
     fn transfer_method(_writes: bool, _random: bool) -> Option<&'static str> {
         None
     }
 
-    /// Why it cannot move blocks at a fixed rate, or past the page cache, and what to do.
+    /// Why it cannot transfer blocks at a fixed rate or with direct I/O, and the remedy.
     fn check_transfer(_at_rate: bool, _direct: bool) -> Result<(), &'static str> {
         Ok(())
     }
 
-    /// How many blocks of memory a transfer needs, where `depth` requests are in flight.
+    /// How many memory blocks a transfer needs at queue depth `depth`.
     fn transfer_blocks(_depth: usize) -> usize {
         1
     }
 
-    /// Opens a large file, moves all blocks of `source`, makes them durable if they were written, and
-    /// closes the file. `memory` holds [`Self::transfer_blocks`] blocks.
+    /// Opens a large file, transfers all blocks of `source`, makes written blocks durable, and
+    /// closes the file. `memory` has [`Self::transfer_blocks`] blocks.
     fn transfer(
         calls: &mut Self::Calls,
         file: &LargeFile<'_, <Self::Calls as Calls>::Dir>,
@@ -60,102 +61,102 @@ pub(crate) trait Engine {
     }
 }
 
-/// What an attribute is set or read on.
+/// The target of an attribute operation.
 #[derive(Debug)]
 pub enum Target<'a, C: Calls> {
     /// An open file.
     File(&'a C::File),
     /// An open directory.
     Directory(&'a C::Dir),
-    /// A name in an open directory, never followed.
+    /// A name in an open directory; a symbolic link is not followed.
     Entry(&'a C::Dir, &'a CStr),
 }
 
-/// How a file is opened that is read or written at offsets.
+/// How a file is opened for access at offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFile {
-    /// It is written, else read.
+    /// Opens for writing; otherwise for reading.
     pub writes: bool,
-    /// It is not there yet.
+    /// Creates the file.
     pub makes: bool,
-    /// Past the page cache (`O_DIRECT`): buffers and offsets must fit the device.
+    /// Bypasses the page cache (`O_DIRECT`): buffers and offsets must be aligned for the device.
     pub direct: bool,
 }
 
 /// The calls that a phase can make. Names are single components: no call follows a symbolic link.
 pub trait Calls: Sized {
-    /// The engine that is named where these calls do the work.
+    /// The engine that is reported if these calls do the work.
     const ENGINE: &'static str;
     /// An open directory.
     type Dir: Sync;
     /// An open file.
     type File;
 
-    /// The same for another worker, with no calls made yet.
+    /// New calls for another worker, with a count of zero.
     #[must_use]
     fn another(&self) -> Self;
     /// Calls made so far.
     fn calls(&self) -> u64;
 
-    /// Opens the directory a phase works in, by its path.
+    /// Opens the work directory of a phase, by its path.
     fn open_work_dir(&mut self, path: &Path) -> Result<Self::Dir, LoadError>;
     /// Opens a directory.
     fn open_dir(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::Dir, LoadError>;
-    /// Fills `into` with more entries; false at the end.
+    /// Fills `into` with more entries; returns false at the end.
     fn list(&mut self, dir: &mut Self::Dir, into: &mut Listing) -> Result<bool, LoadError>;
     /// Closes a directory.
     fn close_dir(&mut self, dir: Self::Dir);
-    /// Makes a directory.
+    /// Creates a directory.
     fn make_dir(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<(), LoadError>;
-    /// Removes an empty directory; false where it is not empty.
+    /// Removes an empty directory; returns false if it is not empty.
     fn remove_dir(&mut self, at: &Self::Dir, name: &CStr) -> Result<bool, LoadError>;
 
-    /// `stat` of anything.
+    /// `stat` of any target.
     fn stat(&mut self, of: &Target<'_, Self>) -> Result<Meta, LoadError>;
 
-    /// Opens a file to read.
+    /// Opens a file for reading.
     fn open(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
-    /// Opens a file to write; it keeps its data.
+    /// Opens a file for writing, without truncation.
     fn open_to_write(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
-    /// Opens a file to read and write; it keeps its data.
+    /// Opens a file for reading and writing, without truncation.
     fn open_to_change(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
-    /// Opens a file that is read or written at offsets.
+    /// Opens a file for access at offsets.
     fn open_data(
         &mut self,
         at: &Self::Dir,
         name: &CStr,
         how: DataFile,
     ) -> Result<Self::File, LoadError>;
-    /// Makes a file that was not there, to write.
+    /// Creates a new file for writing.
     fn create(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<Self::File, LoadError>;
-    /// Closes a file; some file systems report of a full disk only here.
+    /// Closes a file. Some file systems report a full disk only here.
     fn close(&mut self, file: Self::File) -> Result<(), LoadError>;
-    /// Makes a file durable: its data, and what is needed to find them (`fsync`).
+    /// Makes a file durable: its data, and the metadata needed to read them (`fsync`).
     fn make_durable(&mut self, file: &mut Self::File) -> Result<(), LoadError>;
-    /// Makes everything durable in the file system that holds a directory (`syncfs`).
+    /// Makes all data of the file system that contains a directory durable (`syncfs`).
     fn make_all_durable(&mut self, dir: &Self::Dir) -> Result<(), LoadError>;
-    /// Reads on; 0 at the end.
+    /// Reads from the current offset; 0 at the end.
     fn read(&mut self, file: &mut Self::File, into: &mut [u8]) -> Result<usize, LoadError>;
-    /// Writes all of it.
+    /// Writes all bytes.
     fn write(&mut self, file: &mut Self::File, data: &[u8]) -> Result<(), LoadError>;
-    /// Reads at an offset; fewer bytes than requested where the file ends.
+    /// Reads at an offset; returns fewer bytes at the end of the file.
     fn read_at(
         &mut self,
         file: &mut Self::File,
         into: &mut [u8],
         offset: u64,
     ) -> Result<usize, LoadError>;
-    /// Writes all of it at an offset.
+    /// Writes all bytes at an offset.
     fn write_at(
         &mut self,
         file: &mut Self::File,
         data: &[u8],
         offset: u64,
     ) -> Result<(), LoadError>;
-    /// Goes to an offset, where the next read or write begins.
+    /// Sets the offset of the next read or write.
     fn seek(&mut self, file: &mut Self::File, offset: u64) -> Result<(), LoadError>;
-    /// The next stretch of data at or after an offset, as start and end; none where only a hole
-    /// follows. The offset of the file moves.
+    /// The next data range at or after an offset, as start and end; none if only a hole follows.
+    /// Changes the offset of the file.
     fn data_after(
         &mut self,
         file: &mut Self::File,
@@ -164,9 +165,9 @@ pub trait Calls: Sized {
     ) -> Result<Option<(u64, u64)>, LoadError>;
     /// Sets the size.
     fn set_size(&mut self, file: &mut Self::File, size: u64) -> Result<(), LoadError>;
-    /// Lets `to` share all blocks of `from` (`FICLONE`).
+    /// Makes `to` share all blocks of `from` (`FICLONE`).
     fn share(&mut self, from: &Self::File, to: &mut Self::File) -> Result<(), LoadError>;
-    /// `copy_file_range` at the offsets both files are at; the bytes copied, 0 at the end.
+    /// `copy_file_range` at the offsets of both files; returns the bytes copied, 0 at the end.
     fn copy_range(
         &mut self,
         from: &mut Self::File,
@@ -174,25 +175,25 @@ pub trait Calls: Sized {
         length: u64,
     ) -> Result<u64, LoadError>;
 
-    /// The target of a symbolic link; the bytes written into the buffer.
+    /// Reads the target of a symbolic link; returns its length.
     fn read_link(
         &mut self,
         at: &Self::Dir,
         name: &CStr,
         into: &mut [u8],
     ) -> Result<usize, LoadError>;
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     fn symlink(&mut self, target: &CStr, at: &Self::Dir, name: &CStr) -> Result<(), LoadError>;
-    /// Gives a file another name. Both names may be paths relative to their directories.
+    /// Creates a hard link. Both names may be paths relative to their directories.
     fn link(
         &mut self,
         from: (&Self::Dir, &CStr),
         at: &Self::Dir,
         name: &CStr,
     ) -> Result<(), LoadError>;
-    /// Gives an entry another name in the same directory.
+    /// Renames an entry within its directory.
     fn rename(&mut self, at: &Self::Dir, from: &CStr, to: &CStr) -> Result<(), LoadError>;
-    /// Makes a pipe, a socket or a device node.
+    /// Creates a FIFO, a socket or a device node.
     fn make_node(
         &mut self,
         at: &Self::Dir,
@@ -201,7 +202,7 @@ pub trait Calls: Sized {
         mode: u32,
         rdev: u64,
     ) -> Result<(), LoadError>;
-    /// Removes anything but a directory.
+    /// Removes an entry other than a directory.
     fn unlink(&mut self, at: &Self::Dir, name: &CStr) -> Result<(), LoadError>;
 
     /// Sets the times of access and modification.
@@ -211,7 +212,7 @@ pub trait Calls: Sized {
         accessed: Moment,
         modified: Moment,
     ) -> Result<(), LoadError>;
-    /// Sets owner and group; false where we have no right to.
+    /// Sets owner and group; returns false without the privilege.
     fn set_owner(
         &mut self,
         on: &Target<'_, Self>,
@@ -220,20 +221,21 @@ pub trait Calls: Sized {
     ) -> Result<bool, LoadError>;
     /// Sets the permission bits.
     fn set_mode(&mut self, on: &Target<'_, Self>, mode: u32) -> Result<(), LoadError>;
-    /// The names of extended attributes; none where the file system has no such thing.
+    /// The names of extended attributes; none if the file system does not support them.
     fn list_attributes(
         &mut self,
         of: &Target<'_, Self>,
         into: &mut [u8],
     ) -> Result<Option<usize>, LoadError>;
-    /// The value of an extended attribute; none where it cannot be read.
+    /// The value of an extended attribute; none if it is not readable.
     fn attribute(
         &mut self,
         of: &Target<'_, Self>,
         name: &CStr,
         into: &mut [u8],
     ) -> Result<Option<usize>, LoadError>;
-    /// Sets an extended attribute; false where the file system or our rights do not allow it.
+    /// Sets an extended attribute; returns false if the file system or our privileges do not allow
+    /// it.
     fn set_attribute(
         &mut self,
         on: &Target<'_, Self>,
@@ -241,7 +243,7 @@ pub trait Calls: Sized {
         value: &[u8],
     ) -> Result<bool, LoadError>;
 
-    /// Opens an archive, unpacked where it is packed.
+    /// Opens an archive, and decompresses it if necessary.
     fn archive(
         &mut self,
         path: &Path,
@@ -249,16 +251,16 @@ pub trait Calls: Sized {
     ) -> Result<Box<dyn Read + Send>, LoadError>;
 }
 
-/// An engine, as `fsdyno list engines` shows it.
+/// The description of an engine, as `fsdyno list engines` prints it.
 #[derive(Debug)]
 pub struct EngineInfo {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description of one line.
     pub title: &'static str,
-    /// The programs that do its phases on trees, with the Debian packages that hold them.
+    /// The programs that run its phases on trees, with the Debian packages that contain them.
     programs: &'static [(&'static str, &'static str)],
-    /// Whether it touches files at all.
+    /// Whether it accesses files.
     pub(crate) touches_files: bool,
 }
 
@@ -268,7 +270,7 @@ impl EngineInfo {
         self.programs.iter().map(|(name, _)| *name)
     }
 
-    /// What it needs on this machine.
+    /// Its requirements on this machine.
     pub fn requirements(&self) -> Vec<Requirement> {
         self.programs
             .iter()
@@ -285,9 +287,9 @@ impl EngineInfo {
 
 /// Work that is compiled for each engine.
 pub(crate) trait ForEngine {
-    /// What comes of it.
+    /// The result.
     type Output;
-    /// Does it on one engine.
+    /// Performs the work on one engine.
     fn on<E: Engine>(self) -> Self::Output;
 }
 
@@ -296,7 +298,7 @@ macro_rules! engines {
         /// All engines.
         pub static ALL: &[EngineInfo] = &[$(<$engine>::INFO),*];
 
-        /// Does some work on the engine of that name.
+        /// Performs work on the engine with that name.
         pub(crate) fn on_engine<W: ForEngine>(name: &str, work: W) -> Result<W::Output, LoadError> {
             $(if name == <$engine>::INFO.name {
                 return Ok(work.on::<$engine>());
@@ -314,7 +316,7 @@ engines![
     null::NullEngine,
 ];
 
-/// The engine of that name.
+/// The engine with that name.
 pub fn find(name: &str) -> Option<&'static EngineInfo> {
     ALL.iter().find(|engine| engine.name == name)
 }

@@ -1,5 +1,5 @@
-//! The engine `null`: answers every call at once, from a tree that exists nowhere. What a phase
-//! takes on it is the weight of fsdyno itself. The same facts always give the same tree.
+//! The engine `null`: returns from every call at once, with data of a synthetic tree. The time of a
+//! phase on it is the overhead of fsdyno itself. The same facts always give the same tree.
 
 use super::listing::{Listing, put_record};
 use super::meta::{Kind, Meta, Moment};
@@ -12,24 +12,24 @@ use std::path::Path;
 /// The name of the engine.
 pub const NAME: &str = "null";
 
-/// How much there is in the tree that exists nowhere.
+/// The size of the synthetic tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// Regular files.
     pub files: u64,
-    /// Directories, the root among them: at least one.
+    /// Directories including the root: at least one.
     pub directories: u64,
-    /// Bytes in all files together.
+    /// The sum of all file sizes.
     pub bytes: u64,
 }
 
 impl Facts {
-    /// Files of one directory: they are dealt out evenly.
+    /// The number of files in one directory: files are distributed evenly.
     fn files_in(&self, directory: u64) -> u64 {
         self.files / self.directories + u64::from(directory < self.files % self.directories)
     }
 
-    /// Bytes of one file, likewise.
+    /// The size of one file; bytes are distributed evenly.
     fn bytes_in(&self, file: u64) -> u64 {
         if self.files == 0 {
             return 0;
@@ -55,27 +55,28 @@ impl Engine for NullEngine {
     }
 }
 
-/// What reports name in place of system calls.
+/// The method that reports show in place of system calls.
 pub(crate) const METHOD: &str = "no system calls";
 
-/// Calls that are answered at once.
+/// Calls that return at once.
 #[derive(Debug)]
 pub struct NullCalls {
     facts: Facts,
-    /// Bytes of every file, and how many of the first have one more: not divided at each call.
+    /// The size of every file, and how many of the first files have one byte more. Avoids a
+    /// division in each call.
     each: u64,
     larger: u64,
     calls: u64,
 }
 
-/// A directory: the root holds all others, and each its share of the files.
+/// A directory. The root contains all others, and each contains its share of the files.
 #[derive(Debug)]
 pub struct NullDir {
     number: u64,
     listed: u64,
 }
 
-/// A file, and how much of it is left to read.
+/// A file, and the number of bytes left to read.
 #[derive(Debug)]
 pub struct NullFile {
     left: u64,
@@ -83,7 +84,7 @@ pub struct NullFile {
 }
 
 impl NullCalls {
-    /// An engine over a tree of that many files, directories and bytes.
+    /// An engine over a tree with this number of files, directories and bytes.
     pub fn new(facts: Facts) -> Self {
         Self {
             facts: Facts {
@@ -106,7 +107,7 @@ impl NullCalls {
         Ok(value)
     }
 
-    /// Bytes of one file, as [`Facts::bytes_in`].
+    /// The size of one file, as [`Facts::bytes_in`].
     #[inline]
     fn bytes_in(&self, file: u64) -> u64 {
         if self.facts.files == 0 {
@@ -115,7 +116,7 @@ impl NullCalls {
         self.each + u64::from(file < self.larger)
     }
 
-    /// The `n`th entry of a directory: its kind, and its number among its kind.
+    /// The `n`th entry of a directory: its kind, and its number within that kind.
     fn entry(&self, directory: u64, n: u64) -> Option<(Kind, u64)> {
         let below = if directory == 0 {
             self.facts.directories - 1
@@ -126,7 +127,7 @@ impl NullCalls {
             return Some((Kind::Directory, n + 1));
         }
         let n = n - below;
-        // Files are dealt out like cards: directory d holds d, d + D, d + 2D ...
+        // Files are distributed round-robin: directory d contains d, d + D, d + 2D ...
         (n < self.facts.files_in(directory))
             .then(|| (Kind::File, directory + n * self.facts.directories))
     }
@@ -168,7 +169,7 @@ fn put_name(kind: Kind, number: u64) -> [u8; 17] {
     name
 }
 
-/// Reads what [`put_name`] wrote; anything else is the root.
+/// Parses the output of [`put_name`]; any other name is the root.
 #[inline]
 fn number_of(name: &CStr) -> (Kind, u64) {
     let bytes = name.to_bytes();
@@ -457,13 +458,13 @@ impl Calls for NullCalls {
     }
 }
 
-/// The tree that exists nowhere as a tar archive that exists nowhere.
+/// The synthetic tree as a synthetic tar archive.
 #[derive(Debug)]
 struct NullArchive {
     facts: Facts,
-    /// Members begun: directories first, then files.
+    /// Members so far: first directories, then files.
     begun: u64,
-    /// Bytes of the present member still to come, padding included.
+    /// Remaining bytes of the current member, including padding.
     data_left: u64,
     header: [u8; 512],
     header_left: usize,

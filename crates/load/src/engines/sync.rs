@@ -1,6 +1,5 @@
-//! The engine `sync`: one system call after the other, relative to open directories. No path is
-//! built and nothing allocated for an entry; the path of an error is read from `/proc` when there
-//! is one.
+//! The engine `sync`: one system call after another, relative to open directories. It builds no
+//! path and allocates nothing for an entry. The path in an error is read from `/proc`.
 
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
@@ -45,7 +44,7 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Counts a call on a descriptor, and gives its error a path.
+    /// Counts a call on a descriptor, and adds the path to its error.
     #[inline]
     fn on<T>(
         &mut self,
@@ -57,7 +56,7 @@ impl SystemCalls {
         result.map_err(|errno| LoadError::io(operation, path_of(fd), errno.into()))
     }
 
-    /// Counts a call on a name in a directory, and gives its error a path.
+    /// Counts a call on a name in a directory, and adds the path to its error.
     #[inline]
     fn at<T>(
         &mut self,
@@ -70,7 +69,7 @@ impl SystemCalls {
         result.map_err(|errno| LoadError::io_in(operation, &path_of(dir), name, errno.into()))
     }
 
-    /// Counts a call on any target, and gives its error a path.
+    /// Counts a call on any target, and adds the path to its error.
     #[inline]
     fn target<T>(
         &mut self,
@@ -89,12 +88,12 @@ impl SystemCalls {
 #[cold]
 pub(super) fn path_of(fd: &OwnedFd) -> PathBuf {
     let number = fd.as_raw_fd();
-    // Workers have descriptors of their own.
+    // Workers have separate descriptor tables.
     std::fs::read_link(format!("/proc/thread-self/fd/{number}"))
         .unwrap_or_else(|_| PathBuf::from(format!("(descriptor {number})")))
 }
 
-/// Calls again what a signal interrupted.
+/// Repeats a call that a signal interrupted.
 #[inline]
 fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
@@ -149,7 +148,7 @@ fn timespec(moment: Moment) -> Timespec {
 /// `getdents64(2)`.
 #[inline]
 fn getdents(fd: BorrowedFd<'_>, space: &mut [u8]) -> Result<usize, Errno> {
-    // SAFETY: the kernel writes at most `space.len()` bytes into a buffer that is ours alone.
+    // SAFETY: the kernel writes at most `space.len()` bytes into an exclusively borrowed buffer.
     let bytes = unsafe {
         libc::syscall(
             libc::SYS_getdents64,
@@ -161,16 +160,16 @@ fn getdents(fd: BorrowedFd<'_>, space: &mut [u8]) -> Result<usize, Errno> {
     usize::try_from(bytes).map_err(|_| last_errno())
 }
 
-/// `close(2)` with its result, which `OwnedFd` throws away.
+/// `close(2)` with its result, which `OwnedFd` ignores.
 #[inline]
 fn close(fd: OwnedFd) -> Result<(), Errno> {
     let number = fd.into_raw_fd();
-    // SAFETY: the descriptor was owned, and is owned by nobody now.
+    // SAFETY: the descriptor was owned, and no owner is left.
     if unsafe { libc::close(number) } == 0 {
         return Ok(());
     }
     match last_errno() {
-        // On Linux the descriptor is gone all the same (close(2)).
+        // On Linux the descriptor is closed in any case (close(2)).
         Errno::INTR => Ok(()),
         errno => Err(errno),
     }
@@ -185,7 +184,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// A pipe put in a file's place between listing and opening must not hang us: `NONBLOCK`.
+/// `NONBLOCK`: opening must not block if a FIFO replaced a file after the listing.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -321,7 +320,7 @@ impl Calls for SystemCalls {
     #[inline]
     fn close(&mut self, file: OwnedFd) -> Result<(), LoadError> {
         self.calls += 1;
-        // The descriptor is gone with the call: its path can no longer be asked.
+        // The call has closed the descriptor, so its path is no longer available.
         close(file).map_err(|errno| LoadError::io("close", "(a file just written)", errno.into()))
     }
 
@@ -549,7 +548,7 @@ impl Calls for SystemCalls {
         let mode = Mode::from_raw_mode(mode);
         let result = match on {
             Target::File(fd) | Target::Directory(fd) => fs::fchmod(fd, mode),
-            // fchmodat follows links; it is only called on nodes made just before.
+            // fchmodat follows links; it is only called on nodes that were just created.
             Target::Entry(dir, name) => fs::chmodat(dir, *name, mode, AtFlags::empty()),
         };
         self.target("fchmod", on, result)

@@ -1,5 +1,5 @@
-//! The engine `tools`: the programs of the system do the phases on trees (`cp`, `rm`, `tar`). All else
-//! is done by the calls of `sync`.
+//! The engine `tools`: programs of the system run the phases on trees (`cp`, `rm`, `tar`). All
+//! other operations use the calls of `sync`.
 
 use super::null::Facts;
 use super::sync::SystemCalls;
@@ -8,7 +8,7 @@ use super::{Engine, EngineInfo};
 /// The name of the engine.
 pub const NAME: &str = "tools";
 
-/// The programs, with the Debian packages that hold them.
+/// The programs, with the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("cp", "coreutils"),
     ("rm", "coreutils"),
@@ -35,7 +35,7 @@ impl Engine for ToolsEngine {
     }
 }
 
-/// The Debian package that holds one of the programs.
+/// The Debian package that contains one of the programs.
 pub(crate) fn package_of(program: &str) -> Option<&'static str> {
     PROGRAMS
         .iter()

@@ -1,8 +1,9 @@
-//! The engine `uring`: reads and writes of large files with many requests in flight, handed to the
-//! kernel through a ring (`io_uring(7)`) whose buffers and file are registered beforehand.
+//! The engine `uring`: reads and writes large files with many requests in flight. Requests are
+//! submitted through a ring (`io_uring(7)`) with a registered file and registered buffers.
 //!
-//! Everything else goes by the calls of `sync`: opens, unlinks and the like are handed to worker
-//! threads of the kernel, which costs more than the call. Which block comes next is the caller's affair.
+//! All other operations use the calls of `sync`: the kernel runs opens, unlinks and similar
+//! requests in worker threads, which costs more than the call. The caller chooses the order of the
+//! blocks.
 
 use super::null::Facts;
 use super::sync::SystemCalls;
@@ -73,7 +74,8 @@ impl Engine for UringEngine {
     }
 }
 
-/// Moves all blocks through a ring: a slot gets its next block as soon as its last one has ended.
+/// Transfers all blocks through a ring: a slot gets its next block as soon as its last one has
+/// completed.
 fn transfer_queued(
     ring: &mut Ring<'_>,
     writes: bool,
@@ -104,9 +106,9 @@ fn transfer_queued(
     Ok(moved)
 }
 
-/// The file, by its place in the table that is registered with the ring.
+/// The file, by its index in the file table registered with the ring.
 const FILE: types::Fixed = types::Fixed(0);
-/// What the `fsync` at the end is known by: no slot.
+/// The user data of the final `fsync`; not a slot.
 const FSYNC: u64 = u64::MAX;
 
 /// A ring over one file, with a buffer for each request that can be in flight.
@@ -114,17 +116,17 @@ pub(crate) struct Ring<'b> {
     kernel: IoUring,
     buffers: &'b mut [u8],
     block: usize,
-    /// Requests the kernel has, and may still write to a buffer for.
+    /// Requests in flight, for which the kernel may still access a buffer.
     in_flight: usize,
     calls: u64,
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     /// Its buffer.
     slot: usize,
-    /// The bytes that were moved.
+    /// The number of transferred bytes.
     bytes: usize,
 }
 
@@ -133,14 +135,15 @@ fn refused(call: &'static str) -> impl Fn(io::Error) -> LoadError {
 }
 
 impl<'b> Ring<'b> {
-    /// A ring over a file; `buffers` are as many blocks as requests may be in flight.
+    /// Creates a ring over a file; `buffers` has one block for each request in flight.
     pub fn new(file: &OwnedFd, buffers: &'b mut [u8], block: usize) -> Result<Self, LoadError> {
         let depth = u32::try_from(buffers.len() / block).unwrap_or(u32::MAX);
         let mut modern = IoUring::builder();
-        // What has ended is looked at when we ask, not by an interrupt of our own work.
+        // Completions are processed when this thread enters the kernel, without an interrupt of its
+        // work.
         modern.setup_single_issuer().setup_defer_taskrun();
         let ring = match modern.build(depth) {
-            // A kernel before 6.1.
+            // The kernel is older than 6.1.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth),
             built => built,
         };
@@ -152,8 +155,8 @@ impl<'b> Ring<'b> {
                 iov_len: part.len(),
             })
             .collect();
-        // SAFETY: the buffers are ours for as long as the ring lives, and `drop` waits for all that
-        // the kernel may still do with them.
+        // SAFETY: the buffers are borrowed for the life of the ring, and `drop` waits for all
+        // requests of the kernel.
         unsafe { ring.submitter().register_buffers(&parts) }
             .map_err(refused("io_uring_register buffers"))?;
         ring.submitter()
@@ -168,12 +171,12 @@ impl<'b> Ring<'b> {
         })
     }
 
-    /// How many requests may be in flight.
+    /// The maximum number of requests in flight.
     fn depth(&self) -> usize {
         self.buffers.len() / self.block
     }
 
-    /// Calls to the kernel so far.
+    /// System calls so far.
     fn calls(&self) -> u64 {
         self.calls
     }
@@ -184,7 +187,7 @@ impl<'b> Ring<'b> {
         &mut self.buffers[slot * self.block..(slot + 1) * self.block]
     }
 
-    /// Queues the next block of a source in a slot; false at its end.
+    /// Queues the next block of a source in a slot; returns false at its end.
     #[inline]
     fn begin_next(
         &mut self,
@@ -199,12 +202,12 @@ impl<'b> Ring<'b> {
         Ok(true)
     }
 
-    /// Queues a request for the block at an offset; the kernel has it with the next wait.
+    /// Queues a request for the block at an offset; the next wait submits it.
     #[inline]
     fn begin(&mut self, slot: usize, offset: u64, writes: bool) -> Result<(), LoadError> {
         let block = self.block;
         let part = self.buffer(slot).as_mut_ptr();
-        // Blocks and slots are few and small.
+        // The numbers of blocks and slots are small.
         let (length, index) = (
             u32::try_from(block).unwrap_or(u32::MAX),
             u16::try_from(slot).unwrap_or(u16::MAX),
@@ -223,11 +226,12 @@ impl<'b> Ring<'b> {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) -> Result<(), LoadError> {
-        // SAFETY: its buffer, where it has one, is a registered one and lives as long as the
-        // ring; nobody touches it until the request has ended.
+        // SAFETY: its buffer, if any, is registered and lives as long as the ring; nothing accesses
+        // it until the request has completed.
         let pushed = unsafe { self.kernel.submission().push(entry) };
         if pushed.is_err() {
-            // Never: there is one request a slot, and as many places as slots.
+            // Unreachable: there is one request per slot, and the queue has as many entries as
+            // slots.
             return Err(refused("io_uring_enter")(io::Error::from_raw_os_error(
                 libc::EBUSY,
             )));
@@ -236,10 +240,10 @@ impl<'b> Ring<'b> {
         Ok(())
     }
 
-    /// Passes what was queued, and waits until at least one request has ended.
+    /// Submits the queued requests, and waits until at least one has completed.
     ///
-    /// By two calls, where none has ended by the first: in between, whoever serves the requests may
-    /// run. One call that does both goes to sleep at once, and must be woken.
+    /// Uses two calls if none has completed after the first: other processes that serve the
+    /// requests can run in between. A single call for both would sleep at once, and need a wake-up.
     #[inline]
     fn wait(&mut self) -> Result<(), LoadError> {
         if !self.kernel.submission().is_empty() {
@@ -263,7 +267,7 @@ impl<'b> Ring<'b> {
         }
     }
 
-    /// The next request that has ended; none where the kernel must be waited for.
+    /// The next completed request; none if the kernel has no completion yet.
     #[inline]
     fn next(&mut self, call: &'static str) -> Result<Option<Ended>, LoadError> {
         let Some(entry) = self.kernel.completion().next() else {
@@ -274,13 +278,13 @@ impl<'b> Ring<'b> {
             .map_err(|_| io::Error::from_raw_os_error(-entry.result()))
             .map_err(|source| LoadError::io(call, "(a large file)", source))?;
         Ok(Some(Ended {
-            // A slot, or the mark of `fsync`, which nobody requests here.
+            // A slot, or the mark of `fsync`, which is not in flight here.
             slot: usize::try_from(entry.user_data()).unwrap_or(0),
             bytes,
         }))
     }
 
-    /// Makes the file durable; nothing may be in flight.
+    /// Makes the file durable; no request may be in flight.
     fn make_durable(&mut self) -> Result<(), LoadError> {
         self.push(&opcode::Fsync::new(FILE).build().user_data(FSYNC))?;
         self.wait()?;
@@ -293,7 +297,7 @@ impl<'b> Ring<'b> {
 
 impl Drop for Ring<'_> {
     fn drop(&mut self) {
-        // The kernel may not write to a buffer that is somebody else's by then.
+        // The kernel must not write to a buffer that is reused after the drop.
         while self.in_flight > 0 && self.wait().is_ok() {
             while let Some(_ended) = self.kernel.completion().next() {
                 self.in_flight -= 1;

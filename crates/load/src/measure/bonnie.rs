@@ -1,4 +1,4 @@
-//! A phase of bonnie. It measures its own time, because it may be repeated.
+//! Runs a phase of bonnie, which measures its own time because it may be repeated.
 
 use super::{LoadError, Measured, Request, Timing, raise_descriptor_limit};
 use crate::engines::{Calls, Engine, null};
@@ -9,7 +9,7 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
 
-/// Makes, untimed, the files that a phase needs; whether it is a phase of bonnie.
+/// Creates, untimed, the files that a phase needs; returns whether it is a phase of bonnie.
 pub(super) fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,
@@ -33,7 +33,7 @@ pub(super) fn run<E: Engine>(
     kind: &PhaseKind,
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
-    // A second pass would read from the cache what the first read from the device.
+    // A second pass would read data from the cache that the first pass read from the device.
     let may_repeat = request.phase.cache != CacheState::Cold && E::INFO.touches_files;
     let mut bonnie = Bonnie::new(phase, &request.phase.parameters, may_repeat);
     let stop = request.stop;

@@ -1,4 +1,5 @@
-//! A phase of mongo: its trees are drawn before the clock starts, and each worker is timed.
+//! Runs a phase of mongo: its trees are generated before the clock starts, and each worker is
+//! timed.
 
 use super::{LoadError, Measured, Request, Timing};
 use crate::engines::{Calls, Engine};
@@ -39,7 +40,7 @@ pub(super) fn run<E: Engine>(
     })
 }
 
-/// What each worker took, where there are several.
+/// The time of each worker, if there are several.
 fn of_workers(mongo: &Mongo) -> Vec<Figure> {
     let count = mongo.took().count();
     let workers = (1..).zip(mongo.took()).filter(|_| count > 1);

@@ -1,4 +1,4 @@
-//! A phase of single operations: its memory is allocated before the clock starts.
+//! Runs a phase of single operations: its memory is allocated before the clock starts.
 
 use super::{LoadError, Measured, Request, Timing};
 use crate::engines::{Calls, Engine, null};
@@ -10,7 +10,7 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Nanos;
 
-/// Makes, untimed, the files that a phase needs; whether it is a phase of operations.
+/// Creates, untimed, the files that a phase needs; returns whether it is a phase of operations.
 pub(super) fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,

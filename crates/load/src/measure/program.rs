@@ -1,4 +1,4 @@
-//! A phase that is a program: prepared untimed, run under the clock, and its figures read.
+//! Runs a phase that is a program: prepares it untimed, runs it timed, and parses its figures.
 
 use super::{LoadError, Measured, Request, Timing};
 use crate::command::{self, Ended, KEPT, Strays};
@@ -10,17 +10,16 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::warning::{Warning, WarningKind};
 
-/// How much of what a program prints is kept to be read: more than any of them prints.
+/// The maximum parsed output, bytes: more than any of the programs prints.
 const READABLE: usize = 16 << 20;
 
-/// What is run for a phase, where it is one of a program.
+/// The program run of a phase; none if the phase is not a program.
 pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Planned>, LoadError> {
     let tree = work_dir.newest().map(std::path::PathBuf::as_path);
     Planned::of(phase, &work_dir.root, tree)
 }
 
-/// Does, untimed, what a phase needs done before the state of the caches is set up. Only
-/// phases of programs want anything.
+/// Prepares a phase, untimed, before the cache state is set. Only phases of programs need this.
 pub fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,
@@ -47,7 +46,7 @@ pub fn prepare(
     Ok(done)
 }
 
-/// Runs a program with a mark on all that it starts. What fails leaves nothing running.
+/// Runs a program with a mark on all its processes. After a failure none of them is left running.
 fn under_mark(
     mut tool: ToolRun,
     keeps: usize,

@@ -1,4 +1,4 @@
-//! A phase on a tree or an archive: by the calls of its engine, or by a program of the system.
+//! Runs a phase on a tree or an archive, by the calls of its engine or by a program of the system.
 
 use super::{LoadError, Measured, Request, Timing, raise_descriptor_limit};
 use crate::command;
@@ -17,7 +17,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The tree of the engine `null` where none is known: the size of a small source tree.
+/// The tree of the engine `null` if none is known: the size of a small source tree.
 const UNKNOWN: Facts = Facts {
     files: 10_000,
     directories: 1_000,
@@ -70,7 +70,7 @@ fn find<C: Calls + Send>(kind: &PhaseKind) -> Result<TreePhase<C>, LoadError> {
         .ok_or_else(|| LoadError::UnknownKind(kind.name.to_owned()))
 }
 
-/// What a phase works on and makes.
+/// The inputs and outputs of a phase.
 fn job<'a, E: Engine>(
     kind: &PhaseKind,
     work_dir: &'a WorkDir,
@@ -78,7 +78,7 @@ fn job<'a, E: Engine>(
     stop: &'a CancelToken,
 ) -> Result<Job<'a>, LoadError> {
     let mut job = Job::bare(&work_dir.root, stop);
-    // An engine that touches no file misses none.
+    // An engine that accesses no file needs no existing tree.
     let imagined = !E::INFO.touches_files;
     match (kind.needs, work_dir.newest(), &work_dir.archive) {
         (Needs::Tree, Some(tree), _) => job.source = name_of(tree)?,
@@ -96,7 +96,7 @@ fn job<'a, E: Engine>(
     Ok(job)
 }
 
-/// How many workers walk a tree in parallel.
+/// The number of workers that walk a tree in parallel.
 fn workers<E: Engine>(kind: &PhaseKind, phase: &PhasePlan) -> Result<usize, LoadError> {
     let given = phase.parameters.get("workers");
     let workers = given.and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -112,7 +112,7 @@ fn workers<E: Engine>(kind: &PhaseKind, phase: &PhasePlan) -> Result<usize, Load
     Ok(workers)
 }
 
-/// Reads the metadata and data of a whole tree, untimed, so that it is in the page cache.
+/// Reads the metadata and data of a whole tree, untimed, to fill the page cache.
 pub fn touch(tree: &Path, stop: &CancelToken) -> Result<Tally, LoadError> {
     raise_descriptor_limit();
     let job = Job {
@@ -186,7 +186,7 @@ fn run_program<E: Engine>(
     }
     let timed = timing.time::<E, _>(|| command::run(&tool, job.stop))?;
     let ended = timed.done;
-    // A program reports no counts: it handled what the tree is known to hold.
+    // A program reports no counts: the known counts of the tree are used.
     let known = facts.unwrap_or(Facts {
         files: 0,
         directories: 0,

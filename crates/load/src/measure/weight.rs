@@ -1,4 +1,5 @@
-//! The tool's own weight: what the clock, an empty phase and the calls of an engine cost.
+//! The overhead of fsdyno itself: the cost of the clock, of an empty phase and of the calls of an
+//! engine.
 
 use crate::clock::{Stopwatch, now};
 use crate::engines;
@@ -12,49 +13,50 @@ use rustix::time::{ClockId, clock_getres};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Repeats of a short measurement, of which the median is taken.
+/// Repeats of a short measurement, of which the median is used.
 const REPEATS: usize = 9;
 
-/// What is known of the clock.
+/// The properties of the clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFacts {
-    /// The smallest step the system promises.
+    /// The resolution that the system reports.
     pub resolution_ns: u64,
-    /// What one reading costs.
+    /// The cost of one reading.
     pub cost_ns: f64,
 }
 
-/// What an engine costs in addition to the kernel's work.
+/// The cost of an engine in addition to the kernel's work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineCost {
     /// The kind of phase.
     pub kind: &'static str,
     /// Calls made to the engine.
     pub calls: u64,
-    /// Nanoseconds a call, on the null engine.
+    /// Nanoseconds per call, on the null engine.
     pub call_ns: f64,
-    /// Nanoseconds a file, on the null engine.
+    /// Nanoseconds per file, on the null engine.
     pub file_ns: f64,
-    /// What is added where every file is timed, nanoseconds a file.
+    /// Additional nanoseconds per file if every file is timed.
     pub timing_ns: f64,
 }
 
-/// What workers cost one another, where none of them waits for the kernel.
+/// The contention between workers that do not wait for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contention {
     /// How many run in parallel: one for each processor.
     pub workers: usize,
-    /// Processor time of an operation of one alone, its latency recorded, nanoseconds.
+    /// Processor time per operation of a single worker with recorded latencies, nanoseconds.
     pub alone_ns: f64,
-    /// The same with all in parallel.
+    /// The same with all workers in parallel.
     pub together_ns: f64,
-    /// How often they slept, as who waits for a lock does, from their start to the end of the last.
+    /// How often they slept, as in waiting for a lock, from their start to the end of the last.
     pub sleeps: u64,
-    /// Operations of all in parallel.
+    /// Operations of all parallel workers.
     pub operations: u64,
 }
 
-/// Looks for locks of our own: the same operations by one worker, and by one on every processor.
+/// Detects contention on locks of fsdyno: runs the same operations with one worker, and with one
+/// worker per processor.
 pub fn contention() -> Result<Contention, LoadError> {
     let workers = std::thread::available_parallelism().map_or(2, |many| many.get().max(2));
     let (alone_ns, _) = side_by_side(1)?;
@@ -71,7 +73,8 @@ pub fn contention() -> Result<Contention, LoadError> {
 /// Operations of one worker.
 const EACH: u64 = 200_000;
 
-/// Processor time of an operation, nanoseconds, and the sleeps of a whole phase; the least of several.
+/// Processor time per operation, nanoseconds, and the sleeps of a whole phase; the minimum of
+/// several.
 fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
     let files = EACH * workers as u64;
     let given = [
@@ -95,11 +98,11 @@ fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
     Ok((least_ns, least_sleeps))
 }
 
-/// How often threads of this program gave their processor up to wait for something.
+/// The number of voluntary context switches of this program's threads.
 fn sleeps() -> u64 {
-    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the place to be written to is ours and live; RUSAGE_SELF cannot be refused.
+    // SAFETY: the pointer is to a live local variable; RUSAGE_SELF is always valid.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     u64::try_from(usage.ru_nvcsw).unwrap_or(0)
 }
@@ -113,7 +116,7 @@ pub fn clock_facts() -> ClockFacts {
     }
 }
 
-/// What one of so many readings of the clock takes, nanoseconds.
+/// The time of one reading of the clock, averaged over this number, nanoseconds.
 fn reading(readings: u32) -> f64 {
     median(|| {
         let start = now();
@@ -124,17 +127,17 @@ fn reading(readings: u32) -> f64 {
     })
 }
 
-/// A reading of the clock that takes longer is felt where it is done for every file, nanoseconds.
+/// The maximum cost of a clock reading that is acceptable for every file, nanoseconds.
 const QUICK: f64 = 250.0;
 
-/// Whether the clock can be read for every file without being felt: not where each reading is a call
-/// that somebody else answers, as in guests. It is tried once.
+/// Whether the clock is fast enough to be read for every file. It is not if each reading leaves the
+/// guest or is a system call. Tested once.
 pub fn clock_is_quick() -> bool {
     static QUICKLY: OnceLock<bool> = OnceLock::new();
     *QUICKLY.get_or_init(|| reading(100) <= QUICK)
 }
 
-/// What a phase that does nothing seems to take, in nanoseconds.
+/// The measured time of an empty phase, nanoseconds.
 pub fn empty_phase_cost() -> f64 {
     median(|| {
         let watch = Stopwatch::start();
@@ -142,9 +145,9 @@ pub fn empty_phase_cost() -> f64 {
     })
 }
 
-/// What the workloads cost on a tree of 10,000 files that exists nowhere, for an engine of that
-/// name. The calls of `sync` are the same as those of `null`, and cost the kernel's work on top;
-/// `tools` runs no loop of its own, so nothing is listed for it.
+/// The cost of the workloads on a synthetic tree of 10,000 files, for an engine. The calls of
+/// `sync` are those of `null` plus the kernel's work. `tools` has no loop of its own, so its list
+/// is empty.
 pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
     let found = engines::find(engine).ok_or_else(|| LoadError::UnknownEngine(engine.to_owned()))?;
     if found.programs().next().is_some() {
@@ -172,7 +175,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
             calls = run(&mut engine, job, &mut scratch)?.calls;
             Ok((now() - start) as f64)
         };
-        // One after the other: whatever else the machine does meanwhile, it does to both.
+        // Alternating, so that other load of the machine affects both equally.
         let pairs = (0..REPEATS).map(|_| Ok((pass(&untimed)?, pass(&timed)?)));
         let pairs: Vec<(f64, f64)> = pairs.collect::<Result<_, LoadError>>()?;
         let took = middle(pairs.iter().map(|pair| pair.0));
@@ -193,7 +196,7 @@ fn median(mut measure: impl FnMut() -> f64) -> f64 {
     middle((0..REPEATS).map(|_| measure()))
 }
 
-/// The one in the middle.
+/// The middle value.
 fn middle(times: impl Iterator<Item = f64>) -> f64 {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
@@ -209,7 +212,7 @@ mod tests {
         let costs = engine_cost(engines::null::NAME).unwrap();
         assert_eq!(costs.len(), phases::on_trees::<NullCalls>().len());
         for cost in costs {
-            // One call a file at the very least.
+            // At least one call per file.
             assert!(cost.calls >= 10_000, "{cost:?}");
             assert!(cost.call_ns > 0.0 && cost.file_ns > 0.0, "{cost:?}");
         }
@@ -221,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_nothing_that_they_would_wait_for() {
+    fn workers_do_not_contend_for_locks() {
         let found = contention().unwrap();
         assert!(found.alone_ns > 0.0 && found.workers >= 2, "{found:?}");
-        // A lock taken for every operation would be slept for about as often; the start and the end
-        // of the workers are waited for, and other tests sleep as well.
+        // A lock for every operation would cause about one sleep per operation. Start and end of
+        // the workers also cause sleeps, and so do other tests.
         assert!(found.sleeps < found.operations / 10, "{found:?}");
     }
 }

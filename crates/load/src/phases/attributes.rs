@@ -1,5 +1,6 @@
-//! What a copy keeps besides the data: mode, owner, times, extended attributes (with them access
-//! control lists), as `cp -a` does. A call is made only where what is differs from what shall.
+//! The attributes that a copy keeps: mode, owner, times and extended attributes (with access
+//! control lists), as `cp -a` does. A call is made only if the current value differs from the
+//! requested one.
 
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Calls, Target};
@@ -8,20 +9,20 @@ use fsdyno_model::capability::Capabilities;
 use fsdyno_model::warning::{Warning, WarningKind};
 use std::ffi::CStr;
 
-/// Room for the names, and for one value, of extended attributes: the kernel's limits.
+/// Space for the names, and for one value, of extended attributes: the kernel's limits.
 const ATTRIBUTE_SPACE: usize = 64 * 1024;
 
-/// Who we are, and what the system does to the files we make.
+/// The current user, and the defaults that the system applies to new files.
 #[derive(Debug)]
 pub struct Keeper {
     uid: u32,
     gid: u32,
     umask: u32,
-    /// Files we make do not get our group, or get more than the mode we request: set everything.
+    /// New files do not get our group, or get more than the requested mode: set everything.
     inherits: bool,
     /// Whether the file system stores owners and permissions.
     owners: bool,
-    /// A file system that knows no extended attributes.
+    /// A file system without extended attributes.
     without: Option<u64>,
     names: Box<[u8]>,
     value: Box<[u8]>,
@@ -29,7 +30,7 @@ pub struct Keeper {
     foreign: u64,
 }
 
-/// How a file is created, and what is left to be set.
+/// How a file is created, and which attributes are set later.
 #[derive(Debug, Clone, Copy)]
 pub struct Creation {
     /// The mode to create it with.
@@ -39,7 +40,7 @@ pub struct Creation {
 }
 
 impl Creation {
-    /// Created somehow: the mode must be set at the end.
+    /// Created with an arbitrary mode: the mode must be set at the end.
     pub fn inexact(mode: u32) -> Self {
         Self { mode, exact: false }
     }
@@ -62,7 +63,7 @@ impl Default for Keeper {
     }
 }
 
-/// The mask of the process, read without changing it; the strictest where it cannot be read.
+/// The umask of the process, read without changing it; the strictest if it cannot be read.
 fn umask() -> u32 {
     std::fs::read_to_string("/proc/self/status")
         .ok()
@@ -76,7 +77,7 @@ fn umask() -> u32 {
 }
 
 impl Keeper {
-    /// One for a file system that can store this.
+    /// A keeper for a file system with these capabilities.
     pub fn on(stores: &Capabilities) -> Self {
         Self {
             owners: stores.owners,
@@ -84,14 +85,14 @@ impl Keeper {
         }
     }
 
-    /// Looks at the first directory we made: whether its group is ours.
+    /// Checks on the first created directory whether it has our group.
     pub fn observe<E: Calls>(&mut self, engine: &mut E, dir: &E::Dir) -> Result<(), LoadError> {
         let meta = engine.stat(&Target::Directory(dir))?;
         self.inherits = meta.gid != self.gid || meta.mode & 0o7000 != 0;
         Ok(())
     }
 
-    /// What stays ours where only root could give it away.
+    /// Replaces a foreign owner by our own if only root could set it.
     #[inline]
     pub fn without_foreign_owner(&self, meta: Meta) -> Meta {
         if self.uid == 0 {
@@ -104,7 +105,7 @@ impl Keeper {
         }
     }
 
-    /// How to create what shall end with the mode of `meta`.
+    /// How to create a file that ends with the mode of `meta`.
     #[inline]
     pub fn creation(&self, meta: &Meta, attributes: usize) -> Creation {
         let plain = meta.mode & 0o7000 == 0
@@ -123,13 +124,13 @@ impl Keeper {
             };
         }
         Creation {
-            // The owner must be able to fill it, and to set its attributes.
+            // The owner must be able to write it, and to set its attributes.
             mode: meta.mode & 0o777 | 0o600 | needed,
             exact: false,
         }
     }
 
-    /// The length of the list of extended attributes, which is kept for [`Self::finish`].
+    /// The length of the list of extended attributes, which is stored for [`Self::finish`].
     #[inline]
     pub fn list<E: Calls>(
         &mut self,
@@ -147,7 +148,7 @@ impl Keeper {
         Ok(bytes)
     }
 
-    /// Copies the extended attributes listed last.
+    /// Copies the last listed extended attributes.
     fn copy_attributes<E: Calls>(
         &mut self,
         engine: &mut E,
@@ -167,8 +168,9 @@ impl Keeper {
         Ok(())
     }
 
-    /// Sets times, owner, extended attributes and mode, in the order that lets none undo another:
-    /// a new owner clears set-id bits and capabilities, and a mode may forbid the rest.
+    /// Sets times, owner, extended attributes and mode, in an order in which no call undoes
+    /// another: a new owner clears set-id bits and capabilities, and a mode may forbid the other
+    /// calls.
     #[inline]
     pub fn finish<E: Calls>(
         &mut self,
@@ -184,7 +186,7 @@ impl Keeper {
             && self.owners
             && !self.own(engine, to, meta)?
         {
-            // As cp does: what runs with the rights of its owner must not change hands so.
+            // As in cp: a set-id program must not change its owner.
             mode &= !0o6000;
         }
         if let Some((from, listed)) = from
@@ -198,7 +200,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Sets owner and group, or at least the group; whether both could be set.
+    /// Sets owner and group, or at least the group; returns whether both were set.
     #[cold]
     fn own<E: Calls>(
         &mut self,
@@ -214,7 +216,7 @@ impl Keeper {
         Ok(false)
     }
 
-    /// Warnings that came up, of all that kept something.
+    /// The warnings of all keepers.
     pub fn warnings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Warning> {
         let sums = |(refused, foreign), one: &Self| (refused + one.refused, foreign + one.foreign);
         let (refused, foreign) = all.fold((0, 0), sums);

@@ -1,11 +1,11 @@
-//! Workers in parallel, each in a thread of its own.
+//! Parallel workers, each in its own thread.
 
 use crate::clock;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Does one piece of work with each of these, all in parallel, and waits for the last; what each
-/// came to, in their order. A panic of one is passed on.
+/// Runs a function on each of these items in parallel, and waits for all. Returns the results in
+/// order. A panic is passed on.
 pub(super) fn run_threads<W: Send, T: Send>(
     workers: &mut [W],
     work: impl Fn(&mut W) -> T + Sync,
@@ -25,18 +25,18 @@ pub(super) fn run_threads<W: Send, T: Send>(
     })
 }
 
-/// The moment at which workers begin that wait for one another: nothing but atomics, so that processes
-/// can share it as well as threads.
+/// A start barrier for workers. It has only atomics, so that both processes and threads can share
+/// it.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// How many are not here yet.
+    /// How many workers have not arrived.
     missing: AtomicU32,
-    /// When the first began; 0 where none has.
+    /// When the first worker began; 0 before that.
     moment: AtomicU64,
 }
 
 impl Start {
-    /// For so many workers.
+    /// A barrier for this number of workers.
     pub fn new(workers: usize) -> Self {
         Self {
             missing: AtomicU32::new(u32::try_from(workers).unwrap_or(u32::MAX)),
@@ -44,10 +44,10 @@ impl Start {
         }
     }
 
-    /// Waits until all workers are here.
+    /// Waits until all workers have arrived.
     pub fn wait(&self) {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // There may be nobody to be woken.
+            // No worker may be waiting.
             let _ = futex::wake(
                 &self.missing,
                 futex::Flags::empty(),
@@ -60,12 +60,12 @@ impl Start {
             if missing == 0 {
                 return;
             }
-            // Woken for another reason, or too late to sleep, it looks again.
+            // After a spurious wake-up, or if the value changed before the sleep, it checks again.
             let _ = futex::wait(&self.missing, futex::Flags::empty(), missing, None);
         }
     }
 
-    /// A worker begins now: when the first of them did.
+    /// Records that a worker begins now; returns when the first worker began.
     pub fn begin(&self) -> u64 {
         let now = clock::now();
         let first = self
@@ -74,7 +74,7 @@ impl Start {
         first.err().unwrap_or(now)
     }
 
-    /// When the first of them began; 0 where none has.
+    /// When the first worker began; 0 before that.
     pub fn began(&self) -> u64 {
         self.moment.load(Ordering::Acquire)
     }

@@ -1,10 +1,10 @@
-//! The phases of bonnie (Tim Bray) and bonnie++ (Russell Coker), done anew: one large file byte by
-//! byte, chunk by chunk and by seeks; many files made, looked at and deleted.
+//! The phases of bonnie (Tim Bray) and bonnie++ (Russell Coker), reimplemented. One large file is
+//! accessed byte by byte, chunk by chunk and by seeks; many files are created, read and deleted.
 //!
-//! What each does is what theirs does, with its defects mended: latencies are reported as shares, not
-//! only as the slowest; processor time of workers that run together is counted once; a phase too
-//! short for the clock is repeated where that means the same, and its figures are never left out.
-//! How phases are planned, and how reports show them, is not decided here.
+//! Each phase does the same as in the originals, with these corrections: latencies are reported as
+//! percentiles and not only as the maximum; the processor time of parallel workers is counted once;
+//! a phase that is too short for the clock is repeated if that is equivalent, and its figures are
+//! never omitted. This module does not plan or report phases.
 
 mod data;
 mod files;
@@ -34,17 +34,17 @@ use parameters::{DataParameters, FileParameters, Made};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The directory all phases work in, below the work directory.
+/// The directory of all phases, below the work directory.
 pub(crate) const HOME: &std::ffi::CStr = c"bonnie";
 /// The seed of names, sizes and orders: the same in every cell.
 const SEED: u64 = 1;
-/// A phase shorter than that is too short for its clock: the original did not report its figures.
+/// The minimum duration of a phase, ns: the original did not report figures of a shorter one.
 const LONG_ENOUGH: u64 = 500_000_000;
 
-/// No memory moves more.
+/// An upper bound of memory bandwidth.
 const BYTES_A_NANOSECOND: u64 = 10_000;
-/// No kernel looks at a file, opens and closes it in less: in virtual time the clock, read twice for
-/// each, is all that takes any.
+/// The minimum time for stat, open and close of a file. In virtual time the clock, read twice for
+/// each file, is all that takes time.
 const NANOSECONDS_A_FILE: u64 = 520;
 
 /// The phases.
@@ -90,12 +90,12 @@ impl Phase {
         }
     }
 
-    /// The phase of that name.
+    /// The phase with that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// What it does, in words of system calls.
+    /// Its system calls, as text.
     pub fn method(self) -> &'static str {
         match self {
             Self::CharWrite => "openat O_EXCL, write of 1 byte, fsync",
@@ -110,7 +110,7 @@ impl Phase {
         }
     }
 
-    /// What one operation is called.
+    /// The name of one operation.
     fn operation(self) -> &'static str {
         match self {
             Self::CharWrite | Self::CharRead => "byte",
@@ -120,12 +120,12 @@ impl Phase {
         }
     }
 
-    /// Whether it works on the one large file, rather than on many.
+    /// Whether it works on the one large file, rather than on many files.
     fn on_one_file(self) -> bool {
         !matches!(self, Self::Create | Self::Stat | Self::Delete)
     }
 
-    /// Whether it changes nothing that matters to itself: then it can be repeated.
+    /// Whether it can be repeated: a pass does not change its own input.
     fn repeatable(self) -> bool {
         matches!(self, Self::CharRead | Self::Read | Self::Seeks | Self::Stat)
     }
@@ -136,7 +136,8 @@ pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
 }
 
-/// What a phase of bonnie requires of its file system; none where it is no such phase.
+/// The capabilities that a phase of bonnie requires of its file system; none if it is no such
+/// phase.
 pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     let given = &phase.parameters;
     if Phase::find(&phase.kind)?.on_one_file() {
@@ -150,20 +151,19 @@ pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     })
 }
 
-/// The bytes of data that a phase of bonnie works on, all its files together; none where it is no
-/// such phase.
+/// The total size of the files of a phase of bonnie, bytes; none if it is no such phase.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let given = &phase.parameters;
     if Phase::find(&phase.kind)?.on_one_file() {
         return Some(Bytes(DataParameters::read(given).size));
     }
     let files = FileParameters::read(given);
-    // What a file takes besides its data: an inode, and its place in a directory.
+    // The space of a file in addition to its data: an inode and a directory entry.
     let each = files.most.next_multiple_of(4096) + 1024;
     Some(Bytes(files.files.saturating_mul(each)))
 }
 
-/// Where a phase works.
+/// The location of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The work directory.
@@ -185,11 +185,11 @@ impl Place<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Pass {
     tally: Tally,
-    /// Operations that its rate is of, where it is no rate of bytes.
+    /// Number of operations for its rate, if that is not a rate of bytes.
     operations: u64,
-    /// Until the last operation had returned, nanoseconds.
+    /// Time until the last operation returned, nanoseconds.
     returned: u64,
-    /// The whole, nanoseconds: with what makes it durable, where that belongs to it.
+    /// The whole time, nanoseconds, including the time to durable if the phase waits for it.
     elapsed: u64,
 }
 
@@ -205,7 +205,7 @@ impl Pass {
         }
     }
 
-    /// A pass that ends now, durable; its operations had returned before.
+    /// A durable pass that ends now; its operations returned earlier.
     fn durable(began: u64, returned: u64, tally: Tally) -> Self {
         Self {
             returned,
@@ -213,14 +213,14 @@ impl Pass {
         }
     }
 
-    /// Whether more was moved than any machine moves in that time: in virtual time computing takes
-    /// none, and what is in memory could be read for ever without being long enough.
+    /// Whether the rate exceeds that of any machine. In virtual time computation takes no time, and
+    /// reads from memory could be repeated forever without being long enough.
     fn takes_no_time(&self) -> bool {
         self.tally.bytes.0 > self.elapsed.saturating_mul(BYTES_A_NANOSECOND)
             || self.elapsed < self.operations.saturating_mul(NANOSECONDS_A_FILE)
     }
 
-    /// A pass whose rate is one of files.
+    /// A pass whose rate is a rate of files.
     fn of_files(self) -> Self {
         Self {
             operations: self.tally.files,
@@ -229,8 +229,7 @@ impl Pass {
     }
 }
 
-/// Makes, untimed, what a phase finds when it begins. Nothing is drawn for it that only the phase
-/// itself needs.
+/// Creates, untimed, the input of a phase. It generates nothing that only the phase itself needs.
 pub(crate) fn prepare(
     phase: Phase,
     given: &BTreeMap<String, String>,
@@ -242,14 +241,14 @@ pub(crate) fn prepare(
     ready::files(phase, FileParameters::read(given), place)
 }
 
-/// What a phase works with.
+/// The buffers of a phase.
 #[derive(Debug)]
 enum Room {
     Data(Data),
     Files(Box<Files>),
 }
 
-/// A phase with everything it needs, allocated before its clock starts.
+/// A phase with its buffers, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Bonnie {
     phase: Phase,
@@ -257,28 +256,28 @@ pub(crate) struct Bonnie {
     room: Room,
 }
 
-/// A phase, done.
+/// A completed phase.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// Until the last operation had returned, the `fsync` of what writes to one file included; the
-    /// time of one pass.
+    /// Time until the last operation returned, including `fsync` if it writes to one file; per
+    /// pass.
     pub returned: Nanos,
-    /// With `fsync` or `syncfs` where the phase ends with one; the time of one pass.
+    /// Time including `fsync` or `syncfs` if the phase ends with one; per pass.
     pub elapsed: Nanos,
     /// User and system time of one pass.
     pub user: Nanos,
     pub system: Nanos,
-    /// What one pass did.
+    /// The work of one pass.
     pub tally: Tally,
     pub figures: Vec<Figure>,
-    /// How long operations took in all passes, and what was done when in the first.
+    /// Latencies of operations in all passes, and the progress of the first.
     pub timeline: TimelineSummary,
     pub warnings: Vec<Warning>,
 }
 
 impl Bonnie {
-    /// Allocates a phase as a plan gives it. Where it began with empty caches it must not be
-    /// repeated: its second pass would find them full.
+    /// Allocates a phase of a plan. With a cold cache it must not be repeated: its second pass
+    /// would read from the cache.
     pub fn new(phase: Phase, given: &BTreeMap<String, String>, may_repeat: bool) -> Self {
         let room = if phase.on_one_file() {
             let parameters = DataParameters::read(given);
@@ -297,7 +296,7 @@ impl Bonnie {
         }
     }
 
-    /// What there is to find for the engine that touches no file.
+    /// The synthetic tree for the engine that accesses no file.
     pub fn facts(&self) -> Facts {
         match &self.room {
             Room::Data(data) => Facts {
@@ -305,7 +304,7 @@ impl Bonnie {
                 directories: 1,
                 bytes: data.parameters.size,
             },
-            // Every directory it opens is the same one.
+            // Every directory that it opens is the same one.
             Room::Files(files) => Facts {
                 files: files.parameters.files / files.parameters.directories,
                 directories: 1,
@@ -322,7 +321,7 @@ impl Bonnie {
         })
     }
 
-    /// Does it: once, or until it has taken long enough.
+    /// Runs the phase: once, or until it has taken long enough.
     pub fn run<E: Calls + Send>(
         &mut self,
         engine: &mut E,
@@ -396,7 +395,7 @@ impl Bonnie {
         }
     }
 
-    /// The courses of its workers.
+    /// The timelines of its workers.
     fn courses(&self) -> impl Iterator<Item = &TimelineRecorder> {
         let (one, many) = match &self.room {
             Room::Data(data) => (None, &data.rooms[..]),
@@ -452,7 +451,7 @@ fn figures(timeline: &TimelineRecorder, sums: &Sums) -> Vec<Figure> {
     figures
 }
 
-/// What all passes did together.
+/// The sums of all passes.
 struct Sums {
     bytes: u64,
     operations: u64,
@@ -462,7 +461,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// A rate of operations where these count, else of bytes.
+    /// A rate of operations if these are counted, else of bytes.
     fn rate(&self, name: &str, nanos: u64) -> Figure {
         let seconds = nanos.max(1) as f64 / 1e9;
         if self.operations > 0 {
@@ -478,7 +477,7 @@ impl Sums {
     }
 }
 
-/// The memory of the machine, where it is known.
+/// The memory of the machine, if known.
 fn memory() -> Option<Bytes> {
     let summary = rustix::system::sysinfo();
     let unit = u64::from(summary.mem_unit.max(1));

@@ -1,13 +1,13 @@
-//! Buffers that begin at a page, as those of the original do. Where a buffer begins within its page
-//! decides how fast the kernel copies to it: left to the allocator, the rate of a cached read
-//! would differ by a third between two builds. Their content is up to the caller.
+//! Page-aligned buffers, as in the original. The alignment of a buffer determines how fast the
+//! kernel copies to it. With the alignment of the allocator, the rate of a cached read would differ
+//! by a third between two builds. The caller fills them.
 
 use std::ops::{Deref, DerefMut};
 
-/// What they begin at a multiple of: a page, or a part of one where pages are larger.
+/// The alignment, bytes: a page, or a part of one if pages are larger.
 const PAGE: usize = 4096;
 
-/// Bytes that begin at a page.
+/// Page-aligned bytes.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     space: Box<[u8]>,
@@ -16,8 +16,8 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// So many of this byte: written, not merely reserved, for a page fault is no part of a
-    /// measured phase.
+    /// A buffer of this length, filled with this byte. It is written, not merely reserved, because
+    /// a measured phase must not include page faults.
     pub fn filled(byte: u8, length: usize) -> Self {
         let space = vec![byte; length + PAGE].into_boxed_slice();
         let before = space.as_ptr().addr().next_multiple_of(PAGE) - space.as_ptr().addr();
@@ -26,7 +26,7 @@ impl Buffer {
             from: before,
             length,
         };
-        // Zeros are memory that was only promised until somebody writes there.
+        // Zeroed memory is not backed by pages until it is written.
         buffer.fill(byte);
         buffer
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_begins_at_a_page_and_has_its_length_wherever_it_is_moved() {
+    fn a_buffer_is_page_aligned_after_a_move() {
         for length in [1, 4095, 4096, 8192, 1 << 20] {
             let buffers: Vec<Buffer> = (0..3).map(|byte| Buffer::filled(byte, length)).collect();
             for (byte, buffer) in (0..).zip(buffers) {

@@ -1,5 +1,5 @@
-//! `copy`: copies the newest tree into a new one next to it, as `cp -a` does: modes, owners, times,
-//! extended attributes, hard links, holes and special files are kept.
+//! `copy`: copies the newest tree into a new tree next to it. As with `cp -a`, modes, owners,
+//! times, extended attributes, hard links, holes and special files are kept.
 
 use super::attributes::{Creation, Keeper};
 use super::data::Mover;
@@ -28,7 +28,7 @@ pub static KIND: PhaseKind = PhaseKind {
     searches: false,
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -40,7 +40,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 
 fn tool(job: &Job<'_>) -> ToolRun {
     let run = match job.method {
-        // Since coreutils 9.0 cp shares or offloads of its own accord, unless disabled.
+        // Since coreutils 9.0 cp shares or offloads by default.
         CopyMethod::ReadWrite => {
             ToolRun::new("cp -a --reflink=never", ["cp", "-a", "--reflink=never"])
         }
@@ -54,7 +54,7 @@ fn tool(job: &Job<'_>) -> ToolRun {
     run.arg("--").arg(job.source_path()).arg(job.target_path())
 }
 
-/// Where the first name of a file with several was copied to, and how many are still to come.
+/// The copy of the first name of a file with several names, and how many names remain.
 type Links = HashMap<(u64, u64), (CString, u64)>;
 
 struct Copy<'a, E: Calls> {
@@ -62,25 +62,26 @@ struct Copy<'a, E: Calls> {
     target: &'a CStr,
     keeper: &'a mut Keeper,
     mover: Mover<'a>,
-    /// Shared by all workers: held while a first name is made, so that whoever meets the second finds it.
+    /// Shared by all workers. It is locked while a first name is created, so that a worker with the
+    /// second name finds it.
     links: &'a Mutex<Links>,
-    /// The directory being filled, as a path below the work directory: from `begins` on, for below is where a
-    /// worker was that took another directory over.
+    /// The path of the directory that is being filled, below the work directory. It is valid from
+    /// `begins` on: the rest belongs to the directory that this worker took over.
     path: Vec<u8>,
     begins: usize,
-    /// Whether the keeper has seen a directory of its own.
+    /// Whether the keeper has checked a created directory.
     observed: bool,
     symlink: &'a mut [u8],
     tally: Tally,
 }
 
-/// A directory being filled.
+/// A directory that is being filled.
 struct Level<D> {
     to: D,
     meta: Meta,
     attributes: usize,
     creation: Creation,
-    /// Where the path above it begins and ends.
+    /// The range of the parent's path.
     above: (usize, usize),
 }
 
@@ -165,8 +166,8 @@ impl<'a, E: Calls> Copy<'a, E> {
         Ok(())
     }
 
-    /// Gives the copy made of this file's first name another one. At the first, the names are given
-    /// instead, held until that is made.
+    /// Links to the copy of this file's first name. For the first name, returns the locked list of
+    /// links until the copy is created.
     #[cold]
     fn first_name(
         &mut self,
@@ -188,25 +189,25 @@ impl<'a, E: Calls> Copy<'a, E> {
         Ok(None)
     }
 
-    /// The path is again what it was before a directory was come to.
+    /// Restores the path to that of the parent.
     fn goes_back(&mut self, level: &Level<E::Dir>) {
         let (begins, ends) = level.above;
         self.begins = begins;
         self.path.truncate(ends);
     }
 
-    /// A first name was made: the others may be given.
+    /// Records a created first name, so that others can link to it.
     #[cold]
     fn made(&self, mut links: MutexGuard<'_, Links>, meta: &Meta, name: &CStr) {
         let mut path = self.path[self.begins..].to_vec();
         path.push(b'/');
         path.extend_from_slice(name.to_bytes());
-        // Neither part holds a zero byte.
+        // Neither part contains a zero byte.
         let path = CString::new(path).unwrap_or_default();
         links.insert((meta.dev, meta.ino), (path, meta.links - 1));
     }
 
-    /// Links and special files: there is nothing in them to be read.
+    /// Copies links and special files, which have no data.
     #[cold]
     fn odd(
         &mut self,
@@ -312,7 +313,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
         let (source, made) = (Target::Directory(&dir), Target::Directory(&level.to));
         let listed = match level.attributes {
             0 => 0,
-            // Others were listed since: once more.
+            // Other attributes were listed since, so list again.
             _ => self.keeper.list(engine, &source, &level.meta)?,
         };
         let source = Some((&source, listed));
@@ -342,7 +343,7 @@ impl<E: Calls> Shared<E> for Copy<'_, E> {
             let below = engine.open_dir(&to, name)?;
             engine.close_dir(std::mem::replace(&mut to, below));
         }
-        // Its final attributes are set by the worker that entered it.
+        // The worker that entered it sets its final attributes.
         let meta = engine.stat(&Target::Directory(&to))?;
         Ok(Level {
             to,

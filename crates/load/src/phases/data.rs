@@ -1,4 +1,4 @@
-//! Moving the data of one file into another, by the method requested; holes stay holes.
+//! Copies the data of one file to another by the requested method; holes are kept.
 
 use crate::engines::Calls;
 use crate::engines::meta::Meta;
@@ -6,11 +6,11 @@ use crate::error::LoadError;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::CopyMethod;
 
-/// The size of a buffer for data: large enough for one call a small file, small enough for the
-/// second-level cache.
+/// The size of a data buffer: one call for a small file, and small enough for the second-level
+/// cache.
 pub const BUFFER: usize = 128 * 1024;
 
-/// How data is moved.
+/// Copies file data.
 #[derive(Debug)]
 pub struct Mover<'a> {
     pub method: CopyMethod,
@@ -19,7 +19,7 @@ pub struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Gives `to` the data of `from`. Both are at their beginnings.
+    /// Copies the data of `from` to `to`. Both are at offset 0.
     #[inline]
     pub fn copy<E: Calls>(
         &mut self,
@@ -46,7 +46,7 @@ impl Mover<'_> {
         engine.set_size(to, meta.size)
     }
 
-    /// Moves `length` bytes from where both files are; fewer where the source ends.
+    /// Copies `length` bytes from the offsets of both files; fewer if the source ends.
     #[inline]
     fn stretch<E: Calls>(
         &mut self,
@@ -55,7 +55,7 @@ impl Mover<'_> {
         to: &mut E::File,
         length: u64,
     ) -> Result<(), LoadError> {
-        /// So that cancellation takes effect within one call on a slow disk.
+        /// Limits one call, so that cancellation takes effect soon on a slow disk.
         const RANGE: u64 = 64 << 20;
         let mut left = length;
         while left > 0 {

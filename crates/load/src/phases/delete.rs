@@ -1,5 +1,5 @@
-//! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed. By the
-//! numbers of their inodes it takes a tenth more on a file system that lists as files were made.
+//! `delete`: removes the newest tree, as `rm -rf` does, in the order of the directory. The order of
+//! inode numbers takes a tenth longer on a file system that lists files in the order of creation.
 
 use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Left, Visitor};
@@ -24,7 +24,7 @@ pub static KIND: PhaseKind = PhaseKind {
     searches: false,
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -38,13 +38,13 @@ fn tool(job: &Job<'_>) -> ToolRun {
     ToolRun::new("rm -rf", ["rm", "-rf", "--"]).arg(job.source_path())
 }
 
-/// Removes everything it meets.
+/// Removes every entry of a walk.
 #[derive(Default)]
 pub(super) struct Delete {
     pub tally: Tally,
 }
 
-/// Names removed from a directory since it was listed from its start.
+/// The number of names removed from a directory since its listing began.
 type Removed = u64;
 
 fn run<E: Calls + Send>(
@@ -128,7 +128,7 @@ impl<E: Calls> Visitor<E> for Delete {
                 io::Error::from_raw_os_error(libc::ENOTEMPTY),
             ));
         }
-        // Some file systems pass over entries while others are being removed: list it again.
+        // Some file systems skip entries while others are being removed: list it again.
         Ok(Some((engine.open_dir(above.dir, name)?, 0)))
     }
 }
@@ -139,7 +139,7 @@ impl<E: Calls> Shared<E> for Delete {
     }
 
     fn delegated(&mut self, removed: &mut Removed) {
-        // By whoever takes it over, before this directory is left.
+        // Removed by the worker that takes it over, before this directory is left.
         *removed += 1;
     }
 }

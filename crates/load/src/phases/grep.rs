@@ -1,5 +1,5 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
-//! lines `grep -r` would print: of a file with zero bytes in it, one line that reports the match.
+//! lines that `grep -r` would print. A file with zero bytes has one line, which reports the match.
 
 use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Visitor};
@@ -14,12 +14,12 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use std::ffi::CStr;
 use std::io;
 
-/// What is searched for where none is given: the word that is in one of eight generated
-/// text files ([`fsdyno_datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
-/// expressions and to ours.
+/// The default pattern: the word that is in one of eight generated text files
+/// ([`fsdyno_datasets::text::KNOWN_WORD`]). It has the same meaning in POSIX extended expressions
+/// and in Rust's.
 pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
 
-/// A line that is longer is searched in parts of this size.
+/// A longer line is searched in parts of this size, bytes.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// The kind `grep`.
@@ -46,19 +46,19 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 }
 
 fn tool(job: &Job<'_>) -> ToolRun {
-    // Its output goes to us, who count lines: to /dev/null it would stop at the first match of a
-    // file. Without names a newline in a name makes no line.
+    // Its output goes to fsdyno, which counts the lines: with /dev/null grep would stop at the
+    // first match of a file. Without file names, a newline in a name adds no line.
     let mut run = ToolRun::new("grep -rhE", ["grep", "-rhE", "-e"])
         .arg(job.pattern.unwrap_or(DEFAULT_PATTERN))
         .arg("--")
         .arg(job.source_path());
     run.counts_lines = true;
-    // Status 1: nothing was found.
+    // Status 1: no match.
     run.highest_status = 1;
     run
 }
 
-/// A regular expression, ready to be searched for.
+/// A compiled regular expression with its buffer.
 #[derive(Debug)]
 pub(crate) struct Search {
     matcher: RegexMatcher,
@@ -67,11 +67,11 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Makes everything ready.
+    /// Compiles the pattern.
     pub fn new(pattern: Option<&str>, buffer: Box<[u8]>) -> Result<Self, LoadError> {
         let pattern = pattern.unwrap_or(DEFAULT_PATTERN);
         let matcher = RegexMatcherBuilder::new()
-            // Bytes, as grep in the C locale takes them.
+            // Bytes, like grep in the C locale.
             .unicode(false)
             .line_terminator(Some(b'\n'))
             .build(pattern)
@@ -92,10 +92,10 @@ impl Search {
     }
 }
 
-/// Counts lines that match.
+/// Counts matching lines.
 struct Count {
     lines: u64,
-    /// Whether one is enough.
+    /// Whether one match is sufficient.
     one: bool,
 }
 
@@ -166,11 +166,12 @@ impl GrepAll<'_> {
             let have = kept + bytes;
             let fresh = &mut buffer[kept..have];
             if count.one || memchr::memchr(0, fresh).is_some() {
-                // A binary file: its zero bytes end lines, and one match is reported for the file (grep(1)).
+                // A binary file: zero bytes end lines, and one match is reported for the file
+                // (grep(1)).
                 count.one = true;
                 zap(fresh);
             }
-            // A regular file gives fewer bytes than requested only at its end (read(2)).
+            // A regular file returns fewer bytes than requested only at its end (read(2)).
             let last = have < buffer.len();
             let whole = if last {
                 have
@@ -201,7 +202,7 @@ impl GrepAll<'_> {
     }
 }
 
-/// Turns zero bytes into ends of lines.
+/// Replaces zero bytes by newlines.
 #[cold]
 fn zap(bytes: &mut [u8]) {
     for byte in bytes {

@@ -1,44 +1,44 @@
-//! How long every operation took: one reading of the clock an operation, into a histogram that was
-//! allocated before. The phase decides what an operation is.
+//! Latencies of operations: one reading of the clock per operation, into a preallocated histogram.
+//! The phase defines its operations.
 
 use crate::clock;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::timeline::LatencyDistribution;
 use hdrhistogram::Histogram;
 
-/// The longest that is distinguished, nanoseconds: an hour.
+/// The longest distinguishable latency, nanoseconds: one hour.
 const LONGEST: u64 = 3_600_000_000_000;
-/// Decimal digits that are distinguished.
+/// Significant decimal digits of the histogram.
 const DIGITS: u8 = 3;
 
-/// The shares that are reported, with their names.
+/// The reported percentiles, with their names.
 const SHARES: [(f64, &str); 4] = [
     (0.5, "latency p50"),
     (0.9, "latency p90"),
     (0.99, "latency p99"),
     (0.999, "latency p99.9"),
 ];
-/// What the slowest is called.
+/// The name of the maximum.
 pub(crate) const SLOWEST: &str = "latency max";
 
-/// Latencies as numbers, which one process can report another.
+/// Latencies as numbers, for transfer between processes.
 pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
 
 /// The latencies of one worker.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     histogram: Histogram<u64>,
-    /// The quickest and the slowest, which the histogram would round.
+    /// The minimum and the maximum, exact: the histogram would round them.
     quickest: u64,
     slowest: u64,
-    /// All together.
+    /// The sum of all latencies.
     sum: u64,
-    /// When the operation in flight began: when the one before ended.
+    /// When the operation in flight began, which is when the previous one ended.
     began: u64,
 }
 
 impl Latencies {
-    /// None yet.
+    /// An empty set of latencies.
     pub fn new() -> Self {
         Self {
             histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS)
@@ -61,12 +61,12 @@ impl Latencies {
         self.began
     }
 
-    /// The operation in flight counts from another moment.
+    /// Sets the start of the operation in flight to another moment.
     pub fn began_at(&mut self, moment: u64) {
         self.began = moment;
     }
 
-    /// An operation ended now, and the next begins; the moment.
+    /// An operation ends now, and the next begins; returns the moment.
     #[inline]
     pub fn next(&mut self) -> u64 {
         let now = clock::now();
@@ -76,7 +76,7 @@ impl Latencies {
         now
     }
 
-    /// An operation took so long.
+    /// Adds the latency of one operation.
     #[inline]
     pub fn add_one(&mut self, took: u64) {
         self.quickest = self.quickest.min(took);
@@ -85,7 +85,7 @@ impl Latencies {
         self.histogram.saturating_record(took);
     }
 
-    /// Adds those of another worker.
+    /// Adds the latencies of another worker.
     pub fn add(&mut self, other: &Self) {
         self.quickest = self.quickest.min(other.quickest);
         self.slowest = self.slowest.max(other.slowest);
@@ -94,7 +94,7 @@ impl Latencies {
         let _ = self.histogram.add(&other.histogram);
     }
 
-    /// Everything recorded, as numbers: the quickest, the slowest, the sum, and each class with its
+    /// Everything recorded, as numbers: the minimum, the maximum, the sum, and each class with its
     /// count.
     pub fn to_parts(&self) -> Parts {
         let classes = self.histogram.iter_recorded();
@@ -102,7 +102,7 @@ impl Latencies {
         (self.quickest, self.slowest, self.sum, counts.collect())
     }
 
-    /// The latencies of such numbers.
+    /// Restores latencies from these numbers.
     pub fn of_parts((quickest, slowest, sum, counts): Parts) -> Self {
         let mut all = Self {
             quickest,
@@ -121,7 +121,7 @@ impl Latencies {
         self.histogram.len()
     }
 
-    /// The figures; none where there was no operation.
+    /// The figures; none without operations.
     pub fn figures(&self) -> Vec<Figure> {
         if self.count() == 0 {
             return Vec::new();
@@ -130,7 +130,7 @@ impl Latencies {
         SHARES
             .iter()
             .map(|(share, name)| {
-                // The upper end of a class may are above the slowest.
+                // The upper end of a class may exceed the maximum.
                 let value = self.histogram.value_at_quantile(*share).min(self.slowest);
                 summary(name, value)
             })
@@ -138,8 +138,8 @@ impl Latencies {
             .collect()
     }
 
-    /// How they are spread, of operations of that name; none where there was none. The classes of the
-    /// histogram are finer than those reported, and are within them.
+    /// The distribution, for operations of that name; none without operations. The classes of the
+    /// histogram are finer than the reported classes, and nested in them.
     pub fn distribution(&self, operation: &str) -> Option<LatencyDistribution> {
         if self.count() == 0 {
             return None;
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_those_of_what_was_recorded_and_never_above_the_slowest() {
+    fn percentiles_match_the_recorded_latencies() {
         let mut latencies = Latencies::new();
         for took in 1..=1000 {
             latencies.began = clock::now();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_add_up_and_no_operations_have_no_summary() {
+    fn latencies_of_workers_add_up_and_may_be_empty() {
         let (mut one, mut two) = (Latencies::new(), Latencies::new());
         assert!(one.figures().is_empty());
         two.begin();

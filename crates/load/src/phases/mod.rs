@@ -1,6 +1,6 @@
-//! The phases of engines, one file for each, written once for all engines.
+//! The phases of engines: one file for each phase, generic over all engines.
 //!
-//! How a call reaches the kernel is in `engines`; the measured loop is in `measure`.
+//! `engines` implements the system calls, and `measure` the measured loop.
 
 mod attributes;
 mod barrier;
@@ -40,17 +40,17 @@ use fsdyno_model::{Form, Given, Parameter};
 use timeline::TimelineRecorder;
 use walk::Trail;
 
-/// What one operation is called where it is the work on one file.
+/// The name of an operation that is the work on one file.
 pub(crate) const FILE: &str = "file";
 
-/// What a phase on a tree does, by the calls of one engine.
+/// A phase on a tree, by the calls of one engine.
 pub(crate) struct TreePhase<C> {
     pub kind: &'static PhaseKind,
     /// The work, with memory for each worker.
     pub run: fn(&mut C, &Job<'_>, &mut [Scratch]) -> Result<Tally, LoadError>,
-    /// The program of the system that does the same.
+    /// The program of the system with the same effect.
     pub tool: fn(&Job<'_>) -> ToolRun,
-    /// The system calls of the work, as reports name them.
+    /// The system calls of the work, for reports.
     pub method: fn(&Job<'_>) -> String,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn on_trees<C: Calls + Send>() -> [TreePhase<C>; 6] {
     ]
 }
 
-/// The parameters of phases on trees that several workers can do.
+/// The parameters of phases on trees that support several workers.
 const PARAMETERS: &[Parameter] = &[Parameter {
     name: "workers",
     about: "workers at the same time on the same tree (engine sync)",
@@ -74,7 +74,7 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     given: Given::Absent,
 }];
 
-/// Everything one worker of a phase needs room for, allocated before its clock starts.
+/// The buffers of one worker of a phase, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub data: Box<[u8]>,
@@ -87,7 +87,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Allocates what a job of that kind needs, for each of its workers.
+    /// Allocates the buffers of a job, for each of its workers.
     pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Vec<Self>, LoadError> {
         (0..job.workers.max(1))
             .map(|_| Self::for_worker(kind, job))
@@ -95,7 +95,8 @@ impl Scratch {
     }
 
     fn for_worker(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
-        // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
+        // Lines of text: a search on the null engine reads them, because that engine fills no
+        // buffer.
         let line = b"the quick brown fox jumps over the lazy dog 0123\n";
         let mut data = line.repeat(data::BUFFER.div_ceil(line.len()));
         data.truncate(data::BUFFER);
@@ -116,7 +117,7 @@ impl Scratch {
         })
     }
 
-    /// The clock of a job was started: its files are followed from now on, if any are.
+    /// The clock has started: begins the timelines of the files, if they are recorded.
     pub fn begin(all: &mut [Self], job: &Job<'_>) {
         if job.each_file {
             let now = clock::now();
@@ -126,12 +127,12 @@ impl Scratch {
         }
     }
 
-    /// The course of all workers together.
+    /// The combined timeline of all workers.
     pub fn timeline(all: &[Self]) -> TimelineRecorder {
         TimelineRecorder::joined(all.iter().map(|one| &one.timeline))
     }
 
-    /// Warnings that came up during the phase, of all workers.
+    /// Warnings of all workers during the phase.
     pub fn warnings(all: &[Self]) -> Vec<Warning> {
         let mut warnings = Keeper::warnings(all.iter().map(|scratch| &scratch.keeper));
         warnings.extend(all.iter().filter_map(|scratch| scratch.left_out.warning()));
@@ -147,17 +148,17 @@ fn tally<E: Calls>(engine: &E, tally: Tally) -> Tally {
     }
 }
 
-/// What all workers did together, with the calls of all their engines.
+/// The sum of all workers' work, with the calls of all their engines.
 fn summed(calls: u64, tallies: impl Iterator<Item = Tally>) -> Tally {
     let mut sum = Tally::default();
     tallies.for_each(|tally| sum.add(&tally));
     Tally { calls, ..sum }
 }
 
-/// Gives this thread a table of descriptors of its own: threads that share one get into each
-/// other's way, as the processes of the original did not.
+/// Gives this thread a separate descriptor table: threads that share one contend for its lock,
+/// which the processes of the original did not.
 fn own_descriptors() -> Result<(), LoadError> {
-    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
+    // SAFETY: the table is copied; this closes no descriptor of another thread.
     if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
         let error = std::io::Error::last_os_error();
         return Err(LoadError::io("unshare", "(descriptors)", error));

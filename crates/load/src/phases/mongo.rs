@@ -1,12 +1,11 @@
-//! namesys' mongo (2000), done anew: workers make trees of small files, copy them, link, read, look
-//! at, rename, append to, modify and delete them, in rounds.
+//! The mongo benchmark of namesys (2000), reimplemented: workers create trees of small files, and
+//! copy, link, read, stat, rename, append to, modify and delete them, in rounds.
 //!
-//! A phase is made of rounds, one after the other; in each, every worker works on a tree of its
-//! own, in parallel with the others. A worker is a thread with a table of descriptors of its
-//! own. The figure is the wall time of all rounds, each as long as its slowest worker; where there
-//! are several, the time of each worker is reported as well. (The original timed only its first worker,
-//! and left the second tree out of the time of a deletion by one worker.) How phases are planned,
-//! and how reports show them, is not decided here.
+//! A phase consists of sequential rounds. In each round, every worker works on its own tree, in
+//! parallel with the others. A worker is a thread with its own descriptor table. The figure is the
+//! wall time of all rounds, each as long as its slowest worker. With several workers, the time of
+//! each worker is also reported. (The original timed only its first worker, and did not time the
+//! deletion of the second tree by one worker.) This module does not plan or report phases.
 
 mod change;
 mod copy;
@@ -74,12 +73,12 @@ impl Phase {
         }
     }
 
-    /// The phase of that name.
+    /// The phase with that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// What it does, in words of system calls.
+    /// Its system calls, as text.
     pub fn method(self) -> &'static str {
         match self {
             Self::Create => "openat O_EXCL, write",
@@ -93,7 +92,7 @@ impl Phase {
         }
     }
 
-    /// Does it.
+    /// Runs the phase.
     pub fn run<E: Calls + Send>(
         self,
         engine: &mut E,
@@ -115,14 +114,14 @@ impl Phase {
     }
 }
 
-/// What the trees that a phase of mongo makes take on the device, all rounds and workers and the
-/// copies to come together; none where it makes none.
+/// The space on the device of the trees that a phase of mongo makes, including all rounds, workers
+/// and later copies; none if it makes no trees.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     Phase::find(&phase.kind).filter(|phase| *phase == Phase::Create)?;
     let parameters = Parameters::read(&phase.parameters);
     let shape = shape::Shape::of(parameters.bytes, parameters.median);
-    // A file takes whole blocks, an inode and its place in a directory; so does a link. Appending
-    // makes it half as long again.
+    // A file takes whole blocks, an inode and a directory entry, and so does a link. Appending adds
+    // half of its size.
     let file = |size: &u64| (size + size / 2).next_multiple_of(4096) + 2048;
     let tree: u64 = shape.sizes.iter().map(file).sum();
     let links = shape.sizes.len() as u64 * 6144;
@@ -130,7 +129,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     Some(Bytes((2 * tree + links).saturating_mul(trees)))
 }
 
-/// What a phase of mongo requires of its file system; none where it is no such phase.
+/// The capabilities that a phase of mongo requires of its file system; none if it is no such phase.
 pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     let links = Phase::find(&phase.kind)? == Phase::Symlinks;
     Some(links.then_some(Required::Symlinks).into_iter().collect())
@@ -150,7 +149,7 @@ mod tests {
 
     type Work = fn(&mut SystemCalls, &mut Worker<'_>) -> Result<Tally, crate::error::LoadError>;
 
-    /// Does a phase in a directory.
+    /// Runs a phase in a directory.
     fn phase(mongo: &mut Mongo, root: &Path, work: Work) -> Tally {
         let stop = CancelToken::new();
         let job = Job::bare(root, &stop);
@@ -205,7 +204,7 @@ mod tests {
                 "{differences:?}"
             );
             let read = phase(&mut mongo, root, change::read);
-            // Every worker reads everything, in each round.
+            // Every worker reads all trees, in each round.
             assert_eq!(read.bytes.0, trees * 2 * trees * bytes);
             let looked = phase(&mut mongo, root, change::stats);
             assert_eq!(looked.files, trees * 2 * trees * files);
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_files_are_alike() {
+    fn all_files_are_different() {
         let home = tempfile::tempdir().unwrap();
         let mut mongo = small(2);
         phase(&mut mongo, home.path(), create::create);

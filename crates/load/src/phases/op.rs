@@ -1,10 +1,9 @@
-//! Operations of one kind, one after the other, as many as wanted: files made, looked at, opened,
-//! renamed, linked, unlinked; directories made and removed; a large file written and read in order
-//! and in random order.
+//! Phases of single operations of one kind: creating, stat, open, rename, link and unlink of files;
+//! creating and removing directories; sequential and random writes and reads of a large file.
 //!
-//! Names are counted up in place and offsets come off a wheel drawn before, so that any number of
-//! operations takes the same little memory. How often an operation comes and who does it is decided
-//! here; the clock around all of it is in `measure`.
+//! Names are incremented in place and random offsets come from a precomputed wheel, so memory use
+//! does not depend on the number of operations. This module defines the operations and their
+//! workers; `measure` times the whole phase.
 
 mod data;
 mod files;
@@ -26,7 +25,7 @@ use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
 use std::ffi::CStr;
 
-/// The directory all phases work in, below the work directory.
+/// The directory of all phases, below the work directory.
 pub(crate) const HOME: &CStr = c"op";
 
 /// The phases.
@@ -47,7 +46,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// All phases, in an order in which each finds what it needs.
+    /// All phases, in an order in which each finds its input.
     pub const ALL: [Self; 12] = [
         Self::Create,
         Self::Stat,
@@ -81,17 +80,17 @@ impl Phase {
         }
     }
 
-    /// The phase of that name.
+    /// The phase with that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// What one operation is called.
+    /// The name of one operation.
     pub fn operation(self) -> &'static str {
         self.name().strip_prefix("op-").unwrap_or(self.name())
     }
 
-    /// What one operation is, in words of system calls.
+    /// The system calls of one operation, as text.
     pub fn method(self) -> &'static str {
         match self {
             Self::Create => "openat O_EXCL, write, close",
@@ -109,7 +108,7 @@ impl Phase {
         }
     }
 
-    /// Whether it works on large files, one a worker, rather than on many small ones.
+    /// Whether it works on large files, one per worker, rather than on many small ones.
     pub const fn on_data(self) -> bool {
         matches!(
             self,
@@ -117,12 +116,12 @@ impl Phase {
         )
     }
 
-    /// Whether it moves the blocks of a large file in random order.
+    /// Whether it accesses the blocks of a large file in random order.
     pub const fn is_random(self) -> bool {
         matches!(self, Self::RandomWrite | Self::RandomRead)
     }
 
-    /// Whether it changes anything.
+    /// Whether it writes.
     pub const fn writes(self) -> bool {
         !matches!(
             self,
@@ -136,7 +135,7 @@ pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
 }
 
-/// What a phase requires of its file system; none where it is no such phase.
+/// The capabilities that a phase requires of its file system; none if it is no such phase.
 pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     let found = Phase::find(&phase.kind)?;
     let parameters = Parameters::read(found, &phase.parameters);
@@ -149,8 +148,7 @@ pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     Some([Required::FileOf(size)].into_iter().chain(sparse).collect())
 }
 
-/// The bytes on the device that a phase takes, all its files together; none where it is no such
-/// phase.
+/// The space of all files of a phase on the device, bytes; none if it is no such phase.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let found = Phase::find(&phase.kind)?;
     let parameters = Parameters::read(found, &phase.parameters);
@@ -164,7 +162,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
             parameters.size
         }));
     }
-    // What a file takes besides its data: an inode, and its place in a directory; and a block for
+    // The space of a file in addition to its data: an inode and a directory entry; and a block for
     // every directory.
     let each = (parameters.bytes as u64).next_multiple_of(4096) + 1024;
     let directories = match found {

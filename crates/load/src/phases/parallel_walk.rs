@@ -1,10 +1,11 @@
-//! One tree and several workers: each walks depth first as [`super::walk`] does, and hands a directory
-//! it meets to a worker who has nothing to do. A directory is left by who entered it, and only once all
-//! that was passed from it has been left: times of directories are set, and directories removed,
-//! last.
+//! Walks one tree with several workers. Each walks depth first like [`super::walk`], and passes
+//! directories to idle workers. The worker that entered a directory leaves it, after all
+//! directories passed from it have been left. So times of directories are set, and directories are
+//! removed, last.
 //!
-//! What waits to be taken is bounded, so that no list of the tree comes to exist in memory, and whoever
-//! waits for others takes from it meanwhile. Nobody waits for ever: what is waited for began after who
+//! The queue of passed directories is bounded, so that no list of the tree is held in memory. A
+//! waiting worker takes directories from the queue meanwhile. There is no deadlock: a worker waits
+//! only for work that began later, and higher entries of a stack began after lower ones.
 //! waits for it, and what is higher on a stack began after what is below.
 
 mod pool;
@@ -23,22 +24,22 @@ use std::ffi::CStr;
 
 /// A visitor that can take over a directory in the middle of a tree.
 pub trait Shared<E: Calls>: Visitor<E> {
-    /// Comes to a directory somebody else has entered, by its path below the root of the walk: what is
-    /// kept of it while a directory in it is walked.
+    /// Takes over a directory that another worker has entered, by its path below the root of the
+    /// walk. Returns the visitor's state of that directory, kept while a directory in it is walked.
     fn reach(&mut self, engine: &mut E, path: &[Box<CStr>]) -> Result<Self::Level, LoadError>;
 
-    /// What was passed has been left.
+    /// Called when the passed directory has been left.
     fn release(&mut self, engine: &mut E, level: Self::Level) {
         let _ = (engine, level);
     }
 
-    /// A directory below this one was passed.
+    /// Called when a directory below this one was passed.
     fn delegated(&mut self, level: &mut Self::Level) {
         let _ = level;
     }
 }
 
-/// A worker of a walk: its visitor, its buffers, and what it writes down of its files.
+/// A worker of a walk: its visitor, its buffers, and its timeline.
 #[derive(Debug)]
 pub struct Walker<'a, V> {
     pub visitor: V,
@@ -46,10 +47,11 @@ pub struct Walker<'a, V> {
     pub timeline: &'a mut TimelineRecorder,
 }
 
-/// Walks the tree `root` in `base` by so many hands; the calls made by all engines, this one too.
+/// Walks the tree `root` in `base` with several workers; returns the calls of all engines,
+/// including this one.
 ///
-/// `base` was opened by this thread: each worker gets a table of descriptors of its own, and in it this
-/// one under the same number.
+/// This thread opened `base`. Each worker gets its own descriptor table, in which `base` has the
+/// same number.
 pub fn walk_in_parallel<E, V>(
     engine: &mut E,
     base: &E::Dir,
@@ -70,7 +72,7 @@ where
     let number_them = |(number, walker)| (number, engine.another(), walker);
     let mut workers: Vec<_> = walkers.iter_mut().enumerate().map(number_them).collect();
     let ends = run_threads(&mut workers, |(number, engine, walker)| {
-        // However it ends, the others are not left to wait.
+        // The other workers stop waiting when this one ends, even by a panic.
         let _end = pool.ender(*number == 0);
         own_descriptors()?;
         let mut worker = Worker {
@@ -94,7 +96,7 @@ where
     let mut stopped = false;
     for end in ends {
         match end {
-            // The others stop where one fails: its reason is the one to be reported.
+            // After a failure of one worker the others stop; its error is reported.
             Err(LoadError::Stopped) => stopped = true,
             end => end?,
         }
@@ -106,7 +108,7 @@ where
     Ok(engine.calls() + calls.sum::<u64>())
 }
 
-/// Walks the tree of a job by its hands.
+/// Walks the tree of a job with its workers.
 pub fn walk_source_in_parallel<E, V>(
     engine: &mut E,
     job: &Job<'_>,
@@ -122,34 +124,34 @@ where
     Ok(calls + 1)
 }
 
-/// A directory being walked.
+/// A directory that is being walked.
 struct Frame<D, L> {
     dir: D,
     level: L,
-    /// How deep it is below the root of the walk.
+    /// Its depth below the root of the walk.
     depth: usize,
-    /// Whether all its entries were seen.
+    /// Whether all its entries were visited.
     seen: bool,
-    /// What was passed from it and is not left yet.
+    /// The directories that were passed from it and are not left yet.
     delegated: Option<Left>,
-    /// What it was taken for, where somebody else met it.
+    /// The errand by which another worker passed it, if any.
     taken: Option<Taken<D, L>>,
 }
 
-/// A directory that was taken over: the one above it, opened once more.
+/// A directory that was taken over: its parent, opened again.
 struct Taken<D, L> {
     errand: Errand,
     above: D,
     level: L,
 }
 
-/// One worker, with the directories it has in flight: those of the errand it took last on top.
+/// One worker, with its open directories: those of its last errand are on top.
 struct Worker<'a, E: Calls, V: Shared<E>> {
     engine: &'a mut E,
     visitor: &'a mut V,
     listings: &'a mut Vec<Listing>,
     timeline: &'a mut TimelineRecorder,
-    /// Whether something else was done since the last file.
+    /// Whether other work was done since the last file.
     between: bool,
     pool: &'a Pool,
     base: &'a E::Dir,
@@ -171,7 +173,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         }
         loop {
             let Some(frame) = self.open.last() else {
-                // The first has walked the whole tree when its stack is empty.
+                // The first worker has walked the whole tree when its stack is empty.
                 match if first { None } else { self.pool.take(None) } {
                     Some(errand) => self.take_over(errand)?,
                     None => return Ok(()),
@@ -198,7 +200,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         }
     }
 
-    /// Puts a directory on the stack that was entered.
+    /// Pushes an entered directory.
     fn push(
         &mut self,
         dir: E::Dir,
@@ -228,7 +230,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         };
         let kind = match kind {
             Some(kind) => kind,
-            // Some file systems do not report in the directory what an entry is (readdir(3)).
+            // Some file systems do not set the kind in a directory entry (readdir(3)).
             None => self.engine.stat(&Target::Entry(&frame.dir, name))?.kind,
         };
         let Frame { dir, level, .. } = frame;
@@ -256,7 +258,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         Ok(())
     }
 
-    /// Offers the directory that was met last to whoever has nothing to do.
+    /// Offers the last found directory to idle workers.
     fn hand_over(&mut self, top: usize) {
         let met = |at: usize| -> Box<CStr> {
             let entry = self.listings[at].current();
@@ -277,7 +279,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         self.pool.give(Errand::new(above, name, left));
     }
 
-    /// Enters a directory that somebody else met.
+    /// Enters a directory that another worker found.
     fn take_over(&mut self, errand: Errand) -> Result<(), LoadError> {
         let mut above = self.engine.open_dir(self.base, self.root)?;
         for name in &errand.above {
@@ -303,7 +305,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         Ok(())
     }
 
-    /// Leaves the innermost directory: all in it was visited, by whomever.
+    /// Leaves the innermost directory: all its entries have been visited by any worker.
     fn leave(&mut self) -> Result<(), LoadError> {
         let Some(frame) = self.open.pop() else {
             return Ok(());
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_worker_panics_nobody_waits_for_it() {
+    fn a_panic_of_a_worker_ends_all_waits() {
         let walked = std::panic::catch_unwind(|| {
             let mut engine = NullCalls::new(Facts {
                 files: 10_000,

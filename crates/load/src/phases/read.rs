@@ -23,7 +23,7 @@ pub static KIND: PhaseKind = PhaseKind {
     searches: false,
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -34,13 +34,13 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 }
 
 fn tool(job: &Job<'_>) -> ToolRun {
-    // Not `tar cf /dev/null`: tar looks where it writes to, and then reads nothing.
+    // Not `tar cf /dev/null`: tar detects this output, and then reads no data.
     ToolRun::new("find -type f -exec cat {} +", ["find"])
         .arg(job.source_path())
         .args(["-type", "f", "-exec", "cat", "--", "{}", "+"])
 }
 
-/// Reads every regular file it meets, a buffer at a time.
+/// Reads every regular file, one buffer at a time.
 pub(super) struct ReadAll<'a> {
     buffer: &'a mut [u8],
     stop: &'a CancelToken,
@@ -119,7 +119,7 @@ impl<E: Calls> Visitor<E> for ReadAll<'_> {
         loop {
             let bytes = engine.read(&mut file, self.buffer)?;
             self.tally.bytes.0 += bytes as u64;
-            // A regular file gives fewer bytes than requested only at its end (read(2)).
+            // A regular file returns fewer bytes than requested only at its end (read(2)).
             if bytes < self.buffer.len() {
                 break;
             }

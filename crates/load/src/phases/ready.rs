@@ -1,4 +1,4 @@
-//! What phases that find something share in making it ready, untimed.
+//! Shared functions that create the input of phases, untimed.
 
 use crate::error::LoadError;
 use std::ffi::{CStr, OsStr};
@@ -11,7 +11,7 @@ pub(super) fn below(path: &Path, name: &CStr) -> PathBuf {
     path.join(OsStr::from_bytes(name.to_bytes()))
 }
 
-/// What is not there is no failure.
+/// A missing file is not a failure.
 pub(super) fn unless_absent(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -19,7 +19,7 @@ pub(super) fn unless_absent(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What failed, and where.
+/// The error of a call on a path.
 pub(super) fn with_path<T>(
     operation: &'static str,
     path: &Path,

@@ -1,10 +1,11 @@
-//! What a phase requires of the file system that it runs on.
+//! The capabilities that a phase requires of its file system.
 
 use super::{bonnie, mongo, op};
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 
-/// What a phase requires, by its kind and its parameters. Nothing is known of external programs.
+/// The capabilities that a phase requires, by its kind and its parameters. They are unknown for
+/// external programs.
 pub fn required(phase: &PhasePlan) -> Vec<Required> {
     op::required(phase)
         .or_else(|| bonnie::required(phase))
@@ -33,13 +34,13 @@ mod tests {
     }
 
     #[test]
-    fn phases_require_links_holes_and_large_files_where_they_make_them() {
+    fn phases_require_the_capabilities_that_they_use() {
         let gib = |n: u64| Required::FileOf(Bytes(n << 30));
         check("copy", &[], &[]);
         check("op-create", &[], &[]);
         check("op-link", &[], &[Required::HardLinks]);
         check("op-write", &[("size", "8589934592")], &[gib(8)]);
-        // Each worker has a file of its own.
+        // Each worker has its own file.
         let workers = [("size", "8589934592"), ("workers", "4")];
         check("op-write", &workers, &[gib(2)]);
         let sparse = [("size", "1073741824"), ("lay", "sparse")];

@@ -1,4 +1,4 @@
-//! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
+//! `stat-walk`: walks the newest tree and stats every entry, without following symbolic links.
 
 use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Visitor};
@@ -22,7 +22,7 @@ pub static KIND: PhaseKind = PhaseKind {
     searches: false,
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -33,7 +33,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 }
 
 fn tool(job: &Job<'_>) -> ToolRun {
-    // A test of the link count makes find stat everything, and nothing in a tree has no links.
+    // A test of the link count makes find stat every entry; no entry has zero links.
     ToolRun::new("find -links 0 (stats everything, prints nothing)", ["find"])
         .arg(job.source_path())
         .args(["-links", "0"])

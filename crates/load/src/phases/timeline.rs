@@ -1,5 +1,5 @@
-//! What a worker did within its time: how long each operation took, and how many had ended when. One
-//! reading of the clock an operation reports both; everything is allocated before.
+//! The timeline of a worker: the latency of each operation, and the number of completed operations
+//! over time. One reading of the clock per operation gives both; everything is preallocated.
 
 use super::latency::{self, Latencies};
 use crate::clock;
@@ -7,26 +7,26 @@ use fsdyno_model::sample::Tally;
 use fsdyno_model::timeline::{LatencyDistribution, Progress, Slice};
 use fsdyno_model::units::Nanos;
 
-/// Slices that there is room for.
+/// The maximum number of slices.
 const SLICES: usize = 128;
-/// How wide they are at first, as a power of two of nanoseconds: 65 us.
+/// The initial width of a slice, as a power of two of nanoseconds: 65 us.
 const NARROWEST: u32 = 16;
 
-/// What was done when: slices that become twice as wide whenever there is no room for another.
+/// Progress over time: slices, whose width doubles when there is no space for another.
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     all: Box<[Slice; SLICES]>,
     /// When the phase began.
     origin: u64,
-    /// The slice in flight, and when it ends.
+    /// The current slice, and its end.
     at: usize,
     end: u64,
-    /// How wide each is, as a power of two of nanoseconds.
+    /// The width of each slice, as a power of two of nanoseconds.
     width: u32,
 }
 
 impl Slices {
-    /// Nothing was done yet.
+    /// Empty progress.
     fn new() -> Self {
         Self {
             all: Box::new([Slice::default(); SLICES]),
@@ -37,7 +37,7 @@ impl Slices {
         }
     }
 
-    /// The phase began then.
+    /// Sets the start of the phase.
     fn begin(&mut self, origin: u64) {
         self.origin = origin;
         self.at = 0;
@@ -55,7 +55,7 @@ impl Slices {
         slice.bytes.0 += bytes;
     }
 
-    /// Goes on to the slice of this moment, the slices being made wide enough for it.
+    /// Advances to the slice of this moment; doubles the width of slices as needed.
     #[cold]
     fn turn(&mut self, now: u64) {
         let since = now - self.origin;
@@ -66,7 +66,7 @@ impl Slices {
         self.end = self.origin + ((self.at as u64 + 1) << self.width);
     }
 
-    /// Two by two become one.
+    /// Merges pairs of slices.
     fn widen(&mut self) {
         for at in 0..SLICES / 2 {
             let mut both = self.all[2 * at];
@@ -77,7 +77,7 @@ impl Slices {
         self.width += 1;
     }
 
-    /// Adds what another worker did in the same phase.
+    /// Adds the progress of another worker in the same phase.
     fn join(&mut self, other: &Self) {
         let mut other = other.clone();
         while self.width < other.width {
@@ -91,7 +91,7 @@ impl Slices {
         }
     }
 
-    /// All slices until the work had returned, so long after it began.
+    /// All slices from the start until the work had returned, this time later.
     fn summary(&self, returned: Nanos) -> Progress {
         let mut whole = self.clone();
         while returned.0 >> whole.width >= SLICES as u64 {
@@ -99,7 +99,7 @@ impl Slices {
         }
         let done = |slice: &Slice| *slice != Slice::default();
         let last = whole.all.iter().rposition(done).unwrap_or(0);
-        // Slices in which nothing ended are part of the course, up to its end.
+        // Slices without completed operations are part of the progress, up to its end.
         let end = usize::try_from(returned.0.saturating_sub(1) >> whole.width).unwrap_or(0);
         Progress {
             slice_ns: Nanos(1 << whole.width),
@@ -108,25 +108,25 @@ impl Slices {
     }
 }
 
-/// A course as numbers, which one process can report another.
+/// A timeline as numbers, for transfer between processes.
 pub(crate) type Parts = (latency::Parts, u32, Vec<Slice>);
 
-/// The course of one worker.
+/// The timeline of one worker.
 #[derive(Debug)]
 pub(crate) struct TimelineRecorder {
     pub latencies: Latencies,
     slices: Slices,
-    /// Whether it is followed: else no clock is read.
+    /// Whether it is recorded; otherwise the clock is not read.
     followed: bool,
-    /// Whether what comes is to be reported in slices as well.
+    /// Whether slices are also recorded.
     sliced: bool,
-    /// What of a tally was followed so far.
+    /// The recorded part of a tally.
     files: u64,
     bytes: u64,
 }
 
 impl TimelineRecorder {
-    /// Nothing is followed until it begins.
+    /// A timeline that records nothing until it begins.
     pub fn new() -> Self {
         Self {
             latencies: Latencies::new(),
@@ -138,14 +138,14 @@ impl TimelineRecorder {
         }
     }
 
-    /// The phase begins now; the moment.
+    /// Begins the phase now; returns the moment.
     pub fn begin(&mut self) -> u64 {
         let now = clock::now();
         self.begin_at(now);
         now
     }
 
-    /// The phase began then, for all of its workers, and its first operation.
+    /// Sets the start of the phase, for all workers and its first operation.
     pub fn begin_at(&mut self, origin: u64) {
         self.followed = true;
         self.slices.begin(origin);
@@ -153,18 +153,18 @@ impl TimelineRecorder {
         (self.files, self.bytes) = (0, 0);
     }
 
-    /// Another round of the phase begins now, whose tally counts from nothing.
+    /// Begins another round of the phase, whose tally counts from zero.
     pub fn begin_round(&mut self) {
         self.resume();
         (self.files, self.bytes) = (0, 0);
     }
 
-    /// The phase is done once more: slices are of the first time alone.
+    /// Repeats the phase: slices are only recorded in the first pass.
     pub fn repeat(&mut self) {
         self.sliced = false;
     }
 
-    /// What was done since the last operation was none of the next.
+    /// The time since the last operation belongs to no operation.
     #[inline]
     pub fn resume(&mut self) {
         if self.followed {
@@ -172,14 +172,14 @@ impl TimelineRecorder {
         }
     }
 
-    /// An operation ended now that handled so many bytes, and the next begins.
+    /// An operation with this number of bytes ends now, and the next begins.
     #[inline]
     pub fn next(&mut self, bytes: u64) {
         let now = self.latencies.next();
         self.progress(now, bytes);
     }
 
-    /// An operation ended at this moment, which took so long: one of many in flight.
+    /// An operation ended at this moment with this latency; others are in flight.
     #[inline]
     pub fn ended(&mut self, now: u64, took: u64, bytes: u64) {
         self.latencies.add_one(took);
@@ -193,7 +193,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// An operation ended now where this tally has a file more than before.
+    /// An operation ends now if this tally has one file more than before.
     #[inline]
     pub fn follow(&mut self, tally: &Tally) {
         if !self.followed || tally.files == self.files {
@@ -204,13 +204,13 @@ impl TimelineRecorder {
         self.next(bytes);
     }
 
-    /// All of it that is reported, as numbers: latencies, the width of slices, and these.
+    /// The reported values as numbers: latencies, slice width, and slices.
     pub fn to_parts(&self) -> Parts {
         let slices = &self.slices;
         (self.latencies.to_parts(), slices.width, slices.all.to_vec())
     }
 
-    /// The course of such numbers.
+    /// Restores a timeline from these numbers.
     pub fn of_parts((latencies, width, slices): Parts) -> Self {
         let mut timeline = Self::new();
         timeline.latencies = Latencies::of_parts(latencies);
@@ -222,14 +222,14 @@ impl TimelineRecorder {
         timeline
     }
 
-    /// Adds that of another worker in the same phase.
+    /// Adds the timeline of another worker in the same phase.
     pub fn join(&mut self, other: &Self) {
         self.latencies.add(&other.latencies);
         self.slices.join(&other.slices);
         self.followed |= other.followed;
     }
 
-    /// The course of all of them together.
+    /// The combined timeline of all workers.
     pub fn joined<'a>(workers: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::new();
         workers.into_iter().for_each(|worker| all.join(worker));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_double_where_there_is_no_room_and_lose_nothing() {
+    fn slices_are_merged_without_loss() {
         let mut slices = Slices::new();
         slices.begin(5);
         let first = 1 << NARROWEST;
@@ -277,7 +277,7 @@ mod tests {
         slices.add(5 + 128 * first, 1);
         assert_eq!((slices.all[0], slices.width), (done(3, 30), NARROWEST + 1));
         assert_eq!((slices.all[63], slices.all[64]), (done(1, 10), done(1, 1)));
-        // A stall of an hour: as wide as it takes, at once.
+        // A stall of one hour: the width grows at once.
         slices.add(5 + 3_600_000_000_000, 7);
         let summary = slices.summary(Nanos(3_600_000_000_001));
         assert_eq!(summary.whole(), done(6, 48));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_reach_to_the_end_though_nothing_ended_there() {
+    fn slices_extend_to_the_end_of_the_phase() {
         let mut slices = Slices::new();
         slices.begin(1000);
         slices.add(1001, 0);
@@ -319,7 +319,7 @@ mod tests {
             let whole = TimelineRecorder::joined(&workers).summary("file", Nanos(now - 77));
             let progress = whole.progress.as_ref().unwrap();
             prop_assert_eq!(progress.whole(), done(steps.len() as u64, bytes));
-            // Each slice by itself, against a sum over everything.
+            // Compares each slice with a direct sum.
             let width = progress.slice_ns.0;
             let mut now = 0;
             let mut expected = vec![Slice::default(); progress.slices.len()];

@@ -1,6 +1,6 @@
-//! `untar`: unpacks the archive into a new tree, as `tar -xpf` does as root: modes, owners, times
-//! of modification, links, holes and special files are kept. Absolute paths and `..` are refused,
-//! and no symbolic link is ever followed on the way to a member.
+//! `untar`: unpacks the archive into a new tree, as `tar -xpf` does as root. Modes, owners,
+//! modification times, links, holes and special files are kept. Absolute paths and `..` are
+//! refused, and no symbolic link is followed on the path of a member.
 
 mod fields;
 mod member;
@@ -33,7 +33,7 @@ pub static KIND: PhaseKind = PhaseKind {
     searches: false,
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
@@ -44,7 +44,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 }
 
 fn tool(job: &Job<'_>) -> ToolRun {
-    // Owners by number: names mean another number on another machine.
+    // Owners by number: a name may have a different number on another machine.
     let mut run = ToolRun::new(
         "tar --numeric-owner -xpf",
         ["tar", "--numeric-owner", "-xpf"],
@@ -60,7 +60,7 @@ fn tool(job: &Job<'_>) -> ToolRun {
 fn broken_archive(job: &Job<'_>, broken: Broken) -> LoadError {
     let archive = job.archive;
     match broken {
-        // The reader of an archive fails once a stop is requested.
+        // The reader of an archive fails after a cancellation.
         Broken::Read(_) if job.stop.requested() => LoadError::Stopped,
         Broken::Read(source) => LoadError::io("read", archive, source),
         Broken::Content(reason) => LoadError::Archive {
@@ -71,7 +71,7 @@ fn broken_archive(job: &Job<'_>, broken: Broken) -> LoadError {
 }
 
 fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result<Tally, LoadError> {
-    // An archive is read in order: one does it.
+    // An archive is read sequentially, by one worker.
     let scratch = &mut rooms[0];
     let base = engine.open_work_dir(job.root)?;
     let source = engine.archive(job.archive, job.stop)?;
@@ -124,7 +124,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
             }
         }
         place.give_back(name);
-        // Kinds without data were set to store none.
+        // Kinds without data have no capability to check.
         let padding = stored.next_multiple_of(BLOCK) - stored;
         stream
             .skip(padding)
@@ -136,7 +136,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
     Ok(tally(engine, done))
 }
 
-/// What has to be stored for a member.
+/// The capability that a member requires.
 fn entry_kind(member: &Member) -> EntryKind {
     match member.meta.kind {
         Kind::Directory => EntryKind::Directory,
@@ -183,7 +183,7 @@ fn file<E: Calls>(
     engine.close(file)
 }
 
-/// Writes what comes next in the archive: a small file with one call.
+/// Writes the next data of the archive: a small file with one call.
 #[inline]
 fn pour<E: Calls>(
     engine: &mut E,

@@ -1,5 +1,5 @@
-//! The way through a tree: depth first, one open directory and one buffer of entries a level.
-//! What is done on the way is the visitor's affair.
+//! Walks a tree depth first, with one open directory and one buffer of entries per level. A visitor
+//! processes the entries.
 
 use super::Job;
 use super::timeline::TimelineRecorder;
@@ -11,10 +11,10 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// Buffers allocated beforehand: deeper trees are rare, and get theirs when they come.
+/// The number of preallocated buffers: deeper trees are rare, and get more on demand.
 const LEVELS: usize = 12;
 
-/// The buffers of a walk, one a level, used again and again.
+/// The buffers of a walk, one per level, which are reused.
 #[derive(Debug)]
 pub struct Trail {
     listings: Vec<Listing>,
@@ -29,33 +29,33 @@ impl Default for Trail {
 }
 
 impl Trail {
-    /// The buffers, one a level.
+    /// The buffers, one per level.
     pub fn listings(&mut self) -> &mut Vec<Listing> {
         &mut self.listings
     }
 }
 
-/// The directory above an entry: its handle, and what the visitor keeps of it (none above the
+/// The parent directory of an entry: its handle, and the visitor's state for it (none above the
 /// root of the walk).
 #[derive(Debug)]
 pub struct Above<'a, D, L> {
     /// The open directory.
     pub dir: &'a D,
-    /// What the visitor keeps of it.
+    /// The visitor's state.
     pub level: Option<&'a mut L>,
 }
 
-/// How a directory was left: none, or the directory to be walked again.
+/// How a directory was left: none, or the directory to walk again.
 pub type Left<D, L> = Result<Option<(D, L)>, LoadError>;
 
-/// What is done on the way.
+/// The actions on the entries of a walk.
 pub trait Visitor<E: Calls> {
-    /// What is kept of each directory on the way down.
+    /// The state of each open directory.
     type Level;
-    /// Whether entries are visited as they are listed, instead of by the numbers of their inodes.
+    /// Whether entries are visited in directory order instead of by inode number.
     const AS_LISTED: bool = false;
 
-    /// A directory was opened: `name` in `above`.
+    /// Called after a directory was opened: `name` in `above`.
     fn enter(
         &mut self,
         engine: &mut E,
@@ -64,10 +64,10 @@ pub trait Visitor<E: Calls> {
         name: &CStr,
     ) -> Result<Self::Level, LoadError>;
 
-    /// What was done so far.
+    /// The work so far.
     fn tally(&self) -> &Tally;
 
-    /// Anything but a directory.
+    /// Processes an entry other than a directory.
     fn entry(
         &mut self,
         engine: &mut E,
@@ -77,8 +77,8 @@ pub trait Visitor<E: Calls> {
         kind: Kind,
     ) -> Result<(), LoadError>;
 
-    /// All entries of a directory were visited. It is the visitor's to close; given back, it is
-    /// walked again.
+    /// Called after all entries of a directory were visited. The visitor closes it, or returns it
+    /// to walk it again.
     fn leave(
         &mut self,
         engine: &mut E,
@@ -107,8 +107,8 @@ pub fn walk_ground<E: Calls, V: Visitor<E>>(
     Ok(())
 }
 
-/// Walks the tree `root` in `base`. What directories take is in the time of no file: behind them the
-/// course continues anew.
+/// Walks the tree `root` in `base`. The time of directories is not part of any file: the timeline
+/// resumes after them.
 pub fn walk<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
@@ -143,7 +143,7 @@ pub fn walk<E: Calls, V: Visitor<E>>(
         };
         let kind = match kind {
             Some(kind) => kind,
-            // Some file systems do not report in the directory what an entry is (readdir(3)).
+            // Some file systems do not set the kind in a directory entry (readdir(3)).
             None => engine.stat(&Target::Entry(dir, name))?.kind,
         };
         if kind != Kind::Directory {
@@ -168,7 +168,7 @@ pub fn walk<E: Calls, V: Visitor<E>>(
     Ok(())
 }
 
-/// Begins a directory so many levels down, for which there may be no buffer yet.
+/// Begins a directory at this level, and allocates its buffer if necessary.
 pub(super) fn begin_level(listings: &mut Vec<Listing>, at: usize, as_listed: bool) {
     if listings.len() == at {
         listings.push(Listing::default());
@@ -176,7 +176,7 @@ pub(super) fn begin_level(listings: &mut Vec<Listing>, at: usize, as_listed: boo
     listings[at].begin(as_listed);
 }
 
-/// Leaves the innermost directory: all its entries were visited.
+/// Leaves the innermost directory after all its entries were visited.
 fn leave<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::engines::null::{Facts, NullCalls};
 
-    /// Asks to stop at the tenth file.
+    /// Cancels at the tenth file.
     struct Tenth {
         seen: Tally,
         stop: CancelToken,
@@ -274,7 +274,7 @@ mod tests {
         let end = walk(&mut engine, &base, c"tree", room, &stop, &mut tenth);
         assert!(matches!(end, Err(LoadError::Stopped)));
         assert_eq!(tenth.seen.files, 10);
-        // Each file that was done is in the course.
+        // Every processed file is in the timeline.
         assert_eq!(timeline.latencies.count(), 10);
     }
 }

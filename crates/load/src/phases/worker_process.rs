@@ -1,8 +1,8 @@
-//! Workers apart from each other, each a process of its own: forked when everything is allocated for it,
-//! it works on a copy, and sends its result through a pipe.
+//! Worker processes: each is forked after its memory is allocated, works on a copy, and sends its
+//! result through a pipe.
 //!
-//! Threads share one address space, and the kernel one lock around it; processes meet nowhere but in
-//! the file system.
+//! Threads share one address space and its lock in the kernel; processes share only the file
+//! system.
 
 use crate::error::LoadError;
 use fsdyno_model::cancel::CancelToken;
@@ -27,17 +27,17 @@ const TICK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// The exit status of a worker that panicked: what it wrote to its pipe is the message.
+/// The exit status of a worker that panicked; its pipe contains the message.
 const PANICKED: i32 = 101;
 
-/// In a worker, the descriptor of its pipe; elsewhere negative.
+/// The descriptor of the pipe in a worker; negative in other processes.
 static PIPE_OF_WORKER: AtomicI32 = AtomicI32::new(-1);
 
-/// Has a panic of a worker end it at once, with the message in its pipe.
+/// Installs a hook that ends a worker after a panic, with the message in its pipe.
 ///
-/// Another thread may have held the lock of standard error when the worker was forked, or that of the
-/// unwinder: the usual hook would wait for ever. To be called before the fork, since a hook is
-/// installed under a lock too.
+/// Another thread may have held the lock of standard error or of the unwinder during the fork, and
+/// the default hook would wait forever. Call this before the fork, since installing a hook also
+/// takes a lock.
 fn panic_through_pipe() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -48,7 +48,7 @@ fn panic_through_pipe() {
                 return before(info);
             }
             let message = info.to_string();
-            // SAFETY: a worker holds its pipe until it ends.
+            // SAFETY: a worker keeps its pipe open until it exits.
             let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
             let mut rest = message.as_bytes();
             while let Ok(count) = rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest)) {
@@ -57,7 +57,7 @@ fn panic_through_pipe() {
                     break;
                 }
             }
-            // SAFETY: nothing is cleaned up here: it belongs to the parent.
+            // SAFETY: the child runs no destructors; the parent owns the resources.
             unsafe { libc::_exit(PANICKED) }
         }));
     });
@@ -67,8 +67,8 @@ fn refused<E: Into<io::Error>>(call: &'static str) -> impl Fn(E) -> LoadError {
     move |source| LoadError::io(call, "(a worker)", source.into())
 }
 
-/// Does one piece of work with each of these, all in parallel, each in a process of its own; what
-/// each returned at its end, in their order.
+/// Runs a function on each of these items in parallel, each in its own process; returns the results
+/// in order.
 pub(super) fn run_processes<W>(
     workers: &mut [W],
     stop: &CancelToken,
@@ -90,7 +90,7 @@ pub(super) fn run_processes<W>(
         .collect())
 }
 
-/// Reads what arrives within one poll interval.
+/// Reads the data that arrive within one poll interval.
 fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
     let mut talking: Vec<&mut Worker> = all
         .iter_mut()
@@ -107,10 +107,10 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
     said.try_for_each(|(worker, _)| worker.hear())
 }
 
-/// A worker, which dies with us, and when nobody waits for it any more.
+/// A worker process; it is killed when fsdyno exits or this is dropped.
 struct Worker {
     pid: Pid,
-    /// None once it has sent everything.
+    /// None after it has sent everything.
     pipe: Option<PipeReader>,
     said: Vec<u8>,
 }
@@ -120,9 +120,9 @@ impl Worker {
         panic_through_pipe();
         let (ours, theirs) = io::pipe().map_err(refused("pipe2"))?;
         let parent = getpid();
-        // SAFETY: the child continues with a copy of this thread alone, and ends in here. Of the locks
-        // that other threads may have held it takes none but that of the allocator, which the C
-        // library leaves free in it (`fork(2)`, `malloc(3)`); a panic goes by the hook above.
+        // SAFETY: the child continues with only a copy of this thread, and exits in this function.
+        // Other threads may have held locks. The child takes only that of the allocator, which the
+        // C library releases in the child (`fork(2)`, `malloc(3)`). The hook above handles a panic.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             drop(ours);
@@ -138,7 +138,7 @@ impl Worker {
         })
     }
 
-    /// Reads what there is; a worker that ends without a result has failed.
+    /// Reads the available data; a worker that exits without a result has failed.
     fn hear(&mut self) -> Result<(), LoadError> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
@@ -166,8 +166,8 @@ impl Worker {
         Err(LoadError::Worker { reason, errno })
     }
 
-    /// Waits for its end, which follows that of its pipe; none where a signal ended it. It remains to
-    /// be reaped by `drop`.
+    /// Waits for its exit, which follows the end of its pipe; none if a signal killed it. `drop`
+    /// reaps it.
     fn exit_status(&self) -> Result<Option<i32>, Errno> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let end = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
@@ -177,29 +177,29 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Whoever has ended keeps its number until it is waited for.
+        // An exited process keeps its number until it is reaped.
         let _ = kill_process(self.pid, Signal::KILL);
         while let Err(Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
     }
 }
 
-/// The whole life of a worker.
+/// The main function of the worker.
 fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
     PIPE_OF_WORKER.store(pipe.as_raw_fd(), Ordering::Relaxed);
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // It may have died before that.
+    // The parent may have exited before that.
     if getppid() == Some(parent)
         && let Ok(said) = catch_unwind(AssertUnwindSafe(work))
     {
-        // Who does not hear it has gone.
+        // A failure means that the parent has exited.
         let _ = pipe.write_all(&said);
     }
-    // SAFETY: nothing is cleaned up here: it belongs to the parent.
+    // SAFETY: the child runs no destructors; the parent owns the resources.
     unsafe { libc::_exit(0) }
 }
 
-/// A value that all processes see which are forked later. It must be nothing but atomics: each of them
-/// has it under the same address.
+/// A value that is shared with processes forked later. It must consist only of atomics. All
+/// processes have it at the same address.
 pub(super) struct SharedMemory<T> {
     place: NonNull<T>,
 }
@@ -207,12 +207,12 @@ pub(super) struct SharedMemory<T> {
 impl<T: Sync> SharedMemory<T> {
     pub fn new(value: T) -> Result<Self, LoadError> {
         let (size, both) = (size_of::<T>(), ProtFlags::READ | ProtFlags::WRITE);
-        // SAFETY: a new mapping, which touches no other memory.
+        // SAFETY: a new mapping, which overlaps no other memory.
         let place = unsafe { mm::mmap_anonymous(ptr::null_mut(), size, both, MapFlags::SHARED) };
         let place = place.map_err(refused("mmap"))?.cast::<T>();
-        // No mapping is at zero.
+        // No mapping is at address zero.
         let place = NonNull::new(place).ok_or_else(|| refused("mmap")(Errno::NOMEM))?;
-        // SAFETY: the mapping is large enough, aligned to a page, and nobody else's.
+        // SAFETY: the mapping is large enough, page-aligned, and exclusive.
         unsafe { place.write(value) };
         Ok(Self { place })
     }
@@ -222,14 +222,14 @@ impl<T: Sync> Deref for SharedMemory<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: it was written when it was made, and is mapped as long as we live.
+        // SAFETY: the value was initialised at creation, and is mapped for the life of `self`.
         unsafe { self.place.as_ref() }
     }
 }
 
 impl<T> Drop for SharedMemory<T> {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, of which no reference is left.
+        // SAFETY: it is this mapping, and no reference into it is left.
         let _ = unsafe { mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
     }
 }
@@ -240,13 +240,13 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn each_is_a_process_of_its_own_and_all_see_what_is_in_common() {
+    fn workers_are_processes_with_shared_memory() {
         let sum = SharedMemory::new(AtomicU64::new(0)).unwrap();
         let mut own = [1, 2, 3];
         let said = run_processes(&mut own, &CancelToken::new(), |number| {
             *number *= 10;
             sum.fetch_add(*number, Ordering::SeqCst);
-            // More than a pipe holds.
+            // More than the capacity of a pipe.
             let mut said = vec![u8::try_from(*number).unwrap(); 100_000];
             said.extend(getpid().as_raw_nonzero().get().to_le_bytes());
             said
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_reported_though_another_thread_holds_standard_error() {
+    fn a_panic_is_reported_while_standard_error_is_locked() {
         let (locked, wait_for_lock) = std::sync::mpsc::channel();
         let (done, wait_until_done) = std::sync::mpsc::channel::<()>();
         let holder = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What must be there after a cut, held against what is.
+//! Compares the files after a power cut with the acknowledged state.
 
 use super::script::{Act, Operation, Script, State, fill};
 use super::{DIRECTORIES, IN_FLIGHT, path};
@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How many losses are reported one by one.
+/// The maximum number of losses that are reported one by one.
 const TOLD: usize = 5;
 
-/// Judges what is in the directory that the script of a seed was cut off in, after so many
-/// operations that were acknowledged.
+/// Judges a directory in which the script of a seed was interrupted after this number of
+/// acknowledged operations.
 pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
     let mut script = Script::new(seed);
     let mut last: BTreeMap<u32, (u64, Operation)> = BTreeMap::new();
@@ -33,7 +33,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
         *judgement.lost.entry(loss).or_default() += 1;
         told.push((number, in_words(file, (number, operation), loss, &found)));
     }
-    // The oldest first: it reports since when nothing is durable.
+    // The oldest first: it shows since when data are not durable.
     told.sort_unstable();
     judgement.messages = told
         .into_iter()
@@ -43,7 +43,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
     judgement
 }
 
-/// What is there under the name of a file, in which directories.
+/// The state of a file name: its directories and contents.
 struct Seen {
     copies: Vec<(u32, Vec<u8>)>,
     unreadable: Option<io::Error>,
@@ -65,7 +65,7 @@ impl Seen {
         seen
     }
 
-    /// Whether the file is so, there and nowhere else.
+    /// Whether the file has exactly this state.
     fn is(&self, file: u32, state: Option<State>) -> bool {
         match (state, self.copies.as_slice()) {
             (None, []) => true,
@@ -81,14 +81,14 @@ fn is_content(file: u32, state: &State, bytes: &[u8]) -> bool {
     bytes.len() as u64 == state.length && begins(file, state.generation, bytes)
 }
 
-/// Whether bytes are the beginning of the content of a generation.
+/// Whether bytes are a prefix of the content of a generation.
 fn begins(file: u32, generation: u32, bytes: &[u8]) -> bool {
     let mut expected = vec![0; bytes.len()];
     fill(file, generation, 0, &mut expected);
     expected == bytes
 }
 
-/// Whether what is seen may be: as acknowledged, or as operations in flight leave it.
+/// Whether a state is valid: as acknowledged, or as operations in flight may leave it.
 fn may_be(file: u32, state: Option<State>, later: &[Operation], seen: &Seen) -> bool {
     if seen.unreadable.is_some() {
         return false;
@@ -105,10 +105,10 @@ fn may_be(file: u32, state: Option<State>, later: &[Operation], seen: &Seen) -> 
     false
 }
 
-/// Whether what is seen is an operation half done, of a kind that may be half done.
+/// Whether a state is that of a partly performed operation of a kind that permits it.
 fn half_done(file: u32, operation: &Operation, seen: &Seen) -> bool {
     match (operation.act, operation.before, seen.copies.as_slice()) {
-        // What was there stays as it is; what is behind it was not promised yet.
+        // Existing data must be unchanged; data after them are not acknowledged yet.
         (Act::Append, Some(before), [(directory, bytes)]) => {
             let kept = usize::try_from(before.length).unwrap_or(usize::MAX);
             *directory == before.directory
@@ -119,7 +119,7 @@ fn half_done(file: u32, operation: &Operation, seen: &Seen) -> bool {
                     .get(..kept)
                     .is_some_and(|kept| begins(file, before.generation, kept))
         }
-        // Its name may be there before, or after, or be both for a moment.
+        // Its name may exist before, after, or briefly in both directories.
         (Act::Move, Some(before), copies) => {
             !copies.is_empty()
                 && copies
@@ -131,7 +131,7 @@ fn half_done(file: u32, operation: &Operation, seen: &Seen) -> bool {
     }
 }
 
-/// How it was lost, whose last acknowledged operation was that.
+/// The kind of a loss, by the last acknowledged operation.
 fn loss(file: u32, last: &Operation, seen: &Seen) -> Loss {
     let Some(state) = last.after else {
         return if seen.copies.is_empty() {
@@ -151,7 +151,7 @@ fn loss(file: u32, last: &Operation, seen: &Seen) -> Loss {
         return Loss::Empty;
     }
     let was = |state: State| *directory == state.directory && is_content(file, &state, bytes);
-    // Shorter is older: files only grow within a generation.
+    // Shorter is older: within a generation files only grow.
     let shorter = begins(file, state.generation, bytes);
     if last.before.is_some_and(was) || shorter {
         Loss::Stale
@@ -160,7 +160,7 @@ fn loss(file: u32, last: &Operation, seen: &Seen) -> Loss {
     }
 }
 
-/// A loss in words: what was acknowledged, as which operation, and what is there.
+/// The text of a loss: the acknowledged operation and its state, and the state found.
 fn in_words(file: u32, last: (u64, Operation), loss: Loss, seen: &Seen) -> String {
     let found = match (seen.copies.as_slice(), &seen.unreadable) {
         (_, Some(error)) => error.to_string(),
@@ -189,10 +189,10 @@ mod tests {
 
     const SEED: u64 = 11;
 
-    /// What is done to a ground.
+    /// A modification of a work directory.
     type Harm<'a> = &'a dyn Fn(&TempDir);
 
-    /// A ground on which so many operations were done and acknowledged.
+    /// A work directory with this number of acknowledged operations.
     fn cut_after(count: u64) -> TempDir {
         let work_dir = tempfile::tempdir().unwrap();
         let ended = write(work_dir.path(), SEED, &mut |done| {
@@ -205,7 +205,7 @@ mod tests {
         work_dir
     }
 
-    /// Files that are after so many operations, none of which the next ones touch.
+    /// Files that exist after this number of operations and that the next ones do not change.
     fn quiet_files(count: u64) -> Vec<(u32, State)> {
         let mut script = Script::new(SEED);
         (0..count).for_each(|_| {
@@ -219,10 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_and_what_was_in_flight_is_no_loss() {
+    fn acknowledged_and_in_flight_operations_are_no_loss() {
         for count in [1, 10, 100, 300] {
             let work_dir = cut_after(count);
-            // The word of up to two operations may not have been heard.
+            // Up to two operations may be unacknowledged.
             for heard in count.saturating_sub(IN_FLIGHT as u64)..=count {
                 let judgement = judge(work_dir.path(), SEED, heard);
                 assert_eq!(judgement.losses(), 0, "{count} {heard}: {judgement:?}");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_loss_is_seen_and_named() {
+    fn every_kind_of_loss_is_detected() {
         let count = 300;
         let files = quiet_files(count);
         let (file, state) = files[files.len() / 2];
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_append_in_flight_must_keep_what_was_there() {
+    fn an_append_in_flight_must_keep_existing_data() {
         let mut script = Script::new(SEED);
         let next = |script: &mut Script| {
             (1_u64..).find_map(|done| {

@@ -1,10 +1,10 @@
-//! Writing that is cut off, and what must have survived: for pulling the plug.
+//! Writes of a crash test, and the check of the files after the power cut.
 //!
-//! A script of a seed lists what is done, one operation after the other; [`write()`] does it, and
-//! reports of each operation once it is acknowledged: every fsync it takes has returned. After the
-//! cut, [`judge`] does the script again on paper and looks at what is there. What was acknowledged
-//! must be there, whole; the operations that may have been in flight may have happened or not,
-//! a rename wholly or not at all. Nothing else was promised, and nothing else is judged.
+//! The script of a seed is a sequence of operations. [`write()`] performs it, and reports each
+//! operation when it is acknowledged: all its fsync calls have returned. After the power cut,
+//! [`judge`] simulates the script and compares the result with the files. Acknowledged operations
+//! must be complete. Operations in flight may have happened or not; a rename is atomic. Nothing
+//! else is guaranteed, and nothing else is judged.
 
 mod judge;
 mod script;
@@ -15,11 +15,11 @@ pub use write::write;
 
 use std::path::{Path, PathBuf};
 
-/// How many directories there are.
+/// The number of directories.
 const DIRECTORIES: u32 = 4;
 
-/// How many operations may have been done beyond the last that was heard to be acknowledged: the
-/// one in flight, and the one whose word was lost on its way.
+/// The maximum number of operations after the last received acknowledgement: the one in flight, and
+/// one whose acknowledgement was lost.
 const IN_FLIGHT: usize = 2;
 
 fn directory(root: &Path, number: u32) -> PathBuf {

@@ -1,4 +1,4 @@
-//! What is done, from a seed: numbers only, nothing here reaches a file system.
+//! Generates the operations of a seed. This module accesses no file system.
 
 use super::DIRECTORIES;
 use fsdyno_datasets::seed::Seed;
@@ -7,38 +7,38 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::BTreeMap;
 
-/// How many files are at most.
+/// The maximum number of files.
 const MOST_FILES: usize = 120;
 
-/// The longest piece that is written at once, bytes.
+/// The maximum length of one write, bytes.
 const LONGEST: u64 = 48 << 10;
 
-/// What a content is made of: blocks of this size, each from a seed of its own.
+/// The block size of contents, bytes; each block has its own seed.
 const BLOCK: usize = 4096;
 
-/// A file as it is.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
-    /// The directory it is in.
+    /// Its directory.
     pub directory: u32,
-    /// How often it was replaced.
+    /// How many times it was replaced.
     pub generation: u32,
-    /// Its length.
+    /// Its length, bytes.
     pub length: u64,
 }
 
-/// One operation on one file; acknowledged when it is durable.
+/// An operation on one file; acknowledged when it is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
-    /// It is made: written, fsynced, its directory fsynced.
+    /// Creates it: write, fsync, fsync of its directory.
     Create,
-    /// It grows: appended, fsynced.
+    /// Appends to it: append, fsync.
     Append,
-    /// It is replaced: another is written and fsynced, renamed over it, the directory fsynced.
+    /// Replaces it: write and fsync of another file, rename over it, fsync of the directory.
     Replace,
-    /// It moves: renamed, both directories fsynced.
+    /// Moves it: rename, fsync of both directories.
     Move,
-    /// It goes: unlinked, the directory fsynced.
+    /// Deletes it: unlink, fsync of the directory.
     Remove,
 }
 
@@ -55,20 +55,20 @@ impl Act {
     }
 }
 
-/// What an operation makes of which file.
+/// An operation on a file, with its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Operation {
     pub act: Act,
     pub file: u32,
-    /// How it stood before; none where it is made.
+    /// The state before; none if it is created.
     pub before: Option<State>,
-    /// How it is after; none where it goes.
+    /// The state after; none if it is deleted.
     pub after: Option<State>,
-    /// The length of a file that is written as well, and never fsynced: what else is dirty.
+    /// The length of another file that is written without fsync, as additional dirty data.
     pub beside: u64,
 }
 
-/// The operations of a seed, without end.
+/// The infinite sequence of operations of a seed.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     seed: Seed,
@@ -87,19 +87,19 @@ impl Script {
         }
     }
 
-    /// The files that are, by number.
+    /// The existing files, by number.
     #[cfg(test)]
     pub fn live(&self) -> &BTreeMap<u32, State> {
         &self.live
     }
 
-    /// How many files were made so far.
+    /// The number of files created so far.
     #[cfg(test)]
     pub fn made(&self) -> u32 {
         self.made
     }
 
-    /// The next operation, done on paper.
+    /// Simulates the next operation.
     pub fn next(&mut self) -> Operation {
         let seed = self.seed.at(self.done);
         self.done += 1;
@@ -112,7 +112,7 @@ impl Script {
             let count = self.live.len() as u64;
             let place = seed.part("file").below(count);
             let nth = usize::try_from(place).unwrap_or(0);
-            // There are some: else a file was made.
+            // There is a file: otherwise one was just created.
             let (file, state) = self.live.iter().nth(nth).map(|(f, s)| (*f, *s)).unzip();
             (file.unwrap_or_default(), state)
         };
@@ -168,7 +168,7 @@ impl Script {
     }
 }
 
-/// The content of a file of a generation, from an offset on.
+/// The content of a file of a generation, from an offset.
 pub(super) fn fill(file: u32, generation: u32, offset: u64, into: &mut [u8]) {
     let seed = Seed::new(u64::from(file)).at(u64::from(generation));
     let mut block = [0; BLOCK];
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_is_the_same_wherever_it_is_begun() {
+    fn contents_are_equal_from_any_offset() {
         let mut whole = vec![0; 20_000];
         fill(3, 1, 0, &mut whole);
         for (from, to) in [(0, 1), (4095, 4097), (5000, 20_000)] {

@@ -1,4 +1,4 @@
-//! Doing the script: each operation durable before it is reported.
+//! Performs the script: each operation is durable before it is reported.
 
 use super::script::{Act, Operation, Script, State, fill};
 use super::{DIRECTORIES, directory, path};
@@ -6,12 +6,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// How many such files are written, one after the other and over again.
+/// The number of files without fsync, which are overwritten in turn.
 const BESIDE: u64 = 16;
 
-/// Does the script of a seed in an empty directory, and reports of each operation that is
-/// acknowledged: how many are by then. It ends with an error: one of the file system, or that of
-/// the listener.
+/// Performs the script of a seed in an empty directory, and reports the number of acknowledged
+/// operations after each. It ends with an error: one of the file system, or one of the receiver.
 pub fn write(
     root: &Path,
     seed: u64,
@@ -29,8 +28,8 @@ pub fn write(
     Ok(())
 }
 
-/// Makes the directories durable: each of them, and each name in the directory above it. Without
-/// the last, that of the root itself, nobody has promised that there is a way to any file.
+/// Makes the directories durable: each of them, and the name of each in its parent. Without the
+/// name of the root, the path to the files is not guaranteed.
 fn prepare(root: &Path) -> io::Result<()> {
     let numbered = (0..DIRECTORIES).map(|number| directory(root, number));
     for made in numbered.chain([root.join("beside")]) {
@@ -46,7 +45,7 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Writes a file that nobody is promised.
+/// Writes a file without a durability guarantee.
 fn beside(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
     let file = root.join("beside").join((done % BESIDE).to_string());
     buffer.resize(usize::try_from(length).unwrap_or(1), 0);

@@ -1,6 +1,6 @@
-//! `bonnie++`: its figures from the line of comma-separated values it prints (version 1.98 of
-//! that form, `bon_csv2txt(1)`). A `+++++`, which represents a phase too short for its clock, is
-//! left out with a warning, never a figure.
+//! `bonnie++`: parses its figures from its line of comma-separated values (version 1.98 of the
+//! format, `bon_csv2txt(1)`). `+++++` marks a phase that is too short for its clock. It is omitted
+//! with a warning.
 
 use super::printed::decimal;
 use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 
 /// Its name.
 const NAME: &str = "bonnie++";
-/// The version of the form that is understood, and its number of fields.
+/// The supported version of the format, and its number of fields.
 const FORM: (&str, usize) = ("1.98", 50);
-/// What is where a phase was too short.
+/// The mark of a phase that was too short.
 const SHORT: &str = "+++++";
-/// What is there for its share of the processor.
+/// The mark in its processor column.
 const SHORT_SHARE: &str = "+++";
 
 /// The program.
@@ -86,17 +86,17 @@ fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {
     Some(size.div_ceil(1 << 20))
 }
 
-/// What of its work is requested.
+/// The requested parts of its work.
 struct Asked {
-    /// The large file, MiB; 0 leaves it out.
+    /// The size of the large file, MiB; 0 omits it.
     mebibytes: u64,
-    /// The small files, in units of 1024; 0 leaves them out.
+    /// The number of small files, in units of 1024; 0 omits them.
     files: u64,
-    /// Without what goes byte by byte.
+    /// Omits the phases byte by byte.
     fast: bool,
 }
 
-/// Reads it from what a plan gives, which was checked there.
+/// From the validated values of a plan.
 fn argument_pairs(parameters: &BTreeMap<String, String>) -> Option<Asked> {
     let part = parameters.get("part").map(String::as_str);
     let files = parameters.get("files")?.parse().ok()?;
@@ -110,7 +110,7 @@ fn argument_pairs(parameters: &BTreeMap<String, String>) -> Option<Asked> {
 
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
     let argument_pairs = argument_pairs(parameters)?;
-    // Each of the small files may take a block, whatever its size.
+    // Each of the small files may take a block of any size.
     let max = parameters.get("max").and_then(|max| max.parse().ok());
     let each = max.unwrap_or(0_u64).next_multiple_of(4096).max(4096);
     let small = argument_pairs
@@ -144,10 +144,10 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
         files: 0,
         fast: false,
     });
-    // -r 0: it would refuse a file smaller than memory; that is warned of instead.
+    // -r 0: otherwise it refuses a file smaller than memory; fsdyno warns of that instead.
     let mut timed = ToolRun::new("", [NAME, "-q", "-r", "0", "-m", "fsdyno"]);
     if rustix::process::geteuid().is_root() {
-        // As root it requires a user to work as, and only root may name root.
+        // As root it requires a user name, and only root may name root.
         timed = timed.args(["-u", "root"]);
     }
     if argument_pairs.fast {
@@ -167,8 +167,8 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     })
 }
 
-/// The files as its option takes them: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
-/// links and -2 symbolic ones.
+/// The files in the form of its option: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
+/// links and -2 are symbolic links.
 fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
     let of = |name, given| task.get(name).unwrap_or(given);
     let refused = |reason: &str| {
@@ -184,7 +184,7 @@ fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
     let directories = of("directories", "1");
     let (max, min) = match of("made", "files") {
         "hard-links" => ("-1", "0"),
-        // It looks for what they point to in another directory.
+        // It looks for the targets in another directory.
         "symlinks" if directories != "1" => {
             return refused("it does not find symlinks again in several directories: set 1");
         }
@@ -197,7 +197,7 @@ fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
     Ok(format!("{number}:{max}:{min}:{directories}"))
 }
 
-/// The rates: place, name, unit.
+/// The rates: column, name, unit.
 const RATES: [(usize, &str, &str); 12] = [
     (9, "char write", "KiB/s"),
     (11, "block write", "KiB/s"),
@@ -212,7 +212,7 @@ const RATES: [(usize, &str, &str); 12] = [
     (34, "random stat", "1/s"),
     (36, "random delete", "1/s"),
 ];
-/// Where the longest latency of the first of them is; the others follow.
+/// The column of the maximum latency of the first of them; the others follow.
 const LATENCIES: usize = 38;
 
 fn missing(what: impl Into<String>) -> Unread {
@@ -242,14 +242,14 @@ fn read(text: &str) -> Result<ProgramReport, Unread> {
             report.figures.push(Figure::new(name, value, unit, better));
         };
         match fields[place] {
-            // It was not requested.
+            // Not requested.
             "" => continue,
             SHORT => short.push(name),
             rate => {
                 let value =
                     number_of(rate).ok_or_else(|| missing(format!("{name} is `{rate}`")))?;
                 add(name.to_owned(), value, unit, Better::Higher);
-                // Behind each rate, `+++` where it means nothing.
+                // The column after each rate, `+++` if it is not meaningful.
                 match fields[place + 1] {
                     "" | SHORT_SHARE => {}
                     share => {
@@ -289,7 +289,7 @@ fn number_of(text: &str) -> Option<f64> {
     decimal(text).filter(|number| *number > 0.0)
 }
 
-/// A time as it writes it: `116ms`, `16061us`, `2s`.
+/// A time in its format: `116ms`, `16061us`, `2s`.
 fn microseconds(text: &str) -> Option<f64> {
     let (number, factor) = if let Some(number) = text.strip_suffix("us") {
         (number, 1.0)
@@ -313,7 +313,7 @@ mod tests {
     const SYMLINKS: &str = include_str!("../../tests/outputs/bonnie-symlinks.csv");
 
     #[test]
-    fn a_real_output_is_read_and_what_was_too_short_is_no_figure() {
+    fn a_real_output_is_parsed_and_short_phases_are_omitted() {
         let report = read(REAL).unwrap();
         assert_eq!(seen(&report, "char write"), Some(566.0));
         assert_eq!(seen(&report, "char write latency max"), Some(116_000.0));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_no_number_is_named() {
+    fn a_field_that_is_not_a_number_is_named() {
         for (from, to, says) in [
             (",566,", ",5x6,", "char write is `5x6`"),
             (",116ms,", ",116h,", "latency of char write"),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_its_work_is_asked_for_by_sizes_of_nothing() {
+    fn zero_sizes_omit_parts_of_the_work() {
         for (part, expected) in [
             ("all", (32, 3, false)),
             ("chunks", (32, 0, true)),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_latencies_of_files_and_links_stand_in_their_columns() {
+    fn rates_and_latencies_of_files_and_links_are_parsed() {
         let files = read(FILES).unwrap();
         for (name, value) in [
             ("sequential create", 1419.0),
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(seen(&links, "sequential create"), Some(26_177.0));
         assert_eq!(seen(&links, "sequential delete"), Some(27_804.0));
         assert_eq!(seen(&links, "random delete latency max"), Some(8158.0));
-        // It was not requested bytes one by one.
+        // The phases byte by byte were not requested.
         assert_eq!(seen(&links, "char write latency max"), None);
         let symlinks = read(SYMLINKS).unwrap();
         assert_eq!(seen(&symlinks, "sequential create"), Some(4450.0));

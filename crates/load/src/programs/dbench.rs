@@ -1,5 +1,5 @@
-//! `dbench`: what a file server sees of its clients, replayed for a fixed time. Its figures are
-//! the table of operations and the line of throughput at the end of what it prints.
+//! `dbench`: replays the requests of clients to a file server for a fixed time. Its figures are the
+//! table of operations and the throughput at the end of its output.
 
 use super::printed::{decimal, whole};
 use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 /// Its name.
 const NAME: &str = "dbench";
-/// The most that is of one client of the packaged load, with room to spare: 22.5 MiB seen.
+/// An upper bound of the data of one client of the packaged load; 22.5 MiB were measured.
 const CLIENT: u64 = 24 << 20;
-/// The options that are there or not, by parameter.
+/// The boolean options, by parameter.
 const SWITCHES: [(&str, &str); 4] = [
     ("sync", "--sync"),
     ("sync-dir", "--sync-dir"),
@@ -163,7 +163,7 @@ fn is_rule(line: &str) -> bool {
     !line.is_empty() && line.bytes().all(|byte| byte == b'-')
 }
 
-/// `WriteX 1648 0.053 27.084`: how many there were, and their latencies in milliseconds.
+/// `WriteX 1648 0.053 27.084`: the number of operations, and their latencies in milliseconds.
 fn operation(line: &str, into: &mut Vec<Figure>) -> Option<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, count, average, most] = words[..] else {
@@ -183,13 +183,13 @@ fn operation(line: &str, into: &mut Vec<Figure>) -> Option<()> {
     Some(())
 }
 
-/// Milliseconds with three places are whole microseconds.
+/// Milliseconds with three decimals are whole microseconds.
 fn microseconds(milliseconds: &str) -> Option<f64> {
     Some((decimal(milliseconds)? * 1000.0).round())
 }
 
-/// `Throughput 30.5803 MB/sec  2 clients  2 procs  max_latency=671.762 ms`, with what was synced
-/// in parentheses.
+/// `Throughput 30.5803 MB/sec  2 clients  2 procs  max_latency=671.762 ms`, with the sync option in
+/// parentheses.
 fn throughput(line: &str) -> Option<(f64, f64)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [

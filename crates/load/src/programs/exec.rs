@@ -1,4 +1,4 @@
-//! `exec`: any command of the user's, through `sh -c`, in the directory on the contender.
+//! `exec`: a command of the user, run by `sh -c` in the directory on the contender.
 
 use super::shell::quoted;
 use super::{Commands, Program, ProgramReport, Task};
@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Any command of the user's.
+/// A command of the user.
 pub static EXEC: Program = Program {
     kind: PhaseKind::standalone(
         "exec",
@@ -53,8 +53,7 @@ fn through_shell(text: &str, task: &Task<'_>) -> ToolRun {
     run
 }
 
-/// Puts the quoted paths in the places of `{dir}` and `{tree}`. A `${dir}` is a variable of the
-/// shell's, and stays one.
+/// Replaces `{dir}` and `{tree}` by the quoted paths. `${dir}` is a shell variable, and is kept.
 fn filled_in(text: &str, directory: &Path, tree: Option<&Path>) -> OsString {
     let mut filled = Vec::new();
     let mut rest = text.as_bytes();
@@ -76,7 +75,7 @@ fn filled_in(text: &str, directory: &Path, tree: Option<&Path>) -> OsString {
     OsString::from_vec(filled)
 }
 
-/// The command in a line, as reports show it.
+/// The command as one line, for reports.
 fn describe(task: &Task<'_>) -> String {
     let text = task.get("command").unwrap_or_default();
     format!("sh -c {}", quoted(OsStr::new(text)).to_string_lossy())

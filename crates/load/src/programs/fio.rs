@@ -112,19 +112,19 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
                 .arg(option("randseed", "seed"))
         };
         if !task.get("rw").unwrap_or_default().ends_with("write") {
-            // The files that are read from are created before, so that they can be made cold.
+            // The files to read are created first, so that they can be made cold.
             let mut laid = all(ToolRun::new("", [NAME])).arg("--create_only=1");
             laid.current_dir = Some(task.directory.to_owned());
             before.push(laid);
         }
-        // What was made cold stays as it is: fio would drop caches of its own accord.
+        // The cache state must not change: fio drops caches by default.
         all(run).args(["--invalidate=0", "--end_fsync=1"])
     };
     timed.current_dir = Some(task.directory.to_owned());
     Ok(Commands { before, timed })
 }
 
-/// Refuses a job file that would leave the directory on the contender.
+/// An error for a job file that leaves the directory on the contender.
 fn stays_in_place(job: &Path) -> Result<(), LoadError> {
     let text =
         fsdyno_files::input::read_text(job).map_err(|source| LoadError::io("read", job, source))?;
@@ -158,7 +158,7 @@ fn missing(what: impl Into<String>) -> Unread {
 }
 
 fn read(text: &str, _: &Task<'_>) -> Result<ProgramReport, Unread> {
-    // Notes for people may be before the document.
+    // Messages may precede the document.
     let start = text
         .find('{')
         .ok_or_else(|| missing("there is no JSON in it"))?;
@@ -194,7 +194,7 @@ fn read(text: &str, _: &Task<'_>) -> Result<ProgramReport, Unread> {
     Ok(report)
 }
 
-/// The figures of one direction; none where nothing went that way.
+/// The figures of one direction; none if it transferred nothing.
 fn figures(
     into: &mut Vec<Figure>,
     prefix: &str,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_fields_are_named() {
         for (from, to, says) in [
             ("\"total_ios\" : 1454", "\"x\" : 1", "`total_ios`"),
             (
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_leads_away_from_the_contender_is_refused() {
+    fn a_job_outside_of_the_contender_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let job = place.path().join("a.fio");
         for (line, fine) in [

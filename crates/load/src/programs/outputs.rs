@@ -1,12 +1,12 @@
-//! What every parser is held to, on outputs that the programs really printed: cut off anywhere
-//! they give an error, and a broken byte never makes another figure. Only tests use it.
+//! Tests of every parser on real outputs: truncated outputs are errors, and an invalid byte never
+//! changes a figure. Only tests use it.
 
 use super::{Program, ProgramReport, Task};
 use crate::error::Unread;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a program reports by an output.
+/// Parses an output.
 pub(super) fn read_output(program: &Program, text: &str) -> Result<ProgramReport, Unread> {
     let parameters = BTreeMap::new();
     let task = Task {
@@ -26,7 +26,7 @@ pub(super) fn seen(read_output: &ProgramReport, name: &str) -> Option<f64> {
     Some(figure.value)
 }
 
-/// Cuts an output off at every byte, up to where it is complete.
+/// Truncates an output at every byte, up to its complete length.
 pub(super) fn cut_off_it_gives_an_error(program: &Program, text: &str, complete: usize) {
     assert!(read_output(program, &text[..complete]).is_ok());
     for cut in places(&text[..complete]) {
@@ -35,7 +35,7 @@ pub(super) fn cut_off_it_gives_an_error(program: &Program, text: &str, complete:
     }
 }
 
-/// Breaks an output at every byte: what is reported stays the same, or there is an error.
+/// Corrupts an output at every byte: the result is equal or an error.
 pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
     let whole = read_output(program, text).unwrap();
     for place in places(text) {
@@ -47,7 +47,7 @@ pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
     }
 }
 
-/// Every byte of an output; of a long one, which repeats itself, every so many, and all at its end.
+/// The tested offsets of an output: every byte of a short one, a sample of a long one and its end.
 fn places(text: &str) -> impl Iterator<Item = usize> {
     const END: usize = 1024;
     assert!(text.is_ascii());

@@ -1,8 +1,8 @@
-//! `postmark`: the small files of a mail server. It takes its commands on standard input, and its
-//! figures are those of its verbose report.
+//! `postmark`: the small files of a mail server. It reads its commands from standard input, and its
+//! figures are in its verbose report.
 //!
-//! It ends with status 0 whatever happens, so text on standard error is a failure; a
-//! refused write it does not even state.
+//! It always exits with status 0, so text on standard error is a failure. It does not report a
+//! failed write.
 
 mod report;
 
@@ -108,12 +108,12 @@ pub static POSTMARK: Program = Program {
     data,
 };
 
-/// The files it begins with, as large as they may be, and what is created beyond that.
+/// The initial files at maximum size, and the files created later.
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
     let of = |name: &str| parameters.get(name)?.parse::<u64>().ok();
     let more = (2 * of("bias-create")?).saturating_sub(10);
     let more = of("transactions")?.saturating_mul(more) / 10;
-    // Appending continues up to the largest size; a file takes its blocks and its name.
+    // Files grow up to the maximum size; a file takes its blocks and its name.
     let each = of("size-high")?.next_multiple_of(4096) + 1024;
     Some(Bytes(
         of("number")?.saturating_add(more).saturating_mul(each),
@@ -153,12 +153,12 @@ fn input(task: &Task<'_>) -> String {
         ("bias create", of("bias-create").to_owned()),
         ("seed", of("seed").to_owned()),
     ] {
-        // No subdirectories are what it does by itself, and a number it refuses.
+        // No subdirectories are its default, and it refuses the number 0.
         if (command, value.as_str()) != ("subdirectories", "0") {
             let _ = writeln!(text, "set {command} {value}");
         }
     }
-    // What it shows of its settings is kept with what it prints.
+    // Its printed settings are kept with its output.
     text.push_str("set report verbose\nshow\nrun\nquit\n");
     text
 }

@@ -1,7 +1,6 @@
-//! Numbers and lines as programs print them: read to the letter, or not at all. What they mean is
-//! decided by each program's own file.
+//! Parses printed numbers and lines, strictly. The file of each program defines their meaning.
 
-/// A number of digits with at most one point, above zero or zero.
+/// A non-negative number: digits with at most one point.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
     let all = text.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -14,7 +13,7 @@ pub(super) fn whole(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
-/// What is in the places `{}` of a pattern; nothing where the rest is not the same.
+/// The values of the placeholders `{}` in a pattern; none if the rest differs.
 pub(super) fn places<'a>(line: &'a str, pattern: &str) -> Option<Vec<&'a str>> {
     let mut literals = pattern.split("{}");
     let mut rest = line.strip_prefix(literals.next()?)?;

@@ -1,10 +1,10 @@
-//! Words and command lines as a POSIX shell reads them.
+//! Quotes words and command lines for a POSIX shell.
 
 use crate::tool_run::ToolRun;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// A word, quoted where it must be; bytes that are no text stay what they are.
+/// A word, quoted if necessary; bytes that are not UTF-8 are kept.
 pub(super) fn quoted(word: &OsStr) -> OsString {
     let bytes = word.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(byte);
@@ -22,7 +22,7 @@ pub(super) fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(text)
 }
 
-/// A line that does what a run does, where it does it.
+/// The line that is equivalent to a run, including its directory.
 pub(super) fn line(run: &ToolRun) -> String {
     let words: Vec<_> = run.argv.iter().map(|word| quoted(word)).collect();
     let mut line = words.join(OsStr::new(" ")).to_string_lossy().into_owned();

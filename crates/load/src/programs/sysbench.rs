@@ -1,9 +1,9 @@
-//! `sysbench fileio`: requests at a set of files, which are created untimed. Its figures are its
-//! rates, and the shares of its latencies from the histogram it prints: what it calls percentile is
-//! a single one, in hundredths of a millisecond.
+//! `sysbench fileio`: requests to a set of files, which are created untimed. Its figures are its
+//! rates, and percentiles from its printed histogram: it prints only one percentile, in hundredths
+//! of a millisecond.
 //!
-//! Its files are not cleaned up: they go with the contender, and until then their fragments can be
-//! counted.
+//! Its files are not cleaned up. They are removed with the contender, and until then their extents
+//! can be counted.
 
 use super::printed::{decimal, places, whole};
 use super::{Commands, Program, ProgramReport, Task};
@@ -17,7 +17,7 @@ use fsdyno_model::{Form, Given, Parameter};
 /// Its name.
 const NAME: &str = "sysbench";
 
-/// A parameter that is written as its option is.
+/// A parameter whose name is that of the option.
 const fn option(
     name: &'static str,
     about: &'static str,
@@ -164,7 +164,7 @@ fn commands(task: &Task<'_>) -> Commands {
             }
         }
         if verb == "run" {
-            // Without one it makes no histogram.
+            // Without a percentile it prints no histogram.
             add("percentile", "99");
             add("histogram", "on");
         }
@@ -185,13 +185,13 @@ fn missing(what: impl Into<String>) -> Unread {
     }
 }
 
-/// The lines of the report, each looked for behind the one before.
+/// The lines of the report, each searched after the previous one.
 struct Report<'a> {
     lines: std::str::SplitInclusive<'a, char>,
 }
 
 impl Report<'_> {
-    /// The numbers in the places of the next line that fits a pattern, blanks aside.
+    /// The numbers in the placeholders of the next line that matches a pattern, ignoring blanks.
     fn decimals(&mut self, pattern: &str) -> Result<Vec<f64>, Unread> {
         let cut = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -211,7 +211,7 @@ impl Report<'_> {
     }
 }
 
-/// How often which latency was seen: milliseconds, requests.
+/// A class of the histogram: latency in milliseconds, number of requests.
 type Histogram = Vec<(f64, u64)>;
 
 /// The rows of the histogram: `0.001 |****   149`.
@@ -236,7 +236,7 @@ fn histogram(text: &str) -> Result<Histogram, Unread> {
     Ok(rows)
 }
 
-/// The latency that a share of all requests did not exceed.
+/// The latency at a percentile of all requests.
 fn at_share(rows: &Histogram, share: f64) -> Option<f64> {
     let all: u64 = rows.iter().map(|row| row.1).sum();
     #[expect(
@@ -272,7 +272,7 @@ fn read(text: &str) -> Result<ProgramReport, Unread> {
         ("written, MiB/s: {}", "written", "MiB/s"),
     ] {
         let rate = lines.decimal(pattern)?;
-        // Nothing of that kind was requested.
+        // No request of that kind.
         if rate > 0.0 {
             report
                 .figures
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_is_no_figure() {
+    fn figures_that_were_not_requested_are_omitted() {
         let written = read(WRITTEN).unwrap();
         assert_eq!(seen(&written, "writes"), Some(48_475.22));
         assert_eq!(
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_that_were_not_exceeded() {
+    fn percentiles_are_upper_bounds() {
         let rows = vec![(1.0, 50), (2.0, 40), (3.0, 9), (9.0, 1)];
         for (share, latency) in [(0.5, 1.0), (0.51, 2.0), (0.9, 2.0), (0.99, 3.0), (1.0, 9.0)] {
             assert_eq!(at_share(&rows, share), Some(latency), "{share}");

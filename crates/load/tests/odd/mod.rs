@@ -1,4 +1,4 @@
-//! A tree with everything odd in it, and a description of a tree to compare by.
+//! A tree with all unusual kinds of entries, and a description of trees for comparisons.
 
 use fsdyno_datasets::work_dir::WorkDir;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// A directory that goes away, with a ground in it and the odd tree in the work directory.
+/// A temporary directory with a work directory that contains the odd tree.
 pub fn work_dir() -> (tempfile::TempDir, WorkDir) {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
@@ -36,7 +36,7 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Makes the odd tree.
+/// Creates the odd tree.
 pub fn make(tree: &Path) {
     let text = |lines: usize| "line after line: foo-libtool.tar\nand a gap\n".repeat(lines);
     fs::create_dir_all(tree.join("a/b/empty")).unwrap();
@@ -75,7 +75,7 @@ pub fn make(tree: &Path) {
         std::os::unix::fs::lchown(tree.join("a/b"), Some(12), Some(34)).unwrap();
     }
     let attributed = tree.join("nothing");
-    // Not every file system has them.
+    // Some file systems do not support them.
     let _ = rustix::fs::setxattr(&attributed, "user.fsdyno", b"kept\0", XattrFlags::empty());
     let _ = rustix::fs::setxattr(tree.join("a"), "user.fsdyno", b"too", XattrFlags::empty());
     let deep = (0..60).fold(tree.join("deep"), |path, level| {
@@ -93,7 +93,7 @@ pub fn make(tree: &Path) {
     chmod(&tree.join("a/b/empty"), 0o1777);
     chmod(&tree.join("a/b"), 0o2755);
     if rustix::process::geteuid().is_root() {
-        // Nobody else could remove what is in it.
+        // Other users could not remove its contents.
         chmod(&odd, 0o500);
     }
     for (path, seconds) in [("a/b/empty", 1), ("a/b", 2), ("a", 3), ("deep", 4), ("", 5)] {
@@ -101,7 +101,7 @@ pub fn make(tree: &Path) {
     }
 }
 
-/// What is compared of each entry of a tree, by path.
+/// The compared properties of each entry of a tree, by path.
 pub fn describe(tree: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut left = vec![PathBuf::new()];
@@ -152,7 +152,7 @@ pub fn describe(tree: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Fails where two trees differ, and names the place.
+/// Fails if two trees differ, and names the first difference.
 #[track_caller]
 pub fn assert_same(one: &BTreeMap<PathBuf, String>, other: &BTreeMap<PathBuf, String>, what: &str) {
     for path in one.keys().chain(other.keys()) {

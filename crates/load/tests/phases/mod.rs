@@ -1,4 +1,4 @@
-//! Running a phase on a ground.
+//! Runs a phase in a work directory.
 
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::measure::{self, LoadError, Measured, Request};
@@ -18,12 +18,12 @@ pub fn phase(kind: &str) -> PhasePlan {
     }
 }
 
-/// Runs a phase on a ground.
+/// Runs a phase in a work directory.
 pub fn run(work_dir: &mut WorkDir, engine: &str, phase: &PhasePlan) -> Result<Measured, LoadError> {
     run_by(work_dir, engine, phase, CopyMethod::ReadWrite)
 }
 
-/// Runs a phase on a ground, with a copy method.
+/// Runs a phase in a work directory, with a copy method.
 pub fn run_by(
     work_dir: &mut WorkDir,
     engine: &str,

@@ -1,4 +1,4 @@
-//! The timelines of phases: each operation is in it once, whoever does it.
+//! The timelines of phases contain each operation once, with any number of workers.
 
 use crate::odd;
 use crate::phases::{phase, run};
@@ -19,8 +19,8 @@ fn given(kind: &str, parameters: &str) -> PhasePlan {
     }
 }
 
-/// The course of a phase: so many operations of that name, all bytes of the tally in its slices, and
-/// no time that did not pass.
+/// Checks the timeline of a phase: this number of operations of that name, all bytes of the tally
+/// in its slices, and no time beyond the end.
 fn check(measured: &Measured, kind: &str, operation: &str, operations: u64) {
     let [latencies] = &measured.latencies[..] else {
         panic!("{kind}: {:?}", measured.latencies);
@@ -55,7 +55,7 @@ fn every_file_of_a_tree_is_in_the_timeline_of_its_phase() {
             check(&measured, kind, "file", measured.tally.files);
         }
     }
-    // Programs report nobody.
+    // Programs have no timeline.
     let measured = run(&mut work_dir, "tools", &phase("copy")).unwrap();
     assert_eq!((measured.latencies, measured.progress), (vec![], None));
 }

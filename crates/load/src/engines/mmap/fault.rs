@@ -1,35 +1,37 @@
-//! Pages that the kernel cannot give: the file was cut short, its disk is full or does not answer.
-//! The kernel reports it by SIGBUS, whose default is the end of the program. Here a page of memory is put
-//! in the place, so that the copy in flight continues, and it is noted that a page was missed: who
-//! copied looks at the note and fails with the cause.
+//! Handles pages that the kernel cannot provide: the file was truncated, or its disk is full or
+//! does not respond. The kernel sends SIGBUS, which by default ends the program. The handler maps a
+//! page of memory there, so that the copy in flight continues, and records the missing page. The
+//! thread that copied checks the record and fails with the cause.
 //!
-//! A fault anywhere else is not handled: it goes to whoever had the signal before.
+//! A fault at any other address goes to the previous handler of the signal.
 
 use std::io;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Mappings that can be watched at a time: as many as there may be workers.
+/// The maximum number of watched mappings: the maximum number of workers.
 const MOST: usize = 256;
-/// The start of a place that is being taken or given back: no address is as high.
+/// The start of a slot that is being acquired or released: no address is as high.
 const TAKEN: usize = usize::MAX;
-/// No page was missed.
+/// No page is missing.
 const NONE: usize = usize::MAX;
 
-/// A place for a mapping that is watched. Plain numbers: a signal may come between any two.
+/// A slot for a watched mapping. It has only atomic numbers: a signal may arrive between any two
+/// operations.
 ///
-/// Only the thread that took the place reads and writes through the mapping. Its handler therefore
-/// finds numbers that belong together: it is not between two of its own stores. The places of other
+/// Only the thread that acquired the slot reads and writes through the mapping. Its handler
+/// therefore reads consistent numbers: it never runs between two of its own stores. The slots of
+/// other threads change at any time, and the handler does not use them.
 /// threads change at any time, and the handler does not use them.
 struct Place {
-    /// 0 where it is free.
+    /// 0 if it is free.
     start: AtomicUsize,
-    /// Behind the last page.
+    /// The end of the last page.
     end: AtomicUsize,
     /// The thread (`pthread_self`), which stays the same in a forked process.
     owner: AtomicUsize,
-    /// How far into the mapping the first page was missed.
+    /// The offset of the first missing page in the mapping.
     missed: AtomicUsize,
 }
 
@@ -42,16 +44,16 @@ static PLACES: [Place; MOST] = [const {
     }
 }; MOST];
 
-/// What had the signal before us.
+/// The previous signal action.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 /// The size of a page, from `sysconf` before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
-/// A mapping that is watched until it is let go, by the thread that made it.
+/// A mapping that is watched until drop, by the thread that made it.
 #[derive(Debug)]
 pub(super) struct Watched {
     place: usize,
-    /// Not `Send`.
+    /// Makes the type not `Send`.
     of_thread: PhantomData<*mut u8>,
 }
 
@@ -81,7 +83,7 @@ impl Watched {
         )))
     }
 
-    /// How far into the mapping the first page lay that was missed, where one was.
+    /// The offset of the first missing page in the mapping; none if no page is missing.
     #[inline]
     pub fn fault(&self) -> Option<usize> {
         let missed = PLACES[self.place].missed.load(Ordering::Relaxed);
@@ -97,7 +99,7 @@ impl Drop for Watched {
     }
 }
 
-/// Takes the signal, once, for as long as the program runs.
+/// Installs the handler, once for the life of the program.
 fn listen() -> io::Result<()> {
     static TAKING: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one = TAKING.lock();
@@ -105,12 +107,12 @@ fn listen() -> io::Result<()> {
         return Ok(());
     }
     PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
-    // SAFETY: `sigaction` is numbers and pointers: all zeros are a value of it.
+    // SAFETY: `sigaction` contains numbers and pointers, and all zeros are a valid value.
     let (mut ours, mut before): (libc::sigaction, libc::sigaction) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     ours.sa_sigaction = on_missing_page as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: both places are ours and live; what is installed only does what a handler may do.
+    // SAFETY: both pointers are to live local variables; the handler is async-signal-safe.
     if unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut before) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -118,13 +120,14 @@ fn listen() -> io::Result<()> {
     Ok(())
 }
 
-/// The handler: no lock, no memory, no word; atomic numbers and two system calls.
+/// The handler: no locks, no allocation, no output; only atomic numbers and two system calls.
 extern "C" fn on_missing_page(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     _context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel gives a handler of this form what happened, and errno is the thread's own.
+    // SAFETY: the kernel passes valid signal information to a handler of this form, and errno
+    // belongs to the thread.
     let (at, code, errno) = unsafe {
         (
             (*info).si_addr().addr(),
@@ -132,52 +135,52 @@ extern "C" fn on_missing_page(
             *libc::__errno_location(),
         )
     };
-    // Above zero it comes from the kernel, rather than from a `kill`.
+    // A code above zero comes from the kernel, not from `kill`.
     let thread = this_thread();
     let stood_in = code > 0
         && PLACES
             .iter()
             .any(|place| place.holds(at, thread) && stand_in(place, at));
     if !stood_in {
-        // SAFETY: as zeros, the default.
+        // SAFETY: all zeros are the default action.
         let default = unsafe { std::mem::zeroed() };
         let before = BEFORE.get().unwrap_or(&default);
-        // SAFETY: it is what was installed before us; the fault comes again, and finds it.
+        // SAFETY: it is the previous action; the fault repeats and reaches it.
         unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
         if code <= 0 {
-            // SAFETY: what somebody sent comes again as well, once we have returned.
+            // SAFETY: a sent signal is raised again and is delivered after this handler returns.
             unsafe { libc::raise(signal) };
         }
     }
-    // SAFETY: as above; what was interrupted finds it as it was.
+    // SAFETY: as above; the interrupted code finds errno unchanged.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// The thread that calls, by its address of thread-local memory.
+/// The calling thread, by the address of its thread-local memory.
 fn this_thread() -> usize {
-    // SAFETY: it takes no argument and only reads a register; pthreads(7) allows it in a handler.
+    // SAFETY: it has no argument and only reads a register; pthreads(7) allows it in a handler.
     let thread = unsafe { libc::pthread_self() };
-    // A number on Linux: `unsigned long`.
+    // On Linux this is a number: `unsigned long`.
     usize::try_from(thread).unwrap_or(0)
 }
 
 impl Place {
-    /// Whether an address is in the mapping that this thread watches here now.
+    /// Whether an address is in the mapping that this thread watches in this slot.
     fn holds(&self, at: usize, thread: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);
         let taken = start != 0 && start != TAKEN;
         let range = start..self.end.load(Ordering::Relaxed);
         let owned = self.owner.load(Ordering::Relaxed) == thread;
-        // Again, for a place of another thread may have changed between the loads.
+        // Checked again: the slot of another thread may have changed between the loads.
         taken && owned && range.contains(&at) && self.start.load(Ordering::Acquire) == start
     }
 }
 
-/// Puts a page in the place of a missed one, and notes it; whether that was possible.
+/// Maps a page at the missing address and records it; returns whether that succeeded.
 fn stand_in(place: &Place, at: usize) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the page is in a mapping that this thread holds while it is watched, and nobody has a
-    // reference into it: what is copied from or to there is lost, and known to be.
+    // SAFETY: the page is in a mapping that this thread watches, and no reference into it exists.
+    // Data copied from or to that page is lost, and the loss is recorded.
     let put = unsafe {
         libc::mmap(
             std::ptr::without_provenance_mut(at & !(page - 1)),
@@ -192,7 +195,7 @@ fn stand_in(place: &Place, at: usize) -> bool {
         return false;
     }
     let start = place.start.load(Ordering::Relaxed);
-    // The first one is reported; those behind it follow from it.
+    // Only the first missing page is reported; later ones follow from it.
     let _ = place
         .missed
         .compare_exchange(NONE, at - start, Ordering::Relaxed, Ordering::Relaxed);

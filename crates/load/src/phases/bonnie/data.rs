@@ -1,4 +1,4 @@
-//! The phases on one large file: byte by byte, chunk by chunk, and back again. Seeks are in
+//! The phases on one large file: write and read byte by byte and chunk by chunk. Seeks are in
 //! `seeks`.
 
 use super::names::{below, shuffle};
@@ -19,21 +19,21 @@ use std::ffi::CStr;
 
 /// The file.
 pub(super) const FILE: &CStr = c"data";
-/// The rights it is made with.
+/// The mode of the file.
 pub(super) const MODE: u32 = 0o600;
 
-/// What the phases on one file need, allocated before the clock starts.
+/// The buffers of the phases on one file, allocated before the clock starts.
 #[derive(Debug)]
 pub(super) struct Data {
     pub parameters: DataParameters,
     pub source: Source,
     /// One for each worker.
     pub rooms: Vec<Room>,
-    /// The chunks to seek to, in the order they are handed out.
+    /// The chunks to seek to, in the order of the seeks.
     pub tickets: Box<[u64]>,
 }
 
-/// What a worker needs.
+/// The buffers of a worker.
 #[derive(Debug)]
 pub(super) struct Room {
     pub buffer: Buffer,
@@ -41,8 +41,7 @@ pub(super) struct Room {
 }
 
 impl Data {
-    /// Creates everything out for so many workers; tickets only where there are more than one phase
-    /// needs them.
+    /// Allocates everything for this number of workers; tickets only if there are several workers.
     pub fn new(parameters: DataParameters, workers: u64, seeks: u64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -68,8 +67,8 @@ impl Data {
     }
 }
 
-/// Which chunks are sought, in order: all of them in turn where there are as many seeks, each
-/// turn shuffled anew; else so many, drawn.
+/// The order of the chunks to seek to. If there are at least as many seeks as chunks, each round
+/// contains all chunks in a new random order. Otherwise, chunks are drawn at random.
 fn tickets(chunks: u64, seeks: u64, random: &mut impl Rng) -> Box<[u64]> {
     let mut tickets = Vec::new();
     if chunks > seeks {
@@ -89,8 +88,7 @@ fn tickets(chunks: u64, seeks: u64, random: &mut impl Rng) -> Box<[u64]> {
     tickets.into_boxed_slice()
 }
 
-/// Does one thing again and again, each time an operation that handles so many bytes; until one has
-/// handled none, for the end is reached.
+/// Repeats an operation and times each repetition, until one handles zero bytes at the end.
 #[inline]
 fn again(
     times: u64,
@@ -112,7 +110,7 @@ fn again(
     Ok(())
 }
 
-/// Makes the file in writes of `length` bytes, so many times.
+/// Creates the file with this number of writes of `length` bytes.
 fn fill<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -155,7 +153,7 @@ pub(super) fn write<E: Calls>(
     fill(engine, place, data, length, chunks)
 }
 
-/// Every chunk is read, changed by a byte, and written where it was. The file counts once.
+/// Reads every chunk, changes a byte, and writes it back at the same offset. The file counts once.
 pub(super) fn rewrite<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -185,7 +183,7 @@ pub(super) fn rewrite<E: Calls>(
     Ok(pass)
 }
 
-/// Changes a byte of a chunk, another one in each.
+/// Changes a byte of a chunk; a different byte for each chunk number.
 #[inline]
 pub(super) fn change(chunk: &mut [u8], number: u64) {
     #[expect(clippy::cast_possible_truncation, reason = "below the length")]
@@ -193,9 +191,9 @@ pub(super) fn change(chunk: &mut [u8], number: u64) {
     chunk[at] = chunk[at].wrapping_add(1);
 }
 
-/// Reads from the start in calls of `length` bytes, so many times or to the end. As in the
-/// original the rate is of the time with `fsync`: where nothing is left to be written, that still
-/// makes the device empty its cache. What had returned before is reported as well.
+/// Reads from the start with this number of calls of `length` bytes, or to the end. As in the
+/// original, the rate includes `fsync`: even without dirty data it makes the device flush its
+/// cache. The time to return is reported as well.
 fn drain<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,

@@ -1,5 +1,5 @@
-//! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
-//! the file system reports that all is durable; when they had returned is reported as well.
+//! The phases on many files: create, stat and delete. Create and delete end when the file system
+//! reports that all is durable; the time to return is reported as well.
 
 use super::names::{Name, Order, below, shuffle};
 use super::parameters::{FileParameters, Made};
@@ -18,39 +18,39 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::{CStr, CString};
 use std::io;
 
-/// The rights files are made with.
+/// The mode of the files.
 const MODE: u32 = 0o600;
-/// Further names that one file is given at most: some file systems allow 32,000, and 65,000.
+/// The maximum number of hard links of one file: some file systems allow 32,000 or 65,000.
 const NAMES: u64 = 30_000;
 
-/// What the phases on many files need, allocated before the clock starts.
+/// The buffers of the phases on many files, allocated before the clock starts.
 #[derive(Debug)]
 pub(super) struct Files {
     pub parameters: FileParameters,
     pub timeline: TimelineRecorder,
     places: Places,
-    /// The files that symbolic links lead to, seen from one of the directories.
+    /// The targets of symbolic links, relative to one of the directories.
     targets: Vec<CString>,
     all: Vec<File>,
-    /// Their places in the order they are looked at where that is no listing.
+    /// The order of access if it is not that of the directory.
     shuffled: Vec<usize>,
     source: Source,
     buffer: Buffer,
     listing: Listing,
 }
 
-/// What is before the first file is made, by name.
+/// The names of the entries that exist before the first file is created.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// The directory of all of them: the order by its name.
+    /// The directory of all files, named by the order.
     pub base: CString,
     pub directories: Vec<CString>,
-    /// The files that hard and symbolic links lead to.
+    /// The targets of hard and symbolic links.
     pub originals: Vec<CString>,
 }
 
 impl Places {
-    /// Those of a phase.
+    /// The names for a phase.
     pub fn of(parameters: &FileParameters) -> Self {
         let originals = match parameters.made {
             Made::Files => 0,
@@ -76,13 +76,13 @@ struct File {
     size: u64,
 }
 
-/// A name made of digits and letters.
+/// A name that consists of digits and letters.
 fn name(text: String) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
 impl Files {
-    /// Draws names, sizes and order: the same parameters give the same.
+    /// Generates names, sizes and order; equal parameters give equal results.
     pub fn new(parameters: FileParameters) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -122,7 +122,7 @@ impl Files {
         }
     }
 
-    /// The bytes in all files together.
+    /// The sum of all file sizes, bytes.
     pub fn bytes(&self) -> u64 {
         match self.parameters.made {
             Made::Files => self.all.iter().map(|file| file.size).sum(),
@@ -131,7 +131,7 @@ impl Files {
     }
 }
 
-/// The directory of all, and those in it.
+/// Opens the base directory and its subdirectories.
 fn open_all<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -152,7 +152,7 @@ fn close_all<E: Calls>(engine: &mut E, base: E::Dir, directories: Vec<E::Dir>) {
     engine.close_dir(base);
 }
 
-/// Makes all files, in the order of their numbers.
+/// Creates all files, in the order of their numbers.
 pub(super) fn create<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -193,7 +193,7 @@ pub(super) fn create<E: Calls>(
     Ok(pass)
 }
 
-/// Looks at all files, and reads those that hold something.
+/// Reads the metadata of all files, and the data of files that are not empty.
 pub(super) fn stat<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -261,7 +261,7 @@ fn look<E: Calls>(
     engine.close(file)
 }
 
-/// Deletes all files, and the directories they lay in.
+/// Deletes all files and their directories.
 pub(super) fn delete<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
@@ -286,7 +286,7 @@ pub(super) fn delete<E: Calls>(
                     if removed == 0 {
                         return Err(not_empty(name));
                     }
-                    // Some file systems pass over entries while others are being removed.
+                    // Some file systems skip entries while others are being removed.
                     dir = engine.open_dir(&base, name)?;
                 }
                 tally.directories += 1;
@@ -320,7 +320,7 @@ pub(super) fn delete<E: Calls>(
     Ok(pass)
 }
 
-/// Removes what is listed in a directory; how much that was.
+/// Removes the listed entries of a directory; returns how many there were.
 fn empty<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,

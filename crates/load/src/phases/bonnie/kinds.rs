@@ -1,4 +1,5 @@
-//! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
+//! The phases of bonnie as kinds of phases: names, titles and parameters. Values are parsed
+//! elsewhere.
 
 use super::Phase;
 use crate::phases::PhaseKind;
@@ -24,7 +25,7 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     }
 }
 
-/// What a phase takes.
+/// The parameters of a phase.
 const fn takes(phase: Phase) -> &'static [Parameter] {
     match phase {
         Phase::Create | Phase::Stat | Phase::Delete => FILES,
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_phase_is_a_kind_that_takes_something() {
+    fn every_phase_is_a_kind_with_parameters() {
         for (phase, kind) in Phase::ALL.into_iter().zip(&KINDS) {
             assert_eq!(kind.name, phase.name());
             assert!(kind.parameters.len() > 5);

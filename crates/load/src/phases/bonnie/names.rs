@@ -1,22 +1,22 @@
-//! The names of the files: a number and random letters and digits, the one or the other first.
-//! Which file is in which directory is here as well; what is done with them is not.
+//! The names of the files: a number, and random letters and digits, in either order. This module
+//! also assigns files to directories.
 
 use rand_core::Rng;
 use std::ffi::CStr;
 
-/// The digits of the number.
+/// The number of digits of the number.
 const NUMBER: usize = 10;
-/// The most random letters and digits.
+/// The maximum number of random letters and digits.
 const RANDOM: usize = 12;
-/// What they are drawn from.
+/// Their alphabet.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Which part of a name comes first, and in which order files are looked at and deleted.
+/// Which part of a name is first, and the order in which files are accessed and deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The number first; files in the order the file system lists them in.
+    /// The number first; files in the order of the directory.
     Sequential,
-    /// The random part first; files in a shuffled order.
+    /// The random part first; files in a random order.
     Random,
 }
 
@@ -35,7 +35,8 @@ impl Order {
 pub(super) struct Name([u8; NUMBER + RANDOM + 1]);
 
 impl Name {
-    /// The name of the file of that number: a number of fixed width, so that no two are alike.
+    /// The name of the file with that number: the number has a fixed width, so that names are
+    /// unique.
     pub fn draw(number: usize, order: Order, random: &mut impl Rng) -> Self {
         let mut bytes = [0; NUMBER + RANDOM + 1];
         let letters = below(random, RANDOM as u64 + 1);
@@ -54,10 +55,10 @@ impl Name {
         Self(bytes)
     }
 
-    /// As a call takes it.
+    /// As a C string.
     #[inline]
     pub fn as_c(&self) -> &CStr {
-        // Always there: the last byte is never written.
+        // Always present: the last byte is never written.
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 }
@@ -72,7 +73,7 @@ pub(super) fn below(random: &mut impl Rng, limit: u64) -> usize {
     number
 }
 
-/// Brings a list into a random order (Fisher and Yates).
+/// Shuffles a list (Fisher and Yates).
 pub(super) fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
     for last in (1..list.len()).rev() {
         list.swap(last, below(random, last as u64 + 1));

@@ -1,22 +1,22 @@
-//! The parameters of the phases of bonnie. Those of one workload must agree where they name the
-//! same files.
+//! The parameters of the phases of bonnie. Phases of a workload that use the same files must have
+//! equal parameters.
 
 use super::names::Order;
 use std::collections::BTreeMap;
 
-/// What one chunk is of, where no value is given: the calls of the original moved so much at a time.
+/// The default chunk size, bytes: the size of the original's calls.
 pub const CHUNK: u64 = 8192;
-/// How many seeks, and by how many workers in parallel.
+/// The default number of seeks.
 pub const SEEKS: u64 = 8192;
-/// Workers that seek.
+/// The default number of workers that seek.
 pub const SEEKERS: u64 = 5;
 
-/// What is written.
+/// The content of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// Zeros but for a byte a chunk, as the original wrote.
+    /// Zeros with one other byte per chunk, as in the original.
     LikeOriginal,
-    /// Data of which a compressor leaves so many percent; 100 is incompressible.
+    /// Data that a compressor reduces to this percentage; 100 is incompressible.
     Percent(u8),
 }
 
@@ -27,7 +27,7 @@ pub struct DataParameters {
     pub size: u64,
     /// How many bytes are written or read one by one.
     pub chars: u64,
-    /// Bytes of one call.
+    /// Bytes per call.
     pub chunk: u64,
     /// Seeks.
     pub seeks: u64,
@@ -37,12 +37,12 @@ pub struct DataParameters {
     pub fill: Fill,
 }
 
-/// What is made.
+/// The kind of the created entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// Regular files.
     Files,
-    /// Further names of a file.
+    /// Hard links.
     HardLinks,
     /// Symbolic links.
     Symlinks,
@@ -51,27 +51,27 @@ pub enum Made {
 /// Parameters of the phases on many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileParameters {
-    /// How many.
+    /// The number of files.
     pub files: u64,
-    /// The smallest, bytes.
+    /// The smallest size, bytes.
     pub least: u64,
-    /// The largest, bytes.
+    /// The largest size, bytes.
     pub most: u64,
-    /// Directories they are in.
+    /// The number of their directories.
     pub directories: u64,
-    /// What is made.
+    /// The kind of the created entries.
     pub made: Made,
-    /// Names and order.
+    /// The order, which also decides the names.
     pub order: Order,
-    /// Bytes of one call.
+    /// Bytes per call.
     pub chunk: u64,
-    /// What is written.
+    /// The content of the files.
     pub fill: Fill,
 }
 
 type Given = BTreeMap<String, String>;
 
-/// A number by its name; the default where it was not given.
+/// A number by its name; the default if it is not set.
 fn number(given: &Given, name: &str, default: u64) -> u64 {
     given
         .get(name)
@@ -87,7 +87,7 @@ fn fill(given: &Given) -> Fill {
 }
 
 impl DataParameters {
-    /// From what a plan gives, which was checked there; at full size where it gives nothing.
+    /// From the validated values of a plan; at full size for values that are not set.
     pub fn read(given: &Given) -> Self {
         let chunk = number(given, "chunk", CHUNK).max(1);
         let size = number(given, "size", 1 << 30).max(1);
@@ -103,7 +103,7 @@ impl DataParameters {
 }
 
 impl FileParameters {
-    /// From what a plan gives, which was checked there.
+    /// From the validated values of a plan.
     pub fn read(given: &Given) -> Self {
         let files = number(given, "files", 16 * 1024).max(1);
         let least = number(given, "min", 0);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_original_but_for_its_zeros() {
+    fn defaults_are_those_of_the_original_except_for_the_fill() {
         let files = FileParameters::read(&given(&[]));
         assert_eq!((files.files, files.most, files.directories), (16_384, 0, 1));
         let data = DataParameters::read(&given(&[]));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_whole_chunks_and_the_largest_is_not_below_the_smallest() {
+    fn sizes_are_rounded_to_chunks_and_ordered() {
         let data = DataParameters::read(&given(&[("size", "10000"), ("data", "like-original")]));
         assert_eq!((data.size, data.fill), (16_384, Fill::LikeOriginal));
         let files = FileParameters::read(&given(&[

@@ -1,5 +1,5 @@
-//! What a phase of bonnie finds when it begins, made untimed: a phase that is alone, or behind
-//! phases with other parameters, gets what the ones before it would have left.
+//! Creates, untimed, the input of a phase of bonnie. A phase without preceding phases, or after
+//! phases with other parameters, gets the files that its predecessors would have left.
 
 use super::data::{self, Data, FILE};
 use super::files::{self, Files, Places};
@@ -17,7 +17,7 @@ fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
     Ok(home)
 }
 
-/// No file before it is made; else one of the right size.
+/// Removes the file before it is created; otherwise creates one of the right size.
 pub(super) fn data(
     phase: Phase,
     parameters: DataParameters,
@@ -41,14 +41,14 @@ pub(super) fn data(
     Ok(())
 }
 
-/// Empty directories before files are made; else all the files.
+/// Creates empty directories before files are created; otherwise all the files.
 pub(super) fn files(
     phase: Phase,
     parameters: FileParameters,
     place: &Place<'_>,
 ) -> Result<(), LoadError> {
     let home = home(place)?;
-    // The large file has had its phases, as in the original.
+    // The phases on the large file are complete, as in the original.
     let large = below(&home, FILE);
     with_path("unlink", &large, unless_absent(fs::remove_file(&large)))?;
     let places = Places::of(&parameters);
@@ -77,7 +77,7 @@ pub(super) fn files(
     Ok(())
 }
 
-/// How many files are in the directories.
+/// The number of files in the directories.
 fn count(base: &Path, places: &Places) -> u64 {
     let directories = places.directories.iter();
     let entries =

@@ -1,5 +1,5 @@
-//! Seeks: workers take tickets until none is left, each by a descriptor of its own, and read the
-//! chunks they lead to; every tenth is changed and written back.
+//! Seeks: workers take tickets until none is left, each with its own descriptor, and read their
+//! chunks. Every tenth chunk is changed and written back.
 
 use super::data::{Data, FILE, Room, change, one_file};
 use super::{Pass, Place};
@@ -10,10 +10,10 @@ use crate::phases::barrier::{Start, run_threads};
 use crate::phases::own_descriptors;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Of so many tickets, one leads to a change.
+/// One of this number of tickets changes its chunk.
 const CHANGED: usize = 10;
 
-/// What all workers share.
+/// The shared state of all workers.
 struct Desk<'a> {
     place: &'a Place<'a>,
     tickets: &'a [u64],
@@ -22,14 +22,14 @@ struct Desk<'a> {
     start: Start,
 }
 
-/// What a worker did.
+/// The result of a worker.
 struct Shift {
     ended: u64,
     bytes: u64,
     calls: u64,
 }
 
-/// Handing out all tickets. It lasts from the first start to the last end.
+/// Runs the seeks of all tickets, from the first start to the last end.
 pub(super) fn seeks<E: Calls + Send>(
     engine: &mut E,
     place: &Place<'_>,
@@ -72,7 +72,7 @@ fn shift<E: Calls>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<S
         engine.close_dir(dir);
         Ok(file)
     });
-    // The others wait here for this one, whether it can begin or not.
+    // The other workers wait at the barrier for this one, even if it cannot begin.
     desk.start.wait();
     let mut file = opened?;
     let Room { buffer, timeline } = room;

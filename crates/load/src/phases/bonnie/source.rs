@@ -1,25 +1,25 @@
-//! The bytes that are written, allocated before any clock starts.
+//! The bytes to write, allocated before the clock starts.
 
 use super::parameters::Fill;
 use crate::phases::buffer::Buffer;
 use fsdyno_datasets::content::{BUFFER, Content, Stream};
 use fsdyno_datasets::seed::Seed;
 
-/// Pieces of the pool that data are taken from.
+/// The size of the data pool, in pieces.
 const PIECES: usize = 4;
 
-/// Where data come from.
+/// A source of data.
 #[derive(Debug)]
 pub(super) struct Source {
     pool: Buffer,
     at: usize,
     like_original: bool,
-    /// The longest stretch that is taken.
+    /// The maximum length of a piece.
     most: usize,
 }
 
 impl Source {
-    /// A source of stretches of at most so many bytes.
+    /// A source of pieces with this maximum length, bytes.
     pub fn new(fill: Fill, most: usize) -> Self {
         let pool = match fill {
             Fill::LikeOriginal => Buffer::filled(0, most),
@@ -33,8 +33,8 @@ impl Source {
         }
     }
 
-    /// The next stretch, no longer than requested: zeros but for a byte that counts on, or data
-    /// that begin elsewhere than those before.
+    /// The next piece, of at most the requested length: zeros with a counting byte, or data from a
+    /// new position of the pool.
     #[inline]
     pub fn take(&mut self, length: usize) -> &[u8] {
         let length = length.min(self.most);
@@ -44,7 +44,7 @@ impl Source {
             return &self.pool[..length];
         }
         let from = self.at;
-        // A byte further than the stretch: blocks written do not repeat with the pool.
+        // One byte more than the piece: written blocks do not repeat with the period of the pool.
         self.at = (from + length + 1) % (self.pool.len() - self.most);
         &self.pool[from..from + length]
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_blocks_are_alike() {
+    fn all_blocks_are_different() {
         let data = drawn(Fill::Percent(100));
         let blocks: HashSet<&[u8]> = data.chunks(4096).collect();
         assert_eq!(blocks.len(), data.len() / 4096);

@@ -1,4 +1,4 @@
-//! Whole phases in a directory, and on the engine that touches no file.
+//! Whole phases in a directory, and on the engine that accesses no file.
 
 use super::*;
 use crate::engines::null::NullCalls;
@@ -11,7 +11,7 @@ fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     owned.collect()
 }
 
-/// Prepares and does a phase in a directory.
+/// Prepares and runs a phase in a directory.
 fn done(phase: Phase, root: &Path, pairs: &[(&str, &str)]) -> Done {
     let stop = CancelToken::new();
     let place = Place { root, stop: &stop };
@@ -41,7 +41,7 @@ fn standing(root: &Path, order: &str) -> Vec<PathBuf> {
 const SMALL: &[(&str, &str)] = &[("size", "1048576"), ("chars", "10000"), ("seeks", "300")];
 
 #[test]
-fn the_file_is_what_each_phase_leaves() {
+fn each_phase_leaves_the_expected_file() {
     let home = tempfile::tempdir().unwrap();
     let (root, file) = (home.path(), home.path().join("bonnie/data"));
     let chars = done(Phase::CharWrite, root, SMALL);
@@ -56,7 +56,7 @@ fn the_file_is_what_each_phase_leaves() {
     assert_eq!(done(Phase::Rewrite, root, SMALL).tally.bytes.0, 1 << 20);
     let rewritten = fs::read(&file).unwrap();
     let changed = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a != b).count();
-    // A byte in each chunk.
+    // One byte in each chunk.
     for (before, after) in written.chunks(8192).zip(rewritten.chunks(8192)) {
         assert_eq!(changed(before, after), 1);
     }
@@ -67,12 +67,12 @@ fn the_file_is_what_each_phase_leaves() {
     assert_eq!(seeks.tally.bytes.0, 300 * 8192);
     let sought = fs::read(&file).unwrap();
     assert_eq!(sought.len(), 1 << 20);
-    // Thirty changes; several may have met one chunk.
+    // 30 changes; several may be in one chunk.
     assert!((1..=30).contains(&changed(&rewritten, &sought)));
 }
 
 #[test]
-fn a_phase_that_stands_alone_finds_its_file() {
+fn a_single_phase_gets_its_file() {
     for phase in [Phase::Rewrite, Phase::CharRead, Phase::Read, Phase::Seeks] {
         let home = tempfile::tempdir().unwrap();
         assert!(
@@ -88,7 +88,7 @@ fn a_phase_that_stands_alone_finds_its_file() {
 }
 
 #[test]
-fn zeros_are_written_where_they_are_asked_for() {
+fn zeros_are_written_on_request() {
     let home = tempfile::tempdir().unwrap();
     let pairs = [SMALL, &[("data", "like-original")]].concat();
     done(Phase::Write, home.path(), &pairs);
@@ -98,7 +98,7 @@ fn zeros_are_written_where_they_are_asked_for() {
 }
 
 #[test]
-fn files_are_made_looked_at_and_deleted_in_both_orders() {
+fn files_are_created_read_and_deleted_in_both_orders() {
     for order in ["sequential", "random"] {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
@@ -138,7 +138,7 @@ fn files_are_made_looked_at_and_deleted_in_both_orders() {
 }
 
 #[test]
-fn links_lead_to_a_file_that_stays() {
+fn links_refer_to_a_file_that_is_kept() {
     for (made, symbolic) in [("hard-links", false), ("symlinks", true)] {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
@@ -162,7 +162,7 @@ fn links_lead_to_a_file_that_stays() {
 }
 
 #[test]
-fn both_orders_stand_beside_each_other() {
+fn both_orders_can_exist_in_one_directory() {
     let home = tempfile::tempdir().unwrap();
     let root = home.path();
     done(Phase::Create, root, &[("files", "20")]);
@@ -172,7 +172,7 @@ fn both_orders_stand_beside_each_other() {
 }
 
 #[test]
-fn a_short_phase_is_repeated_where_it_may_be_and_doubted_where_not() {
+fn a_short_phase_is_repeated_or_has_a_warning() {
     let home = tempfile::tempdir().unwrap();
     let short = |done: &Done| {
         let mut kinds = done.warnings.iter().map(|warning| warning.kind);
@@ -223,7 +223,7 @@ fn every_phase_reports_rate_processor_time_and_latencies() {
 }
 
 #[test]
-fn the_engine_that_touches_no_file_does_as_much_as_requested() {
+fn the_null_engine_reports_the_requested_work() {
     let pairs = [
         SMALL,
         &[("files", "60"), ("directories", "3"), ("max", "100")],
@@ -249,7 +249,7 @@ fn the_engine_that_touches_no_file_does_as_much_as_requested() {
 }
 
 #[test]
-fn a_wish_to_stop_ends_every_phase() {
+fn cancellation_ends_every_phase() {
     let home = tempfile::tempdir().unwrap();
     let go = CancelToken::new();
     for phase in Phase::ALL {
@@ -271,8 +271,8 @@ fn a_wish_to_stop_ends_every_phase() {
     }
 }
 
-/// Not a test but a measurement, of zeros as the original writes them, to compare with it: run by
-/// name, in release, with the directory in `BONNIE_DIR` and the size of the file in `BONNIE_SIZE`.
+/// A measurement, not a test, with zeros like the original, to compare with it. Run it by name, in
+/// release, with the directory in `BONNIE_DIR` and the size of the file in `BONNIE_SIZE`.
 #[test]
 #[ignore = "a measurement"]
 fn figures_of_a_whole_run() {

@@ -1,5 +1,5 @@
-//! What is done to every regular file of a worker's tree: a symbolic link next to it, another name,
-//! more data, other data.
+//! Changes to every regular file of a worker's tree: adds a symbolic link, renames it, appends
+//! data, or overwrites data.
 
 use super::workers::{CHUNK, Worker};
 use crate::engines::meta::Kind;
@@ -11,16 +11,16 @@ use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The ends of the names that links and renamed files get.
+/// The suffixes of links and renamed files.
 const LINK: &[u8] = b".lnk";
 const RENAMED: &[u8] = b".r";
 
 /// How one file is changed.
 type Change<E> = fn(&mut E, &<E as Calls>::Dir, &CStr, &mut Changing<'_>) -> Result<(), LoadError>;
 
-/// What a change has at hand.
+/// The state of a change.
 pub(super) struct Changing<'a> {
-    /// The path of the directory walked, and room for the name behind it.
+    /// The path of the current directory, with space for a name after it.
     path: Vec<u8>,
     name: Vec<u8>,
     buffer: &'a mut [u8],
@@ -98,7 +98,7 @@ impl<E: Calls> Visitor<E> for Changes<'_, E> {
     }
 }
 
-/// An absolute symbolic link next to every regular file, examined and read.
+/// Creates an absolute symbolic link next to every regular file, and reads it.
 pub(super) fn symlinks<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -116,13 +116,13 @@ pub(super) fn symlinks<E: Calls>(
     })
 }
 
-/// Another name for every regular file.
+/// Renames every regular file.
 pub(super) fn rename<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
     each(engine, worker, |engine, dir, name, at_hand| {
-        // A file renamed while its directory is listed may be listed again.
+        // A file that is renamed during the listing of its directory may be listed again.
         if name.to_bytes().ends_with(RENAMED) {
             return Ok(());
         }
@@ -132,7 +132,7 @@ pub(super) fn rename<E: Calls>(
     })
 }
 
-/// Half as much data again at the end of every regular file.
+/// Appends half of its size to every regular file.
 pub(super) fn append<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -145,7 +145,7 @@ pub(super) fn append<E: Calls>(
     })
 }
 
-/// New data in the middle tenth of every regular file, a byte at least.
+/// Overwrites the middle tenth of every regular file, at least one byte.
 pub(super) fn modify<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -159,7 +159,7 @@ pub(super) fn modify<E: Calls>(
     })
 }
 
-/// Every byte of every regular file of all workers, 4096 at a time.
+/// Reads every regular file of all workers, 4096 bytes per call.
 pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
@@ -168,7 +168,7 @@ pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
     Ok(visitor.tally)
 }
 
-/// A look at everything of all workers.
+/// Stats all entries of all workers.
 pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = Looks::default();
@@ -177,7 +177,7 @@ pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result
     Ok(visitor.tally)
 }
 
-/// Both trees of a worker gone; one that was never made is none to remove.
+/// Deletes both trees of a worker; a missing tree is skipped.
 pub(super) fn delete<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -199,7 +199,7 @@ pub(super) fn delete<E: Calls>(
     Ok(visitor.tally)
 }
 
-/// Looks at everything but the root of the walk, which belongs to no worker.
+/// Stats all entries except the root of the walk, which belongs to no worker.
 #[derive(Default)]
 struct Looks {
     tally: Tally,
@@ -240,7 +240,7 @@ impl<E: Calls> Visitor<E> for Looks {
     }
 }
 
-/// A name with an end of its own.
+/// A name with a suffix.
 fn ended<'n>(room: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
     room.clear();
     room.extend_from_slice(name.to_bytes());
@@ -249,7 +249,7 @@ fn ended<'n>(room: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
     CStr::from_bytes_until_nul(room).unwrap_or_default()
 }
 
-/// Writes from an offset on.
+/// Writes data from an offset.
 fn write<E: Calls>(
     engine: &mut E,
     file: &mut E::File,

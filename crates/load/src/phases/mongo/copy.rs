@@ -1,4 +1,4 @@
-//! The copy of a tree as `cp -r` makes one: files and directories, no attributes.
+//! Copies a tree like `cp -r`: files and directories, no attributes.
 
 use super::workers::Worker;
 use crate::engines::Calls;
@@ -75,7 +75,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E::Dir> {
         kind: Kind,
     ) -> Result<(), LoadError> {
         if kind != Kind::File {
-            // Symbolic links of an earlier phase: `cp -r` copies them as such.
+            // Symbolic links of an earlier phase: `cp -r` copies them as links.
             let length = engine.read_link(dir, name, self.buffer)?;
             self.buffer[length] = 0;
             let target = CStr::from_bytes_until_nul(&self.buffer[..=length]).unwrap_or_default();

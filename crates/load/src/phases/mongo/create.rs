@@ -1,4 +1,4 @@
-//! Creation: every worker builds a tree, file by file, in writes of 4096 bytes.
+//! Creates the tree of every worker, file by file, in writes of 4096 bytes.
 
 use super::workers::{CHUNK, Numbered, Worker};
 use crate::engines::Calls;
@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// Builds the tree of a worker.
+/// Creates the tree of a worker.
 pub(super) fn create<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -35,7 +35,7 @@ fn directory<E: Calls>(
     tally.directories += 1;
     let shape = worker.mongo.shape;
     let Some(directory_) = shape.directories.get(place) else {
-        // A tree without a byte is an empty directory.
+        // A tree without data is an empty directory.
         engine.close_dir(dir);
         return Ok(());
     };
@@ -59,7 +59,7 @@ fn directory<E: Calls>(
     Ok(())
 }
 
-/// Writes so many bytes, no two files alike.
+/// Writes this number of bytes; contents of files differ.
 fn fill<E: Calls>(
     engine: &mut E,
     worker: &Worker<'_>,
@@ -69,7 +69,7 @@ fn fill<E: Calls>(
 ) -> Result<(), LoadError> {
     let content = worker.mongo.content;
     let places = content.len() - CHUNK;
-    // A step that has no divisor in common with the number of places: all are used in turn.
+    // The step is coprime to the number of places, so that all are used in turn.
     let mut at = (number.wrapping_mul(7919) ^ worker.number.wrapping_mul(104_729)) % places;
     let mut left = size;
     while left > 0 {

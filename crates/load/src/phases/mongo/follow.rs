@@ -1,19 +1,19 @@
-//! Whether phases of mongo follow from each other: they share their trees, which one makes and the
-//! others find. Looked at before anything is made.
+//! Checks the order of mongo phases before anything is created: one phase makes the shared trees,
+//! and later phases use them.
 
 use super::{Parameters, Phase};
 use fsdyno_model::plan::PhasePlan;
 
-/// The trees that are.
+/// The existing trees.
 struct Trees<'a> {
     made_by: &'a PhasePlan,
     copied: bool,
 }
 
-/// What is wrong with the phases of a workload, and the way out.
+/// Checks the phases of a workload. The error is the problem and a remedy.
 ///
 /// # Errors
-/// A phase finds no trees, or trees of other parameters, or trees where it would make them.
+/// A phase finds no trees, finds trees with other parameters, or would make trees that exist.
 pub fn follow(phases: &[PhasePlan]) -> Result<(), String> {
     let mut trees: Option<Trees<'_>> = None;
     for plan in phases {
@@ -62,7 +62,7 @@ pub fn follow(phases: &[PhasePlan]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a phase whose parameters do not match the trees that were made.
+/// Refuses a phase whose parameters differ from those of the existing trees.
 fn agree(made_by: &PhasePlan, plan: &PhasePlan) -> Result<(), String> {
     let summary = |plan: &PhasePlan| {
         let Parameters {
@@ -142,7 +142,7 @@ mod tests {
         let create = || phase("create", &[("processes", "4")]);
         let summary = follow(&[create(), phase("read", &[])]).unwrap_err();
         assert!(summary.contains("--set mongo.processes=4"), "{summary}");
-        // A default that is set is the default.
+        // Setting a default explicitly equals the default.
         let same = [("rounds", "3"), ("processes", "4")];
         assert_eq!(follow(&[create(), phase("read", &same)]), Ok(()));
     }

@@ -1,4 +1,5 @@
-//! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
+//! The phases of mongo as kinds of phases: names, titles and parameters. Values are parsed
+//! elsewhere.
 
 use super::Phase;
 use crate::phases::PhaseKind;
@@ -27,7 +28,7 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     }
 }
 
-/// What every phase takes.
+/// The parameters of every phase.
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "bytes",
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_phase_is_a_kind_that_takes_something() {
+    fn every_phase_is_a_kind_with_parameters() {
         for (phase, kind) in Phase::ALL.into_iter().zip(&KINDS) {
             assert_eq!(kind.name, phase.name());
             assert_eq!(kind.parameters.len(), 4);

@@ -1,23 +1,24 @@
-//! The parameters of the phases of mongo. Those of one workload must agree: they name the same trees.
+//! The parameters of the phases of mongo. They must be equal within a workload, whose phases share
+//! trees.
 
 use std::collections::BTreeMap;
 
 /// The parameters of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// Bytes of files in a tree.
+    /// Total size of the files of a tree, bytes.
     pub bytes: u64,
     /// Median size of a file, bytes.
     pub median: u64,
-    /// Workers in parallel, each with trees of its own.
+    /// Parallel workers, each with its own trees.
     pub processes: u32,
     /// Rounds, each with new trees.
     pub rounds: u32,
 }
 
 impl Parameters {
-    /// Reads them; the first set of the original where none is set. A plan was checked when
-    /// it was made, so that what is no number does not occur.
+    /// Reads the parameters; defaults are those of the original's first set. Plans are validated,
+    /// so every value is a number.
     pub fn read(given: &BTreeMap<String, String>) -> Self {
         let number = |name: &str, default: u64| {
             let text = given.get(name);

@@ -1,45 +1,45 @@
-//! The tree of a mongo worker: how many files, how large, in which directories. Every tree of a
-//! parameter set is the same, whoever makes it, and no clock runs while it is drawn.
+//! The tree of a mongo worker: the number of files, their sizes, and their directories. Equal
+//! parameters give equal trees, which are generated before the clock starts.
 //!
-//! The rules are those of namesys' mongo (2000). Its numbers came from the C library's `rand`;
-//! ours come from fixed seeds that were chosen so that the four published sets get the counts of
-//! the original within 3 % (there is no skill in that: sums of so skewed a distribution differ by
-//! more than that between generators).
+//! The rules are those of the mongo benchmark of namesys (2000). Its numbers came from the C
+//! library's `rand`. Our numbers come from fixed seeds, selected so that the four published sets
+//! have the counts of the original within 3 %. Sums of such a skewed distribution differ by more
+//! than that between generators.
 
 use fsdyno_datasets::seed::Seed;
 
-/// The nominal largest file, bytes.
+/// The nominal maximum file size, bytes.
 const LARGEST_FILE: u64 = 1_000_000;
 /// Files in a directory: median and nominal maximum.
 const FILES_IN_DIRECTORY: (u64, u64) = (100, 10_000);
-/// Subdirectories of a directory, less one: median and nominal maximum.
+/// Subdirectories of a directory, minus one: median and nominal maximum.
 const BRANCHES: (u64, u64) = (0, 1);
 
-/// The seeds of the numbers behind a tree: chosen once, see above.
+/// The random seeds of a tree: selected as described above.
 const SIZES: u64 = 32_995;
 const POPULATIONS: u64 = 649_351;
 
-/// A directory of the tree, with what is directly in it.
+/// A directory of the tree, with its direct entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
-    /// The first of its files, by its place in [`Shape::sizes`].
+    /// Its first file, as an index of [`Shape::sizes`].
     pub first: usize,
-    /// How many files it has.
+    /// The number of its files.
     pub files: usize,
-    /// Its subdirectories, by their places in [`Shape::directories`].
+    /// Its subdirectories, as indices of [`Shape::directories`].
     pub below: Vec<usize>,
 }
 
 /// A tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// The size of each file, bytes, in the order they are made.
+    /// The size of each file, bytes, in the order of creation.
     pub sizes: Vec<u64>,
-    /// The directories; the first is the root. One is always before those below it.
+    /// The directories; the first is the root. Each precedes its subdirectories.
     pub directories: Vec<Directory>,
 }
 
-/// A stream of numbers.
+/// A stream of random numbers.
 struct Draws {
     seed: Seed,
     drawn: u64,
@@ -56,8 +56,8 @@ impl Draws {
         self.seed.at(self.drawn).below(limit)
     }
 
-    /// A skewed number: about as often below `median` as above, and above `maximum` in about
-    /// `median` of `maximum` cases (never where `maximum` is 1024 times the median or more).
+    /// A skewed number: below `median` in half of the cases, and above `maximum` in about `median`
+    /// of `maximum` cases (never if `maximum` is at least 1024 times the median).
     fn skewed(&mut self, (median, maximum): (u64, u64)) -> u64 {
         let middle = median + 1;
         let grain = if maximum / middle < 1024 { 1 << 20 } else { 1 };
@@ -69,8 +69,8 @@ impl Draws {
 }
 
 impl Shape {
-    /// The tree of files of this median size that come to so many bytes. The last file ends where
-    /// they are reached; the original let it run on, by gigabytes where the draw was unlucky.
+    /// A tree of files of this median size with this total size, bytes. The last file is truncated
+    /// to reach it. In the original it was not, which could add gigabytes.
     pub fn of(bytes: u64, median: u64) -> Self {
         let sizes = sizes(bytes, median, SIZES);
         let populations = populations(sizes.len(), POPULATIONS);
@@ -83,10 +83,11 @@ impl Shape {
         shape
     }
 
-    /// Builds the directories that hold these populations, in the order of files.
+    /// Builds the directories with these populations, in the order of files.
     ///
-    /// A directory takes the first population; the others are dealt to its branches, each of which
-    /// continues with its own. By a list of what is to be done: trees may be deep.
+    /// A directory takes the first population. The others are distributed to its branches, each of
+    /// which continues with its own. Uses a work list instead of recursion, because trees may be
+    /// deep.
     fn grow(&mut self, populations: &[usize], draws: &mut Draws) {
         let mut first = 0;
         let mut waiting = vec![(None, populations.to_vec())];
@@ -125,13 +126,13 @@ impl Shape {
         }
     }
 
-    /// Bytes of all files.
+    /// Total size of all files, bytes.
     pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
     }
 }
 
-/// Sizes that come to so many bytes.
+/// File sizes with this total, bytes.
 fn sizes(bytes: u64, median: u64, number: u64) -> Vec<u64> {
     let mut draws = Draws::new("sizes", number);
     let (mut sizes, mut left) = (Vec::new(), bytes);
@@ -143,7 +144,7 @@ fn sizes(bytes: u64, median: u64, number: u64) -> Vec<u64> {
     sizes
 }
 
-/// How many files each directory has, until all have a place.
+/// The number of files in each directory, until all files are placed.
 fn populations(files: usize, number: u64) -> Vec<usize> {
     let mut draws = Draws::new("populations", number);
     let (mut populations, mut left) = (Vec::new(), files);

@@ -1,4 +1,4 @@
-//! Rounds and workers: who works on which trees, all at once, and how long each took.
+//! Rounds and workers: assigns trees to workers, runs them in parallel, and times each.
 
 use super::parameters::Parameters;
 use super::shape::Shape;
@@ -17,26 +17,26 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::{CStr, CString};
 
-/// The calls of the original moved so many bytes at a time.
+/// The size of the original's reads and writes, bytes.
 pub(super) const CHUNK: usize = 4096;
 
-/// Everything a mongo phase needs, allocated before its clock starts.
+/// The buffers of a mongo phase, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Mongo {
     parameters: Parameters,
     pub(super) shape: Shape,
-    /// Random bytes that files are filled from.
+    /// Random bytes from which files are filled.
     pub(super) content: Box<[u8]>,
     rooms: Vec<Room>,
 }
 
-/// What one worker needs room for.
+/// The buffers of one worker.
 #[derive(Debug)]
 pub(super) struct Room {
     pub data: Box<[u8]>,
     pub trail: Trail,
     pub timeline: TimelineRecorder,
-    /// How long its work took so far, all rounds, nanoseconds.
+    /// The time of its work in all rounds so far, nanoseconds.
     took: u64,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Room {
 pub(super) struct Worker<'a> {
     pub mongo: &'a Shared<'a>,
     pub room: &'a mut Room,
-    /// Its tree, and the copy of it.
+    /// Its tree and its copy of the tree.
     pub trees: [CString; 2],
-    /// Which worker in which round: distinguishes contents.
+    /// The number of this worker and round, which makes contents unique.
     pub number: usize,
 }
 
-/// What all workers share.
+/// The shared data of all workers.
 pub(super) struct Shared<'a> {
     pub job: &'a Job<'a>,
     pub shape: &'a Shape,
@@ -64,12 +64,12 @@ impl Worker<'_> {
 }
 
 impl Mongo {
-    /// Draws the tree and fills the buffers.
+    /// Generates the tree and fills the buffers.
     pub fn new(parameters: Parameters) -> Self {
         let mut content = vec![0; 1 << 20].into_boxed_slice();
         Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
         let room = || Room {
-            // Not zeros: these pages would come only when they are used, under the clock.
+            // Not zeros: those pages would be allocated at first use, which is timed.
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
             trail: Trail::default(),
             timeline: TimelineRecorder::new(),
@@ -83,7 +83,7 @@ impl Mongo {
         }
     }
 
-    /// What is of one tree, for the engine that makes none.
+    /// The facts of one tree, for the null engine.
     pub fn facts(&self) -> Facts {
         Facts {
             files: self.shape.sizes.len() as u64,
@@ -92,17 +92,17 @@ impl Mongo {
         }
     }
 
-    /// How long each worker took, all rounds, nanoseconds.
+    /// The time of each worker in all rounds, nanoseconds.
     pub fn took(&self) -> impl Iterator<Item = u64> {
         self.rooms.iter().map(|room| room.took)
     }
 
-    /// The course of all workers together.
+    /// The combined timeline of all workers.
     pub fn timeline(&self) -> TimelineRecorder {
         TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline))
     }
 
-    /// Runs all rounds; `work` is what one worker does in one.
+    /// Runs all rounds; `work` is the work of one worker in one round.
     pub(super) fn run<E: Calls + Send>(
         &mut self,
         engine: &mut E,
@@ -150,10 +150,10 @@ impl Shared<'_> {
     }
 }
 
-/// What the names of all trees begin with.
+/// The prefix of the names of all trees.
 const TREE: &str = "testdir";
 
-/// Whether a name is that of a tree: two numbers follow the first.
+/// Whether a name is that of a tree: the prefix and two numbers.
 pub(crate) fn is_tree(name: &str) -> bool {
     let numbers = name.strip_prefix(TREE).map(|rest| rest.split('-'));
     numbers.is_some_and(|numbers| {
@@ -187,12 +187,12 @@ fn timed<E: Calls>(
     })
 }
 
-/// A name made of digits and letters.
+/// A name that consists of digits and letters.
 fn name(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-/// A name of a file or directory, made without allocating: an optional letter, then a number.
+/// The name of a file or directory, made without allocation: an optional letter and a number.
 #[derive(Debug)]
 pub(super) struct Numbered {
     bytes: [u8; 24],
@@ -204,7 +204,7 @@ impl Numbered {
         Self { bytes: [0; 24] }
     }
 
-    /// The name of this number: `7`, or `d7`.
+    /// The name with this number: `7`, or `d7`.
     pub fn name(&mut self, letter: Option<u8>, number: usize) -> &CStr {
         let mut at = self.bytes.len() - 1;
         let mut left = number;

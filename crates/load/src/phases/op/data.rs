@@ -1,4 +1,4 @@
-//! Operations on one large file: block by block, or in random order.
+//! Operations on one large file, sequential or random.
 
 use super::pace::Pace;
 use super::workers::{Room, Work};
@@ -13,24 +13,24 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
 
-/// What a device may find or leave out again: each of these is different in what is written.
+/// The unit of deduplication of a device, bytes: each unit of written data is different.
 const UNIQUE: usize = 4096;
-/// Offsets that are drawn.
+/// The number of precomputed offsets.
 const SPOKES: usize = 8192;
 
-/// Random offsets in a file, drawn before the clock starts. After each turn of the wheel all of them
-/// are others, so that few drawn ones make as many as are wanted.
+/// Random offsets in a file, computed before the clock starts. After each turn all offsets of the
+/// wheel are shifted, so that a few precomputed offsets give any number of offsets.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
     spokes: Box<[u64]>,
     blocks: u64,
-    /// How far the wheel is shifted, in blocks.
+    /// The current shift of the wheel, in blocks.
     shift: u64,
     at: usize,
 }
 
 impl Wheel {
-    /// Offsets in a file of so many blocks, for one worker.
+    /// Offsets in a file with this number of blocks, for one worker.
     pub fn drawn(blocks: u64, worker: usize) -> Self {
         let seed = Seed::new(1).part("op").at(worker as u64);
         Self {
@@ -61,13 +61,13 @@ impl Wheel {
     #[cold]
     fn turn(&mut self) {
         self.at = 0;
-        // About the golden section of the file: turns fall between those before.
+        // About the golden section of the file: each turn falls between earlier ones.
         let golden = self.blocks / 1_000 * 618 + self.blocks % 1_000 * 618 / 1_000;
         self.shift = (self.shift + (golden | 1)) % self.blocks;
     }
 }
 
-/// A buffer of bytes that no compressor makes smaller.
+/// A buffer of incompressible bytes.
 pub(super) fn noise(length: usize) -> Buffer {
     let mut buffer = Buffer::filled(0xa5, length);
     let mut pieces = vec![0; BUFFER];
@@ -82,7 +82,7 @@ pub(super) fn noise(length: usize) -> Buffer {
     buffer
 }
 
-/// Makes a block one that was never written before: `author` reports phases and workers apart.
+/// Makes the content of a block unique: `author` separates phases and workers.
 #[inline]
 pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
     for (part, unique) in (0..).zip(block.chunks_exact_mut(UNIQUE)) {
@@ -91,7 +91,7 @@ pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
     }
 }
 
-/// Moves all blocks of one worker.
+/// Transfers all blocks of one worker.
 pub(super) fn run<E: Engine>(
     calls: &mut E::Calls,
     work: Work<'_>,
@@ -107,7 +107,7 @@ pub(super) fn run<E: Engine>(
         name: &room.large,
         how: DataFile {
             writes: phase.writes(),
-            // Workers that share a file find it made.
+            // Workers that share a file find it already created.
             makes: phase == Phase::Write && !parameters.shared,
             direct: parameters.direct,
         },
@@ -140,7 +140,7 @@ pub(super) fn run<E: Engine>(
     })
 }
 
-/// The first block of a worker, and how many there are.
+/// The first block of a worker, and the number of its blocks.
 fn stretch(work: Work<'_>, worker: usize) -> (u64, u64) {
     let parameters = work.parameters;
     let share = if work.phase.is_random() {
@@ -153,20 +153,20 @@ fn stretch(work: Work<'_>, worker: usize) -> (u64, u64) {
     (share.start, share.end - share.start)
 }
 
-/// Distinguishes phases and workers in what they write.
+/// A number for each phase and worker, which makes their data different.
 fn author(phase: Phase, worker: usize) -> u64 {
     (phase as u64) << 32 | worker as u64
 }
 
-/// The blocks of one worker, each timed.
+/// The blocks of one worker, each of them timed.
 struct Blocks<'a> {
     block: u64,
-    /// What marks the blocks it writes; none where it reads.
+    /// The mark of written blocks; none for reads.
     author: Option<u64>,
     first: u64,
     count: u64,
     at: u64,
-    /// Random offsets; none where blocks are in order.
+    /// Random offsets; none for sequential access.
     wheel: Option<&'a mut Wheel>,
     pace: &'a mut Pace,
     timeline: &'a mut TimelineRecorder,
@@ -238,14 +238,14 @@ mod tests {
                 let least = *tenths.iter().min().unwrap();
                 assert!(least > SPOKES / 2, "{blocks}: {tenths:?}");
             }
-            // Hardly any is drawn twice where there are many.
+            // With many blocks, hardly any offset repeats.
             let most = usize::try_from(blocks).unwrap().min(10 * SPOKES);
             assert!(seen.len() * 100 >= most * 99, "{blocks}: {}", seen.len());
         }
     }
 
     #[test]
-    fn no_two_blocks_written_are_alike() {
+    fn all_written_blocks_are_different() {
         let mut buffer = noise(3 * UNIQUE);
         let mut seen = HashSet::new();
         for number in 0..100 {

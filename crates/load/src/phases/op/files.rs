@@ -9,22 +9,22 @@ use crate::phases::tally;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// The rights files and directories are made with.
+/// The mode of files and directories.
 const MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// The letter that names of files begin with.
+/// The first letter of file names.
 pub(super) const FILE: u8 = b'f';
-/// What those of further names of files begin with.
+/// The first letter of hard links.
 pub(super) const LINK: u8 = b'l';
-/// What those of directories made by a phase begin with.
+/// The first letter of directories that a phase makes.
 pub(super) const MADE: u8 = b'm';
-/// What those of files begin with while they have another name.
+/// The first letter of renamed files.
 const RENAMED: u8 = b'r';
-/// The letter of the directories that hold all of it.
+/// The first letter of the directories of the layout.
 pub(super) const DIRECTORY: u8 = b'd';
 
-/// Does all operations of one worker.
+/// Runs all operations of one worker.
 pub(super) fn run<C: Calls>(
     calls: &mut C,
     work: Work<'_>,
@@ -46,7 +46,7 @@ pub(super) fn run<C: Calls>(
             calls.close(file)?;
             Ok(read)
         }),
-        // The second operation on a file gives it its first name back.
+        // The second operation on a file restores its first name.
         Phase::Rename => over(calls, work, room, RENAMED, |calls, dir, names, _| {
             calls.rename(dir, names.name(), names.other())?;
             names.swap();
@@ -75,7 +75,7 @@ pub(super) fn run<C: Calls>(
     }
 }
 
-/// Removes the further names of files, before a phase that must not find them.
+/// Removes the other names of files, before a phase that must not find them.
 pub(super) fn unlink_others<C: Calls>(
     calls: &mut C,
     work: Work<'_>,
@@ -115,8 +115,8 @@ impl Names {
     }
 }
 
-/// Does an operation on each file of a worker, in the order of their numbers; it returns the bytes it
-/// moved. Where files are renamed there are two for each file. To open a directory belongs to no
+/// Performs an operation on each file of a worker, in numerical order; returns the transferred
+/// bytes. A rename phase has two operations for each file. Opening a directory is not part of an
 /// operation.
 #[inline]
 fn over<C: Calls>(

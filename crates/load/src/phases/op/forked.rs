@@ -1,4 +1,4 @@
-//! Workers that are processes: what they do is that of threads, and what came of it is reported through a
+//! Workers that are processes. They do the same work as threads, and send their results through a
 //! pipe.
 
 use super::workers::{Room, Shift, Work, shift};
@@ -11,20 +11,20 @@ use crate::phases::worker_process::{SharedMemory, run_processes};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Nanos;
 
-/// A shift as its process reports it: its end, what was done, processor time, and its course; or why it failed,
-/// and the error number.
+/// The result of a worker process: its end, its tally, its processor time and its timeline; or the
+/// error message and the error number.
 type WorkerReport = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
 
-/// What came of workers that are processes.
+/// The results of worker processes.
 pub(super) struct Shifts {
     /// When the first of them began.
     pub began: u64,
     pub all: Vec<Result<Shift, LoadError>>,
-    /// Processor time in user mode and in the kernel, of all of them together.
+    /// The sums of their user and system times.
     pub used: [Nanos; 2],
 }
 
-/// The shifts of all workers, each in a process of its own.
+/// Runs the workers, each in its own process.
 pub(super) fn shifts<E: Engine>(
     calls: &mut E::Calls,
     work: Work<'_>,
@@ -46,7 +46,7 @@ pub(super) fn shifts<E: Engine>(
             }
             Err(error) => Err((error.to_string(), error.errno())),
         };
-        // Numbers and texts alone are never refused.
+        // Serialisation of numbers and texts cannot fail.
         serde_json::to_vec(&report).unwrap_or_default()
     })?;
     let mut sum = [Nanos(0); 2];
@@ -54,7 +54,7 @@ pub(super) fn shifts<E: Engine>(
         let report: WorkerReport = serde_json::from_slice(reports)
             .map_err(|error| worker(format!("a worker was cut short: {error}"), None))?;
         let (ended, tally, [user, system], timeline) = report.map_err(|(reason, errno)| {
-            // It heard the cancellation as well.
+            // The worker was cancelled as well.
             if work.job.stop.requested() {
                 LoadError::Stopped
             } else {

@@ -1,4 +1,5 @@
-//! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
+//! The phases of operations as kinds of phases: names, titles and parameters. Values are parsed
+//! elsewhere.
 
 use super::Phase;
 use crate::phases::PhaseKind;

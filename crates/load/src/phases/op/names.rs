@@ -1,16 +1,16 @@
-//! Names that are counted up in place: a letter and a number of fixed width. None is formatted, and
-//! none is kept.
+//! Names that are incremented in place: a letter and a number of fixed width. They are neither
+//! formatted nor stored.
 
 use std::ffi::CStr;
 
-/// A name, its number counted in decimal digits.
+/// A name with a decimal number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name<const LENGTH: usize> {
-    /// Ends with a zero.
+    /// Ends with a zero byte.
     bytes: [u8; LENGTH],
 }
 
-/// A directory of a worker's: `d0000000`.
+/// A directory of a worker: `d0000000`.
 pub(super) type Directory = Name<9>;
 /// A file: `f0000000000`.
 pub(super) type File = Name<12>;
@@ -29,15 +29,15 @@ impl<const LENGTH: usize> Name<LENGTH> {
         Self { bytes }
     }
 
-    /// As a call takes it.
+    /// As a C string.
     #[inline]
     pub fn as_c(&self) -> &CStr {
-        // SAFETY: the last byte is the only zero: it is never written, and the others are a letter
+        // SAFETY: the last byte is the only zero. It is never written, and the others are a letter
         // and digits.
         unsafe { CStr::from_bytes_with_nul_unchecked(&self.bytes) }
     }
 
-    /// Counts on by one.
+    /// Increments the number.
     #[inline]
     pub fn next(&mut self) {
         for byte in self.bytes[1..LENGTH - 1].iter_mut().rev() {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_on_is_the_same_as_the_name_of_the_next_number() {
+    fn incrementing_a_name_gives_the_next_number() {
         for number in [0, 9, 99, 1234, 999_999] {
             let mut name = File::new(b'f', number);
             name.next();

@@ -1,25 +1,26 @@
-//! When operations begin: each when the one before has ended, or each at its own moment, whatever
-//! became of those before. A latency counts from the moment an operation was due, so that one slow
-//! operation is seen in all that had to wait for it (Tene, "How NOT to Measure Latency", 2015).
+//! The start times of operations: closed-loop, after the end of the previous operation, or
+//! open-loop, on a fixed schedule. A latency counts from the scheduled start, so that one slow
+//! operation adds to the latencies of all that wait for it (Tene, "How NOT to Measure Latency",
+//! 2015).
 
 use crate::clock;
 use crate::phases::latency::Latencies;
 use crate::phases::timeline::TimelineRecorder;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
-/// What is left to a sleep's own lateness: the rest of a wait is spent looking at the clock.
+/// The margin for late wake-ups, ns: the rest of a wait polls the clock.
 const LATE: u64 = 60_000;
 
-/// The beginnings of operations.
+/// The schedule of operations.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Between two operations that are due, nanoseconds; 0 where none is.
+    /// The interval between scheduled operations, nanoseconds; 0 if closed-loop.
     interval: u64,
     due: u64,
 }
 
 impl Pace {
-    /// The share of one of so many workers in a rate of operations a second.
+    /// The share of one worker in a rate of operations per second.
     pub fn new(rate: Option<u64>, workers: usize) -> Self {
         let interval = rate.map_or(0, |rate| 1_000_000_000 * workers as u64 / rate);
         Self { interval, due: 0 }
@@ -31,7 +32,7 @@ impl Pace {
         self.due = timeline.latencies.began();
     }
 
-    /// What was done since the last operation was none of it.
+    /// The time since the last operation belongs to no operation.
     #[inline]
     pub fn resume(&mut self, timeline: &mut TimelineRecorder) {
         if self.interval == 0 {
@@ -39,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// An operation has ended that moved so many bytes; returns when the next is to begin.
+    /// Records that an operation ended with this number of bytes; returns at the start of the next.
     #[inline]
     pub fn next(&mut self, timeline: &mut TimelineRecorder, bytes: usize) {
         timeline.next(bytes as u64);
@@ -61,7 +62,7 @@ impl Pace {
                 tv_sec: (until / 1_000_000_000) as i64,
                 tv_nsec: (until % 1_000_000_000) as i64,
             };
-            // Woken too early by a signal: the loop below waits for the rest.
+            // If a signal ends the sleep early, the loop below waits for the rest.
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
         }
         while clock::now() < self.due {
@@ -79,7 +80,7 @@ mod tests {
     fn a_late_operation_counts_from_its_due_time() {
         let mut timeline = TimelineRecorder::new();
         timeline.begin();
-        // Due a microsecond apart; the first takes five milliseconds, and all others wait for it.
+        // Scheduled every 1 us; the first takes 5 ms, and all others wait for it.
         let mut pace = Pace::new(Some(1_000_000), 1);
         pace.begin(&mut timeline);
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,4 +1,5 @@
-//! The parameters of the phases. Those of one workload must agree where they name the same files.
+//! The parameters of the phases. Phases of a workload that use the same files must have equal
+//! parameters.
 
 use super::Phase;
 use std::collections::BTreeMap;
@@ -10,49 +11,48 @@ use std::collections::BTreeMap;
     reason = "each is a parameter of its own"
 )]
 pub(crate) struct Parameters {
-    /// Files, of all workers together.
+    /// The number of files of all workers.
     pub files: u64,
-    /// Files of one directory.
+    /// Files per directory.
     pub files_per_dir: u64,
-    /// Bytes in a file.
+    /// The size of a file, bytes.
     pub bytes: usize,
-    /// Bytes of large files, of all workers together.
+    /// The total size of large files of all workers, bytes.
     pub size: u64,
-    /// Bytes of one call on a large file.
+    /// Bytes per call on a large file.
     pub block: usize,
-    /// Operations in random order on large files, of all workers together.
+    /// Random operations on large files, of all workers.
     pub operations: u64,
-    /// Whether large files are opened past the page cache.
+    /// Whether large files bypass the page cache (direct I/O).
     pub direct: bool,
     /// Whether large files for random operations begin as sparse files.
     pub sparse: bool,
-    /// Workers in parallel.
+    /// The number of parallel workers.
     pub workers: usize,
-    /// Whether all workers work in the same directories, on the same large file.
+    /// Whether all workers use the same directories and the same large file.
     pub shared: bool,
-    /// Whether workers are processes, rather than threads of one.
+    /// Whether workers are processes instead of threads.
     pub processes: bool,
-    /// Whether each worker keeps to one processor.
+    /// Whether each worker is pinned to one processor.
     pub pin: bool,
-    /// Requests in flight on a large file (queue depth), where the engine can.
+    /// Requests in flight on a large file (queue depth), if the engine supports it.
     pub depth: usize,
-    /// Operations a second that arrive, of all workers together; none where each begins when the
-    /// one before has ended.
+    /// Scheduled operations per second of all workers; none for a closed loop.
     pub rate: Option<u64>,
 }
 
-/// Bytes of one call in order, where no value is given.
+/// The default block size of sequential access, bytes.
 pub(super) const BLOCK_IN_ORDER: u64 = 128 << 10;
-/// Bytes of one call in random order, where no value is given.
+/// The default block size of random access, bytes.
 pub(super) const BLOCK_ALL_OVER: u64 = 4 << 10;
-/// The largest block, and the most bytes in a small file.
+/// The maximum size of a block and of a small file, bytes.
 pub(super) const LARGEST: u64 = 4 << 20;
 
-/// The most requests in flight.
+/// The maximum queue depth.
 pub(super) const DEEPEST: u64 = 1024;
 
 impl Parameters {
-    /// Reads them; a plan was checked when it was made, so that what is no number does not occur.
+    /// Reads the parameters. Plans are validated, so every value is a number.
     pub fn read(phase: Phase, given: &BTreeMap<String, String>) -> Self {
         let number = |name: &str, default: u64| {
             let text = given.get(name);
@@ -85,13 +85,13 @@ impl Parameters {
         }
     }
 
-    /// The share of a worker in so many: where it begins, and where it ends.
+    /// The share of one of several workers: its begin and its end.
     pub fn share(&self, all: u64, worker: usize) -> std::ops::Range<u64> {
         let (worker, workers) = (worker as u64, self.workers as u64);
         all * worker / workers..all * (worker + 1) / workers
     }
 
-    /// The blocks of the large file of one worker, or of the one that all share.
+    /// The number of blocks in the large file of one worker, or in the shared one.
     pub fn blocks(&self) -> u64 {
         let files = if self.shared { 1 } else { self.workers as u64 };
         (self.size / self.block as u64 / files).max(1)

@@ -1,5 +1,5 @@
-//! What a phase finds when it begins, made untimed: a phase that is alone, or behind phases with
-//! other parameters, gets what the ones before it would have left.
+//! Creates, untimed, the input of a phase. A phase without preceding phases, or after phases with
+//! other parameters, gets the files that its predecessors would have left.
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File};
@@ -12,7 +12,7 @@ use crate::phases::ready::{below, unless_absent, with_path};
 use std::fs;
 use std::path::PathBuf;
 
-/// Makes what a phase finds.
+/// Creates the input of a phase.
 pub(crate) fn prepare(
     phase: Phase,
     parameters: &Parameters,
@@ -33,7 +33,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// What is to exist.
+/// The required files.
 struct Stand<'a> {
     phase: Phase,
     parameters: &'a Parameters,
@@ -42,7 +42,7 @@ struct Stand<'a> {
 }
 
 impl Stand<'_> {
-    /// The workers that have a place of their own.
+    /// The workers that have their own directories.
     fn places(&self) -> usize {
         if self.parameters.shared {
             1
@@ -51,7 +51,7 @@ impl Stand<'_> {
         }
     }
 
-    /// Large files of the right size, or none before they are written.
+    /// Creates large files of the right size, or removes them before they are written.
     fn data(&self) -> Result<(), LoadError> {
         let size = self.parameters.blocks() * self.parameters.block as u64;
         for worker in 0..self.places() {
@@ -83,7 +83,7 @@ impl Stand<'_> {
             .map(|_| ())
     }
 
-    /// Empty directories before files are made; else all files, each with the names it is to have.
+    /// Creates empty directories before files are created; otherwise all files with their names.
     fn files(&self) -> Result<(), LoadError> {
         let mut parameters = *self.parameters;
         parameters.rate = None;
@@ -105,7 +105,7 @@ impl Stand<'_> {
         Ok(())
     }
 
-    /// Takes the names of one letter away again.
+    /// Removes the names with one letter.
     fn clear(&self, parameters: Parameters, letter: u8) -> Result<(), LoadError> {
         let op = Op::new::<SyncEngine>(self.phase, parameters);
         for mut room in op.into_rooms() {
@@ -119,7 +119,7 @@ impl Stand<'_> {
         Ok(())
     }
 
-    /// Where the file of this number has a name with this letter.
+    /// The path of the file with this number under the name with this letter.
     fn path(&self, letter: u8, worker: usize, number: u64) -> PathBuf {
         let home = self.top.join(home(self.parameters, worker));
         let directory = Directory::new(DIRECTORY, number / self.parameters.files_per_dir);
@@ -127,7 +127,7 @@ impl Stand<'_> {
         below(&below(&home, directory.as_c()), name.as_c())
     }
 
-    /// Whether the first and the last of each worker are, and none behind the last of all.
+    /// Whether the first and the last file of each worker exist, and none after the last.
     fn all_there(&self, letter: u8) -> bool {
         let parameters = self.parameters;
         let size = parameters.bytes as u64;
@@ -147,7 +147,7 @@ impl Stand<'_> {
         fs::symlink_metadata(self.path(letter, 0, 0)).is_ok()
     }
 
-    /// Nothing but empty directories.
+    /// Creates empty directories only.
     fn directories(&self) -> Result<(), LoadError> {
         for entry in with_path("open", &self.top, fs::read_dir(&self.top))? {
             let path = with_path("read", &self.top, entry)?.path();
@@ -168,7 +168,7 @@ impl Stand<'_> {
             let mut name = Directory::new(DIRECTORY, *numbers.start());
             for _ in numbers {
                 let path = below(&home, name.as_c());
-                // Two workers may share the one between them.
+                // Two workers may share a directory at the boundary.
                 with_path("mkdir", &path, fs::create_dir_all(&path))?;
                 name.next();
             }

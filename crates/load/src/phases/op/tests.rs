@@ -1,4 +1,4 @@
-//! What the phases leave behind, and that the engine `null` does as much.
+//! The files that the phases leave, and the results of the engine `null`.
 
 use super::workers::{Done, Op};
 use super::{Parameters, Phase, prepare};
@@ -37,14 +37,14 @@ fn run_by<E: Engine>(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally
     op.run::<E>(&mut calls, &job).unwrap().tally
 }
 
-/// Whether this kernel lets us have a ring.
+/// Whether this kernel permits `io_uring`.
 fn rings() -> bool {
     let file = tempfile::tempfile().unwrap();
     let mut buffer = [0; 512];
     Ring::new(&file.into(), &mut buffer, 512).is_ok()
 }
 
-/// All names below a directory but those of directories of the layout, sorted.
+/// All names below a directory except those of directories of the layout, sorted.
 fn names(home: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![home.to_owned()];
@@ -85,7 +85,7 @@ fn each_phase_leaves_its_files_from_any_earlier_state() {
             ("pin", "yes")
         };
         let given: Vec<_> = given.into_iter().chain([also]).collect();
-        // From nothing, each phase first makes what it needs.
+        // From an empty directory, each phase first creates its input.
         for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
             for _ in 0..2 {
                 let tally = run(home.path(), phase, &given);
@@ -131,7 +131,7 @@ fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
 }
 
 #[test]
-fn workers_that_are_processes_do_what_threads_do_and_report_as_much() {
+fn worker_processes_give_the_same_results_as_threads() {
     let home = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
@@ -166,7 +166,7 @@ fn workers_that_are_processes_do_what_threads_do_and_report_as_much() {
 }
 
 #[test]
-fn what_a_worker_fails_at_in_its_process_is_reported_with_its_number() {
+fn an_error_in_a_worker_process_keeps_its_error_number() {
     let home = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
@@ -175,7 +175,7 @@ fn what_a_worker_fails_at_in_its_process_is_reported_with_its_number() {
         ("workers", "2"),
         ("worker-type", "process"),
     ];
-    // Nothing was created: there is no directory to make files in.
+    // There is no directory in which to create files.
     let mut op = Op::new::<SyncEngine>(Phase::Create, parameters(Phase::Create, &given));
     let error = op
         .run::<SyncEngine>(&mut SystemCalls::default(), &job)
@@ -211,7 +211,7 @@ fn through_a_ring_large_files_become_the_same() {
 }
 
 #[test]
-fn as_memory_large_files_become_the_same() {
+fn the_mmap_engine_writes_the_same_large_files() {
     large_files::<MmapEngine>();
 }
 
@@ -248,7 +248,7 @@ fn large_files<E: Engine>() {
 }
 
 #[test]
-fn the_engine_null_does_as_many_operations() {
+fn the_null_engine_reports_the_same_number_of_operations() {
     let stop = CancelToken::new();
     let job = Job::bare(Path::new("/"), &stop);
     for phase in Phase::ALL {
@@ -267,7 +267,7 @@ fn the_engine_null_does_as_many_operations() {
     }
 }
 
-/// Where data are in a file that is one hole for the rest.
+/// The data ranges of a sparse file.
 fn data_in(path: &Path) -> Vec<(u64, u64)> {
     use rustix::fs::{SeekFrom, seek};
     let file = fs::File::open(path).unwrap();
@@ -319,7 +319,7 @@ fn tebibyte<E: Engine>(offsets: &[u64], given: &[(&str, &str)]) {
     let path = home.path().join("op/large000");
     assert_eq!(fs::metadata(&path).unwrap().len(), SIZE);
     let data = data_in(&path);
-    // A file system may allocate more around each write, but nothing elsewhere.
+    // A file system may allocate more around each write, but not in other places.
     let holds = |at: &u64| data.iter().any(|(start, end)| start <= at && at < end);
     assert!(offsets.iter().all(holds), "{engine}: {data:?}");
     let allocated: u64 = data.iter().map(|(start, end)| end - start).sum();

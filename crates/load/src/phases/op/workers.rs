@@ -1,5 +1,5 @@
-//! The workers of a phase, as threads or as processes (`forked`). Each has its own share of the files,
-//! buffer, histogram and calls. They start together and share nothing while they work.
+//! The workers of a phase, as threads or as processes (`forked`). Each has its own share of the
+//! files, buffer, histogram and calls. They start together and share nothing while they work.
 
 use super::data::{self, Wheel};
 use super::pace::Pace;
@@ -17,7 +17,7 @@ use fsdyno_model::units::{Bytes, Nanos};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::CString;
 
-/// A phase with all its memory, allocated before its clock starts.
+/// A phase with its buffers, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Op {
     phase: Phase,
@@ -25,7 +25,7 @@ pub(crate) struct Op {
     rooms: Vec<Room>,
 }
 
-/// The memory of one worker.
+/// The buffers of one worker.
 #[derive(Debug)]
 pub(super) struct Room {
     pub number: usize,
@@ -38,7 +38,7 @@ pub(super) struct Room {
     pub wheel: Wheel,
 }
 
-/// What a worker works on.
+/// The input of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work<'a> {
     pub phase: Phase,
@@ -46,19 +46,19 @@ pub(super) struct Work<'a> {
     pub job: &'a Job<'a>,
 }
 
-/// A phase, done.
+/// A completed phase.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// From the first beginning to the last end.
+    /// The time from the first start to the last end.
     pub returned: Nanos,
     pub tally: Tally,
-    /// Processor time in user mode and in the kernel of workers that were processes of their own.
+    /// User and system time of worker processes.
     pub used_by_processes: [Nanos; 2],
     pub figures: Vec<Figure>,
     pub timeline: TimelineSummary,
 }
 
-/// What a worker did, and when.
+/// The result of a worker.
 pub(super) struct Shift {
     pub ended: u64,
     pub tally: Tally,
@@ -89,7 +89,7 @@ impl Room {
         };
         Self {
             number,
-            // Neither holds a zero.
+            // Neither contains a zero byte.
             home: CString::new(home(parameters, number)).unwrap_or_default(),
             large: CString::new(large(parameters, number)).unwrap_or_default(),
             buffer: data::noise(buffer),
@@ -101,7 +101,7 @@ impl Room {
 }
 
 impl Op {
-    /// Allocates what a phase needs on one engine.
+    /// Allocates the buffers of a phase on one engine.
     pub fn new<E: Engine>(phase: Phase, parameters: Parameters) -> Self {
         let rooms = 0..parameters.workers;
         let rooms = rooms.map(|number| Room::new::<E>(phase, &parameters, number));
@@ -112,12 +112,12 @@ impl Op {
         }
     }
 
-    /// What was allocated for each worker.
+    /// The buffers of each worker.
     pub(super) fn into_rooms(self) -> Vec<Room> {
         self.rooms
     }
 
-    /// What there is to find for the engine that touches no file.
+    /// The synthetic tree for the engine that accesses no file.
     pub fn facts(&self) -> Facts {
         let (files, bytes) = if self.phase.on_data() {
             (1, self.parameters.size)
@@ -132,7 +132,7 @@ impl Op {
         }
     }
 
-    /// Does it.
+    /// Runs the phase.
     pub fn run<E: Engine>(
         &mut self,
         calls: &mut E::Calls,
@@ -192,7 +192,7 @@ impl Op {
     }
 }
 
-/// The work of one worker, from when all are ready.
+/// The work of one worker, after all are ready.
 pub(super) fn shift<E: Engine>(
     calls: &mut E::Calls,
     work: Work<'_>,
@@ -209,7 +209,7 @@ pub(super) fn shift<E: Engine>(
         Ok(()) if parameters.pin => pin_to(room.number),
         ready => ready,
     };
-    // The others wait here for this one, whether it can begin or not.
+    // The other workers wait at the barrier for this one, even if it cannot begin.
     start.wait();
     ready?;
     room.timeline.begin_at(start.begin());

@@ -1,33 +1,33 @@
-//! What is offered among the workers of a walk, and who waits for what. What is done with it is the
-//! affair of the walk.
+//! The queue of directories that workers of a walk pass to each other, and the waits for them. The
+//! walk itself is in the parent module.
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many directories just below the root wait at most; of those deeper a quarter as many each level,
-/// for what is deeper is smaller, and to take it over costs as much.
+/// The maximum number of queued directories just below the root. Each deeper level has a quarter of
+/// it, because deeper directories are smaller and cost the same to take over.
 const MOST: usize = 64;
 
-/// A directory to be walked by somebody else.
+/// A directory for another worker.
 #[derive(Debug)]
 pub(super) struct Errand {
-    /// The way to the directory above it, from the root of the walk.
+    /// The path of its parent, from the root of the walk.
     pub above: Vec<Box<CStr>>,
     pub name: Box<CStr>,
     left: Left,
 }
 
-/// What was passed from one directory and is not left yet.
+/// The directories that were passed from one directory and are not left yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left(Arc<AtomicUsize>);
 
-/// What waits, shared by all workers.
+/// The shared queue of all workers.
 #[derive(Debug)]
 pub(super) struct Pool {
     workers: usize,
-    /// How many errands wait: looked at without the lock at each directory that is met.
+    /// How many errands wait: read without the lock at each found directory.
     waiting: AtomicUsize,
     ended: AtomicBool,
     state: Mutex<State>,
@@ -40,7 +40,7 @@ struct State {
     asleep: usize,
 }
 
-/// Ends a walk when it goes: at its end, or where a worker panics.
+/// Ends a walk on drop: at its end, or if a worker panics.
 #[derive(Debug)]
 pub(super) struct Ender<'a> {
     pool: &'a Pool,
@@ -59,7 +59,8 @@ impl Errand {
 }
 
 impl Left {
-    /// Whether anything is. What was done before it was left is seen by who asks.
+    /// Whether any directory is not left. The caller sees all work done before a directory was
+    /// left.
     pub fn some(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -76,25 +77,25 @@ impl Pool {
         }
     }
 
-    /// Ends the walk when it is dropped: always, or where the worker panics.
+    /// Ends the walk on drop, also if the worker panics.
     pub fn ender(&self, always: bool) -> Ender<'_> {
         Ender { pool: self, always }
     }
 
-    /// Whether a directory met in one at that depth is better offered than walked.
+    /// Whether a directory found at that depth should be offered instead of walked.
     #[inline]
     pub fn wants(&self, depth: usize) -> bool {
         let most = MOST >> (2 * depth).min(16);
         self.waiting.load(Ordering::Relaxed) < most.max(self.workers)
     }
 
-    /// Whether nothing is to be done any more.
+    /// Whether the walk has ended.
     #[inline]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Offers an errand.
+    /// Adds an errand.
     pub fn give(&self, errand: Errand) {
         let mut state = self.lock();
         state.errands.push_back(errand);
@@ -104,8 +105,8 @@ impl Pool {
         }
     }
 
-    /// The errand nearest to the root, waited for; none once the walk has ended, or what is awaited
-    /// has been left.
+    /// Waits for the errand nearest to the root; none once the walk has ended, or the awaited
+    /// directories have been left.
     pub fn take(&self, awaited: Option<&Left>) -> Option<Errand> {
         let mut state = self.lock();
         loop {
@@ -128,7 +129,7 @@ impl Pool {
         }
     }
 
-    /// An errand was done.
+    /// Records that an errand is complete.
     pub fn left(&self, errand: &Errand) {
         let state = self.lock();
         let before = errand.left.0.fetch_sub(1, Ordering::Release);
@@ -137,7 +138,7 @@ impl Pool {
         }
     }
 
-    /// Nothing is to be done any more.
+    /// Ends the walk.
     pub fn end(&self) {
         let _state = self.lock();
         self.ended.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use super::member::Broken;
 
-/// The checksum of a header: the sum of its bytes, its own field taken as blanks.
+/// The checksum of a header: the sum of its bytes, with blanks in its own field.
 #[inline]
 pub(super) fn check_sum(header: &[u8]) -> Result<(), Broken> {
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
@@ -15,7 +15,7 @@ pub(super) fn check_sum(header: &[u8]) -> Result<(), Broken> {
     ))
 }
 
-/// A number: octal digits, or GNU's base 256 where the first bit is set.
+/// A number: octal digits, or GNU's base 256 if the first bit is set.
 #[inline]
 pub(super) fn number(field: &[u8]) -> Result<u64, Broken> {
     if field[0] & 0x80 != 0 {
@@ -33,7 +33,7 @@ pub(super) fn number(field: &[u8]) -> Result<u64, Broken> {
     Ok(value)
 }
 
-/// A number that may be negative: the moment of a file older than 1970.
+/// A number that may be negative: the time of a file older than 1970.
 pub(super) fn signed(field: &[u8]) -> Result<i64, Broken> {
     if field[0] & 0x80 == 0 {
         return i64::try_from(number(field)?).map_err(|_| bad_number());
@@ -51,7 +51,7 @@ fn bad_number() -> Broken {
     Broken::Content("has a number in a header that is none".to_owned())
 }
 
-/// Identities and modes have 32 bits; more is cut off, as tar does.
+/// Identities and modes have 32 bits; higher bits are dropped, as in tar.
 #[expect(clippy::cast_possible_truncation, reason = "meant")]
 pub(super) fn low(number: u64) -> u32 {
     number as u32

@@ -1,5 +1,5 @@
-//! The members of an archive: ustar and GNU headers, as tar(5) describes them.
-//! Where a member is put is not decided here.
+//! Parses the members of an archive: ustar and GNU headers, as in tar(5). The parent module unpacks
+//! them.
 
 use super::fields::{check_sum, cut, low, number, signed, text};
 use super::pax::Overrides;
@@ -10,10 +10,10 @@ use std::io;
 /// The unit of an archive.
 pub(super) const BLOCK: u64 = 512;
 pub(super) const BLOCK_BYTES: usize = 512;
-/// Longer names and records are refused: no system has such names.
+/// The maximum length of names and records; no system has longer names.
 const LONGEST_RECORD: usize = 64 * 1024;
 
-/// Why an archive cannot be read on.
+/// Why an archive cannot be read further.
 #[derive(Debug)]
 pub(super) enum Broken {
     Read(io::Error),
@@ -29,22 +29,22 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// One member. It is used again and again: names keep their room.
+/// One member. It is reused, so that names keep their buffers.
 #[derive(Debug)]
 pub(super) struct Member {
     pub path: Vec<u8>,
-    /// What a link points to.
+    /// The target of a link.
     pub link: Vec<u8>,
     pub hard_link: bool,
-    /// Kind, mode, owner, times, the real size.
+    /// Kind, mode, owner, times and the real size.
     pub meta: Meta,
     /// Bytes that follow in the archive, without padding.
     pub stored: u64,
-    /// Where the bytes that follow belong, where there are holes: offset and length.
+    /// The ranges of the following bytes in a sparse file: offset and length.
     pub stretches: Option<Vec<(u64, u64)>>,
 }
 
-/// Reads member after member.
+/// Reads one member after another.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     global: Option<Moment>,
@@ -78,8 +78,8 @@ impl Member {
 }
 
 impl Members {
-    /// Reads the headers of the next member; false at the end of the archive. What is stored of
-    /// the member follows in the stream.
+    /// Reads the headers of the next member; returns false at the end of the archive. The data of
+    /// the member follow in the stream.
     pub fn next(&mut self, stream: &mut Stream<'_>, member: &mut Member) -> Result<bool, Broken> {
         let mut over: Option<Box<Overrides>> = None;
         loop {
@@ -105,7 +105,7 @@ impl Members {
                     global.read(&record(stream, size)?)?;
                     self.global = global.modified.or(self.global);
                 }
-                // A volume's label is no file.
+                // A volume label is not a file.
                 b'V' => stream.skip(size.next_multiple_of(BLOCK))?,
                 b'M' => return Err(Broken::Content("is one volume of several".to_owned())),
                 _ => {
@@ -132,7 +132,7 @@ impl Members {
     fn describe(&self, header: &[u8], size: u64, member: &mut Member) -> Result<(), Broken> {
         let flag = header[156];
         member.path.clear();
-        // The prefix is ustar's; GNU's older form keeps other things there.
+        // The prefix is a field of ustar; GNU's older form has other fields there.
         if &header[257..263] == b"ustar\0" && header[345] != 0 {
             member.path.extend_from_slice(cut(&header[345..500]));
             member.path.push(b'/');
@@ -172,7 +172,7 @@ impl Members {
     }
 }
 
-/// What holds for the member as a whole, when all its headers were read.
+/// Completes the member after all its headers are read.
 #[inline]
 fn finish(member: &mut Member) -> Result<(), Broken> {
     if member.hard_link || member.meta.kind == Kind::Symlink {
@@ -182,14 +182,15 @@ fn finish(member: &mut Member) -> Result<(), Broken> {
                 String::from_utf8_lossy(&member.path)
             )));
         }
-        // Some writers give a hard link the size of its file, without data (POSIX pax, linkdata).
+        // Some writers store the size of its file in a hard link without data (POSIX pax,
+        // linkdata).
         member.stored = 0;
     }
     if member.meta.kind != Kind::File {
         member.stored = 0;
     }
-    // The oldest archives mark a directory by the end of its name. Only the whole name counts: the
-    // one in the header may be cut off anywhere.
+    // The oldest archives mark a directory by a slash at the end of its name. Only the full name
+    // counts: the one in the header may be truncated.
     let plain = member.meta.kind == Kind::File && !member.hard_link;
     if plain && member.stretches.is_none() && member.path.last() == Some(&b'/') {
         member.meta.kind = Kind::Directory;
@@ -201,7 +202,7 @@ fn finish(member: &mut Member) -> Result<(), Broken> {
     Ok(())
 }
 
-/// The data of a member that is a header itself.
+/// The data of a member that is itself a header.
 #[cold]
 fn record(stream: &mut Stream<'_>, size: u64) -> Result<Vec<u8>, Broken> {
     let size = usize::try_from(size)
@@ -212,7 +213,7 @@ fn record(stream: &mut Stream<'_>, size: u64) -> Result<Vec<u8>, Broken> {
     Ok(bytes[..size].to_vec())
 }
 
-/// The map of holes in an old GNU header; whether more of it follows.
+/// The sparse map in an old GNU header; returns whether more of it follows.
 #[cold]
 fn old_sparse(header: &[u8], member: &mut Member) -> Result<bool, Broken> {
     member.meta.kind = Kind::File;

@@ -1,11 +1,11 @@
-//! The records of the pax format, which override a header (POSIX `pax`, and GNU's maps of holes).
+//! The records of the pax format, which override a header (POSIX `pax`, and GNU's sparse maps).
 
 use super::fields::low;
 use super::member::{BLOCK, BLOCK_BYTES, Broken, Member};
 use super::stream::Stream;
 use crate::engines::meta::{Kind, Moment};
 
-/// What pax records state; it overrides the header.
+/// The values of pax records, which override the header.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     pub path: Option<Vec<u8>>,
@@ -98,7 +98,7 @@ impl Overrides {
     }
 }
 
-/// The map of holes where it is before the data: decimal numbers, a line each (GNU pax 1.0).
+/// The sparse map before the data: decimal numbers, one per line (GNU pax 1.0).
 #[cold]
 fn map_in_data(stream: &mut Stream<'_>, member: &mut Member) -> Result<Vec<u64>, Broken> {
     let broken = || Broken::Content("has a damaged map of holes".to_owned());
@@ -129,7 +129,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// A moment as pax writes it: `1700000000.123456789`, perhaps negative.
+/// A time in the form of pax: `1700000000.123456789`, possibly negative.
 fn moment(value: &[u8]) -> Option<Moment> {
     let text = std::str::from_utf8(value).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -1,6 +1,6 @@
-//! Where members are put: the chain of open directories from the root of the new tree to the
-//! directory of the last member. A directory gets its mode and times when it is left, so that
-//! nothing but the chain is remembered.
+//! Places members: keeps the chain of open directories from the root of the new tree to the
+//! directory of the last member. A directory gets its mode and times when it is left, so that only
+//! the chain is in memory.
 
 use super::Path;
 use super::member::Member;
@@ -14,32 +14,31 @@ use std::ffi::{CStr, CString};
 struct Open<E: Calls> {
     name: Vec<u8>,
     dir: E::Dir,
-    /// What it shall be when it is left.
+    /// Its attributes when it is left.
     wanted: Wanted,
 }
 
-/// What is done when a directory is left.
+/// The action when a directory is left.
 enum Wanted {
-    /// Nothing: the archive does not speak of it.
+    /// Nothing: the archive has no member for it.
     Nothing,
-    /// It was there before: its times are given back.
+    /// It existed before: its times are restored.
     Times(Meta),
-    /// The archive describes it.
+    /// The archive describes its attributes.
     All(Meta, Creation),
 }
 
 /// The chain of open directories.
 pub(super) struct Place<'a, E: Calls> {
     pub keeper: &'a mut Keeper,
-    /// The root, then one directory in the other; never empty.
+    /// The root, then each directory in its parent; never empty.
     root: Open<E>,
     chain: Vec<Open<E>>,
-    /// Names whose room is used again.
+    /// Names whose buffers are reused.
     spare: Vec<u8>,
 }
 
-/// The components of a member's path, none with a zero byte; those that lead out of the tree are
-/// refused.
+/// The components of a member's path, without zero bytes; a path that leaves the tree is refused.
 pub(super) fn parts(path: &[u8]) -> impl Iterator<Item = Result<&[u8], String>> {
     let absolute = path.first() == Some(&b'/');
     path.split(|byte| *byte == b'/')
@@ -73,24 +72,24 @@ impl<'a, E: Calls> Place<'a, E> {
         }
     }
 
-    /// The directory the last member is in.
+    /// The directory of the last member.
     fn here(&self) -> &E::Dir {
         &self.chain.last().unwrap_or(&self.root).dir
     }
 
-    /// The archive describes the root itself.
+    /// The archive has a member for the root.
     pub fn root_is(&mut self, meta: Meta) {
         let meta = self.ours(meta);
         let creation = Creation::inexact(0o700);
         self.root.wanted = Wanted::All(meta, creation);
     }
 
-    /// Without the right to give files away they stay ours, as with tar.
+    /// Without the privilege to change owners the files stay ours, as in tar.
     fn ours(&self, meta: Meta) -> Meta {
         self.keeper.without_foreign_owner(meta)
     }
 
-    /// Opens the directory of a member; its last name, or none where it is the root itself.
+    /// Opens the directory of a member; returns its last name, or none for the root.
     #[inline]
     pub fn go_to_parent(
         &mut self,
@@ -129,14 +128,14 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(Some(CString::new(room).unwrap_or_default()))
     }
 
-    /// Takes a name back, for its room.
+    /// Returns a name, so that its buffer is reused.
     #[inline]
     pub fn give_back(&mut self, name: CString) {
         self.spare = name.into_bytes();
         self.spare.clear();
     }
 
-    /// Opens a directory in the innermost one, and makes it where the archive forgot to.
+    /// Opens a directory in the innermost one, and creates it if the archive has no member for it.
     fn enter(&mut self, engine: &mut E, name: &[u8]) -> Result<(), LoadError> {
         let c_name = CString::new(name).unwrap_or_default();
         let (dir, wanted) = match engine.open_dir(self.here(), &c_name) {
@@ -158,7 +157,7 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(())
     }
 
-    /// Leaves directories until the chain is as long as that.
+    /// Leaves directories until the chain has this length.
     #[inline]
     fn leave_to(&mut self, engine: &mut E, depth: usize) -> Result<(), LoadError> {
         while self.chain.len() > depth {
@@ -183,8 +182,8 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(())
     }
 
-    /// A directory the archive describes; whether it was made. It is opened at once: its files
-    /// follow, as a rule.
+    /// Enters a directory of the archive; returns whether it was created. It is opened at once,
+    /// because its files usually follow.
     pub fn directory(
         &mut self,
         engine: &mut E,
@@ -215,13 +214,13 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(made)
     }
 
-    /// Makes a file; one of that name that came before gives way, as with tar.
+    /// Creates a file; replaces an earlier one of that name, as tar does.
     #[inline]
     pub fn create(&mut self, engine: &mut E, name: &CStr, mode: u32) -> Result<E::File, LoadError> {
         self.instead(engine, name, |engine, here| engine.create(here, name, mode))
     }
 
-    /// Another name of a member that came before.
+    /// Adds a hard link to an earlier member.
     #[cold]
     pub fn hard_link(
         &mut self,
@@ -234,7 +233,7 @@ impl<'a, E: Calls> Place<'a, E> {
             path: archive.to_owned(),
             reason,
         };
-        // Opened part by part from the root: a symbolic link on the way is refused.
+        // Opened component by component from the root, so that symbolic links are refused.
         let mut at: Option<E::Dir> = None;
         let mut last: Option<CString> = None;
         for part in parts(&member.link) {
@@ -257,7 +256,7 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(())
     }
 
-    /// Symbolic links, pipes and device nodes.
+    /// Creates symbolic links, FIFOs and device nodes.
     #[cold]
     pub fn odd(&mut self, engine: &mut E, name: &CStr, member: &Member) -> Result<(), LoadError> {
         let meta = self.ours(member.meta);
@@ -274,7 +273,7 @@ impl<'a, E: Calls> Place<'a, E> {
         self.keeper.finish(engine, None, &made, &meta, creation)
     }
 
-    /// Makes something; what has its name already is removed first.
+    /// Creates an entry; removes an existing one of that name first.
     #[inline]
     fn instead<T>(
         &self,
@@ -292,7 +291,7 @@ impl<'a, E: Calls> Place<'a, E> {
     }
 }
 
-/// Gives a directory what it shall have when it is left.
+/// Sets the attributes of a directory when it is left.
 fn settle<E: Calls>(engine: &mut E, keeper: &mut Keeper, open: &Open<E>) -> Result<(), LoadError> {
     let target = Target::Directory(&open.dir);
     match &open.wanted {

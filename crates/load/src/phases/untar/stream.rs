@@ -1,8 +1,8 @@
-//! The bytes of an archive, in stretches as long as they are requested, out of one buffer.
+//! The bytes of an archive, in pieces of the requested length, from one buffer.
 
 use std::io::{self, Read};
 
-/// A stream of bytes with a window on what comes next.
+/// A stream of bytes with a window on the next bytes.
 pub(super) struct Stream<'a> {
     source: Box<dyn Read + Send>,
     buffer: &'a mut [u8],
@@ -20,12 +20,12 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The longest stretch that [`Self::take`] gives.
+    /// The maximum length for [`Self::take`].
     pub fn room(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Takes exactly `length` bytes, in one piece.
+    /// Takes exactly `length` bytes, contiguously.
     #[inline]
     pub fn take(&mut self, length: usize) -> io::Result<&[u8]> {
         if self.end - self.start < length {
@@ -36,7 +36,7 @@ impl<'a> Stream<'a> {
         Ok(&self.buffer[start..start + length])
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, mut length: u64) -> io::Result<()> {
         while length > 0 {
             let piece = usize::try_from(length).map_or(self.room(), |left| left.min(self.room()));
@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Whether not a single byte follows.
+    /// Whether the stream is at its end.
     pub fn at_end(&mut self) -> io::Result<bool> {
         if self.end > self.start {
             return Ok(false);

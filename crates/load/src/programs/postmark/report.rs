@@ -1,7 +1,7 @@
-//! What postmark prints at its end, read line by line.
+//! Parses the final report of postmark line by line.
 //!
-//! It counts whole seconds, and prints 1 where there was none: a rate is computed anew from the count
-//! and the seconds behind it, and left out where these are too few.
+//! It counts whole seconds, and prints 1 for 0. So rates are recomputed from the count and its
+//! seconds, and omitted if there are too few seconds.
 
 use super::NAME;
 use crate::programs::printed::{decimal, places, whole};
@@ -9,9 +9,9 @@ use crate::programs::{ProgramReport, Unread};
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::warning::{Warning, WarningKind};
 
-/// With fewer seconds, a rate may be wrong by more than a quarter: it is left out.
+/// With fewer seconds, a rate may be wrong by more than 25 %: it is omitted.
 const LEAST_SECONDS: u64 = 5;
-/// With fewer seconds, a warning gives the possible error of a rate.
+/// With fewer seconds, a warning has the possible error of a rate.
 const EXACT_SECONDS: u64 = 20;
 
 fn missing(what: impl Into<String>) -> Unread {
@@ -27,7 +27,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// What is in the places of a pattern that the next line must fit.
+    /// The values of the placeholders in a pattern that the next line must match.
     fn places(&mut self, pattern: &str) -> Result<Vec<&'a str>, Unread> {
         let wanted = || pattern.trim().replace("{}", "..");
         let line = self.lines.next();
@@ -44,7 +44,7 @@ impl<'a> Report<'a> {
             .ok_or_else(|| missing(format!("no numbers are in {found:?}")))
     }
 
-    /// A count, and its seconds as the rate reports them.
+    /// A count, and the seconds from its rate.
     fn counted(&mut self, what: &str) -> Result<(u64, Option<u64>), Unread> {
         let [count, rate] = self.wholes(&format!("\t{what} ({{}} per second)"))?;
         Ok((count, seconds(count, rate)))
@@ -74,24 +74,24 @@ fn factor(unit: &str) -> Option<f64> {
     }
 }
 
-/// The whole seconds behind a rate that is rounded down; none where several would give it.
+/// The whole seconds that give a truncated rate; none if several would.
 fn seconds(count: u64, rate: u64) -> Option<u64> {
     let most = count.checked_div(rate)?;
     let fits = |seconds: u64| seconds > 0 && count / seconds == rate;
     (fits(most) && !fits(most - 1)).then_some(most)
 }
 
-/// What is reported and what is left out.
+/// The reported and the omitted rates.
 #[derive(Default)]
 struct Rates {
     report: ProgramReport,
     short: Vec<&'static str>,
-    /// Those reported, with fewer seconds than make them exact; the fewest.
+    /// The reported rates with a warning, and the fewest seconds of them.
     rough: Option<u64>,
 }
 
 impl Rates {
-    /// Adds a rate of something; nothing where none of it was done.
+    /// Adds a rate; nothing for a count of zero.
     fn add(&mut self, name: &'static str, unit: &str, amount: f64, seconds: Option<u64>) {
         if amount <= 0.0 {
             return;
@@ -183,7 +183,7 @@ pub(super) fn read(text: &str) -> Result<ProgramReport, Unread> {
     rates.add(
         "transactions",
         "1/s",
-        // Rounded down once, and by less than one a second.
+        // Truncated once, by less than one per second.
         amount(rate * transacting),
         within,
     );
@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_it_could_count_is_left_out_and_said() {
+    fn rates_over_zero_seconds_are_omitted_with_a_warning() {
         let report = read(SHORT).unwrap();
         assert!(report.figures.is_empty());
         let message = &report.warnings[0].message;
         assert!(message.contains("transactions, created,"), "{message}");
-        // Nothing was appended: that is not too short.
+        // Nothing was appended, which is not too short.
         assert!(!message.contains("appended"), "{message}");
     }
 
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_found_from_a_count_and_its_rate_or_not_at_all() {
+    fn seconds_are_derived_from_a_count_and_its_rate() {
         for (count, rate, found) in [
             (40_036, 417, Some(96)),
             (500, 500, Some(1)),
