@@ -1,4 +1,4 @@
-//! `all`: everything the comparison of 2008 copied, in one tree.
+//! `all`: all data that the comparison of 2008 copied, in one tree.
 
 use crate::DatasetError;
 use crate::generated::{Generator, Shape, Sink, date};

@@ -1,7 +1,8 @@
-//! `tar:FILE`: an archive of the user's, plain or packed with gzip, xz or zstd.
+//! `tar:FILE`: an archive of the user, plain or compressed with gzip, xz or zstd.
 //!
-//! The first bytes show the packing, not the name. An archive is read whole once before anything is
-//! made. One that is damaged, too large, or that would write outside of its place, is refused.
+//! The first bytes determine the compression, not the name. An archive is read completely before
+//! anything is created. An archive that is damaged, too large, or that would write outside of its
+//! target directory is refused.
 
 use crate::tree::make_root;
 use crate::unpack::unpack;
@@ -12,7 +13,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// An archive of the user's.
+/// An archive of the user.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
@@ -20,7 +21,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Reads the whole archive once. It is refused where it does not fit into `room`.
+    /// Reads the whole archive once; an error if it does not fit into `room`.
     pub fn open(
         path: &Path,
         room: Option<Bytes>,
@@ -91,7 +92,7 @@ impl Dataset for Archive {
             Form::Tree => {
                 let to = work_dir.root.join(SOURCE);
                 let root = make_root(&to)?;
-                // As `mkdir` leaves it, should the archive have no member for it.
+                // The default mode of `mkdir`, for an archive without a member for it.
                 rustix::fs::fchmod(&root, rustix::fs::Mode::from_raw_mode(0o755))
                     .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
                 let warnings = unpack(&self.path, &to, &root, work_dir.stores, stop)?;

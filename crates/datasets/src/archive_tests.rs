@@ -1,4 +1,4 @@
-//! Archives: good ones unpacked, bad ones refused before anything is made.
+//! Archives: valid ones are unpacked, invalid ones are refused before anything is created.
 
 use super::*;
 use crate::packed;
@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 use tar::{Builder, EntryType, Header};
 
-/// An archive with these members; a path may be one that no honest program writes.
+/// An archive with these members; a path may be malicious.
 fn archive_of(members: &[(EntryType, &str, &str)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (kind, path, text) in members {
@@ -48,7 +48,7 @@ fn open(bytes: &[u8]) -> (tempfile::TempDir, Result<Archive, DatasetError>) {
 }
 
 #[test]
-fn members_that_would_leave_their_place_are_refused_by_name() {
+fn members_outside_of_the_target_are_refused_by_name() {
     use EntryType::{Link, Regular, Symlink};
     for (members, named) in [
         (&[(Regular, "/etc/x", "")][..], "/etc/x"),
@@ -83,7 +83,7 @@ fn members_that_would_leave_their_place_are_refused_by_name() {
 }
 
 #[test]
-fn unpacking_alone_never_leaves_its_place() {
+fn unpacking_never_leaves_the_target() {
     use EntryType::{Link, Regular, Symlink};
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("secret"), "untouched").unwrap();
@@ -99,7 +99,7 @@ fn unpacking_alone_never_leaves_its_place() {
         std::fs::write(&archive, archive_of(members)).unwrap();
         let to = place.path().join(number.to_string());
         let root = make_root(&to).unwrap();
-        // The check at opening is left out: the second line of defence must hold alone.
+        // Skips the check at opening: the second line of defence must be sufficient.
         let _ = unpack(&archive, &to, &root, Capabilities::ALL, &CancelToken::new());
         let secret = std::fs::read_to_string(place.path().join("secret")).unwrap();
         assert_eq!(secret, "untouched");
@@ -154,7 +154,7 @@ fn damaged_archives_are_refused() {
     }
 }
 
-/// A tree with what archives can hold.
+/// A tree with all kinds of entries of archives.
 fn tree(at: &Path) {
     std::fs::create_dir_all(at.join("d/e")).unwrap();
     std::fs::write(at.join("d/file"), "content\n".repeat(3000)).unwrap();
@@ -177,7 +177,7 @@ fn tree(at: &Path) {
 }
 
 #[test]
-fn archives_of_every_packing_unpack_to_what_was_packed() {
+fn archives_of_every_compression_round_trip() {
     let place = tempfile::tempdir().unwrap();
     let packed_from = place.path().join("tree");
     tree(&packed_from);
@@ -192,7 +192,7 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
     .iter()
     .enumerate()
     {
-        // The name reports nothing of the packing.
+        // The name does not determine the compression.
         let archive = place.path().join(format!("archive-{number}"));
         let status = Command::new("tar")
             .args(*arguments)
@@ -222,7 +222,7 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
         assert!(found.equal(), "{arguments:?}: {:?}", found.differences);
         assert_eq!((found.files, found.directories), (8, 2));
         if arguments.contains(&"--format=pax") {
-            // Only this form keeps parts of seconds.
+            // Only this format stores fractions of seconds.
             let found = compare(&packed_from, created, &CancelToken::new()).unwrap();
             assert!(found.equal(), "{:?}", found.differences);
         }
@@ -282,7 +282,7 @@ fn the_tar_of_the_system_gives_what_the_comparison_wants() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn a_path_that_is_not_a_file_is_refused() {
     let error = Archive::open(Path::new("/tmp"), None, &CancelToken::new()).unwrap_err();
     assert!(error.to_string().contains("tree:DIR"), "{error}");
     let error =

@@ -7,7 +7,7 @@ use rustix::fs::{self, AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps,
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// What an entry is to have besides its data.
+/// The attributes of an entry other than its data.
 #[derive(Debug)]
 pub struct Attributes {
     pub kind: FileType,
@@ -19,17 +19,17 @@ pub struct Attributes {
     pub xattrs: Vec<Xattr>,
 }
 
-/// What the system would not let an entry have.
+/// The attributes that the system did not permit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Entries that belong to whoever runs this, not to their owner.
+    /// Entries owned by the current user instead of their owner.
     pub owners: u64,
     /// Entries without some of their extended attributes.
     pub xattrs: u64,
 }
 
 impl Attributes {
-    /// Those of an existing entry.
+    /// Reads the attributes of an existing entry.
     pub fn of(stat: &Stat, directory: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Self> {
         let xattrs = entry::xattrs(directory, name)?;
         Ok(Self {
@@ -43,7 +43,7 @@ impl Attributes {
         })
     }
 
-    /// Gives them to an entry, not following a symbolic link.
+    /// Sets them on an entry, without following a symbolic link.
     pub fn apply(
         &self,
         directory: BorrowedFd<'_>,
@@ -53,7 +53,7 @@ impl Attributes {
     ) -> Result<(), (&'static str, Errno)> {
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         let (owner, group) = (Uid::from_raw(self.owner), Gid::from_raw(self.group));
-        // First the owner: a change of it takes set-user-ID and capabilities away.
+        // First the owner: a change of owner clears set-user-ID and capabilities.
         let kept_owner = match fs::chownat(directory, name, Some(owner), Some(group), nofollow) {
             Ok(()) => true,
             Err(Errno::PERM | Errno::INVAL) => {
@@ -62,7 +62,7 @@ impl Attributes {
             }
             Err(errno) => return Err(("set the owner of", errno)),
         };
-        // Then these, while the mode still lets the owner write.
+        // Next these, while the mode still permits the owner to write.
         let mut all_set = true;
         for xattr in &self.xattrs {
             match entry::set_xattr(directory, name, xattr) {
@@ -73,7 +73,7 @@ impl Attributes {
         }
         lost.xattrs += u64::from(!all_set);
         if self.kind != FileType::Symlink && stores.owners {
-            // A set-user-ID program must not become one of somebody else, as with `cp -a`.
+            // A set-user-ID program must not belong to another owner, as with `cp -a`.
             let mode = if kept_owner {
                 self.mode
             } else {

@@ -1,6 +1,6 @@
-//! What is in generated files: binary data of a chosen compressibility, or text.
+//! The contents of generated files: binary data of a chosen compressibility, or text.
 //!
-//! Content is a stream that depends on nothing but its kind, its seed and its length.
+//! Content is a stream that depends only on its kind, its seed and its length.
 
 use crate::seed::Seed;
 use crate::styles::Style;
@@ -9,8 +9,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io;
 
-/// Binary data keeps its ratio within each stretch of this length, so that a file system that
-/// compresses in small pieces meets the same ratio as one that compresses in large ones.
+/// The length over which binary data has its ratio, so that file systems compress it equally in
+/// small and in large pieces.
 const STRETCH: usize = 4096;
 
 /// The length of the pattern that fills the compressible part of a stretch.
@@ -22,7 +22,7 @@ pub const BUFFER: usize = 1 << 20;
 /// A kind of content.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
-    /// Random bytes, as much as a compressor is to leave; the rest repeats a short pattern.
+    /// Random bytes, in the proportion that compression leaves; the rest repeats a short pattern.
     Binary {
         /// Size after compression in percent of the size before; 100 is incompressible.
         percent: u8,
@@ -37,7 +37,7 @@ pub struct Stream<'b> {
     kind: Filler,
     left: u64,
     buffer: &'b mut [u8],
-    /// What of the buffer a reader has not had yet.
+    /// The unread part of the buffer.
     unread: std::ops::Range<usize>,
 }
 
@@ -51,7 +51,7 @@ enum Filler {
 }
 
 impl<'b> Stream<'b> {
-    /// The content of a file of `size` bytes. The buffer must be of [`BUFFER`] bytes.
+    /// The content of a file of `size` bytes. The buffer must have [`BUFFER`] bytes.
     pub fn new(content: Content, seed: Seed, size: u64, buffer: &'b mut [u8]) -> Self {
         debug_assert_eq!(buffer.len() % STRETCH, 0);
         let kind = match content {
@@ -128,7 +128,7 @@ fn fill_binary(random: &mut Xoshiro256PlusPlus, kept: usize, piece: &mut [u8]) {
     }
 }
 
-/// Random bytes, little end first on every machine.
+/// Random bytes, in little-endian order on every machine.
 fn fill_noise(random: &mut Xoshiro256PlusPlus, out: &mut [u8]) {
     let (words, rest) = out.as_chunks_mut::<8>();
     for word in words {
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Not a test but a measurement: run by name, in release.
+    /// A measurement, not a test: run it by name, in release.
     #[test]
     #[ignore = "a measurement"]
     fn speed_of_content() {

@@ -15,10 +15,10 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Data is moved in pieces of this length; cancellation is checked between them.
+/// The size of the pieces in which data is copied; cancellation is checked between them.
 const PIECE: usize = 1 << 20;
 
-/// What failed: the verb, which side, the reason.
+/// The parts of an error: the verb, the side, and the reason.
 type Failure = (&'static str, Side, Errno);
 
 #[derive(Debug, Clone, Copy)]
@@ -27,11 +27,11 @@ enum Side {
     To,
 }
 
-/// A file with several names, of which one is copied already.
+/// A file with several names, of which one has been copied.
 struct Linked {
     /// Its first name in the copy, from the root.
     path: PathBuf,
-    /// Names that may still come.
+    /// The number of remaining names.
     left: u64,
 }
 
@@ -39,23 +39,24 @@ struct Linked {
 pub struct Copier<'s> {
     from: PathBuf,
     to: PathBuf,
-    /// Where both are, below their roots.
+    /// The path of both, below their roots.
     at: PathBuf,
     root: OwnedFd,
     device: u64,
     links: HashMap<(u64, u64), Linked>,
     buffer: Box<[u8]>,
     stop: &'s CancelToken,
-    /// What could not be kept.
+    /// The attributes that could not be kept.
     pub lost: Lost,
-    /// What the file system of the copy can store.
+    /// The capabilities of the copy's file system.
     pub stores: Capabilities,
-    /// What it cannot store.
+    /// The entries that it cannot store.
     pub left_out: LeftOut,
 }
 
 impl<'s> Copier<'s> {
-    /// From the tree at `from`, which is on `device`, into the directory `to`, open as `root`.
+    /// Copies from the tree at `from`, which is on `device`, into the directory `to`, open as
+    /// `root`.
     pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s CancelToken) -> Self {
         Self {
             from: from.to_owned(),
@@ -72,7 +73,7 @@ impl<'s> Copier<'s> {
         }
     }
 
-    /// Copies all that is in a directory.
+    /// Copies the contents of a directory.
     pub fn directory(
         &mut self,
         from: BorrowedFd<'_>,
@@ -86,7 +87,7 @@ impl<'s> Copier<'s> {
         )
     }
 
-    /// Copies one entry, with all below it.
+    /// Copies one entry, including its contents.
     pub fn entry(
         &mut self,
         from: BorrowedFd<'_>,
@@ -162,7 +163,7 @@ impl<'s> Copier<'s> {
         self.directory(from.as_fd(), to.as_fd())
     }
 
-    /// Links to the copy of a file that has been met by another name; false if it has not.
+    /// Links to the copy of a file that was copied under another name; returns false if it was not.
     fn linked(
         &mut self,
         stat: &Stat,

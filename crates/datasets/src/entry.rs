@@ -1,5 +1,5 @@
-//! Entries of directories as the system reports them: names one by one, extended attributes, the
-//! stretches of a file that hold data. No paths: everything is relative to an open directory.
+//! Reads directory entries: names one by one, extended attributes, and the data ranges of a file.
+//! Everything is relative to an open directory.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
@@ -7,11 +7,11 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 
-/// How deep directories may nest: each level holds a few file descriptors open, and 1024 is the
-/// usual limit on them.
+/// The maximum nesting of directories: each level holds a few file descriptors open, and their
+/// usual limit is 1024.
 pub const DEEPEST: usize = 300;
 
-/// The longest list of names, and the longest value, that Linux keeps: `XATTR_LIST_MAX` and
+/// The maximum size of a list of names and of a value in Linux: `XATTR_LIST_MAX` and
 /// `XATTR_SIZE_MAX` of xattr(7).
 const XATTR_MAX: usize = 65_536;
 
@@ -29,12 +29,12 @@ pub fn open_directory(
 
 /// Opens a file to read without following a symbolic link.
 pub fn open_file(parent: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    // NONBLOCK: should it have become a fifo meanwhile, the open must not wait for a writer.
+    // NONBLOCK: if a FIFO has replaced it, the open must not wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// What `lstat` reports of an entry.
+/// The `lstat` result of an entry.
 pub fn stat(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Stat> {
     fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -49,8 +49,8 @@ pub fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Calls `each` with every name in a directory but `.` and `..`, in the system's order.
-/// `failed` turns an error of the directory into that of `each`.
+/// Calls `each` with every name in a directory except `.` and `..`, in the system's order. `failed`
+/// converts an error of the directory to that of `each`.
 pub fn each_name<E>(
     directory: impl AsFd,
     failed: impl Fn(Errno) -> E,
@@ -68,8 +68,8 @@ pub fn each_name<E>(
     Ok(())
 }
 
-/// The extended attributes of an entry, by name; a symbolic link is not followed. An entry on a
-/// file system without any has none.
+/// The extended attributes of an entry, by name; a symbolic link is not followed. Empty if the file
+/// system does not support them.
 pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> {
     let path = path_of(parent, name);
     let list = match whole(|buffer| fs::llistxattr(path.as_c_str(), buffer)) {
@@ -84,7 +84,7 @@ pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> 
         };
         match whole(|buffer| fs::lgetxattr(path.as_c_str(), key, buffer)) {
             Ok(value) => found.push((key.to_owned(), value)),
-            // Gone meanwhile, or known by name only.
+            // Removed meanwhile, or only its name is visible.
             Err(Errno::NODATA | Errno::NOTSUP) => {}
             Err(errno) => return Err(errno),
         }
@@ -93,7 +93,7 @@ pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> 
     Ok(found)
 }
 
-/// What `read` puts into a buffer: first into a small one, for most entries have next to nothing.
+/// The result of `read`: uses a small buffer first, because most results are short.
 fn whole(read: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
     let mut small = [0; 512];
     match read(&mut small) {
@@ -119,16 +119,16 @@ pub fn set_xattr(parent: impl AsFd, name: &CStr, xattr: &Xattr) -> rustix::io::R
     )
 }
 
-/// There are no calls for extended attributes relative to a directory (before Linux 6.13): the
-/// directory is reached through procfs, which has no limit on the length of its path.
+/// Before Linux 6.13 no system call accesses extended attributes relative to a directory. The
+/// directory is reached through procfs, which does not limit the length of its path.
 fn path_of(parent: impl AsFd, name: &CStr) -> CString {
     let mut path = format!("/proc/self/fd/{}/", parent.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(name.to_bytes());
-    // A name from the system holds no zero byte.
+    // A name from the system contains no zero byte.
     CString::new(path).unwrap_or_default()
 }
 
-/// Calls `each` with the start and the end of every stretch of a file that holds data.
+/// Calls `each` with the start and the end of every data range of a file.
 pub fn each_stretch<E>(
     file: impl AsFd,
     size: u64,

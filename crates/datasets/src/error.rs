@@ -1,4 +1,4 @@
-//! What can go wrong with a dataset: before and while it is created.
+//! Errors of datasets, before and during their creation.
 
 use fsdyno_model::Bytes;
 use fsdyno_model::printable::is_steering;
@@ -15,37 +15,37 @@ pub enum DatasetError {
         "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE"
     )]
     Unknown {
-        /// What was requested.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The available names.
         known: String,
     },
-    /// The scale is no number to multiply by.
+    /// The scale is not a valid number.
     #[error("a dataset cannot be scaled by {scale}; give a number above 0 and up to 1000")]
     Scale {
-        /// What was requested.
+        /// The requested scale.
         scale: f64,
     },
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", shown(.path))]
     Io {
-        /// What was attempted, as a verb: `open`, `write to`.
+        /// The attempted operation, as a verb: `open`, `write to`.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         source: io::Error,
     },
-    /// The path is not of the kind its prefix states.
+    /// The path is not of the kind that its prefix requires.
     #[error("{} is {is}, not {wanted}; {way_out}", shown(.path))]
     WrongKind {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Its kind.
         is: &'static str,
-        /// What it should be.
+        /// The required kind.
         wanted: &'static str,
-        /// What to type instead.
+        /// The prefix to type instead.
         way_out: &'static str,
     },
     /// Entries of a tree cannot be read, or cannot be made by this user.
@@ -53,9 +53,9 @@ pub enum DatasetError {
     Refused {
         /// The tree.
         tree: PathBuf,
-        /// How many entries are refused.
+        /// The number of refused entries.
         count: u64,
-        /// The first of them, with the reason.
+        /// The first of them, with reasons.
         first: Vec<Refusal>,
     },
     /// The work directory is inside the tree to be copied.
@@ -63,30 +63,30 @@ pub enum DatasetError {
     Inside {
         /// The tree.
         tree: PathBuf,
-        /// Where it was to be created.
+        /// The target directory.
         work_dir: PathBuf,
     },
-    /// An archive that is not whole, or in no format known here.
+    /// An archive that is incomplete, or in an unknown format.
     #[error("{} cannot be read as an archive{}: {source}", shown(.path), after_member(.member.as_deref()))]
     Archive {
         /// The archive.
         path: PathBuf,
-        /// The last member that could be read, where there was one.
+        /// The last member that could be read, if any.
         member: Option<PathBuf>,
         /// The reason.
         source: io::Error,
     },
-    /// A member that would be written outside of the place it is unpacked in, or that cannot be.
+    /// A member that would be unpacked outside of the target, or that cannot be unpacked.
     #[error("{} is refused: its member {} {why}", shown(.path), shown(.member))]
     Member {
         /// The archive.
         path: PathBuf,
         /// The member.
         member: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// An archive that holds more than there is room for.
+    /// An archive that needs more than the available space.
     #[error(
         "{} is refused: up to its member {} it needs more than {room} unpacked, and no more is free; \
          make room, or name a place with more",
@@ -97,32 +97,32 @@ pub enum DatasetError {
         path: PathBuf,
         /// The first member that does not fit.
         member: PathBuf,
-        /// The room that there is.
+        /// The available space.
         room: Bytes,
     },
-    /// The dataset is not delivered as an archive.
+    /// The dataset is not available as an archive.
     #[error("`{name}` is not an archive: only `ports` and tar:FILE can be unpacked")]
     NoArchive {
         /// The dataset.
         name: String,
     },
-    /// It changed between the beginning and the end of reading it.
+    /// The dataset changed while it was read.
     #[error("the dataset {dataset} changed while it was read; keep it unchanged during a run")]
     Changed {
         /// The dataset, as typed.
         dataset: String,
     },
-    /// A stop was requested.
+    /// The user cancelled.
     #[error("stopped while reading or creating the dataset")]
     Stopped,
 }
 
-/// One entry that is refused.
+/// One refused entry.
 #[derive(Debug)]
 pub struct Refusal {
     /// The entry.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -140,7 +140,7 @@ impl DatasetError {
         }
     }
 
-    /// The number of the system's reason (`ENOSPC` is 28), where the system gave one.
+    /// The error number of the cause (`ENOSPC` is 28), if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } | Self::Archive { source, .. } => source.raw_os_error(),
@@ -149,7 +149,7 @@ impl DatasetError {
     }
 }
 
-/// A path on one line: characters that steer a terminal are escaped, what is not UTF-8 is `\xNN`.
+/// A path on one line: control characters are escaped, and bytes that are not UTF-8 are `\xNN`.
 pub(crate) fn shown(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {

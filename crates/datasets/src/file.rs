@@ -1,4 +1,4 @@
-//! `file:FILE`: one file of the user's, created as a tree that holds it alone.
+//! `file:FILE`: one file of the user, created as a tree that contains only this file.
 
 use crate::copying::Copier;
 use crate::entry;
@@ -13,7 +13,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// One file of the user's.
+/// One file of the user.
 #[derive(Debug)]
 pub struct SingleFile {
     directory: PathBuf,
@@ -22,7 +22,7 @@ pub struct SingleFile {
 }
 
 impl SingleFile {
-    /// Finds the file, through symbolic links, and makes sure that it can be read.
+    /// Finds the file, through symbolic links, and checks that it is readable.
     pub fn open(path: &Path) -> Result<Self, DatasetError> {
         let io = |doing| move |errno: rustix::io::Errno| DatasetError::io(doing, path, errno);
         let stat = fs::stat(path).map_err(io("find"))?;
@@ -57,7 +57,7 @@ impl SingleFile {
         };
         Ok(Self {
             directory: directory.to_owned(),
-            // A path that was opened holds no zero byte.
+            // The path of an open file contains no zero byte.
             name: CString::new(name.as_bytes()).unwrap_or_default(),
             facts,
         })
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused() {
+    fn a_path_that_is_not_a_file_is_refused() {
         let error = SingleFile::open(Path::new("/")).unwrap_err();
         assert!(error.to_string().contains("tree:DIR"), "{error}");
         let error = SingleFile::open(Path::new("/no/such/file")).unwrap_err();

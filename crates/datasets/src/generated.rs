@@ -11,38 +11,38 @@ use archive_sink::ArchiveSink;
 use fsdyno_model::{Bytes, CancelToken, Warning};
 use tree_sink::TreeSink;
 
-/// A dataset that is made from a seed.
+/// A dataset that is generated from a seed.
 #[derive(Debug)]
 pub struct Generator {
-    /// What is typed.
+    /// Its name, as typed.
     pub name: &'static str,
-    /// One line for people.
+    /// A description of one line.
     pub title: &'static str,
-    /// Where its numbers and sizes come from: what is published, and what is our own model.
+    /// The source of its numbers and sizes: the published figures, and the parts that we modelled.
     pub source: &'static str,
-    /// What it comes as.
+    /// Its form.
     pub shape: Shape,
     /// Emits all entries of a seed and a scale.
     pub(super) emit: Emit,
 }
 
-/// What a dataset comes as.
+/// The form of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Many files in directories.
     Tree,
-    /// The same, created in so many rounds, each of which brings files to directories throughout the tree.
+    /// The same, created in this number of rounds, each of which adds files throughout the tree.
     Grown(u32),
-    /// An archive of that name, which can be created as a tree too.
+    /// An archive with that name, which can also be created as a tree.
     Archive(&'static str),
     /// One file.
     File,
-    /// Nothing at all.
+    /// No files.
     Nothing,
 }
 
 impl Generator {
-    /// The name of the archive it comes as, where it comes as one.
+    /// The name of its archive, if its form is an archive.
     pub(super) fn archive(&self) -> Option<&'static str> {
         match self.shape {
             Shape::Archive(name) => Some(name),
@@ -50,7 +50,7 @@ impl Generator {
         }
     }
 
-    /// In how many rounds its tree is created.
+    /// The number of rounds in which its tree is created.
     fn rounds(&self) -> u32 {
         match self.shape {
             Shape::Grown(rounds) => rounds,
@@ -59,26 +59,26 @@ impl Generator {
     }
 }
 
-/// Emits the entries of a dataset, each directory with all that is in it.
+/// Emits the entries of a dataset, each directory with its contents.
 pub(super) type Emit = fn(Seed, f64, &mut dyn Sink) -> Result<(), DatasetError>;
 
-/// A file to be made.
+/// A file to create.
 #[derive(Debug, Clone, Copy)]
 pub struct File {
     /// Its size in bytes.
     pub size: u64,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
     /// The seed of its content.
     pub seed: Seed,
-    /// When it was last changed: seconds since 1970.
+    /// Its modification time: seconds since 1970.
     pub mtime: u64,
     /// Its permissions.
     pub mode: u32,
 }
 
 impl File {
-    /// A file with the permissions and a date of its kind's era.
+    /// A file with default permissions and a modification time of its era.
     pub fn new(size: u64, content: Content, seed: Seed) -> Self {
         Self {
             size,
@@ -90,18 +90,18 @@ impl File {
     }
 }
 
-/// Whoever takes entries.
+/// A receiver of entries.
 pub trait Sink {
-    /// A directory begins: what follows is in it.
+    /// A directory begins: the following entries are in it.
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError>;
     /// A file.
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError>;
-    /// The directory that began last is complete.
+    /// The last open directory is complete.
     fn leave(&mut self) -> Result<(), DatasetError>;
 }
 
-/// A date of the seven years up to October 2008, when the last of the published comparisons was
-/// made; whole seconds, as the archives and file systems of that time kept.
+/// A time in the seven years until October 2008, the time of the last published comparison; whole
+/// seconds, as in the archives and file systems of that time.
 pub fn date(seed: Seed) -> u64 {
     const OCTOBER_2008: u64 = 1_222_819_200;
     OCTOBER_2008 - seed.part("date").below(7 * 365 * 86_400)
@@ -117,7 +117,7 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// Counts what the generator emits; nothing is written.
+    /// Counts the generated entries; nothing is written.
     pub fn new(generator: &'static Generator, seed: u64, scale: f64) -> Result<Self, DatasetError> {
         let seed = Seed::new(seed).part(generator.name);
         let mut count = Count(Facts::default());

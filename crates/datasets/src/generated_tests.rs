@@ -1,4 +1,4 @@
-//! What is promised of all generated datasets.
+//! Properties of all generated datasets.
 
 use super::super::{ALL, find, open};
 use super::*;
@@ -253,7 +253,7 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
 }
 
 #[test]
-fn a_wish_to_stop_is_heard() {
+fn cancellation_is_checked() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generated("portage", 0.01);
     let stop = CancelToken::new();

@@ -1,7 +1,7 @@
-//! What a dataset of the user's holds, as a digest, and whether it changed since that was computed.
+//! The digest of a user's dataset, and the check whether the dataset has changed since.
 //!
-//! The digest is that of docs/datasets.md and does not change from version to version. The check
-//! for changes reads no file: it compares names, types, sizes, modes, dates and inode numbers.
+//! docs/datasets.md defines the digest, which is the same in all versions. The check for changes
+//! reads no file: it compares names, types, sizes, modes, times and inode numbers.
 
 use crate::entry::{self, DEEPEST};
 use crate::{DatasetError, survey};
@@ -17,17 +17,17 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Files are read in pieces of this length; a request to stop is noticed between them.
+/// The size of the pieces in which files are read; cancellation is checked between them.
 const PIECE: usize = 1 << 20;
 
-/// Blocks of this length that hold zeros only are left out of the digest of a file in a tree, so
-/// that a hole and the same zeros on disk are the same content.
+/// Blocks of this size that contain only zeros are not part of the digest of a file in a tree, so
+/// that a hole and the same zeros on disk have the same digest.
 const BLOCK: usize = 4096;
 
-/// What is called with the number of files and bytes read so far.
+/// Receives the number of files and bytes read so far.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Bytes);
 
-/// A dataset of the user's, with its content as it was read once.
+/// A dataset of the user, with its content as of one reading.
 #[derive(Debug, Clone)]
 pub struct Identity {
     choice: DatasetChoice,
@@ -35,7 +35,7 @@ pub struct Identity {
     state: [u8; 32],
 }
 
-/// A dataset that is no longer what was read.
+/// A dataset that has changed since it was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the dataset {dataset} changed during the run: it held {was}, and {now}; figures of the two \
@@ -48,7 +48,7 @@ pub struct Changed {
 }
 
 impl Identity {
-    /// Reads the whole dataset once; none where it is a generated one.
+    /// Reads the whole dataset once; none for a generated one.
     pub fn read(
         choice: &DatasetChoice,
         stop: &CancelToken,
@@ -76,18 +76,17 @@ impl Identity {
         }))
     }
 
-    /// Which dataset it is.
+    /// The choice of the dataset.
     pub fn choice(&self) -> &DatasetChoice {
         &self.choice
     }
 
-    /// What it held.
+    /// Its content.
     pub fn content(&self) -> &DatasetContent {
         &self.content
     }
 
-    /// Whether it is still what was read; no file is read for it. Where the user cancels,
-    /// nothing is known and none is given.
+    /// Whether it is unchanged; reads no file. None if the user cancelled.
     pub fn check(&self, stop: &CancelToken) -> Result<(), Changed> {
         let was = format!("{} files of {}", self.content.files, self.content.bytes);
         let changed = |now| Changed {
@@ -111,7 +110,7 @@ impl Identity {
     }
 }
 
-/// The content of one file of the user's that is no dataset: a kernel.
+/// The content of one file of the user that is not a dataset: a kernel.
 pub fn file_content(path: &Path, stop: &CancelToken) -> Result<DatasetContent, DatasetError> {
     let read = walk(
         &DatasetChoice::Tar(path.to_owned()),
@@ -127,7 +126,7 @@ pub fn file_content(path: &Path, stop: &CancelToken) -> Result<DatasetContent, D
     })
 }
 
-/// What one walk found.
+/// The result of one walk.
 struct Found {
     content: [u8; 32],
     state: [u8; 32],
@@ -222,7 +221,7 @@ impl Walk<'_> {
         self.directory(&root, 0)
     }
 
-    /// The file by its own name, as it will be in the tree.
+    /// The file by its own name, as in the tree.
     fn single(&mut self) -> Result<(), DatasetError> {
         let whole = self.root.canonicalize();
         let whole = whole.map_err(|error| DatasetError::io("find", &self.root, error))?;
@@ -230,13 +229,13 @@ impl Walk<'_> {
             return Err(self.io("find")(Errno::INVAL));
         };
         let directory = survey::open_root(parent)?;
-        // A path that was found holds no zero byte.
+        // A path from a directory contains no zero byte.
         let name = CString::new(name.as_bytes()).unwrap_or_default();
         parent.clone_into(&mut self.root);
         self.entry(directory.as_fd(), &name, 0)
     }
 
-    /// An archive: the bytes of its file, whatever it is packed with.
+    /// An archive: the bytes of its file, with any compression.
     fn archive(&mut self) -> Result<(), DatasetError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::openat(CWD, &self.root, flags, Mode::empty()).map_err(self.io("open"))?;
@@ -283,7 +282,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// One entry, and what is below it. Its name is added to the path.
+    /// One entry with its contents. Its name is appended to the path.
     fn entry(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -298,7 +297,7 @@ impl Walk<'_> {
                 self.directories += 1;
                 self.note(b'd', &stat, directory, name)?;
                 if stat.st_dev != self.device {
-                    // Another file system: it is left empty.
+                    // Another file system: it is treated as empty.
                     return Ok(());
                 }
                 if depth >= DEEPEST {
@@ -360,8 +359,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The digest of the blocks of a file that hold anything but zeros, each after its offset.
-    /// Holes are not read.
+    /// The digest of the blocks of a file that contain a nonzero byte, each after its offset. Holes
+    /// are not read.
     fn data(&mut self, file: &OwnedFd, size: u64) -> Result<[u8; 32], DatasetError> {
         let mut stretches = Vec::new();
         entry::each_stretch(file, size, self.io("read"), |start, end| {
@@ -397,8 +396,8 @@ impl Walk<'_> {
         Ok(digest.finalize().into())
     }
 
-    /// Type, path, mode and extended attributes; for the check of changes also what a change of the
-    /// data leaves behind.
+    /// Type, path, mode and extended attributes; for the check for changes, also the properties
+    /// that a change of the data modifies.
     fn note(
         &mut self,
         letter: u8,
@@ -430,7 +429,7 @@ impl Walk<'_> {
         self.state.update(&self.at);
         self.state.update(stat.st_mode.to_le_bytes());
         self.state.update(stat.st_ino.to_le_bytes());
-        // A directory has the date of the last name that came or went: the names are compared.
+        // The time of a directory is that of its last change of names: the names are compared.
         if letter != b'd' {
             self.state.update(stat.st_size.to_le_bytes());
             self.state.update(stat.st_mtime.to_le_bytes());
@@ -453,7 +452,7 @@ fn fs_pread(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<us
     }
 }
 
-/// Fills the buffer, but for the end of the file.
+/// Fills the buffer, unless the file ends.
 fn full_pread(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,5 +1,5 @@
-//! Kinds of files: what is in them and how large they are; and the maker that turns out one file
-//! of a kind after the other, each with a seed of its own.
+//! Kinds of files: their contents and sizes. A maker generates files of a kind one after another,
+//! each with its own seed.
 
 use crate::content::Content;
 use crate::generated::File;
@@ -27,7 +27,7 @@ pub const fn text(style: &'static Style, median: f64, sigma: f64, min: u64, max:
     }
 }
 
-/// Binary files that a compressor brings to `percent` of their size.
+/// Binary files that a compressor reduces to `percent` of their size.
 pub const fn binary(percent: u8, median: f64, sigma: f64, min: u64, max: u64) -> Kind {
     Kind {
         content: Content::Binary { percent },

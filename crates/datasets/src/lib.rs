@@ -1,11 +1,11 @@
-//! Datasets: the files a workload works on.
+//! Datasets: the files on which a workload runs.
 //!
-//! A generated dataset is a [`Generator`]: one file in this folder and one line in [`ALL`]. It
-//! emits entries, in order, to whoever counts, creates or packs them; memory does not grow with their
-//! number. The user's own are taken as they are: a tree ([`tree`]), an archive ([`archive`]), or
-//! one file ([`mod@file`]).
+//! A generated dataset is a [`Generator`]: one file in this directory and one line in [`ALL`]. It
+//! emits entries in order, which are counted, created or packed; memory does not grow with their
+//! number. The user's own datasets are a tree ([`tree`]), an archive ([`archive`]), or one file
+//! ([`mod@file`]).
 //!
-//! What is done with a dataset is in `load`.
+//! `load` defines the phases on datasets.
 
 pub mod all;
 pub mod archive;
@@ -63,16 +63,16 @@ pub static ALL: &[&Generator] = &[
     &none::NONE,
 ];
 
-/// The largest scale that is taken for one: a thousand times the published size.
+/// The maximum scale: a thousand times the published size.
 const LARGEST_SCALE: f64 = 1000.0;
 
-/// A dataset, known and ready to be created.
+/// A dataset, ready to be created.
 pub trait Dataset: Send + Sync {
-    /// What it holds, known before anything is written.
+    /// Its contents, known before anything is written.
     fn facts(&self) -> &Facts;
 
-    /// Creates it below the root of the work directory, untimed: as a tree named `source`, pushed to the
-    /// trees of the work directory, or as the archive of the work directory.
+    /// Creates it below the root of the work directory, untimed: as a tree named `source`, which is
+    /// added to the trees of the work directory, or as its archive.
     fn create(
         &self,
         work_dir: &mut WorkDir,
@@ -81,33 +81,33 @@ pub trait Dataset: Send + Sync {
     ) -> Result<Vec<Warning>, DatasetError>;
 }
 
-/// In which form a dataset is created.
+/// The form in which a dataset is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As a tree of files.
     Tree,
-    /// As an archive to be unpacked: only datasets that come as one.
+    /// As an archive to unpack: only for datasets that have one.
     Archive,
 }
 
-/// What a dataset holds.
+/// The size of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Everything that is no directory: files, links, special files.
+    /// Entries other than directories: files, links, special files.
     pub files: u64,
-    /// Directories, without the one that holds the tree.
+    /// Directories, without the one that contains the tree.
     pub directories: u64,
     /// Data in files. Holes count; a file with several names counts once.
     pub bytes: Bytes,
-    /// The size of the archive it comes as: exact for the user's, an estimate from above for a
-    /// generated one; none where it comes as a tree.
+    /// The size of its archive: exact for the user's, an upper bound for a generated one; none for
+    /// a tree.
     pub archive_bytes: Option<Bytes>,
     /// The largest file.
     pub largest: Bytes,
-    /// One line for people.
+    /// A description of one line.
     pub about: String,
-    /// An estimate from above of the space one tree of it takes on a device: data rounded to
-    /// 4 KiB a file, and 1 KiB of metadata for each entry.
+    /// An upper bound of the space of one tree on a device: data rounded up to 4 KiB per file, and
+    /// 1 KiB of metadata for each entry.
     pub footprint: Bytes,
 }
 
@@ -115,7 +115,7 @@ impl Facts {
     /// Counts a file of that size.
     fn add_file(&mut self, size: u64) {
         self.files += 1;
-        // Sizes that an archive declares may be of any size.
+        // An archive may declare any size.
         self.bytes.0 = self.bytes.0.saturating_add(size);
         self.largest.0 = self.largest.0.max(size);
         let blocks = size.checked_next_multiple_of(4096).unwrap_or(u64::MAX);
@@ -143,9 +143,9 @@ impl Facts {
     }
 }
 
-/// Opens a dataset. What can be known to be wrong is decided here, before anything is made.
+/// Opens a dataset, and checks it before anything is created.
 ///
-/// `seed` and `scale` matter to generated datasets alone. An archive that needs more than `room` is
+/// Only generated datasets use `seed` and `scale`. An archive that needs more than `room` is
 /// refused as soon as this is known.
 pub fn open(
     choice: &DatasetChoice,

@@ -1,8 +1,7 @@
-//! Members of a tar archive: their headers read once, with the extensions of pax and GNU, and
-//! their paths made safe.
+//! Members of a tar archive: parses their headers with the extensions of pax and GNU, and checks
+//! their paths.
 //!
-//! Owners are taken by number. Extended attributes are left out, as `tar -x` leaves them out
-//! unless they are requested.
+//! Owners are read by number. Extended attributes are omitted, as in `tar -x` without an option.
 
 use crate::entry::DEEPEST;
 use fsdyno_model::EntryKind;
@@ -12,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use tar::{Entry, EntryType, Header};
 
-/// The longest path that Linux takes, without its zero byte (`PATH_MAX` in linux/limits.h).
+/// The maximum path length of Linux, without its zero byte (`PATH_MAX` in linux/limits.h).
 const PATH_MAX: usize = 4095;
 
 /// The header of a member.
@@ -20,7 +19,7 @@ const PATH_MAX: usize = 4095;
 pub struct Member {
     /// Its path, without `.` components; empty for the root itself.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: MemberKind,
     /// Its permissions.
     pub mode: u32,
@@ -30,14 +29,14 @@ pub struct Member {
     pub group: u32,
     /// The name of its owner, as the archive gives it.
     pub owner_name: Vec<u8>,
-    /// When it was last changed: seconds since 1970, and nanoseconds.
+    /// Its modification time: seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A regular file of that size.
+    /// A regular file.
     File {
         /// Its size, holes included.
         size: u64,
@@ -48,13 +47,13 @@ pub enum MemberKind {
     Directory,
     /// A symbolic link to that target.
     Symlink(Vec<u8>),
-    /// Another name of that member (without `.` components).
+    /// A hard link to that member (without `.` components).
     HardLink(Vec<u8>),
-    /// A fifo.
+    /// A FIFO.
     Fifo,
     /// A device node.
     Device {
-        /// Of a block device, else of a character device.
+        /// Whether it is a block device; otherwise a character device.
         block: bool,
         /// Its major and minor number.
         number: (u32, u32),
@@ -62,7 +61,7 @@ pub enum MemberKind {
 }
 
 impl MemberKind {
-    /// What has to be stored for it.
+    /// The capability that it requires.
     pub fn entry(&self) -> EntryKind {
         match self {
             Self::File { size, .. } => EntryKind::File(*size),
@@ -74,17 +73,17 @@ impl MemberKind {
     }
 }
 
-/// A member that cannot be taken.
+/// A member that cannot be unpacked.
 #[derive(Debug)]
 pub enum BadMember {
-    /// The archive is damaged here.
+    /// The archive is damaged at this member.
     Damaged(io::Error),
-    /// It is refused, for that reason.
+    /// The member is refused, with the reason.
     Refused(PathBuf, String),
 }
 
 impl Member {
-    /// Reads the header of an entry; none for what describes the archive and not a file.
+    /// Parses the header of an entry; none for entries that describe the archive.
     pub fn of<R: Read>(entry: &mut Entry<'_, R>) -> Result<Option<Self>, BadMember> {
         let damaged = BadMember::Damaged;
         let kind = entry.header().entry_type();
@@ -93,7 +92,7 @@ impl Member {
         }
         let raw = entry.path_bytes().into_owned();
         let refused = |why: String| {
-            // Of a path of megabytes, its beginning.
+            // The beginning of a very long path.
             let shown = raw[..raw.len().min(200)].to_vec();
             BadMember::Refused(path_of(shown), why)
         };
@@ -156,7 +155,7 @@ impl Member {
         member.map(Some).map_err(damaged)
     }
 
-    /// A member with what its headers state of mode, owner and time.
+    /// A member with the mode, owner and time of its headers.
     fn described(
         path: Vec<u8>,
         kind: MemberKind,
@@ -178,13 +177,13 @@ impl Member {
         })
     }
 
-    /// Its path, for people.
+    /// Its path, for messages.
     pub fn shown_path(&self) -> PathBuf {
         path_of(self.path.clone())
     }
 }
 
-/// What pax headers state over the plain one.
+/// The values of pax headers, which override the plain header.
 #[derive(Debug, Default)]
 struct Extensions {
     modified: Option<(i64, u32)>,
@@ -214,7 +213,7 @@ impl Extensions {
     }
 }
 
-/// `1224000000.25`, perhaps negative, as seconds rounded down and nanoseconds.
+/// Parses `1224000000.25`, possibly negative, to seconds rounded down and nanoseconds.
 fn time(text: &str) -> Option<(i64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let seconds: i64 = whole.parse().ok()?;
@@ -230,7 +229,7 @@ fn time(text: &str) -> Option<(i64, u32)> {
     Some((seconds, nanos))
 }
 
-/// A path without `.` and empty components, or what is wrong with it.
+/// A path without `.` and empty components; the error is the reason why it is refused.
 fn safe(path: &[u8]) -> Result<Vec<u8>, &'static str> {
     if path.starts_with(b"/") {
         return Err("has an absolute path");

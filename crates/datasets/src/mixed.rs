@@ -1,4 +1,4 @@
-//! `mixed`: what a home directory holds, 830 MB of it.
+//! `mixed`: a model of a home directory of 830 MB.
 
 use crate::DatasetError;
 use crate::generated::{Generator, Shape, Sink, date};

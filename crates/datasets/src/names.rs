@@ -6,7 +6,8 @@ const VOWELS: &[u8; 4] = b"aeio";
 
 /// A name of at least three syllables: another one for each index (of one `salt`).
 pub fn unique(index: u64, salt: u64) -> String {
-    // An odd multiplier permutes the numbers of a given width; neighbours get unlike names.
+    // An odd multiplier permutes the numbers of a given width; adjacent numbers get different
+    // names.
     let mut bits = 18;
     while index >> bits != 0 {
         bits += 6;
@@ -45,7 +46,7 @@ pub fn category(index: u64) -> String {
         "lang", "arch", "server",
     ];
     let pick = |of: &[&'static str], at: u64| of[usize::try_from(at).unwrap_or(0) % of.len()];
-    // Both counts have no common divisor: the pairs repeat only after all 156.
+    // The counts are coprime: the pairs repeat only after all 156.
     let pair = format!("{}-{}", pick(&FIRST, index % 12), pick(&SECOND, index % 13));
     match index / 156 {
         0 => pair,

@@ -1,9 +1,9 @@
-//! `none`: no files at all, for programs that make their own.
+//! `none`: no files, for programs that create their own.
 
 use crate::generated::{Generator, Shape};
 use fsdyno_model::plan::DatasetChoice;
 
-/// Nothing.
+/// The empty dataset.
 pub static NONE: Generator = Generator {
     name: DatasetChoice::NONE,
     title: "no files: for programs that make what they work on",

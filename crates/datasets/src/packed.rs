@@ -1,8 +1,8 @@
-//! The tar stream of an archive, whatever it is packed with, and its members one by one.
+//! The tar stream of an archive with any compression, and its members one by one.
 //!
-//! An archive may be hostile. What is read is bounded here: the memory of decoders, the headers of a
-//! member, and what follows the last one. A stop is noticed between two reads of the file or of the
-//! stream. Whether a member is safe to make is decided in [`super::member`] and [`super::scan`].
+//! An archive may be malicious. All reads are bounded: the memory of decoders, the headers of a
+//! member, and the data after the last one. Cancellation is checked between two reads of the file
+//! or of the stream. [`super::member`] and [`super::scan`] check whether a member is safe.
 
 use crate::DatasetError;
 use crate::member::{BadMember, Member};
@@ -14,18 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tar::Entry;
 
-/// The most bytes that the headers of one member may take: long names, pax records, and the map of a
-/// sparse file, which holds 330,000 extents then.
+/// The maximum size of the headers of one member, bytes: long names, pax records, and the map of a
+/// sparse file with up to 330,000 extents.
 const HEADERS_MAX: u64 = 8 << 20;
 
-/// The most bytes that may follow the last member. GNU tar pads to records of 10 KiB, and of 1 MiB
-/// at most on tapes.
+/// The maximum number of bytes after the last member. GNU tar pads to records of 10 KiB, and of at
+/// most 1 MiB on tapes.
 const TRAILER_MAX: u64 = 16 << 20;
 
-/// The largest window of zstd, as a power of two: 128 MiB, what zstd(1) decodes without `--long`.
+/// The maximum window of zstd, as a power of two: 128 MiB, the limit of zstd(1) without `--long`.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// The most memory that a decoder of xz may take. `xz -9` needs 65 MiB.
+/// The maximum memory of an xz decoder, bytes. `xz -9` needs 65 MiB.
 const XZ_MEMORY: u64 = 256 << 20;
 
 /// The tar stream of an archive.
@@ -35,7 +35,7 @@ pub struct Stream {
     gauge: Arc<Gauge>,
 }
 
-/// How much of a stream was read, and how much may be.
+/// How many bytes of a stream were read, and the limit.
 #[derive(Debug)]
 struct Gauge {
     read: AtomicU64,
@@ -45,7 +45,7 @@ struct Gauge {
 }
 
 impl Gauge {
-    /// Allows so many bytes from here on.
+    /// Allows this number of bytes from here on.
     fn allow(&self, bytes: u64) {
         let limit = self.read.load(Ordering::Relaxed).saturating_add(bytes);
         self.limit.store(limit.min(self.most), Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Read for Stream {
     }
 }
 
-/// A reader that fails once a stop is requested: a decoder may read long before it returns a byte.
+/// A reader that fails after a cancellation: a decoder may read for long before it returns a byte.
 struct Stopping<R>(R, CancelToken);
 
 impl<R: Read> Read for Stopping<R> {
@@ -83,7 +83,7 @@ impl<R: Read> Read for Stopping<R> {
     }
 }
 
-/// Not `Interrupted`: readers try again after that.
+/// Not `Interrupted`: readers retry after that.
 fn check(stop: &CancelToken) -> io::Result<()> {
     if stop.requested() {
         return Err(io::Error::other("stopped"));
@@ -91,7 +91,7 @@ fn check(stop: &CancelToken) -> io::Result<()> {
     Ok(())
 }
 
-/// How an archive is packed.
+/// The compression of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
     Plain,
@@ -101,7 +101,7 @@ enum Packing {
 }
 
 impl Packing {
-    /// The packing that the first bytes show.
+    /// The compression, by the first bytes.
     fn of(magic: &[u8]) -> io::Result<Self> {
         let unknown = |what: &str| {
             let text = format!("it is packed with {what}; pack it with gzip, xz or zstd");
@@ -119,7 +119,7 @@ impl Packing {
     }
 
     fn decoder(self, file: File, stop: &CancelToken) -> io::Result<Box<dyn Read + Send>> {
-        // Large reads pass the buffer by: only headers, and what is packed, go through it.
+        // Large reads bypass the buffer, which only serves headers and compressed data.
         let file = BufReader::with_capacity(1 << 16, Stopping(file, stop.clone()));
         Ok(match self {
             Self::Plain => Box::new(file),
@@ -161,7 +161,7 @@ pub fn open(path: &Path, most: u64, stop: &CancelToken) -> Result<Stream, Datase
 }
 
 /// Reads an archive to its end and calls `each` with every member and its data. An archive without
-/// members is an error, and one whose stream is longer than `most` bytes.
+/// members, or with a stream longer than `most` bytes, is an error.
 pub fn each_member<E: From<DatasetError>>(
     path: &Path,
     most: u64,
@@ -176,9 +176,9 @@ pub fn each_member<E: From<DatasetError>>(
     let entries = tar.entries();
     for entry in entries.map_err(|source| damaged(path, None, source, stop))? {
         let mut entry = entry.map_err(|source| damaged(path, last.clone(), source, stop))?;
-        // The stream is at the data of the entry. What follows it are headers of the next.
+        // The stream is at the data of the entry. The headers of the next entry follow.
         let stored = match entry.header().entry_type() {
-            // They describe what follows.
+            // They describe the next entry.
             tar::EntryType::XGlobalHeader => 0,
             tar::EntryType::GNUSparse => entry.header().entry_size().unwrap_or(0),
             _ => entry.size(),
@@ -203,13 +203,13 @@ pub fn each_member<E: From<DatasetError>>(
         let none = io::Error::new(io::ErrorKind::InvalidData, "it holds no member");
         return Err(damaged(path, None, none, stop).into());
     }
-    // Checksums are at the end of a packed stream: only one that is read whole is known to be good.
+    // Checksums are at the end of a compressed stream, so it must be read completely.
     gauge.allow(TRAILER_MAX);
     io::copy(&mut stream, &mut io::sink()).map_err(|source| damaged(path, last, source, stop))?;
     Ok(())
 }
 
-/// The error of an archive that cannot be read, or of a stop.
+/// The error of an archive that cannot be read, or of a cancellation.
 pub fn damaged(
     path: &Path,
     member: Option<PathBuf>,
@@ -220,7 +220,7 @@ pub fn damaged(
         return DatasetError::Stopped;
     }
     let path = path.to_owned();
-    // A message about a bad header cites its bytes, which are not for terminals.
+    // A message about a bad header contains its raw bytes, which are unsafe to print.
     let source = if source.to_string().contains(char::is_control) {
         io::Error::new(
             source.kind(),

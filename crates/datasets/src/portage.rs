@@ -1,4 +1,4 @@
-//! `portage`: the package tree of Gentoo Linux as it was in 2008.
+//! `portage`: the package tree of Gentoo Linux, as of 2008.
 
 use crate::DatasetError;
 use crate::generated::{Generator, Shape, Sink, date};
@@ -24,7 +24,7 @@ pub static PORTAGE: Generator = Generator {
     emit,
 };
 
-/// The same tree after a year in use: each round brings a thirtieth of its files.
+/// The same tree after a year of use: each round adds a thirtieth of its files.
 pub static IN_USE: Generator = Generator {
     name: "portage-in-use",
     title: "the Portage tree as synchronising leaves it: its files came in 30 rounds, all over it",
@@ -36,7 +36,7 @@ pub static IN_USE: Generator = Generator {
 };
 
 const PACKAGES: u64 = 11_900;
-/// Packages in a category, on the average.
+/// The mean number of packages in a category.
 const PER_CATEGORY: u64 = 80;
 const ECLASSES: u64 = 200;
 const LICENSES: u64 = 1000;
@@ -105,12 +105,12 @@ fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError>
     cache(seed, categories, packages, sink)
 }
 
-/// The packages of a category: packages are dealt out in order, the same number to each.
+/// The packages of a category: packages are distributed in order, with equal numbers.
 fn in_category(category: u64, categories: u64, packages: u64) -> std::ops::Range<u64> {
     category * packages / categories..(category + 1) * packages / categories
 }
 
-/// How many recipes each package has; the tree and its cache count alike.
+/// The number of recipes of each package, for the tree and for its cache.
 fn recipes(seed: Seed) -> impl FnMut() -> u32 {
     let mut spread = Spread::new(seed.part("recipes"));
     move || count(1, 2.2, &mut spread)
@@ -129,7 +129,7 @@ fn version(seed: Seed, package: u64, recipe: u32) -> String {
     )
 }
 
-/// What it takes to make packages, one after the other.
+/// The state of the generator of packages.
 struct Categories {
     seed: Seed,
     recipes: Box<dyn FnMut() -> u32>,
@@ -166,7 +166,7 @@ impl Categories {
         sink.file("ChangeLog", &self.log.make())?;
         sink.file("Manifest", &self.checksums.make())?;
         sink.file("metadata.xml", &self.about.make())?;
-        // Somewhat less than half of all packages have further files.
+        // Slightly less than half of all packages have additional files.
         let draw = count(0, 2.4, &mut self.extras);
         let extras = if own.part("files").below(100) < 45 {
             draw * 2 + 1

@@ -1,4 +1,4 @@
-//! `ports`: the ports tree of `FreeBSD` as it was in 2004, which comes as an archive to unpack.
+//! `ports`: the ports tree of `FreeBSD` as of 2004, an archive to unpack.
 
 use crate::DatasetError;
 use crate::generated::{Generator, Shape, Sink, date};
@@ -23,7 +23,7 @@ pub static PORTS: Generator = Generator {
 
 const PORTS_COUNT: u64 = 11_500;
 const PER_CATEGORY: u64 = 185;
-/// Ports of a hundred that have a list of checksums: 9,568 of 10,149.
+/// The percentage of ports with a list of checksums: 9,568 of 10,149.
 const WITH_DISTINFO: u64 = 94;
 const WITH_PLIST: u64 = 86;
 const WITH_FILES: u64 = 52;
@@ -63,7 +63,7 @@ fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError>
     sink.leave()
 }
 
-/// What it takes to make ports, one after the other.
+/// The state of the generator of ports.
 struct Makers {
     seed: Seed,
     counts: Spread,

@@ -1,4 +1,5 @@
-//! One pass over an archive before anything is made: what it holds, and whether it is safe.
+//! Reads an archive once before anything is created: counts its contents, and checks whether it is
+//! safe.
 
 use crate::member::{Member, MemberKind};
 use crate::{DatasetError, Facts, packed};
@@ -8,12 +9,13 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
-/// A stream may be so many times longer than what it holds: names without data have up to three
-/// headers of 512 bytes where [`Facts::footprint`] counts 1 KiB, and a directory may come twice.
+/// The maximum ratio between the stream and its contents. Names without data have up to three
+/// headers of 512 bytes, for which [`Facts::footprint`] counts 1 KiB, and a directory may occur
+/// twice.
 const STREAM_FACTOR: u64 = 4;
 
-/// Reads the headers of all members, and the archive to its end. It stops at the first member that
-/// does not fit into `room`.
+/// Reads the headers of all members to the end of the archive. Stops at the first member that does
+/// not fit into `room`.
 pub fn scan(path: &Path, room: Option<Bytes>, stop: &CancelToken) -> Result<Facts, DatasetError> {
     let stored = std::fs::metadata(path)
         .map_err(|error| DatasetError::io("examine", path, error))?
@@ -47,7 +49,7 @@ pub fn scan(path: &Path, room: Option<Bytes>, stop: &CancelToken) -> Result<Fact
 
 struct Scan {
     facts: Facts,
-    /// Hashes of the paths of all symbolic links so far: nothing may be written through one.
+    /// Hashes of the paths of all symbolic links so far: no member may be written through one.
     symlinks: HashSet<u64>,
     /// Hashes of the paths of all directories so far, named or implied.
     directories: HashSet<u64>,
@@ -110,8 +112,8 @@ impl Scan {
     }
 }
 
-/// The directories that a clean path is in, outermost first, with the hashes of their paths. Each
-/// byte of the path is hashed once, however many directories there are.
+/// The parents of a clean path, outermost first, with the hashes of their paths. Each byte of the
+/// path is hashed once, independent of the number of parents.
 pub fn parents(path: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     hashed_parents::<DefaultHasher>(path)
 }
@@ -127,7 +129,8 @@ fn hashed_parents<H: Hasher + Clone + Default>(path: &[u8]) -> impl Iterator<Ite
     })
 }
 
-/// Stands for a path where millions must be remembered: the hash that [`parents`] gives for it.
+/// The hash that replaces a path, as there may be millions: the one that [`parents`] returns for
+/// it.
 pub fn path_hash(path: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut begin = 0;
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_for_a_path_grows_with_its_length_and_not_with_its_square() {
+    fn hashing_the_parents_of_a_path_takes_linear_time() {
         for depth in [10, 1_000, 100_000] {
             HASHED.set(0);
             let path = b"d/".repeat(depth);

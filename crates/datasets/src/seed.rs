@@ -1,7 +1,8 @@
-//! Seeds and the numbers drawn from them: every entry of a dataset has a seed of its own, so that
-//! no two files share content and any entry could be made without the others.
+//! Seeds and random numbers. Every entry of a dataset has its own seed, so that files have
+//! different contents and any entry can be generated separately.
 //!
-//! Only integer arithmetic and exactly rounded operations: all machines draw the same.
+//! Only integer arithmetic and exactly rounded operations are used: all machines give the same
+//! numbers.
 
 /// 2^64 divided by the golden ratio: the increment of `SplitMix64` (Steele, Lea and Flood, 2014),
 /// and the step of the additive recurrence in [`Spread`].
@@ -19,7 +20,7 @@ fn unit_of(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
 }
 
-/// A seed: of a dataset, of a part of it, of one entry.
+/// The seed of a dataset, of a part of it, or of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(u64);
 
@@ -32,7 +33,7 @@ impl Seed {
     /// The seed of a named part.
     #[must_use]
     pub fn part(self, name: &str) -> Self {
-        // FNV-1a, then mixed: names differ by few letters.
+        // FNV-1a, then mixed: names differ only in a few letters.
         let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
         });
@@ -58,9 +59,9 @@ impl Seed {
     }
 }
 
-/// Numbers between 0 and 1 that fill the interval evenly from the first on (an additive
-/// recurrence with the golden ratio): sizes drawn with them keep their mean at any scale, where
-/// independent draws from a heavy-tailed distribution would not.
+/// Numbers between 0 and 1 that fill the interval evenly (an additive recurrence with the golden
+/// ratio). Sizes that are generated with them keep their mean at any scale; independent samples of
+/// a heavy-tailed distribution do not.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
     next: u64,

@@ -1,22 +1,22 @@
-//! Size distributions: how large files are, and how many there are of a kind.
+//! Size distributions: the sizes of files, and the number of files of a kind.
 //!
-//! File sizes are near lognormal in every published survey (Douceur and Bolosky, "A Large-Scale
-//! Study of File-System Contents", 1999; Agrawal and others, "A Five-Year Study of File-System
-//! Metadata", 2007). Computed with exactly rounded operations alone, so that all machines agree:
-//! the `exp` and `ln` of a C library differ in their last digit.
+//! File sizes are approximately lognormal in every published survey (Douceur and Bolosky, "A
+//! Large-Scale Study of File-System Contents", 1999; Agrawal and others, "A Five-Year Study of
+//! File-System Metadata", 2007). Only exactly rounded operations are used, so that all machines
+//! give the same sizes: the `exp` and `ln` of C libraries differ in the last digit.
 
 use crate::seed::Spread;
 
-/// A lognormal distribution, cut at both ends.
+/// A lognormal distribution, truncated at both ends.
 #[derive(Debug, Clone, Copy)]
 pub struct LogNormal {
-    /// Half of all are smaller. The mean is this times exp(sigma^2 / 2).
+    /// The median. The mean is this times exp(sigma^2 / 2).
     pub median: f64,
     /// Standard deviation of the logarithm.
     pub sigma: f64,
-    /// None is smaller.
+    /// The minimum.
     pub min: u64,
-    /// None is larger.
+    /// The maximum.
     pub max: u64,
 }
 
@@ -34,7 +34,7 @@ impl LogNormal {
     }
 }
 
-/// How many of a kind: geometric with the given mean, beginning at `least`, at most 64 more.
+/// A number of files of a kind: geometric with the given mean, at least `least`, at most 64 more.
 pub fn count(least: u32, mean: f64, spread: &mut Spread) -> u32 {
     let beyond = mean - f64::from(least);
     let again = beyond / (1.0 + beyond);

@@ -1,25 +1,25 @@
-//! The shapes that text files of a packages tree, a home directory and a source tree have: their
-//! lines, as literals, words and hexadecimal digits. How words are chosen is reported in [`super::text`].
+//! The styles of text files of a package tree, a home directory and a source tree: their lines, as
+//! literals, words and hexadecimal digits. [`super::text`] selects the words.
 
-/// The shape of a kind of text file.
+/// The style of a kind of text file.
 #[derive(Debug)]
 pub struct Style {
-    /// What kind of file it is.
+    /// The kind of file.
     pub name: &'static str,
-    /// How its first line begins: the mark of a comment.
+    /// The beginning of its first line: a comment mark.
     pub(super) comment: &'static str,
-    /// The lines, each as likely as the others.
+    /// The lines, with equal probability.
     pub(super) lines: &'static [&'static [Piece]],
 }
 
 /// A piece of a line.
 #[derive(Debug, Clone, Copy)]
 pub enum Piece {
-    /// As it is.
+    /// A literal.
     Literal(&'static str),
-    /// From so many to so many words, with blanks between.
+    /// A number of words between these bounds, separated by blanks.
     Words(u8, u8),
-    /// So many hexadecimal digits, a multiple of 16 or less than 16.
+    /// This number of hexadecimal digits: a multiple of 16 or less than 16.
     Hex(u8),
 }
 
@@ -296,7 +296,7 @@ style!(
     ]
 );
 
-/// All styles, for what must hold of each.
+/// All styles, for tests of common properties.
 #[cfg(test)]
 pub static STYLES: &[&Style] = &[
     &EBUILD, &CHANGELOG, &MANIFEST, &XML, &CACHE, &PATCH, &MAKEFILE, &DISTINFO, &PROSE, &PLIST,

@@ -1,4 +1,5 @@
-//! One walk over a tree before anything is made: what it holds, and what cannot be taken.
+//! Walks a tree once before anything is created: counts its contents, and finds entries that cannot
+//! be copied.
 
 use crate::entry::{self, DEEPEST};
 use crate::{DatasetError, Facts, Refusal};
@@ -12,21 +13,21 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How many refusals, or mounts, are reported by name.
+/// The number of refusals, or mounts, that are reported by name.
 const TOLD: usize = 5;
 
-/// What one walk found.
+/// The result of one walk.
 #[derive(Debug)]
 pub struct Survey {
-    /// What the tree holds.
+    /// The size of the tree.
     pub facts: Facts,
-    /// Directories where another file system is mounted: left empty (the first few).
+    /// Directories where another file system is mounted: treated as empty (the first few).
     pub mounts: Vec<PathBuf>,
-    /// How many there are of these.
+    /// The number of these directories.
     pub mount_count: u64,
 }
 
-/// Walks the tree. Entries that cannot be read, or made by this user, refuse it.
+/// Walks the tree. Entries that the current user cannot read or create are an error.
 pub fn survey(root: &Path, stop: &CancelToken) -> Result<Survey, DatasetError> {
     let directory = open_root(root)?;
     let stat = fs::fstat(&directory).map_err(|errno| DatasetError::io("examine", root, errno))?;
@@ -55,7 +56,7 @@ pub fn survey(root: &Path, stop: &CancelToken) -> Result<Survey, DatasetError> {
     Ok(surveyor.survey)
 }
 
-/// Opens the root of a tree; it may be reached through symbolic links.
+/// Opens the root of a tree; its path may contain symbolic links.
 pub fn open_root(root: &Path) -> Result<OwnedFd, DatasetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     fs::openat(CWD, root, flags, Mode::empty()).map_err(|errno| match errno {
@@ -78,7 +79,7 @@ struct Surveyor<'a> {
     path: PathBuf,
     device: u64,
     may_make_devices: bool,
-    /// Files with several names, seen by one of them.
+    /// Files with several names, of which one was found.
     linked: HashSet<(u64, u64)>,
     refused: Vec<Refusal>,
     refused_count: u64,
@@ -167,7 +168,7 @@ impl Surveyor<'_> {
         }
         let size = entry::size(stat);
         if is_sparse(stat) {
-            // Sizes on the device state little where the file system compresses: request holes.
+            // With compression, the size on the device does not show holes: query them.
             let data = stored(directory, name, size).unwrap_or(size);
             self.survey.facts.add_sparse(size, data);
         } else {
@@ -186,7 +187,7 @@ impl Surveyor<'_> {
     }
 }
 
-/// Whether a file may have holes: it takes fewer blocks than it has bytes.
+/// Whether a file may have holes: it has fewer blocks than its size requires.
 pub fn is_sparse(stat: &Stat) -> bool {
     u64::try_from(stat.st_blocks).unwrap_or(0) * 512 < entry::size(stat)
 }

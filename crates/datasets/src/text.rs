@@ -1,8 +1,9 @@
-//! Text: lines of words from a vocabulary with Zipf's frequencies, in the shapes that files of a
-//! packages tree have.
+//! Text: lines of words from a vocabulary with Zipf frequencies, in the styles of files of a
+//! package tree.
 //!
-//! One file in [`MARKED_ONE_IN`] holds the word [`KNOWN_WORD`], in its first line and again every
-//! few lines; the others do not hold it. A search for it finds a known share of all text files.
+//! One file in [`MARKED_ONE_IN`] contains the word [`KNOWN_WORD`], in its first line and again
+//! every few lines; the others do not contain it. So a search finds a known share of all text
+//! files.
 
 use crate::seed::Seed;
 use crate::styles::{Piece, Style};
@@ -10,16 +11,16 @@ use crate::vocabulary::{SLOT_BITS, Vocabulary, WORD};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The word that a known share of text files holds.
+/// The word that a known share of text files contains.
 pub const KNOWN_WORD: &str = "libtool";
 
-/// One text file in this many holds [`KNOWN_WORD`].
+/// One text file in this many contains [`KNOWN_WORD`].
 pub const MARKED_ONE_IN: u64 = 8;
 
-/// How many lines are between one appearance of the known word and the next, in a marked file.
+/// The number of lines between two occurrences of the known word in a marked file.
 const MARKED_LINES: u32 = 40;
 
-/// Room for the longest line any style can make.
+/// Space for the longest line of any style.
 const LONGEST_LINE: usize = 512;
 
 /// The text of one file: an endless stream of lines.
@@ -28,12 +29,12 @@ pub struct Prose {
     style: &'static Style,
     words: &'static Vocabulary,
     random: Xoshiro256PlusPlus,
-    /// What names this file in its first line.
+    /// The name of this file in its first line.
     identity: u64,
-    /// Lines until the known word comes again, in a marked file.
+    /// Lines until the next occurrence of the known word, in a marked file.
     until_mark: Option<u32>,
     begun: bool,
-    /// The line that did not fit into the last piece, and how much of it is out.
+    /// The line that did not fit into the last piece, and the length already returned.
     spilled: Box<[u8; LONGEST_LINE]>,
     rest: std::ops::Range<usize>,
 }
@@ -54,7 +55,7 @@ impl Prose {
         }
     }
 
-    /// Goes on with the text until `out` is full.
+    /// Continues the text until `out` is full.
     pub fn fill(&mut self, out: &mut [u8]) {
         let mut at = self.rest.len().min(out.len());
         let from = self.rest.start;
@@ -74,7 +75,7 @@ impl Prose {
         }
     }
 
-    /// Writes one line; `out` has room for the longest.
+    /// Writes one line; `out` has space for the longest.
     fn line(&mut self, out: &mut [u8]) -> usize {
         let mut at = 0;
         let choice = self.random.next_u64();

@@ -1,7 +1,8 @@
-//! `tree:DIR`: a directory of the user's, taken as `cp -a` would take it.
+//! `tree:DIR`: a directory of the user, copied as by `cp -a`.
 //!
-//! Everything in it is examined before anything is made: what cannot be read, or cannot be made
-//! by whoever runs this, is refused by name. Other file systems mounted below it are not entered.
+//! It is examined completely before anything is created. Entries that cannot be read, or that the
+//! current user cannot create, are refused by name. Other file systems mounted below it are not
+//! entered.
 
 use crate::attributes::{Attributes, Lost};
 use crate::copying::Copier;
@@ -13,7 +14,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags};
 use std::path::{Path, PathBuf};
 
-/// A directory of the user's.
+/// A directory of the user.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
@@ -92,7 +93,7 @@ impl Dataset for Tree {
     }
 }
 
-/// Makes the directory a tree is created in, and opens it.
+/// Creates the directory of a tree, and opens it.
 pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
     fs::mkdir(path, Mode::RWXU).map_err(|errno| DatasetError::io("make directory", path, errno))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -100,7 +101,7 @@ pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
         .map_err(|errno| DatasetError::io("open", path, errno))
 }
 
-/// What could not be kept, as a warning.
+/// A warning about attributes that could not be kept.
 pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if lost.owners > 0 {
@@ -123,7 +124,7 @@ pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
     warnings
 }
 
-/// A tree cannot be copied into itself: the copy would grow while it is walked.
+/// An error if a tree would be copied into itself: the copy would grow during the walk.
 fn refuse_inside(tree: &Path, work_dir: &Path) -> Result<(), DatasetError> {
     let whole = |path: &Path| {
         path.canonicalize()

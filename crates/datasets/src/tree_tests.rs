@@ -1,4 +1,4 @@
-//! Odd trees, created as `cp -a` creates them.
+//! Trees with unusual entries, copied like `cp -a`.
 
 use super::*;
 use crate::trees::{Comparison, compare};
@@ -134,7 +134,7 @@ fn device_nodes_are_created_by_root() {
 }
 
 #[test]
-fn what_is_not_a_tree_is_refused() {
+fn a_path_that_is_not_a_tree_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     files::write(&file, "").unwrap();

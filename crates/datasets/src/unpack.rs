@@ -1,5 +1,5 @@
-//! Unpacks an archive as `tar -x` does, untimed, and never outside of its place: every component
-//! of every path is opened without following symbolic links, whatever the archive states.
+//! Unpacks an archive like `tar -x`, untimed, and never outside of its target: every component of
+//! every path is opened without following symbolic links.
 
 use crate::attributes::{Attributes, Lost};
 use crate::entry;
@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What is a hole in a file that was stored without its holes.
+/// A hole of a file that was stored without its holes.
 const HOLE: usize = 4096;
 
 /// Unpacks `archive` into the directory `to`, open as `root`.
@@ -50,18 +50,18 @@ pub fn unpack(
 }
 
 enum Failure {
-    /// Where it is unpacked to.
+    /// The target directory.
     Here(DatasetError),
-    /// In the archive.
+    /// The path in the archive.
     Damaged(PathBuf, io::Error),
 }
 
 struct Unpacker<'a> {
     to: &'a Path,
     root: &'a OwnedFd,
-    /// The directory the last member went to: mostly that of the next.
+    /// The directory of the last member, which is usually that of the next.
     parent: Option<(Vec<u8>, OwnedFd)>,
-    /// Directories get their mode and dates when all is in them.
+    /// Directories get their mode and times after all their entries.
     directories: Vec<(Vec<u8>, Attributes)>,
     buffer: Box<[u8]>,
     stores: Capabilities,
@@ -114,7 +114,7 @@ impl Unpacker<'_> {
         here: &Path,
         data: &mut impl Read,
     ) -> Result<(), Failure> {
-        // A later member takes the place of an earlier one, as with `tar -x`.
+        // A later member replaces an earlier one, as in `tar -x`.
         match fs::unlinkat(parent, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed("replace", here, errno)),
@@ -185,7 +185,7 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    /// Makes `directory` the parent of what follows, with all directories on the way.
+    /// Makes `directory` the parent of the next members; creates missing directories.
     fn enter(&mut self, directory: &[u8]) -> rustix::io::Result<()> {
         if self
             .parent
@@ -207,7 +207,7 @@ impl Unpacker<'_> {
         {
             at = match entry::open_directory(&at, part) {
                 Err(Errno::NOENT) if make => {
-                    // As `mkdir` leaves them, should they have no member of their own.
+                    // The default mode of `mkdir`, for directories without a member.
                     fs::mkdirat(&at, part, Mode::from_raw_mode(0o755))?;
                     entry::open_directory(&at, part)?
                 }
@@ -256,7 +256,7 @@ fn attributes(member: &Member) -> Attributes {
     }
 }
 
-/// The directory of a clean path, and the name in it.
+/// The directory and the name of a clean path.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
@@ -265,7 +265,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn name_of(name: &[u8]) -> CString {
-    // The path of a member was found to hold no zero byte.
+    // The path of a member was checked to contain no zero byte.
     CString::new(name).unwrap_or_default()
 }
 

@@ -1,17 +1,17 @@
-//! The words that text is made of, and how often each comes.
+//! The words of generated text, and their frequencies.
 
 use std::sync::OnceLock;
 
-/// Room for a word: the longest has one byte less.
+/// Space for a word: the longest has one byte less.
 pub const WORD: usize = 16;
 
-/// Bits of a random number that one word takes.
+/// The number of random bits per word.
 pub const SLOT_BITS: u32 = 12;
 
-/// How many words there are.
+/// The number of words.
 const WORDS: usize = 1024;
 
-/// The commonest words, commonest first; the rest is made of syllables.
+/// The most frequent words in order; the others consist of syllables.
 const COMMON: &str = "the to and of is for in this with on not be it from use if file by are as \
     version build make when that default install set add or package an patch option library \
     support path name directory config error test update system user value data type new \
@@ -22,23 +22,23 @@ const COMMON: &str = "the to and of is for in this with on not be it from use if
     debug trace warning license copyright author maintainer description depend require provide \
     keywords stable unstable amd64 sparc mips alpha python perl gnome qt gtk alsa ncurses";
 
-/// Words with Zipf's frequencies: the k-th comes in proportion to 1 / (k + 6).
+/// Words with Zipf frequencies: the frequency of the k-th is proportional to 1 / (k + 6).
 #[derive(Debug)]
 pub struct Vocabulary {
     letters: Vec<[u8; WORD]>,
     lengths: Vec<u8>,
-    /// Which word each of the 4096 draws represents.
+    /// The word of each of the 4096 random values.
     slots: Vec<u16>,
 }
 
 impl Vocabulary {
-    /// The one vocabulary.
+    /// The vocabulary.
     pub fn get() -> &'static Self {
         static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
         VOCABULARY.get_or_init(Self::build)
     }
 
-    /// The word that the low bits of a random number are for, in its slot, and its length.
+    /// The word for the low bits of a random number, in its slot, and its length.
     pub fn word(&self, bits: u64) -> (&[u8; WORD], usize) {
         #[expect(clippy::cast_possible_truncation, reason = "masked")]
         let slot = bits as usize & ((1 << SLOT_BITS) - 1);
@@ -80,7 +80,7 @@ impl Vocabulary {
     }
 }
 
-/// A coined word of two or three syllables.
+/// An artificial word of two or three syllables.
 fn coined(index: usize) -> String {
     const ONSETS: [&str; 13] = [
         "b", "ch", "d", "f", "gr", "k", "l", "m", "p", "r", "st", "tr", "v",

@@ -1,4 +1,4 @@
-//! The directory that a cell works in: its archive, and the trees that exist there.
+//! The work directory of a cell: its archive and its trees.
 
 use fsdyno_model::Capabilities;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::path::PathBuf;
 /// The name of the tree that a dataset is created as.
 pub const SOURCE: &str = "source";
 
-/// The directory a cell works in, and what exists in it.
+/// The work directory of a cell.
 ///
-/// Phases share a stack of trees: `untar` and `copy` push the tree they make, `delete` removes the
-/// newest, and all phases that read work on the newest.
+/// Phases share a stack of trees: `untar` and `copy` push the tree that they make, `delete` removes
+/// the newest, and phases that read use the newest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
     /// The directory that holds everything, on the file system under test.
     pub root: PathBuf,
-    /// The archive that `untar` unpacks, where the dataset is or has one.
+    /// The archive that `untar` unpacks, if the dataset has one.
     pub archive: Option<PathBuf>,
     /// The trees, oldest first. Each is a directory directly below `root`.
     pub trees: Vec<PathBuf>,
-    /// What its file system can store. The rest of a dataset is left out.
+    /// The capabilities of its file system. Other entries of a dataset are omitted.
     pub stores: Capabilities,
-    /// How many trees were made so far: the number of the next one follows from it.
+    /// The number of trees made so far, which determines the number of the next.
     pub made: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Fragments counted on real file systems, next to `filefrag`. Needs root, to mount image files.
+//! Counts extents on real file systems, compared with `filefrag`. Needs root, to mount image files.
 
 use fsdyno_datasets::fragments::count;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const BLOCK: usize = 4096;
 
-/// A file system on an image file, unmounted in the end.
+/// A file system on an image file, unmounted on drop.
 struct Mounted {
     home: tempfile::TempDir,
 }
@@ -24,12 +24,12 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A process that is being started may still hold it: then it goes with that process.
+        // A process that is being started may still hold the mount, which then ends with it.
         let _ = Command::new("umount").arg("--lazy").arg(self.at()).status();
     }
 }
 
-/// Whether a program is there; states by name that the test is skipped where it is not.
+/// Whether a program exists; prints that the test is skipped if not.
 fn there(program: &str, test: &str) -> bool {
     let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .iter()
@@ -47,7 +47,7 @@ fn run(argv: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A fresh file system of 512 MiB, by these commands; none where it cannot be had here.
+/// A new file system of 512 MiB, created by these commands; none if that is not possible here.
 fn mounted(mkfs: &[&str], options: &str, test: &str) -> Option<Mounted> {
     if !rustix::process::geteuid().is_root() {
         println!("SKIP root: {test}");
@@ -98,13 +98,13 @@ fn noise(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Files of every kind of map, each in a directory of its own.
+/// Files with every kind of extent map, each in its own directory.
 fn create(root: &Path) {
     let noise = noise(4 << 20);
     for name in ["one", "two"] {
         file(root, name);
     }
-    // Appended to in turns, each time durable: neither can be contiguous.
+    // Appended alternately, each time durable: neither can be contiguous.
     for turn in 0..60 {
         for name in ["one", "two"] {
             let path = root.join(name).join("file");
@@ -124,7 +124,7 @@ fn create(root: &Path) {
             .write_all_at(&noise[..BLOCK], at * BLOCK as u64)
             .unwrap();
     }
-    // More extents than one call reports: every other block is missing.
+    // More extents than one call returns: every other block is a hole.
     let punched = file(root, "punched");
     punched.write_all_at(&noise, 0).unwrap();
     for at in (0..noise.len() as u64).step_by(2 * BLOCK) {
@@ -135,7 +135,7 @@ fn create(root: &Path) {
     let reserved = file(root, "reserved");
     reserved.write_all_at(&noise[..BLOCK], 0).unwrap();
     let _ = fallocate(&reserved, FallocateFlags::KEEP_SIZE, 0, 1 << 20);
-    // Written backwards, and in places that are apart.
+    // Written backwards, and in separate places.
     let backwards = file(root, "backwards");
     for at in (0..32).rev() {
         backwards
@@ -144,7 +144,7 @@ fn create(root: &Path) {
         backwards.sync_all().unwrap();
     }
     file(root, "zeros").write_all(&vec![0; 1 << 20]).unwrap();
-    // Shared, where the file system can.
+    // Shared, if the file system supports it.
     file(root, "clone");
     let (from, to) = (root.join("whole/file"), root.join("clone/file"));
     let paths = [from.to_str().unwrap(), to.to_str().unwrap()];
@@ -152,7 +152,7 @@ fn create(root: &Path) {
     run(&["sync", "-f", root.to_str().unwrap()]);
 }
 
-/// What `filefrag` counts of a file.
+/// The number of extents that `filefrag` reports for a file.
 fn filefrag(path: &Path) -> u64 {
     let said = run(&["filefrag", path.to_str().unwrap()]);
     let (_, rest) = said.rsplit_once(": ").unwrap();
@@ -166,7 +166,7 @@ fn counted(root: &Path) -> Fragmentation {
     found
 }
 
-/// Creates the files, and compares what is counted with `filefrag`, file by file and in sum.
+/// Creates the files, and compares the counted extents with `filefrag`, for each file and in total.
 fn compare(mkfs: &[&str], options: &str, test: &str) {
     let Some(mounted) = mounted(mkfs, options, test) else {
         return;

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system on an image file, unmounted in the end.
+/// A file system on an image file, unmounted on drop.
 struct Mounted {
     home: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A process that is being started may still hold it: then it goes with that process.
+        // A process that is being started may still hold the mount, which then ends with it.
         let _ = Command::new("umount").arg("--lazy").arg(self.at()).status();
     }
 }

@@ -1,16 +1,16 @@
-//! The call that asks a file system for the extents of a file: `FS_IOC_FIEMAP`, as documented in
-//! the kernel's `Documentation/filesystems/fiemap.rst`. Nothing is made of the answers here.
+//! The system call that reads the extents of a file: `FS_IOC_FIEMAP`, as documented in the kernel's
+//! `Documentation/filesystems/fiemap.rst`. `runs` interprets them.
 
 use rustix::fd::AsFd;
 use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
-/// Extents requested at once: with the header, about 16 KiB.
+/// The number of extents per request: about 16 KiB with the header.
 const BATCH: usize = 292;
 
 const FS_IOC_FIEMAP: Opcode = opcode::read_write::<Header>(b'f', 11);
 
-/// `FIEMAP_FLAG_SYNC`: write the file back before, so that everything has its place.
+/// `FIEMAP_FLAG_SYNC`: write the file back first, so that all data have a location.
 const FLAG_SYNC: u32 = 1;
 
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
@@ -20,9 +20,9 @@ const LAST: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Extent {
-    /// Where it is in the file, bytes.
+    /// The offset in the file, bytes.
     pub logical: u64,
-    /// Where it is on the device, bytes; means nothing where `flags` reports it.
+    /// The offset on the device, bytes; undefined for some `flags`.
     pub physical: u64,
     /// Its length in the file, bytes.
     pub length: u64,
@@ -31,7 +31,7 @@ pub(super) struct Extent {
     reserved: [u32; 3],
 }
 
-/// `struct fiemap`, without the extents behind it.
+/// `struct fiemap`, without the following extents.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Header {
@@ -49,7 +49,7 @@ struct Request {
     extents: [Extent; BATCH],
 }
 
-/// A buffer for answers, used again and again.
+/// A reused buffer for results.
 pub(super) struct Map(Box<Request>);
 
 impl Extent {
@@ -73,8 +73,8 @@ impl Map {
         }))
     }
 
-    /// Calls `each` with every extent of a file, in the order of the file. False where `stop` requested
-    /// so before the end.
+    /// Calls `each` with every extent of a file, in the order of the file. Returns false if `stop`
+    /// was requested before the end.
     pub fn each(
         &mut self,
         file: impl AsFd,
@@ -87,7 +87,7 @@ impl Map {
                 return Ok(false);
             }
             let extents = match self.ask(&file, start) {
-                // The file ends where the largest file ends: there is nothing behind.
+                // The file has the maximum size, so no extent follows.
                 Err(Errno::FBIG) if start > 0 => return Ok(true),
                 result => result?,
             };
@@ -103,7 +103,7 @@ impl Map {
         }
     }
 
-    /// The next extents from a place of the file on.
+    /// The extents from an offset of the file.
     fn ask(&mut self, file: impl AsFd, start: u64) -> io::Result<&[Extent]> {
         let request = &mut *self.0;
         request.header = Header {
@@ -113,8 +113,8 @@ impl Map {
             count: u32::try_from(BATCH).unwrap_or(u32::MAX),
             ..Header::default()
         };
-        // SAFETY: the opcode is that of the header, behind which the kernel expects room for
-        // `count` extents: there is room for BATCH. It writes to nothing else.
+        // SAFETY: the opcode is that of the header. The kernel expects space for `count` extents
+        // after it, and there is space for BATCH. It writes to no other memory.
         let call = unsafe { Updater::<FS_IOC_FIEMAP, Request>::new(request) };
         // SAFETY: as above; the request outlives the call.
         unsafe { ioctl(file, call)? };

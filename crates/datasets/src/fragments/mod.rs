@@ -1,14 +1,13 @@
-//! How the files of a tree are on their devices: fragments, counted through the file system's own
-//! map of each file (`FIEMAP`). No data is read, and no access time changes where the system lets
-//! us request that.
+//! Counts the extents of the files of a tree, from the file system's own map of each file
+//! (`FIEMAP`). No data is read, and access times do not change if the system permits that.
 //!
-//! A fragment is a run of a file that is contiguous on the device. What belongs to one run is
-//! decided as `filefrag` does: see `runs.rs`. The numbers are the file system's: a pool over several
-//! devices reports places in its own address space, and what it compressed it reports in pieces (on
-//! Btrfs of 128 KiB at most), each of which counts.
+//! An extent here is a run of a file that is contiguous on the device, by the rule of `filefrag`:
+//! see `runs.rs`. The figures are those of the file system. A pool of several devices reports
+//! offsets in its own address space. It reports compressed data in pieces (at most 128 KiB on
+//! Btrfs), each of which counts.
 //!
-//! Counting brings names, inodes and maps of extents into memory. It is for a moment at which no
-//! clock runs and before the state of the caches is set up.
+//! Counting loads names, inodes and extent maps into memory. Run it untimed, before the cache state
+//! is set.
 
 mod extents;
 mod runs;
@@ -25,14 +24,14 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Counts the fragments of all regular files below a directory that have `floor` bytes or more.
-/// A file of several names counts under each; links are not followed, nor is another file system
-/// entered. Memory does not grow with the number of files.
+/// Counts the extents of all regular files of at least `floor` bytes below a directory. A file with
+/// several names counts under each name. Symbolic links are not followed, and other file systems
+/// are not entered. Memory does not grow with the number of files.
 ///
-/// What cannot be counted is reported as [`Fragmentation::unavailable`], with the reason.
+/// Failures are reported as [`Fragmentation::unavailable`], with the reason.
 ///
 /// # Errors
-/// Where the user cancellation, and for nothing else.
+/// Only if the user cancelled.
 pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentation, Stopped> {
     let mut counter = Counter {
         floor: floor.0,
@@ -57,7 +56,7 @@ pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentat
 #[error("stopped at the user's request")]
 pub struct Stopped;
 
-/// Why a count did not come to its end.
+/// Why a count ended early.
 enum End {
     Stopped,
     Unavailable(String),
@@ -67,7 +66,7 @@ struct Counter<'s> {
     floor: u64,
     /// The file system of the root.
     device: u64,
-    /// Where it is, for what it has to state.
+    /// Its path, for messages.
     at: PathBuf,
     map: Map,
     found: Fragmentation,
@@ -116,13 +115,13 @@ impl Counter<'_> {
         depth: usize,
     ) -> Result<(), End> {
         let what = match told {
-            // Some file systems do not report in the directory what an entry is (readdir(3)).
+            // Some file systems do not set the kind in a directory entry (readdir(3)).
             FileType::Unknown => crate::entry::stat(above, name).map(|stat| kind(&stat)),
             known => Ok(known),
         };
         let flags = match what.map_err(|e| self.failed("stat", e))? {
             FileType::Directory => OFlags::DIRECTORY,
-            // Should it have become a fifo meanwhile, the open must not wait for a writer.
+            // If a FIFO has replaced it, the open must not wait for a writer.
             FileType::RegularFile => OFlags::NONBLOCK,
             _ => return Ok(()),
         };
@@ -153,8 +152,8 @@ impl Counter<'_> {
                 Ok(())
             }
             Ok(false) => Err(End::Stopped),
-            // EOPNOTSUPP where the file system has no such map, ENOTTY and ENOSYS where it is no
-            // kernel's own that is asked.
+            // EOPNOTSUPP if the file system has no such map; ENOTTY and ENOSYS if it is not a
+            // kernel file system.
             Err(errno @ (Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)) => {
                 let reason =
                     format!("the file system does not tell where its files lie (FIEMAP: {errno})");
@@ -169,8 +168,8 @@ impl Counter<'_> {
     }
 }
 
-/// Opens to look, without a trace where we may ask so (owner or root), and without following a
-/// link.
+/// Opens for reading, without access time updates if permitted (owner or root), and without
+/// following a symbolic link.
 fn open(
     above: impl AsFd,
     name: impl rustix::path::Arg + Copy,

@@ -1,35 +1,34 @@
-//! From extents to fragments: which extents of a file are one run on the device. Numbers in,
-//! numbers out.
+//! Combines the extents of a file map to contiguous runs on the device. This module only computes.
 //!
-//! The rule is that of `filefrag`, so that its figures and ours can be compared: an extent
-//! continues with the run of the one before where it begins on the device right behind it (a hole in
-//! between makes no fragment), or as far behind it as it is in the file (room was left for the
-//! hole). Flags do not matter: what is preallocated, shared or compressed is judged by its place.
-//! The place of what was compressed is compared by its length in the file, as there is no other.
-//! Data kept within the inode are one fragment, and so is each extent that has no place yet.
+//! The rule is that of `filefrag`, so that figures are comparable. An extent continues the run of
+//! the previous one in two cases. It begins on the device directly after it (a hole between them is
+//! ignored), or at the same distance as in the file (space is reserved for the hole). Flags are
+//! ignored: preallocated, shared and compressed extents count by their location. The location of
+//! compressed data is compared by its length in the file, the only known length. Data within the
+//! inode count as one run, and so does each extent without a location.
 
 use super::extents::Extent;
 use fsdyno_model::Fragmentation;
 
-/// `FIEMAP_EXTENT_UNKNOWN` and `FIEMAP_EXTENT_DELALLOC`: there are data, but no place is reported.
+/// `FIEMAP_EXTENT_UNKNOWN` and `FIEMAP_EXTENT_DELALLOC`: data without a known location.
 const PLACELESS: u32 = 0x2 | 0x4;
 
 /// `FIEMAP_EXTENT_UNWRITTEN`: preallocated, and read as zeros.
 const UNWRITTEN: u32 = 0x800;
 
-/// The runs of one file, added to what was found.
+/// The runs of one file, added to the totals.
 pub(super) struct Runs<'a> {
     found: &'a mut Fragmentation,
     size: u64,
     last: Option<Extent>,
     /// Length of the run so far.
     length: u64,
-    /// Runs that have ended.
+    /// Completed runs.
     ended: u64,
 }
 
 impl<'a> Runs<'a> {
-    /// No extent yet, of a file of that size.
+    /// An empty state for a file of that size.
     pub fn new(found: &'a mut Fragmentation, size: u64) -> Self {
         Self {
             found,
@@ -42,7 +41,7 @@ impl<'a> Runs<'a> {
 
     /// The next extent of the file.
     pub fn add(&mut self, extent: &Extent) {
-        // What is preallocated, within the file or behind its end, holds no data.
+        // Preallocated extents, within the file or after its end, contain no data.
         if extent.flags & UNWRITTEN == 0 {
             let end = extent.logical.saturating_add(extent.length).min(self.size);
             self.found.bytes.0 += end.saturating_sub(extent.logical);
@@ -54,7 +53,7 @@ impl<'a> Runs<'a> {
         self.last = Some(*extent);
     }
 
-    /// The file is at its end.
+    /// Ends the file.
     pub fn end(mut self) {
         self.close();
         self.found.files += 1;

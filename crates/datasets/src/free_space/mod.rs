@@ -1,9 +1,9 @@
-//! In what pieces the free space of a file system is that keeps it in a tree of extents and
-//! bitmaps, and lets its trees be searched while it is mounted (`BTRFS_IOC_TREE_SEARCH`). It is
-//! the file system's own and exact account, bitmaps included, which no program of its own prints.
+//! The free extents of a file system that stores them in a tree of extents and bitmaps, and whose
+//! trees can be searched while it is mounted (`BTRFS_IOC_TREE_SEARCH`). These data are exact and
+//! include bitmaps; no program of the file system prints them.
 //!
 //! The keys and items are those of the kernel's `include/uapi/linux/btrfs_tree.h`. Free space is
-//! reported by block group: what belongs to none yet is not allocated to anything and is no extent.
+//! reported by block group. Space without a block group is unallocated and is not an extent.
 
 mod search;
 
@@ -23,7 +23,7 @@ const CHUNK_ITEM: u32 = 228;
 const FREE_SPACE_EXTENT: u32 = 199;
 const FREE_SPACE_BITMAP: u32 = 200;
 
-/// What block groups hold (`BTRFS_BLOCK_GROUP_*`), in words.
+/// The names of the kinds of block groups (`BTRFS_BLOCK_GROUP_*`).
 const HOLDS: [(u64, &str); 4] = [
     (1 | 4, "data and metadata"),
     (1, "data"),
@@ -31,29 +31,29 @@ const HOLDS: [(u64, &str); 4] = [
     (2, "system"),
 ];
 
-/// Why it cannot be reported.
+/// Why free extents cannot be reported.
 #[derive(Debug, thiserror::Error)]
 pub enum FreeSpaceError {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempted operation.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: std::path::PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It keeps no such tree.
+    /// The file system has no such tree.
     #[error("{} keeps no tree of its free space", .0.display())]
     NoTree(std::path::PathBuf),
-    /// The user needs to stop.
+    /// The user cancelled.
     #[error("stopped")]
     Stopped,
 }
 
-/// The free extents of the file system mounted at `path`, by size and by what their block group
-/// holds, as text.
+/// The free extents of the file system mounted at `path`, by size and by kind of block group, as
+/// text.
 pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceError> {
     let failed = |doing| {
         move |errno: Errno| FreeSpaceError::Io {
@@ -64,7 +64,7 @@ pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceEr
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(CWD, path, flags, Mode::empty()).map_err(failed("open"))?;
-    // What was freed comes back with the transaction.
+    // Freed space is available after the next transaction.
     syncfs(&root).map_err(failed("sync"))?;
     let sector = fstatvfs(&root).map_err(failed("examine"))?.f_bsize;
     let mut groups = Groups::default();
@@ -91,9 +91,9 @@ pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceEr
 /// Block groups, and the free extents in them.
 #[derive(Debug, Default, PartialEq)]
 struct Groups {
-    /// Start, length and what it holds, by start.
+    /// Start, length and kind, by start.
     all: BTreeMap<u64, (u64, u64)>,
-    /// Free extents: start and length, in order; what touches within a block group is one.
+    /// Free extents: start and length, in order; adjacent ones within a block group are merged.
     free: Vec<(u64, u64)>,
 }
 
@@ -133,7 +133,7 @@ impl Groups {
         }
     }
 
-    /// What the block group holds that a place is in.
+    /// The kind of the block group that contains an offset.
     fn holds(&self, place: u64) -> &'static str {
         let group = self.all.range(..=place).next_back();
         let bits = group.map_or(0, |(_, (_, holds))| *holds);

@@ -1,5 +1,5 @@
-//! The call that searches a tree of a mounted file system: `BTRFS_IOC_TREE_SEARCH`, as in the
-//! kernel's `include/uapi/linux/btrfs.h`. It takes the superuser. What items mean is decided by the caller.
+//! The system call that searches a tree of a mounted file system: `BTRFS_IOC_TREE_SEARCH`, as in
+//! the kernel's `include/uapi/linux/btrfs.h`. It requires root. The caller interprets the items.
 
 use rustix::fd::AsFd;
 use rustix::io::{self, Errno};
@@ -7,7 +7,7 @@ use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 const TREE_SEARCH: Opcode = opcode::read_write::<Request>(0x94, 17);
 
-/// Room for items: with the key it makes a page.
+/// Space for items: together with the key it is one page.
 const ROOM: usize = 4096 - size_of::<Key>();
 /// Bytes before each item: `struct btrfs_ioctl_search_header`.
 const HEADER: usize = 32;
@@ -25,7 +25,7 @@ struct Key {
     most_transaction: u64,
     least_kind: u32,
     most_kind: u32,
-    /// Asked for before the call, found after it.
+    /// The maximum number before the call, the found number after it.
     items: u32,
     unused: u32,
     unused64: [u64; 4],
@@ -47,8 +47,8 @@ pub(super) struct Item<'a> {
     pub data: &'a [u8],
 }
 
-/// Calls `each` with every item of a tree, in the order of their keys, as long as it returns to go
-/// on. False where it did not.
+/// Calls `each` with every item of a tree, in the order of their keys, until it returns false.
+/// Returns whether it reached the end.
 pub(super) fn each_item(
     file: impl AsFd,
     tree: u64,
@@ -72,8 +72,8 @@ pub(super) fn each_item(
             items: u32::MAX,
             ..Key::default()
         };
-        // SAFETY: the opcode is that of the whole request, key and room, which is ours; the kernel
-        // writes to nothing else.
+        // SAFETY: the opcode is that of the whole request, key and space, which is exclusively
+        // borrowed; the kernel writes to no other memory.
         let call = unsafe { Updater::<TREE_SEARCH, Request>::new(&mut request) };
         // SAFETY: as above; the request outlives the call.
         unsafe { ioctl(&file, call)? };
@@ -91,19 +91,19 @@ pub(super) fn each_item(
     }
 }
 
-/// The key behind that of an item.
+/// The next key after that of an item.
 fn after(item: &Item<'_>) -> Option<(u64, u32, u64)> {
     if let Some(offset) = item.offset.checked_add(1) {
         return Some((item.objectid, item.kind, offset));
     }
-    // A kind is a byte on the device.
+    // On the device, a kind is one byte.
     if item.kind < u32::from(u8::MAX) {
         return Some((item.objectid, item.kind + 1, 0));
     }
     Some((item.objectid.checked_add(1)?, 0, 0))
 }
 
-/// The items that the kernel wrote; none where there are fewer than it states.
+/// The items that the kernel wrote; none if there are fewer than it reports.
 fn read(room: &[u8], items: u32) -> Option<Vec<Item<'_>>> {
     let long = |at: &[u8]| Some(u64::from_ne_bytes(at.get(..8)?.try_into().ok()?));
     let short = |at: &[u8]| Some(u32::from_ne_bytes(at.get(..4)?.try_into().ok()?));
@@ -128,7 +128,7 @@ fn read(room: &[u8], items: u32) -> Option<Vec<Item<'_>>> {
 mod tests {
     use super::*;
 
-    /// What Linux 6.18 answered of the tree of free space of a file system just made.
+    /// The result of Linux 6.18 for the free space tree of a new file system.
     const ANSWER: &[u8] = include_bytes!("../../tests/outputs/tree-search.bin");
 
     #[test]

@@ -1,5 +1,5 @@
-//! Aged: filled with files of all sizes, which are then made, grown, cut and removed in turn until
-//! the churn has written as many times what they hold as the age states.
+//! Aged: filled with files of all sizes, which are then created, extended, truncated and removed
+//! until the bytes written reach the requested multiple of their size.
 
 use super::churn::{Churn, Counts, Operation};
 use super::error::StateError;
@@ -15,7 +15,7 @@ pub static AGED: Manner = Manner {
     run: age,
 };
 
-/// The size of the files that close the last gap: about the mean of the churn's.
+/// The size of the files that fill the last gap: about the mean of the churn's.
 const CLOSING: u64 = 128 << 10;
 
 fn age(work: &mut Work<'_>) -> Result<String, StateError> {
@@ -23,7 +23,7 @@ fn age(work: &mut Work<'_>) -> Result<String, StateError> {
     let budget = space.missing(work.permille);
     let mut ageing = Ageing {
         churn: Churn::new(work.seed.part("churn"), budget),
-        // Metadata comes on top.
+        // Metadata is additional.
         high: budget - budget / 32,
         refusals: 0,
     };
@@ -55,17 +55,17 @@ fn age(work: &mut Work<'_>) -> Result<String, StateError> {
     ))
 }
 
-/// A churn on its way through a file system.
+/// A churn in progress on a file system.
 struct Ageing {
     churn: Churn,
-    /// No more than this is held.
+    /// The maximum of stored bytes.
     high: u64,
-    /// How often the file system had no room although it should have had.
+    /// How often the file system had no space unexpectedly.
     refusals: u32,
 }
 
 impl Ageing {
-    /// Files until it is full.
+    /// Creates files until it is full.
     fn fill(&mut self, work: &mut Work<'_>) -> Result<(), StateError> {
         loop {
             let operation = self.churn.next(self.high, self.high);
@@ -74,13 +74,13 @@ impl Ageing {
                 operation,
                 Operation::Delete { .. } | Operation::Truncate { .. }
             ) {
-                // The first way down: nothing more fits.
+                // The file system is full for the first time.
                 return self.look(work);
             }
         }
     }
 
-    /// Churns until so much is written in all.
+    /// Runs the churn until this number of bytes is written.
     fn churn(&mut self, work: &mut Work<'_>, until: u64) -> Result<(), StateError> {
         let stretch = (self.high / 16).max(16 << 20);
         let mut next_look = work.files.written() + stretch;
@@ -99,8 +99,8 @@ impl Ageing {
         self.high - self.high / 16
     }
 
-    /// Lets the file system write and free what it holds back, and keeps below the utilisation
-    /// requested where metadata took more than was left to it.
+    /// Lets the file system write and free deferred data. Keeps it below the requested utilisation
+    /// if metadata took more than expected.
     fn look(&mut self, work: &Work<'_>) -> Result<(), StateError> {
         let space = work.files.space()?;
         let beyond = space.beyond(work.permille);
@@ -110,8 +110,8 @@ impl Ageing {
         Ok(())
     }
 
-    /// Does it. What the file system has no room for is tried once more after it was let free
-    /// what it holds back; then less is held from here on.
+    /// Performs an operation. After an out-of-space error it is retried once, after deferred frees.
+    /// After that, the maximum is reduced.
     fn carry_out(&mut self, work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
         const PATIENCE: u32 = 100;
         let Err(error) = act(work, operation) else {
@@ -154,7 +154,7 @@ fn act(work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
     }
 }
 
-/// From where the churn left it to the utilisation requested.
+/// Changes the utilisation from that of the churn to the requested one.
 fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
     const ROUNDS: u32 = 8;
     // Once all is written, cutting a file at its end writes nothing.

@@ -20,17 +20,17 @@ const BLOCK: u64 = 4096;
 /// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// A file is made.
+    /// Creates a file.
     Create { number: u32, size: u32 },
-    /// A file grows.
+    /// Extends a file.
     Append { number: u32, from: u32, bytes: u32 },
-    /// A file is cut.
+    /// Truncates a file.
     Truncate { number: u32, from: u32, to: u32 },
-    /// A file goes.
+    /// Removes a file.
     Delete { number: u32, size: u32 },
 }
 
-/// How often each was done.
+/// The number of operations of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) creates: u64,
@@ -39,7 +39,7 @@ pub(super) struct Counts {
     pub(super) deletes: u64,
 }
 
-/// A file that is: eight bytes, however many there are.
+/// An existing file: eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Live {
     number: u32,
@@ -61,10 +61,10 @@ pub(super) struct Churn {
 }
 
 impl Churn {
-    /// The churn of a seed, for so many bytes held.
+    /// The churn of a seed, for this maximum of stored bytes.
     pub(super) fn new(seed: Seed, held: u64) -> Self {
-        // A power of two, so that file systems of one size are given the same sizes although
-        // they keep different parts of it for themselves.
+        // A power of two, so that file systems of equal size get files of equal sizes although
+        // their own overhead differs.
         let largest = (held / 128).next_power_of_two().clamp(64 << 10, 32 << 20);
         Self {
             live: Vec::new(),
@@ -85,17 +85,17 @@ impl Churn {
         }
     }
 
-    /// The bytes in the files that are, each rounded to blocks.
+    /// The size of the existing files, each rounded up to blocks, bytes.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
 
-    /// How many files were ever made: the number of the next.
+    /// The number of files created so far: the number of the next.
     pub(super) fn made(&self) -> u32 {
         self.made
     }
 
-    /// The files that are, by number and size.
+    /// The existing files, by number and size.
     pub(super) fn live(&self) -> impl Iterator<Item = (u32, u64)> {
         self.live.iter().map(|file| (file.number, file.size.into()))
     }
@@ -105,8 +105,8 @@ impl Churn {
         self.counts
     }
 
-    /// The next operation, done in this table already; after it no more than `high` is held,
-    /// unless more was before.
+    /// The next operation, already applied to this table. After it at most `high` bytes are stored,
+    /// unless there were more before.
     pub(super) fn next(&mut self, low: u64, high: u64) -> Operation {
         if self.held <= low || self.live.is_empty() {
             self.rising = true;
@@ -123,7 +123,7 @@ impl Churn {
             if let Some(operation) = grown {
                 return operation;
             }
-            // What was drawn would not fit: the way is down.
+            // The generated file would not fit, so files are removed next.
             self.rising = false;
         }
         if often {
@@ -133,7 +133,7 @@ impl Churn {
         }
     }
 
-    /// Takes back what the file system had no room for.
+    /// Reverts an operation for which the file system had no space.
     pub(super) fn undo(&mut self, operation: Operation) {
         match operation {
             Operation::Create { number, .. } => {
@@ -203,7 +203,7 @@ impl Churn {
         Operation::Delete { number, size }
     }
 
-    /// The place of a file, any.
+    /// The index of a random file.
     fn place(&mut self) -> usize {
         let all = self.live.len() as u64;
         usize::try_from(self.choose(all)).unwrap_or(0)
@@ -215,7 +215,7 @@ impl Churn {
     }
 }
 
-/// What a file of that size takes.
+/// The space of a file of that size, bytes.
 fn blocks(size: u32) -> u64 {
     u64::from(size).next_multiple_of(BLOCK)
 }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_than_allowed_and_every_operation_finds_its_file() {
+    fn stored_bytes_stay_below_the_limit_and_operations_are_valid() {
         for (seed, held) in [(1, MIB), (2, 64 * MIB), (3, 700 * MIB), (4, 4096)] {
             let mut churn = Churn::new(Seed::new(seed), held);
             let mut files: BTreeMap<u32, u32> = BTreeMap::new();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_no_room_is_taken_back() {
+    fn an_operation_without_space_is_reverted() {
         let mut churn = Churn::new(Seed::new(1), 64 * MIB);
         for _ in 0..5000 {
             let before = (churn.live.len(), churn.held());

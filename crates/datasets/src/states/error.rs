@@ -10,14 +10,14 @@ pub enum StateError {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}{}", shown(path), hint(source, path))]
     Io {
-        /// What was attempted.
+        /// The attempted operation.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is fuller than requested.
+    /// The file system is fuller than requested.
     #[error(
         "{} is {percent:.1} % full before anything is written, and {asked} % are asked for; \
          ask for more, or take a larger device",
@@ -31,7 +31,7 @@ pub enum StateError {
         /// The utilisation found, percent.
         percent: f64,
     },
-    /// The file system would not take as much, or gave less back than it should.
+    /// The file system accepted fewer data, or freed less, than expected.
     #[error(
         "{} came to {percent:.1} % in use where {asked} % are asked for{}; ask for another fill, \
          or take a larger device",
@@ -45,10 +45,10 @@ pub enum StateError {
         asked: f64,
         /// The utilisation reached, percent.
         percent: f64,
-        /// How many more files a plain user could make, where the file system has a limit.
+        /// How many more files an ordinary user could create, if there is a limit.
         inodes_left: Option<u64>,
     },
-    /// The user needs to stop.
+    /// The user cancelled.
     #[error("stopped")]
     Stopped,
 }
@@ -63,7 +63,7 @@ impl StateError {
         }
     }
 
-    /// The number of the system's reason, where the system gave one.
+    /// The error number of the cause, if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } => source.raw_os_error(),
@@ -71,7 +71,7 @@ impl StateError {
         }
     }
 
-    /// Whether the file system had no room.
+    /// Whether the error is that the file system is full.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }

@@ -1,4 +1,4 @@
-//! How full a file system is, by its own word.
+//! The utilisation of a file system, as it reports it.
 
 use rustix::fs::{StatVfs, fstatvfs, syncfs};
 use rustix::io::Result;
@@ -11,20 +11,20 @@ use std::time::Duration;
 pub struct Space {
     /// In use, metadata included.
     pub used: u64,
-    /// What a plain user may still fill.
+    /// The space that an ordinary user may still fill, bytes.
     pub free: u64,
-    /// How many more files a plain user may make; none where there is no limit.
+    /// The number of files that an ordinary user may still create; none without a limit.
     pub inodes_left: Option<u64>,
 }
 
 impl Space {
-    /// What the file system states of itself right now.
+    /// Reads the current space of the file system.
     pub fn now(directory: impl AsFd) -> Result<Self> {
         fstatvfs(directory).map(|all| Self::from(&all))
     }
 
-    /// What it states once everything is written and freed space has come back: some free space
-    /// in the background, after the call that deleted has returned and was synced.
+    /// Reads the space after all data is written and freed space is available. Some file systems
+    /// free space in the background, after the delete and a sync have returned.
     pub fn settled(directory: impl AsFd) -> Result<Self> {
         const PAUSE: Duration = Duration::from_millis(20);
         // Two seconds at most.
@@ -42,27 +42,27 @@ impl Space {
         Ok(last)
     }
 
-    /// What plain users can use, full or empty.
+    /// The space for ordinary users, used or free, bytes.
     pub fn capacity(&self) -> u64 {
         self.used.saturating_add(self.free)
     }
 
-    /// How much of it is in use, percent.
+    /// The used part, percent.
     pub fn percent(&self) -> f64 {
         self.used as f64 * 100.0 / self.capacity().max(1) as f64
     }
 
-    /// What is to be written until so much is in use.
+    /// The bytes to write to reach this utilisation.
     pub fn missing(&self, permille: u32) -> u64 {
         self.goal(permille).saturating_sub(self.used)
     }
 
-    /// What is to be deleted until no more is in use.
+    /// The bytes to delete to reach this utilisation.
     pub fn beyond(&self, permille: u32) -> u64 {
         self.used.saturating_sub(self.goal(permille))
     }
 
-    /// Differences below this are none: a two-thousandth.
+    /// The tolerance: a two-thousandth.
     pub fn tolerance(&self) -> u64 {
         (self.capacity() / 2000).max(16 << 10)
     }

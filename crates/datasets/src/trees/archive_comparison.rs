@@ -1,12 +1,12 @@
-//! Compares a tree with the archive it was unpacked from: every member is there as the
-//! archive has it, and nothing else does.
+//! Compares a tree with the archive from which it was unpacked: every member exists as in the
+//! archive, and no other entry exists.
 //!
-//! What `tar -x` gives depends on who runs it: owners are compared where root unpacked and the
-//! archive names none but root or nobody by name; the permissions of group and others only where
-//! root unpacked, for else they pass through the umask. Times of directories are compared only
-//! when requested: GNU tar leaves some of them at the time of unpacking where members of a
-//! directory do not follow it directly (see `--delay-directory-restore` in its manual; 127 of the
-//! 5096 directories of Linux 6.1 as Debian packs it).
+//! The result of `tar -x` depends on the user. Owners are compared if root unpacked and the archive
+//! names no owner except root or nobody. Permissions of group and others are compared only if root
+//! unpacked, because otherwise the umask applies. Times of directories are compared only on
+//! request: GNU tar leaves some of them at the time of unpacking if the members of a directory do
+//! not follow it directly (see `--delay-directory-restore` in its manual; 127 of the 5096
+//! directories of Linux 6.1 as packaged by Debian).
 
 use super::compare::{Options, fill, word};
 use super::{Comparison, TreeError};
@@ -24,10 +24,10 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Data is compared in pieces of this length.
+/// The size of the pieces in which data is compared.
 const PIECE: usize = 1 << 18;
 
-/// Compares the members of an archive with a tree, in all that `tar -x` is sure to give.
+/// Compares the members of an archive with a tree, in all properties that `tar -x` guarantees.
 pub fn compare_archive(
     archive: &Path,
     tree: &Path,
@@ -36,7 +36,7 @@ pub fn compare_archive(
     compare_archive_on(archive, tree, Capabilities::ALL, stop)
 }
 
-/// The same on a file system that stores only this: what it cannot store is not compared.
+/// The same on a file system with these capabilities: other properties are not compared.
 pub fn compare_archive_on(
     archive: &Path,
     tree: &Path,
@@ -87,7 +87,7 @@ struct Comparer<'a> {
     archive: &'a Path,
     tree: &'a Path,
     root: OwnedFd,
-    /// The directory of the last member: mostly that of the next.
+    /// The directory of the last member, which is usually that of the next.
     parent: Option<(Vec<u8>, OwnedFd)>,
     /// Hashes of the paths of all members.
     members: HashSet<u64>,
@@ -127,7 +127,7 @@ impl Comparer<'_> {
                 _ => self.found.files += 1,
             }
         } else {
-            // A later member of the same path counts, as when it is unpacked.
+            // Only the last member with a path counts, as in unpacking.
             let before = self.found.differences.len();
             self.found
                 .differences
@@ -270,7 +270,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// What is in the tree and is no member.
+    /// The entries of the tree that are not members.
     fn others(&mut self, directory: &OwnedFd, at: &mut PathBuf) -> Result<(), TreeError> {
         let path = self.tree.join(&*at);
         entry::each_name(
@@ -356,14 +356,14 @@ fn kind_of(kind: &MemberKind) -> FileType {
     }
 }
 
-/// The directory of a clean path, and the name in it; the root is `.` in itself.
+/// The directory and the name of a clean path; the root is `.` in itself.
 fn split(path: &[u8]) -> (&[u8], CString) {
     let (directory, name) = match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
         None => (&b""[..], path),
     };
     let name = if name.is_empty() { b"." } else { name };
-    // The path of a member was found to hold no zero byte.
+    // The path of a member was checked to contain no zero byte.
     (directory, CString::new(name).unwrap_or_default())
 }
 

@@ -1,5 +1,5 @@
-//! Compares two trees, directory by directory. Memory holds the names of the directories on the
-//! way down, and the files with several names.
+//! Compares two trees, directory by directory. Memory use: the names of the open directories, and
+//! the files with several names.
 
 use super::{Comparison, TreeError};
 use crate::entry::{self, DEEPEST};
@@ -13,19 +13,19 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Data is compared in pieces of this length.
+/// The size of the pieces in which data is compared.
 const PIECE: usize = 1 << 18;
 
-/// What is compared.
+/// The compared properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Times of last change of directories.
+    /// Modification times of directories.
     pub directory_times: bool,
     /// Owners and groups.
     pub owners: bool,
     /// Extended attributes.
     pub xattrs: bool,
-    /// What the file system can store; the rest is not compared with an archive.
+    /// The capabilities of the file system; other properties are not compared with an archive.
     pub stores: Capabilities,
 }
 
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// Compares two trees in everything a copy is to keep.
+/// Compares two trees in all properties that a copy keeps.
 pub fn compare(a: &Path, b: &Path, stop: &CancelToken) -> Result<Comparison, TreeError> {
     compare_with(a, b, Options::default(), stop)
 }
@@ -96,7 +96,8 @@ struct Comparer<'s> {
     roots: [PathBuf; 2],
     devices: [u64; 2],
     at: PathBuf,
-    /// Which file of the other tree each file with several names was found to be, both ways.
+    /// The corresponding file in the other tree of each file with several names, in both
+    /// directions.
     links: [HashMap<Inode, Inode>; 2],
     buffers: [Box<[u8]>; 2],
     options: Options,
@@ -256,8 +257,8 @@ impl Comparer<'_> {
         Ok(())
     }
 
-    /// Compares the structure of hard links; true where the data has been compared by another
-    /// name already.
+    /// Compares the structure of hard links; returns true if the data has already been compared
+    /// under another name.
     fn links(&mut self, stat_a: &Stat, stat_b: &Stat) -> bool {
         if stat_a.st_nlink < 2 && stat_b.st_nlink < 2 {
             return false;
@@ -341,7 +342,7 @@ impl Comparer<'_> {
     }
 }
 
-/// Reads until the buffer is full or the file at its end.
+/// Reads until the buffer is full or the file ends.
 pub(super) fn fill(file: &OwnedFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {

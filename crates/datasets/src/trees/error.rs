@@ -1,26 +1,26 @@
-//! What can keep two trees from being compared.
+//! Errors of comparisons of trees.
 
 use crate::{DatasetError, shown};
 use std::io;
 use std::path::PathBuf;
 
-/// A comparison that could not be made.
+/// Why a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// A system call failed.
     #[error("cannot {doing} {} to compare it: {source}", shown(.path))]
     Io {
-        /// What was attempted, as a verb.
+        /// The attempted operation, as a verb.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         source: io::Error,
     },
     /// The archive could not be read.
     #[error(transparent)]
     Archive(#[from] DatasetError),
-    /// The user cancellation.
+    /// The user cancelled.
     #[error("stopped while comparing trees")]
     Stopped,
 }
@@ -38,7 +38,7 @@ impl TreeError {
         }
     }
 
-    /// The number of the system's reason, where the system gave one.
+    /// The error number of the cause, if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } => source.raw_os_error(),

@@ -1,8 +1,7 @@
-//! Trees compared: whether a copy is the tree it was made from, and whether what was unpacked is
-//! what the archive holds.
+//! Compares trees: a copy with its source, and an unpacked tree with its archive.
 //!
-//! Compared are type, mode, owner, size, content, time of last change, target of symbolic links,
-//! structure of hard links, device numbers and extended attributes. Holes are not.
+//! The comparison includes type, mode, owner, size, content, modification time, symbolic link
+//! targets, hard links, device numbers and extended attributes. Holes are not compared.
 
 mod archive_comparison;
 mod compare;
@@ -15,15 +14,15 @@ pub use error::TreeError;
 use fsdyno_model::Bytes;
 use std::path::{Path, PathBuf};
 
-/// How many differences are kept by name.
+/// The number of differences that are kept by name.
 const TOLD: usize = 20;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// Entries compared that are no directories.
+    /// Compared entries other than directories.
     pub files: u64,
-    /// Directories compared, without the roots.
+    /// Compared directories, without the roots.
     pub directories: u64,
     /// Bytes of data compared.
     pub bytes: Bytes,
@@ -38,7 +37,7 @@ pub struct Comparison {
 pub struct Difference {
     /// The entry, relative to the root of the trees; empty for the roots themselves.
     pub path: PathBuf,
-    /// What differs.
+    /// The difference.
     pub what: String,
 }
 
@@ -54,7 +53,7 @@ impl std::fmt::Display for Difference {
 }
 
 impl Comparison {
-    /// Whether nothing differs.
+    /// Whether there are no differences.
     pub fn equal(&self) -> bool {
         self.total == 0
     }
