@@ -10,25 +10,25 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    all went well
-  1    something failed: a cell, a command, a store that cannot be read or written; clean: a thing
-       was not undone or a journal was refused
-  2    the command line or the plan is wrong; nothing was made
+  0    success
+  1    failure: a cell, a command, or a store that cannot be read or written; clean: something
+       could not be removed, or a journal was refused
+  2    the command line or the plan is wrong; nothing was changed
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
-  6    another process measures on this machine; nothing was made
-  130  interrupted; what was measured is kept, `--resume` goes on";
+  6    another process measures on this machine; nothing was changed
+  130  interrupted; finished cells are kept, `fsdyno run --resume` continues";
 
-/// Which file system, on which disks, with which options, is fastest for this work, and why?
+/// Find which file system, disks and options are fastest for a workload, and why
 #[derive(Debug, Parser)]
 #[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// The store of all runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
+    /// Database of runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
 
-    /// As root, trust the environment: directories, store, and the order of PATH
+    /// As root, take directories, store and PATH from the environment
     #[arg(long, global = true)]
     pub dirs_from_env: bool,
 
@@ -48,77 +48,79 @@ pub fn parse() -> Result<Cli, clap::Error> {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Compare file systems: make, mount, load, measure, check, and tell
+    /// Compare file systems: make, mount, measure, check and report
     Run(Box<crate::commands::run::RunArgs>),
-    /// What there is, and whether it works here
+    /// List file systems, phases, datasets and more, and whether they work here
     List(ListArgs),
-    /// Every requirement: what it unlocks, whether it is met, how to get it
+    /// Check requirements: what each is for, whether it is met, how to install it
     Doctor(JsonArgs),
-    /// The runs in the store, and the series of cuts, newest first
+    /// List the runs and the series of crash tests in the store, newest first
     Runs(JsonArgs),
-    /// Take over the runs of another store, which is only read: root's, another machine's
+    /// Copy the runs of another store into this one; the other is only read
     Merge {
-        /// The other store
+        /// File of the other store
         #[arg(value_name = "STORE")]
         other: PathBuf,
     },
-    /// A run: what was planned, where, and how each cell ended
+    /// Show a run: its plan, its machine, and the result of each cell
     Show(ShowArgs),
-    /// The report of a run, alone or beside a published table
+    /// Report a run, alone or compared with a published table
     Report(ReportArgs),
-    /// The charts of a run as pictures, SVG or PNG, and as values
+    /// Draw the charts of a run as SVG or PNG, or print their values as JSON
     Chart(crate::commands::chart::ChartArgs),
-    /// Runs beside each other, across kernels, machines or dates; thresholds for tests
+    /// Compare runs across kernels, machines or dates; thresholds for CI
     Compare(crate::commands::compare::CompareArgs),
-    /// Why one contender of a run takes longer than another: its time taken apart, and one sentence
+    /// Explain why one contender takes longer than another: time by cause
     Why(crate::commands::why::WhyArgs),
-    /// Published comparisons, as data
+    /// List and show published comparisons
     Published(PublishedArgs),
-    /// Published comparisons, done again: their file systems, options and work on a model of their
-    /// disk, beside the figures of then, and whether each conclusion still holds
+    /// Rerun a published comparison on a model of its disk
+    ///
+    /// File systems, options and workload are those of the publication. The report compares the
+    /// figures with the published ones, and states whether each conclusion still holds.
     Rerun(Box<crate::commands::rerun::RerunArgs>),
-    /// Undo what a killed run left behind: mounts, loop devices, images, directories
+    /// Remove what killed runs left: mounts, loop devices, images, directories
     Clean(CleanArgs),
-    /// The weight of the tool itself: clock, empty phase, engines; and how often it is wrong here
+    /// Measure the overhead of fsdyno, and its error rates on this machine
     Selftest(crate::commands::selftest::SelftestArgs),
-    /// Lay a dataset in a directory
+    /// Create a dataset in a directory
     Make(MakeArgs),
     /// Fill and age the file system of a directory, as `run --fill --age` does
     Age(AgeArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(crate::commands::phase::PhaseArgs),
-    /// Print the completions of a shell
+    /// Print the completion script of a shell
     Completions {
-        /// The shell
+        /// Shell that the script is for
         shell: clap_complete::Shell,
     },
-    /// Print the man pages, or write them into a directory
+    /// Print the man pages, or write them to a directory
     Man(ManArgs),
-    /// Print the JSON Schema of what a command prints as JSON
+    /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// report (of a run), series (of crash tests), why, compare or crash
+        /// Schema: report, series (of crash tests), why, compare or crash
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
     /// Crash tests: cut the power of guests that write, and check what survives
     #[command(alias = "plug")]
     Crash(crate::commands::crash::CrashArgs),
-    /// UFS1 and UFS2: make and check file systems on devices or in files
+    /// Make and check UFS1 and UFS2 on devices or in files
     Ufs(crate::commands::ufs::UfsArgs),
-    /// Make an empty UFS1 or UFS2 on a device or in a file; its content is lost
+    /// Make an empty UFS1 or UFS2 on a device or in a file; erases its content
     #[command(hide = true)]
     Newfs(crate::commands::ufs::MakeUfsArgs),
-    /// Check the consistency of a UFS; writes nothing
+    /// Check the consistency of a UFS, read-only
     #[command(hide = true)]
     Fsck(crate::commands::ufs::CheckUfsArgs),
-    /// Labs: where cells can run
+    /// List and set up labs: the places where cells run
     Lab(crate::commands::lab::LabArgs),
-    /// Model disks: disks in software, from profiles
+    /// List, check and serve model disks
     Disk(crate::commands::disk::DiskArgs),
-    /// The first process of a guest; fsdyno starts it there by itself
+    /// Run as the first process of a guest; started by fsdyno
     #[command(hide = true)]
     Guest {
-        /// What it is to do, and what the kernel adds
+        /// Task of the guest, and arguments that the kernel appends
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<std::ffi::OsString>,
     },
@@ -126,7 +128,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Write a page of each command into this directory
+    /// Directory for one page per command [default: standard output]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Replace files that exist
@@ -143,10 +145,10 @@ pub struct JsonArgs {
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list; all of it, where nothing is named
+    /// Group to list [default: all]
     #[arg(value_enum)]
     pub what: Option<Listed>,
-    /// Tell where each comes from as well
+    /// Print sources and parameters too
     #[arg(long)]
     pub long: bool,
     /// Print JSON
@@ -156,31 +158,32 @@ pub struct ListArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
-    /// What can compete
+    /// File systems that can be contenders
     Filesystems,
     /// Ready-made comparisons
     Suites,
     /// Kinds of phases and their parameters
     #[value(alias = "workloads")]
     Phases,
-    /// Files to work on
+    /// Files that workloads use
     Datasets,
-    /// How devices make up a contender
+    /// Arrangements of devices under a contender
     Layouts,
-    /// How operations reach the kernel
+    /// Ways to pass operations to the kernel
     Engines,
 }
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The run, or the series of cuts: its name, the beginning of it, or `last`
+    /// Run or series of crash tests: a name, its first characters, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Print every command that a cell really executed
+    /// Print every command that this cell executed
     #[arg(long, value_name = "CELL")]
     pub commands: Option<u32>,
-    /// Print how long single operations took: files, or what the phase is made of, all repeats of a
-    /// contender together
+    /// Print latencies of single operations, all repeats of a contender together
+    ///
+    /// An operation is one file, or one operation of the phase.
     #[arg(long, conflicts_with = "commands")]
     pub latencies: bool,
     /// Print JSON
@@ -190,23 +193,24 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The run, or the series of cuts: its name, the beginning of it, or `last`
+    /// Run or series of crash tests: a name, its first characters, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// terminal, html, csv, json, markdown, bencher or openmetrics, or bonnie-csv for the phases of
-    /// bonnie; of a series of cuts, terminal or json
+    /// Format: terminal, html, csv, json, markdown, bencher, openmetrics, bonnie-csv
+    ///
+    /// `bonnie-csv` has the bonnie phases only. A series of crash tests has terminal and json.
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
-    /// Lay the run beside a published table (`fsdyno published list`)
+    /// Compare the run with a published table (`fsdyno published list`)
     #[arg(long, value_name = "TABLE")]
     pub against: Option<String>,
-    /// Write to a file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace a file that exists
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// The difference that matters [default: that of the run]
+    /// Smallest difference that matters, in percent [default: margin of the run]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
     /// Show times as m:ss, like the published tables
@@ -222,13 +226,13 @@ pub struct PublishedArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PublishedCommand {
-    /// All published tables
+    /// List all published tables
     List(JsonArgs),
-    /// One of them, as it was laid out, with what was concluded
+    /// Show one table in its published form, with its conclusions
     Show {
-        /// The table (`fsdyno published list`)
+        /// Name of the table (`fsdyno published list`)
         name: String,
-        /// terminal, html, csv, json or markdown
+        /// Format: terminal, html, csv, json or markdown
         #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
         format: fsdyno_report::Format,
         /// Show times as m:ss
@@ -239,7 +243,7 @@ pub enum PublishedCommand {
 
 #[derive(Debug, Args)]
 pub struct CleanArgs {
-    /// Tell what would be undone, and do nothing
+    /// Print what would be removed, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -249,12 +253,12 @@ pub struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub struct MakeArgs {
-    /// The dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
     pub dataset: String,
-    /// The directory to lay it in; it must exist
+    /// Directory to create it in; it must exist
     #[arg(long = "in", value_name = "DIR")]
     pub directory: PathBuf,
-    /// Size; 1 is full size
+    /// Size as a multiple of full size
     #[arg(
         long,
         value_name = "X",
@@ -265,23 +269,23 @@ pub struct MakeArgs {
     /// Seed of names, sizes and contents
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Lay it as the archive that `untar` unpacks
+    /// Create the archive that the phase `untar` unpacks
     #[arg(long)]
     pub archive: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct AgeArgs {
-    /// A directory on the file system; `state` is made in it, and what fills it goes there
+    /// Directory on the file system; the files go into `state` in it
     #[arg(long = "in", value_name = "DIR")]
     pub directory: PathBuf,
-    /// How full, as df shows it: `90%`, or `90%:fragmented` [default: 50%]
+    /// Target use as df shows it: `90%` or `90%:fragmented` [default: 50%]
     #[arg(long, value_name = "PERCENT")]
     pub fill: Option<Fill>,
-    /// How often what it holds is written anew by a churn of files
+    /// Write N times the bytes held, by creates, deletes, appends and truncates
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub age: u32,
-    /// Seed of sizes, contents and sequence
+    /// Seed of sizes, contents and order
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -289,10 +293,10 @@ pub struct AgeArgs {
 /// What may be erased, as the user acknowledges it to the device guard.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Erase {
-    /// Release a device or file to be overwritten: identity and signatures that the guard names
+    /// Allow erasing this device or file; the device guard prints the value
     #[arg(long, value_name = "IDENTITY[:SIGNATURES]", action = ArgAction::Append)]
     pub erase: Vec<String>,
-    /// Erase it even though /etc/fstab or /etc/crypttab names it; with --erase
+    /// Allow it although /etc/fstab or /etc/crypttab names it; needs --erase
     #[arg(long, value_name = "IDENTITY", action = ArgAction::Append)]
     pub erase_fstab: Vec<String>,
 }
@@ -302,7 +306,7 @@ impl Erase {
     pub fn consents(&self) -> Result<Vec<Consent>, CliError> {
         Consent::parse_all(&self.erase, &self.erase_fstab).map_err(|identity| {
             CliError::usage(format!(
-                "--erase-fstab {identity} names no device of --erase; give both the same identity"
+                "--erase-fstab {identity}: no --erase has this identity. Give both the same identity."
             ))
         })
     }
@@ -323,7 +327,7 @@ pub fn lab(text: &str) -> Result<LabChoice, String> {
 /// Parses the name of a lab that runs guests.
 pub fn guest_lab(text: &str) -> Result<LabChoice, String> {
     let lab = lab(text)?;
-    let refused = format!("`{text}` has no guests; uml and qemu have");
+    let refused = format!("the lab `{text}` has no guests: write uml or qemu");
     lab.is_guest().then_some(lab).ok_or(refused)
 }
 
@@ -359,7 +363,7 @@ mod tests {
     #[test]
     fn the_help_begins_with_the_purpose_of_the_program() {
         let help = Cli::command().render_long_help().to_string();
-        assert!(help.starts_with("Which file system"), "{help}");
+        assert!(help.starts_with("Find which file system"), "{help}");
     }
 
     #[test]

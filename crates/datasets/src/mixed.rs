@@ -11,7 +11,7 @@ use crate::styles::{PROSE, SOURCE};
 /// 830 MB of all kinds.
 pub static MIXED: Generator = Generator {
     name: "mixed",
-    title: "830 MB of all kinds of files, small and large",
+    title: "830 MB of files of all types and sizes",
     source: "The published comparison of 2004 copied and deleted 830 MB of mixed data and says \
         no more. Our model: source code, notes, mail, documents, pictures, music, programs and \
         packed archives, each lognormal with a median of its own (2 KB to 1.5 MB), as surveys of \

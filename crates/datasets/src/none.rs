@@ -6,8 +6,8 @@ use fsdyno_model::plan::DatasetChoice;
 /// The empty dataset.
 pub static NONE: Generator = Generator {
     name: DatasetChoice::NONE,
-    title: "no files: for programs that make what they work on",
-    source: "Nothing is laid.",
+    title: "no files: for programs that create their own files",
+    source: "No files are created.",
     shape: Shape::Nothing,
     emit: |_, _, _| Ok(()),
 };

@@ -27,7 +27,7 @@ pub static PORTAGE: Generator = Generator {
 /// The same tree after a year of use: each round adds a thirtieth of its files.
 pub static IN_USE: Generator = Generator {
     name: "portage-in-use",
-    title: "the Portage tree as synchronising leaves it: its files came in 30 rounds, all over it",
+    title: "the Portage tree after synchronizations: files written in 30 scattered rounds",
     source: "Whoever has a Portage tree synchronises it, by rsync, with a server: each time some \
         files of many directories come anew, so that those of a directory do not lie side by side. \
         Our model: the tree of 2008, its files in 30 rounds.",

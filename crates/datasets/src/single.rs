@@ -9,7 +9,7 @@ use crate::sizes::scaled;
 /// The image of a compact disc.
 pub static ISO: Generator = Generator {
     name: "iso",
-    title: "one file of 600 MB, the image of a disc",
+    title: "one file of 600 MB: a disc image",
     source: "The published comparison of 2008 copied a file of nearly 600 MB. Our model: \
         600 * 10^6 bytes; a compressor leaves 97 % of an installation disc.",
     shape: Shape::File,
@@ -28,7 +28,7 @@ pub static ISO: Generator = Generator {
 /// The large film of 2008.
 pub static AVI: Generator = Generator {
     name: "avi",
-    title: "one file of 2.7 GB, a film",
+    title: "one file of 2.7 GB: a film",
     source: "The size is that of the published comparison of 2008. Our model: 2.7 * 10^9 bytes, \
         incompressible.",
     shape: Shape::File,
@@ -47,7 +47,7 @@ pub static AVI: Generator = Generator {
 /// The large file of 2004.
 pub static AVI_693: Generator = Generator {
     name: "avi-693",
-    title: "one file of 693 MB, a film",
+    title: "one file of 693 MB: a film",
     source: "The size is that of the published comparison of 2004. Our model: 693 * 10^6 bytes, \
         incompressible.",
     shape: Shape::File,

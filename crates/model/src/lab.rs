@@ -37,9 +37,9 @@ impl LabChoice {
     pub fn title(&self) -> &'static str {
         match self {
             Self::Host => "this machine and its kernel",
-            Self::Uml => "a guest of User-mode Linux: another kernel, without root",
-            Self::Qemu => "a guest of QEMU: a whole machine, with the kernel of a distribution",
-            Self::Ssh(_) => "another machine, by its own shell and programs",
+            Self::Uml => "User-mode Linux guest: own kernel, no root",
+            Self::Qemu => "QEMU guest: a virtual machine with a distribution kernel",
+            Self::Ssh(_) => "another machine over ssh, with its own shell and programs",
         }
     }
 

@@ -12,58 +12,59 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-Without a name, and without --output, the charts of the run are listed. A name may be that of a chart
-or of a kind, which is all charts of it: overview, samples, repeats, latency, throughput, cost. Several
-charts go into a directory, a file each; several as JSON may also go to standard output, in one list.
-docs/charts.md tells what each kind shows.";
+Without a name and without --output, the command lists the charts of the run. A name is that of a chart
+or of a kind: overview, samples, repeats, latency, throughput, cost. A kind selects all charts of it.
+Several charts go into a directory, one file each. As JSON they may go to standard output, in one list.
+docs/charts.md describes each kind.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct ChartArgs {
-    /// The run: its name, the beginning of it, or `last`
+    /// Run: a name, its first characters, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Charts, or kinds of charts [default: all]
+    /// Charts or kinds of charts [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// svg, png, or json: what is drawn, as a value
+    /// Format: svg, png, or json (the values drawn)
     #[arg(long, value_name = "FORMAT", default_value = "svg")]
     pub format: ChartFormat,
-    /// A file for one chart, a directory for several [default: standard output]
+    /// File for one chart, directory for several [default: standard output]
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// light or dark
+    /// Theme: light or dark
     #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
     pub theme: Theme,
-    /// How wide, in pixels: 280 to 4000
+    /// Width in pixels, 280 to 4000
     #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Look::NARROWEST)..=i64::from(Look::WIDEST)))]
     pub width: u32,
-    /// Pixels of a PNG for each of its width, 1 to 4: 2 is sharp in print
+    /// Scale of a PNG, 1 to 4; 2 is sharp in print
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub zoom: u8,
-    /// This workload alone
+    /// Only this workload
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// This phase alone
+    /// Only this phase
     #[arg(long, value_name = "NAME")]
     pub phase: Option<String>,
-    /// This contender alone, as tables call it; given again, one more. Ratios stay those to the
-    /// baseline of the run
+    /// Only this contender, by its label in the tables; repeatable
+    ///
+    /// Ratios are still those to the baseline of the run.
     #[arg(long, value_name = "LABEL")]
     pub contender: Vec<String>,
 }
 
-/// A form a chart can take.
+/// The format of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ChartFormat {
-    /// A drawing.
+    /// A vector image.
     Svg,
-    /// A picture.
+    /// A raster image.
     Png,
-    /// What is drawn, as a value.
+    /// The values that the chart shows.
     Json,
 }
 

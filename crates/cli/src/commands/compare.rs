@@ -13,20 +13,22 @@ use std::path::Path;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The runs: names, the beginnings of them, or `last`; each is laid beside the first
+    /// Runs: names, first characters, or `last`; each is compared with the first
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     pub runs: Vec<String>,
-    /// End with code 5 where a ratio to the first run is beyond this: PHASE.MEASURE > RATIO, as
-    /// 'copy.durable > 1.05'; PHASE may be * or WORKLOAD/PHASE, and MEASURE is return or durable
+    /// Exit with code 5 if a ratio is beyond this, as 'copy.durable > 1.05'
+    ///
+    /// The form is PHASE.MEASURE > RATIO. The ratio is the one to the first run. PHASE may be * or
+    /// WORKLOAD/PHASE, and MEASURE is return or durable.
     #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
     pub fail_if: Vec<String>,
-    /// End with code 5 also where that may be chance
+    /// Exit with code 5 also if the verdict is inconclusive
     #[arg(long, requires = "fail_if")]
     pub fail_on_open: bool,
-    /// Compare what the runs call alike, although they measured different things
+    /// Compare phases of the same name even if the plans differ
     #[arg(long)]
     pub force: bool,
-    /// The difference that matters [default: that of the first run]
+    /// Smallest difference that matters, in percent [default: margin of first run]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
     /// Print JSON

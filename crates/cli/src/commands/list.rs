@@ -144,7 +144,7 @@ fn told(parameters: &[Parameter]) -> String {
     let takes: Vec<String> = parameters
         .map(|one| format!("{}: {}", one.name, one.about))
         .collect();
-    format!("Takes {}.", takes.join("; "))
+    format!("Parameters: {}.", takes.join("; "))
 }
 
 fn suites() -> Result<Vec<Item>, CliError> {
@@ -166,12 +166,12 @@ fn datasets() -> Vec<Item> {
         .iter()
         .map(|set| Item::new(set.name, set.title, Vec::new()).from(set.source));
     let own = [
-        ("tree:DIR", "a directory of yours, taken as `cp -a` would"),
+        ("tree:DIR", "your directory, copied as `cp -a` copies it"),
         (
             "tar:FILE",
-            "an archive of yours: tar, plain or packed with gz, xz or zst",
+            "your tar archive, plain or compressed with gz, xz or zst",
         ),
-        ("file:FILE", "a file of yours"),
+        ("file:FILE", "your file"),
     ];
     generated
         .chain(own.map(|(name, about)| Item::new(name, about, Vec::new())))

@@ -14,10 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// How a command treats another measurement on this machine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LockArgs {
-    /// Wait this long for another measurement to end; 0s: do not wait [default: 1h]
+    /// Maximum wait for another measurement; 0s does not wait [default: 1h]
     #[arg(long, value_name = "TIME", conflicts_with = "no_lock")]
     pub lock_timeout: Option<Nanos>,
-    /// Measure at once, even beside another measurement; reports warn of it
+    /// Measure even during another measurement; reports have a warning
     #[arg(long)]
     pub no_lock: bool,
 }

@@ -24,25 +24,27 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct PhaseArgs {
-    /// The kind of phase: copy, delete, untar, read, stat-walk, grep, bonnie-write ...
+    /// Kind of phase: copy, delete, read, grep ... (`fsdyno list phases`)
     pub kind: String,
-    /// A directory in which `fsdyno make` made a dataset; nothing else in it is touched
+    /// Directory with a dataset of `fsdyno make`
+    ///
+    /// Other files in the directory stay unchanged.
     #[arg(long = "in", value_name = "DIR")]
     pub directory: PathBuf,
-    /// How operations reach the kernel: sync or tools
+    /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
     #[arg(long, value_name = "NAME", default_value = "sync")]
     pub engine: String,
-    /// How a copy moves data: read-write, copy-file-range, reflink
+    /// How a copy moves data: read-write, copy-file-range or reflink
     #[arg(long = "copy-method", value_name = "METHOD", default_value = "read-write",
           value_parser = copy_method)]
     pub copy_method: CopyMethod,
-    /// The regular expression of grep
+    /// Regular expression of the phase grep
     #[arg(long, value_name = "REGEX")]
     pub pattern: Option<String>,
-    /// What its kind takes: `size=64M`
+    /// Set a parameter of the phase, as `size=64M` (`fsdyno list phases --long`)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// How far it is followed: until what it wrote is durable, or until it returns, as programs do
+    /// End of the measurement: data durable, or last call returned
     #[arg(long, value_enum, default_value = "durable")]
     pub until: Until,
     #[command(flatten)]
@@ -52,12 +54,12 @@ pub struct PhaseArgs {
     pub json: bool,
 }
 
-/// How far a phase is followed.
+/// The end of the measurement of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Until {
-    /// Until everything it wrote is durable.
+    /// All written data is durable.
     Durable,
-    /// Until its last call has returned.
+    /// The last call has returned.
     Return,
 }
 

@@ -13,34 +13,34 @@ use std::fmt::Write as _;
 
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
-    /// Make N whole experiments with the same contender under two names: how often are they told
-    /// apart?
+    /// Run N experiments with one contender under two names: false-positive rate
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub aa: Option<u32>,
-    /// Make the second one slower by this: how often is it found? In 20 experiments, or those of
-    /// --aa
+    /// Slow down the second contender by this, in percent: detection rate
+    ///
+    /// The number of experiments is 20, or that of --aa.
     #[arg(long, value_name = "PERCENT", value_parser = handicap)]
     pub ab: Option<f64>,
-    /// The contender
+    /// Contender
     // example
     #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
     pub fs: String,
-    /// What it does [default: copy]
+    /// Phases to run [default: copy]
     #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
     pub phases: Vec<String>,
-    /// Size of the dataset, portage [default: 0.02]
+    /// Size of the dataset portage as a multiple of full size [default: 0.02]
     #[arg(long, value_name = "X")]
     pub scale: Option<f64>,
-    /// The most blocks of an experiment [default: 240]
+    /// Maximum repeats of an experiment [default: 240]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_repeats: Option<u32>,
-    /// How narrow an interval need not become any narrower [default: a quarter of the margin]
+    /// Repeat until ratios are known to this, in percent [default: margin / 4]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub precision: Option<f64>,
-    /// The difference that matters [default: 2%]
+    /// Smallest difference that matters, in percent [default: 2%]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
-    /// Begin no experiment after this time
+    /// Start no experiment after this time: 90s, 15m, 2h
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
     #[command(flatten)]

@@ -17,12 +17,11 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 const MAKE_HELP: &str = "\
-The layout is that of newfs(8) of FreeBSD, little-endian, with its letters. What makes soft updates
-(-U, -j) is refused: they are a way to write that only the kernels of BSD systems have, not a layout;
-make the file system on such a machine, with its own newfs.
+Layout and option letters are those of newfs(8) of FreeBSD, little-endian. Soft updates (-U, -j) are
+refused, because only BSD kernels implement them. Use newfs on such a system instead.
 
-A device, and a file that is not all zeros, is overwritten only with --erase, in the words that the
-refusal prints. A device in use is never overwritten. A copy of its signatures is kept.";
+A device, or a file that is not all zeros, is overwritten only with --erase. The refusal prints the
+value of that option. A device in use is never overwritten. A copy of the old signatures is kept.";
 
 #[derive(Debug, Args)]
 pub struct UfsArgs {
@@ -32,9 +31,9 @@ pub struct UfsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum UfsCommand {
-    /// Make an empty UFS1 or UFS2 on a device or in a file; its content is lost
+    /// Make an empty UFS1 or UFS2 on a device or in a file; erases its content
     Make(MakeUfsArgs),
-    /// Check the consistency of a UFS; writes nothing
+    /// Check the consistency of a UFS, read-only
     Check(CheckUfsArgs),
 }
 
@@ -48,42 +47,42 @@ pub fn ufs(command: &UfsCommand) -> Result<Code, CliError> {
 #[derive(Debug, Args)]
 #[command(after_help = MAKE_HELP, disable_help_flag = true)]
 pub struct MakeUfsArgs {
-    /// The format: 1 or 2
+    /// Format: 1 or 2
     #[arg(short = 'O', value_name = "VERSION", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=2))]
     pub version: u8,
-    /// Bytes of a block [default: 16384 for UFS1, 32768 for UFS2]
+    /// Block size in bytes [default: 16384 for UFS1, 32768 for UFS2]
     #[arg(short = 'b', value_name = "BYTES")]
     pub block: Option<u64>,
-    /// Bytes of a fragment [default: an eighth of a block]
+    /// Fragment size in bytes [default: an eighth of a block]
     #[arg(short = 'f', value_name = "BYTES")]
     pub fragment: Option<u64>,
-    /// An inode for every so many bytes of space [default: four fragments]
+    /// Bytes of space per inode [default: four fragments]
     #[arg(short = 'i', value_name = "BYTES")]
     pub density: Option<u64>,
-    /// The most blocks of a cylinder group [default: as many as its descriptor can hold]
+    /// Maximum blocks of a cylinder group [default: limit of its descriptor]
     #[arg(short = 'c', value_name = "BLOCKS")]
     pub group_blocks: Option<u64>,
-    /// Space that only root may take
+    /// Space reserved for root, in percent
     #[arg(short = 'm', value_name = "PERCENT", default_value_t = 8)]
     pub minfree: u64,
-    /// What to prefer when files grow: time or space
+    /// Optimize allocation for time or space
     #[arg(short = 'o', value_name = "WHAT", default_value = "time",
           value_parser = ["time", "space"])]
     pub prefer: String,
-    /// The expected size of files
+    /// Expected average file size in bytes
     #[arg(short = 'g', value_name = "BYTES", default_value_t = 16_384)]
     pub file_size: u64,
-    /// The expected number of files in a directory
+    /// Expected number of files in a directory
     #[arg(short = 'h', value_name = "FILES", default_value_t = 64)]
     pub directory_files: u64,
-    /// The name of the volume
+    /// Volume label
     #[arg(short = 'L', value_name = "NAME", default_value = "")]
     pub label: String,
     /// Refused: soft updates exist only in BSD kernels
     #[arg(short = 'U', hide = true)]
     pub soft_updates: bool,
-    /// Refused: so does their journal
+    /// Refused: journaled soft updates exist only in BSD kernels
     #[arg(short = 'j', hide = true)]
     pub soft_journal: bool,
     /// Print help
@@ -91,13 +90,13 @@ pub struct MakeUfsArgs {
     help: (),
     #[command(flatten)]
     pub erase: Erase,
-    /// A block device, or an existing file (truncate -s SIZE FILE)
+    /// Block device, or existing file (truncate -s SIZE FILE)
     pub device: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct CheckUfsArgs {
-    /// A block device or a file, not mounted
+    /// Block device or file, not mounted
     pub device: PathBuf,
 }
 
@@ -107,8 +106,8 @@ const GATHERED: usize = 1 << 20;
 pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
     if args.soft_updates || args.soft_journal {
         return Err(CliError::usage(
-            "-U and -j are for soft updates, which exist only in BSD kernels: make the file system on \
-             a machine that runs one, with its own newfs; without them this one is for Linux",
+            "cannot make a UFS with -U or -j: soft updates exist only in BSD kernels. Leave them out, \
+             or run newfs on a BSD system.",
         ));
     }
     let (mut file, bytes) = open_released(args)?;
@@ -121,8 +120,9 @@ pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
         MakeError::Geometry(refused) => CliError::usage(format!("{device}: {refused}")),
         MakeError::Write { .. } => CliError::failure(format!("{device}: {error}")),
     })?;
-    file.sync_all()
-        .map_err(|error| CliError::failure(format!("{device}: cannot write it out: {error}")))?;
+    file.sync_all().map_err(|error| {
+        CliError::failure(format!("cannot write {device} to the device: {error}"))
+    })?;
     let line = format!("{device}: {}\n", geometry.line());
     output::bytes(line.as_bytes())?;
     Ok(Code::Ok)

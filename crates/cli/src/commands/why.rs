@@ -14,24 +14,24 @@ use fsdyno_store::{Named, Store};
 use std::path::Path;
 
 const HELP: &str = "\
-The time of a phase is divided between processors, the device by kind of request, and a rest, and the
-parts add up to it. A cause is named where one part carries at least half of the difference; otherwise
-it is not known, and the sentence says why. docs/why.md has the rules.";
+The time of a phase is the sum of processor time, device time by kind of request, and a rest. A cause
+is reported if one part has at least half of the difference. Otherwise the cause is unknown, and the
+report gives the reason. docs/why.md has the rules.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct WhyArgs {
-    /// The run: its name, the beginning of it, or `last`
+    /// Run: a name, its first characters, or `last`
     pub run: String,
-    /// One contender, as tables call it
+    /// First contender, by its label in the tables
     #[arg(value_name = "A")]
     pub one: String,
-    /// The other
+    /// Second contender, by its label in the tables
     #[arg(value_name = "B")]
     pub other: String,
-    /// One phase, as tables call it [default: all, that of the greatest difference first]
+    /// Phase, by its label in the tables [default: all, largest difference first]
     pub phase: Option<String>,
-    /// terminal, markdown or json
+    /// Format: terminal, markdown or json
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: Format,
     /// Print JSON

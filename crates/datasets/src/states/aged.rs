@@ -10,7 +10,7 @@ use super::{Manner, Work};
 pub static AGED: Manner = Manner {
     name: "aged",
     typed: "--age 5",
-    title: "creates, deletes, appends and truncates of files of all sizes",
+    title: "creates, deletes, appends and truncates, files of all sizes",
     applies: |state| state.age > 0 && state.fill_permille.is_some(),
     run: age,
 };

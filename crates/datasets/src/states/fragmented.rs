@@ -10,7 +10,7 @@ use super::{Manner, Work};
 pub static FRAGMENTED: Manner = Manner {
     name: "fragmented",
     typed: "--fill 90%:fragmented",
-    title: "small files, of which every other is deleted",
+    title: "small files, every second one deleted",
     applies: |state| state.fragmented && state.age == 0,
     run: fill,
 };

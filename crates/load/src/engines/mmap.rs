@@ -26,7 +26,7 @@ pub(crate) enum MmapEngine {}
 impl Engine for MmapEngine {
     const INFO: EngineInfo = EngineInfo {
         name: NAME,
-        title: "large files as memory (mmap, madvise, msync); all else as sync does it",
+        title: "memory-mapped large files (mmap, madvise, msync); otherwise as sync",
         programs: &[],
         touches_files: true,
     };

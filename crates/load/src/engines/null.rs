@@ -44,7 +44,7 @@ pub(crate) enum NullEngine {}
 impl Engine for NullEngine {
     const INFO: EngineInfo = EngineInfo {
         name: NAME,
-        title: "no system calls at all: shows the cost of fsdyno itself",
+        title: "no system calls; measures the overhead of fsdyno",
         programs: &[],
         touches_files: false,
     };

@@ -26,7 +26,7 @@ pub(crate) enum SyncEngine {}
 impl Engine for SyncEngine {
     const INFO: EngineInfo = EngineInfo {
         name: NAME,
-        title: "one system call after the other",
+        title: "blocking system calls, one at a time per worker",
         programs: &[],
         touches_files: true,
     };

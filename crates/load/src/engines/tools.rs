@@ -24,7 +24,7 @@ pub(crate) enum ToolsEngine {}
 impl Engine for ToolsEngine {
     const INFO: EngineInfo = EngineInfo {
         name: NAME,
-        title: "the programs of the system: cp -a, rm -rf, tar, cat, find, grep -r",
+        title: "installed programs: cp -a, rm -rf, tar, cat, find, grep -r",
         programs: PROGRAMS,
         touches_files: true,
     };

@@ -23,7 +23,7 @@ pub(crate) enum UringEngine {}
 impl Engine for UringEngine {
     const INFO: EngineInfo = EngineInfo {
         name: NAME,
-        title: "large files with many requests in flight (io_uring); all else as sync does it",
+        title: "large files by io_uring with many requests in flight; otherwise as sync",
         programs: &[],
         touches_files: true,
     };

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The kind `copy`.
 pub static KIND: PhaseKind = PhaseKind {
     name: "copy",
-    title: "copies the newest tree, with everything cp -a keeps",
+    title: "copies the newest tree, with all metadata that cp -a preserves",
     needs: Needs::Tree,
     parameters: PARAMETERS,
     writes: true,

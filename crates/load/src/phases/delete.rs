@@ -14,7 +14,7 @@ use std::io;
 /// The kind `delete`.
 pub static KIND: PhaseKind = PhaseKind {
     name: "delete",
-    title: "removes the newest tree",
+    title: "deletes the newest tree",
     needs: Needs::Tree,
     parameters: PARAMETERS,
     writes: true,

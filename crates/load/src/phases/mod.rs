@@ -69,7 +69,7 @@ pub(crate) fn on_trees<C: Calls + Send>() -> [TreePhase<C>; 6] {
 /// The parameters of phases on trees that support several workers.
 const PARAMETERS: &[Parameter] = &[Parameter {
     name: "workers",
-    about: "workers at the same time on the same tree (engine sync)",
+    about: "concurrent workers on one tree (engine sync)",
     form: Form::Number(1, 256),
     given: Given::Absent,
 }];

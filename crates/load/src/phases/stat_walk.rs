@@ -12,7 +12,7 @@ use std::ffi::CStr;
 /// The kind `stat-walk`.
 pub static KIND: PhaseKind = PhaseKind {
     name: "stat-walk",
-    title: "walks the newest tree and stats everything",
+    title: "walks the newest tree and stats every entry",
     needs: Needs::Tree,
     parameters: PARAMETERS,
     writes: false,

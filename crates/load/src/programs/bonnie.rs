@@ -27,47 +27,47 @@ const SHORT_SHARE: &str = "+++";
 pub static BONNIE: Program = Program {
     kind: PhaseKind::standalone(
         NAME,
-        "the packaged bonnie++: one large file, then many small ones",
+        "the packaged bonnie++: one large file, then many small files",
         &[
             Parameter {
                 name: "size",
-                about: "the size of the large file, in whole MiB",
+                about: "size of the large file, in whole MiB",
                 form: Form::Size,
                 given: Given::Scaled(1 << 30, 16 << 20),
             },
             Parameter {
                 name: "part",
-                about: "all, chunks (the large file, not byte by byte) or files (the small ones)",
+                about: "tests: all, chunks (the large file, by chunks only) or files (the small files)",
                 form: Form::OneOf(&["all", "chunks", "files"]),
                 given: Given::Fixed("all"),
             },
             Parameter {
                 name: "files",
-                about: "how many small files, in units of 1024; 0 leaves them out",
+                about: "number of small files, in units of 1024; 0 skips them",
                 form: Form::Number(0, 100_000),
                 given: Given::Fixed("16"),
             },
             Parameter {
                 name: "min",
-                about: "bytes of the smallest of them",
+                about: "minimum size of a small file, in bytes",
                 form: Form::Number(0, 1 << 30),
                 given: Given::Fixed("0"),
             },
             Parameter {
                 name: "max",
-                about: "bytes of the largest of them",
+                about: "maximum size of a small file, in bytes",
                 form: Form::Number(0, 1 << 30),
                 given: Given::Fixed("0"),
             },
             Parameter {
                 name: "directories",
-                about: "how many directories they lie in",
+                about: "number of directories of the small files",
                 form: Form::Number(1, 10_000),
                 given: Given::Fixed("1"),
             },
             Parameter {
                 name: "made",
-                about: "files, hard-links or symlinks (which it finds again in 1 directory only)",
+                about: "type: files, hard-links or symlinks (symlinks only with 1 directory)",
                 form: Form::OneOf(&["files", "hard-links", "symlinks"]),
                 given: Given::Fixed("files"),
             },

@@ -41,19 +41,19 @@ pub static DBENCH: Program = Program {
         &[
             Parameter {
                 name: "clients",
-                about: "how many work at once",
+                about: "number of clients",
                 form: Form::Number(1, 10_000),
                 given: Given::Fixed("4"),
             },
             Parameter {
                 name: "time",
-                about: "seconds, a fifth of them to warm up",
+                about: "duration in seconds, one fifth of it warm-up",
                 form: Form::Number(2, 1_000_000),
                 given: Given::Fixed("30"),
             },
             Parameter {
                 name: "loadfile",
-                about: "a load of yours in place of the packaged client.txt",
+                about: "load file [default: the packaged client.txt]",
                 form: Form::File,
                 given: Given::Absent,
             },

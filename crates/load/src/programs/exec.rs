@@ -13,17 +13,17 @@ use std::path::Path;
 pub static EXEC: Program = Program {
     kind: PhaseKind::standalone(
         "exec",
-        "any command of yours, through sh -c: --exec 'make -j2'",
+        "any shell command, by sh -c: --exec 'make -j2'",
         &[
             Parameter {
                 name: "command",
-                about: "what is timed; {dir} is the directory on the contender, {tree} the newest tree",
+                about: "timed command; {dir} is the directory on the contender, {tree} the newest tree",
                 form: Form::Text,
                 given: Given::Required,
             },
             Parameter {
                 name: "prepare",
-                about: "what is done before, untimed",
+                about: "untimed command before it",
                 form: Form::Text,
                 given: Given::Absent,
             },

@@ -19,11 +19,11 @@ const NAME: &str = "fio";
 pub static FIO: Program = Program {
     kind: PhaseKind::standalone(
         NAME,
-        "fio: a job of ours, or a job file of yours (job)",
+        "fio: a generated job, or a job file (parameter job)",
         &[
             Parameter {
                 name: "job",
-                about: "a job file of yours; then all else here is left out",
+                about: "job file; the other parameters are then ignored",
                 form: Form::File,
                 given: Given::Absent,
             },
@@ -35,31 +35,31 @@ pub static FIO: Program = Program {
             },
             Parameter {
                 name: "size",
-                about: "the size of the file of each job",
+                about: "file size of each job",
                 form: Form::Size,
                 given: Given::Scaled(256 << 20, 1 << 20),
             },
             Parameter {
                 name: "bs",
-                about: "the size of a request",
+                about: "size of a request",
                 form: Form::Size,
                 given: Given::Fixed("4096"),
             },
             Parameter {
                 name: "jobs",
-                about: "how many work at once",
+                about: "number of jobs",
                 form: Form::Number(1, 1024),
                 given: Given::Fixed("1"),
             },
             Parameter {
                 name: "direct",
-                about: "1: past the page cache",
+                about: "1: bypass the page cache",
                 form: Form::Number(0, 1),
                 given: Given::Fixed("0"),
             },
             Parameter {
                 name: "seed",
-                about: "of its random numbers",
+                about: "seed of random numbers",
                 form: Form::Number(1, u32::MAX as u64),
                 given: Given::Fixed("1"),
             },

@@ -36,7 +36,7 @@ const fn option(
 pub static SYSBENCH: Program = Program {
     kind: PhaseKind::standalone(
         "sysbench-fileio",
-        "sysbench fileio: requests at files it laid before",
+        "sysbench fileio: read and write requests on a set of prepared files",
         &[
             option(
                 "file-test-mode",
@@ -46,32 +46,32 @@ pub static SYSBENCH: Program = Program {
             ),
             Parameter {
                 name: "file-total-size",
-                about: "the size of all files together",
+                about: "total size of all files",
                 form: Form::Size,
                 given: Given::Scaled(1 << 30, 16 << 20),
             },
             option(
                 "file-num",
-                "how many files",
+                "number of files",
                 Form::Number(1, 1_000_000),
                 "128",
             ),
             option(
                 "file-block-size",
-                "the size of a request",
+                "size of a request",
                 Form::Size,
                 "16384",
             ),
             option(
                 "threads",
-                "how many work at once",
+                "number of threads",
                 Form::Number(1, 10_000),
                 "1",
             ),
-            option("time", "seconds", Form::Number(1, 1_000_000), "10"),
+            option("time", "duration in seconds", Form::Number(1, 1_000_000), "10"),
             option(
                 "events",
-                "how many requests; then the time is left out. 0: as many as come",
+                "number of requests, instead of a duration; 0: no limit",
                 Form::Number(0, u32::MAX as u64),
                 "0",
             ),
@@ -83,25 +83,25 @@ pub static SYSBENCH: Program = Program {
             ),
             option(
                 "file-extra-flags",
-                "none, or files are opened sync, dsync or direct",
+                "flag to open files with: none, sync, dsync or direct",
                 Form::OneOf(&["none", "sync", "dsync", "direct"]),
                 "none",
             ),
             option(
                 "file-fsync-freq",
-                "synced after so many requests; 0: not at all",
+                "requests between two syncs; 0: never",
                 Form::Number(0, u32::MAX as u64),
                 "100",
             ),
             option(
                 "file-fsync-all",
-                "on: synced after each write",
+                "on: sync after each write",
                 Form::OneOf(&["on", "off"]),
                 "off",
             ),
             option(
                 "file-fsync-end",
-                "on: synced at the end",
+                "on: sync at the end",
                 Form::OneOf(&["on", "off"]),
                 "on",
             ),
@@ -120,7 +120,7 @@ pub static SYSBENCH: Program = Program {
             ),
             option(
                 "rand-seed",
-                "of its random numbers",
+                "seed of random numbers",
                 Form::Number(1, i32::MAX as u64),
                 "1",
             ),

@@ -7,7 +7,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency};
 /// ext2 with the defaults of mkfs.ext2.
 pub static EXT2: Ext = Ext {
     name: "ext2",
-    title: "no journal: the oldest of the family, served by the ext4 driver on most kernels",
+    title: "first of the ext family, no journal; by the ext4 driver on most kernels",
     capabilities: Capabilities {
         consistency: Consistency::None,
         // With blocks of 4 KiB (the kernel's filesystems/ext4).

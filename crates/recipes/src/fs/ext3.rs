@@ -10,7 +10,7 @@ static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]
 /// ext3 with the defaults of mkfs.ext3.
 pub static EXT3: Ext = Ext {
     name: "ext3",
-    title: "ext2 with a journal, served by the ext4 driver on most kernels",
+    title: "ext2 with a journal; by the ext4 driver on most kernels",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
         // With blocks of 4 KiB (the kernel's filesystems/ext4).

@@ -7,7 +7,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency};
 /// F2FS with the defaults of mkfs.f2fs.
 pub static F2FS: Plain = Plain {
     name: "f2fs",
-    title: "a log written in segments, for flash",
+    title: "log-structured, for flash",
     capabilities: Capabilities {
         consistency: Consistency::CopyOnWrite,
         // Blocks that an inode addresses: direct ones, and those of 2 direct, 2 indirect and 1

@@ -53,7 +53,7 @@ impl Filesystem for Ffs {
     }
 
     fn title(&self) -> &'static str {
-        "UFS of a BSD kernel, with soft updates on request (ffs[-U]), on another machine"
+        "UFS of a BSD kernel on another machine; with soft updates: ffs[-U]"
     }
 
     fn kind(&self) -> FilesystemKind {

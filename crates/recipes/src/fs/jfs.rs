@@ -7,7 +7,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency};
 /// JFS with the defaults of mkfs.jfs.
 pub static JFS: Plain = Plain {
     name: "jfs",
-    title: "extents, inodes made as needed, metadata journal",
+    title: "extents, dynamic inode allocation, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
         largest_file: Some(Bytes(4 << 50)),

@@ -8,7 +8,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency};
 /// NILFS2 with the defaults of mkfs.nilfs2.
 pub static NILFS2: Plain = Plain {
     name: "nilfs2",
-    title: "a log of continuous snapshots",
+    title: "log-structured, with continuous snapshots",
     capabilities: Capabilities {
         consistency: Consistency::CopyOnWrite,
         xattrs: false,

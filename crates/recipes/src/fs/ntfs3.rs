@@ -8,7 +8,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 /// NTFS with the defaults of mkfs.ntfs (ntfs-3g).
 pub static NTFS3: Plain = Plain {
     name: "ntfs3",
-    title: "NTFS of Windows, by the kernel's driver: extents, metadata journal",
+    title: "NTFS of Windows, by the kernel driver ntfs3: extents, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
         // Only with the mount option `sparse`.

@@ -7,7 +7,7 @@ use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 /// `ReiserFS` with the defaults of mkfs.reiserfs.
 pub static REISERFS: Plain = Plain {
     name: "reiserfs",
-    title: "balanced tree of everything, tails of files packed, metadata journal",
+    title: "one balanced tree, tail packing, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
         // Only with the mount option `user_xattr`.

@@ -31,7 +31,7 @@ impl Filesystem for Tmpfs {
     }
 
     fn title(&self) -> &'static str {
-        "files in memory: what the work costs where no device is waited for"
+        "files in memory: the cost of the workload without a device"
     }
 
     fn kind(&self) -> FilesystemKind {

@@ -8,7 +8,7 @@ use fsdyno_model::Bytes;
 /// UFS1.
 pub static UFS1: Berkeley = Berkeley {
     name: "ufs1",
-    title: "the fast file system of BSD: cylinder groups, blocks and fragments, no journal",
+    title: "BSD fast file system: cylinder groups, blocks and fragments, no journal",
     version: "1",
     form: "44bsd",
     smallest: Bytes(1 << 20),

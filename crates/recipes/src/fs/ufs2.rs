@@ -7,7 +7,7 @@ use fsdyno_model::Bytes;
 /// UFS2.
 pub static UFS2: Berkeley = Berkeley {
     name: "ufs2",
-    title: "UFS1 with 64-bit block numbers, inodes of 256 bytes written when first used",
+    title: "UFS1 with 64-bit block numbers and 256-byte inodes, initialized on first use",
     version: "2",
     form: "ufs2",
     smallest: Bytes(1 << 20),

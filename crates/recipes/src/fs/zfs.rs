@@ -125,7 +125,7 @@ impl Filesystem for Zfs {
     }
 
     fn title(&self) -> &'static str {
-        "copy on write, checksums, pools; by the kernel's module or by zfs-fuse"
+        "copy on write, checksums, pools; by the kernel module or zfs-fuse"
     }
 
     fn kind(&self) -> FilesystemKind {

@@ -5,7 +5,7 @@ use super::Layout;
 /// An md array with the driver's defaults.
 pub static LINEAR: Layout = Layout {
     name: "linear",
-    title: "several devices one behind the other below the file system (md)",
+    title: "several devices concatenated below the file system (md)",
     devices: 2..=16,
     below: true,
 };

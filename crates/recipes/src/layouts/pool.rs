@@ -7,7 +7,7 @@ use super::Layout;
 /// The maximum is 16, so that a typing error (`pool22`) does not fill the machine with images.
 pub static POOL: Layout = Layout {
     name: "pool",
-    title: "several devices under the file system's own striping",
+    title: "several devices striped by the file system",
     devices: 2..=16,
     below: false,
 };

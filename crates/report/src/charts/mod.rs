@@ -82,11 +82,11 @@ impl Kind {
     /// A short description.
     pub fn about(self) -> &'static str {
         match self {
-            Self::Overview => "ratios to the baseline over all phases, with their intervals",
-            Self::Samples => "every sample, the median and its interval, and the ratio",
-            Self::Repeats => "the time block by block, where drift shows",
-            Self::Latency => "how long single operations took, to the slowest",
-            Self::Throughput => "how much was done when, within the phase",
+            Self::Overview => "ratios to the baseline in all phases, with intervals",
+            Self::Samples => "every sample, median with interval, and ratio",
+            Self::Repeats => "time of each block, to show drift",
+            Self::Latency => "latency distribution of single operations",
+            Self::Throughput => "throughput over the time of a phase",
             Self::Cost => "processor time, device traffic, space, extents",
         }
     }

@@ -108,7 +108,7 @@ settings! {
         #[arg(long, value_name = "X", allow_negative_numbers = true)]
         pub scale: Option<f64> = 1, if check::scale;
 
-        /// Lab: host, uml, qemu or ssh:USER@HOST [default: host where it suffices]
+        /// Lab: host, uml, qemu or ssh:USER@HOST [default: host if it suffices]
         ///
         /// uml and qemu start guests with a kernel of their own and need no root. ssh:USER@HOST is
         /// another machine, with its own shell and programs. A contender may name its own lab:
@@ -136,7 +136,7 @@ settings! {
         #[arg(long, value_name = "FILE")]
         pub disk_faults: Option<PathBuf>;
 
-        /// Time of model disks: virtual or real [default: virtual where all run in uml]
+        /// Time of model disks: virtual or real [default: virtual if all run in uml]
         ///
         /// Virtual time is storage time with infinitely fast processors: the same figures to the
         /// nanosecond each time, in guests of User-mode Linux with the lab kernel. In real time the
@@ -157,15 +157,16 @@ settings! {
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         pub guest_processors: Option<u32>, if check::guest_processors;
 
-        /// Kernel of a guest: packaged, lab, or a path [default: lab where it is built]
+        /// Kernel of a guest: packaged, lab, or a path [default: lab if it is built]
         #[arg(long, value_name = "KERNEL", value_parser = kernel())]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub guest_kernel: Option<KernelChoice>;
 
-        /// Repeats of every contender; the least where the figures decide [default: 3]
+        /// Repeats of every contender; the minimum with --precision [default: 3]
         ///
-        /// In virtual time the default is 2. With --precision or --max-repeats the figures decide.
+        /// In virtual time the default is 2. With --precision or --max-repeats, a contender is repeated
+        /// until its figures are precise enough.
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         pub repeats: Option<u32>, if check::repeats;
 
@@ -179,7 +180,7 @@ settings! {
         #[schemars(with = "String")]
         pub precision: Option<f64>, if check::precision;
 
-        /// Most repeats where the figures decide [default: 60, with --precision]
+        /// Maximum repeats of a contender [default: 60, with --precision]
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         pub max_repeats: Option<u32>, if check::repeats;
 
@@ -189,13 +190,13 @@ settings! {
         #[schemars(with = "String")]
         pub margin: Option<f64> = "2%", if check::margin;
 
-        /// Start no block that would not end within this time: 90s, 15m, 2h
+        /// Time limit of the run; no block starts that would exceed it: 90s, 15m, 2h
         #[arg(long, value_name = "TIME")]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub budget: Option<Nanos>, if check::time_above_zero;
 
-        /// End a cell that takes longer than this time; it fails
+        /// Time limit of a cell; a cell that exceeds it is ended and fails
         #[arg(long, value_name = "TIME")]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
@@ -205,10 +206,10 @@ settings! {
         #[arg(long, value_name = "N")]
         pub seed: Option<u64> = 1;
 
-        /// What differs in every block: dataset-seed
+        /// Vary this from block to block: dataset-seed
         ///
-        /// Each block has the next dataset seed. In virtual time, where all else is equal, intervals
-        /// then show how much the files matter.
+        /// Each block has the next dataset seed. In virtual time nothing else varies, so the intervals
+        /// show the effect of the files.
         #[arg(long, value_name = "WHAT", value_parser = typed::<Vary>)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
@@ -235,18 +236,18 @@ settings! {
         #[schemars(description = "Run the file system's checker after each cell")]
         pub check: Option<bool> = true;
 
-        /// Count extents per file after each phase that writes, untimed: of all or of those above SIZE
+        /// Count extents per file after each writing phase; with SIZE, of larger files
         ///
-        /// They are counted as `filefrag` counts them, after the phase is durable. A phase `as-is`
-        /// that follows starts with inodes and extent maps in memory.
+        /// Extents are counted as `filefrag` counts them, untimed, after the phase is durable. The next
+        /// phase `as-is` starts with inodes and extent maps in memory.
         #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
               default_missing_value = "all", value_parser = Counting::typed)]
         pub fragments: Option<Counting> = false;
 
         /// Count metadata and forced writes (FUA) by kernel tracepoints, for `fsdyno why`
         ///
-        /// It reads `block_bio_queue` in a tracefs instance of its own, which costs a little processor
-        /// time per request. Do not compare figures with it to figures without it.
+        /// It reads `block_bio_queue` in its own tracefs instance, which costs some processor time per
+        /// request. Do not compare figures with it to figures without it.
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", hide_possible_values = true)]
         pub trace: Option<bool> = false;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct CrashArgs {
-    /// Contenders, separated by commas
+    /// Contenders, separated by commas (`fsdyno run --help`)
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
     pub contenders: Vec<String>,
     /// Power cuts of each contender
@@ -16,7 +16,7 @@ pub struct CrashArgs {
     /// Seed of writes and times; each power cut has the next one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Directory of image files; images with losses stay there
+    /// Directory of image files; images with losses are kept
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
     /// Lab of the guests: uml or qemu

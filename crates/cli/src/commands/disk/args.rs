@@ -13,25 +13,23 @@ pub struct DiskArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum DiskCommand {
-    /// All profiles: disks from 1997 to today
+    /// List all profiles: disks from 1997 to today
     List(JsonArgs),
-    /// One of them, as a file of your own may write it
+    /// Print a profile in the format of a profile file
     Show(ShowArgs),
-    /// Hold a profile against its sheet, by probes: exit code 1 where a figure is off by more than
-    /// 3 %
+    /// Check a profile against its data sheet; exit code 1 above 3 % deviation
     ///
-    /// Random and sequential requests go through the model, as a machine would send them: seek
-    /// curve, rotation, outer and inner rate, and how long random reads take, with the distance
-    /// from the distribution that the sheet leads to (root mean square; Ruemmler's and Wilkes's
-    /// demerit figure).
+    /// Random and sequential requests go through the model. They measure seek curve, rotation,
+    /// outer and inner rate, and the service time of random reads. The demerit figure of Ruemmler
+    /// and Wilkes is the root mean square distance from the distribution that the sheet implies.
     Check(CheckArgs),
-    /// Serve model disks to a virtual machine of yours, and tell how to attach them
+    /// Serve model disks to a virtual machine, and print how to attach them
     ///
-    /// Over vhost-user-blk, to QEMU and to User-mode Linux. In real time a request takes as long as
-    /// it would on the disk of the profile; Ctrl-C ends it. In virtual time the clock of a guest of
-    /// User-mode Linux that can travel in time goes on only with its disks: it ends when the guest
-    /// does, and tells the time that has passed, the requests, and a digest of them all: the same
-    /// guest has the same again, on any machine.
+    /// The protocol is vhost-user-blk, for QEMU and User-mode Linux. In real time a request takes
+    /// as long as on the disk of the profile; Ctrl-C stops the server. In virtual time the guest is
+    /// User-mode Linux with time-travel mode, and its clock advances only with its disks. The server
+    /// then exits with the guest. It prints the virtual time, the number of requests, and a digest
+    /// of all requests. The same guest gives the same digest on any machine.
     Serve(ServeArgs),
     /// Print a block trace: each request with type, time, place and time by cause
     ///
@@ -39,59 +37,61 @@ pub enum DiskCommand {
     /// printed up to the first error, with exit code 1.
     #[command(alias = "requests")]
     Trace(TraceArgs),
-    /// The process behind a model disk that is a file; fsdyno starts it by itself
+    /// Serve a model disk as a file (FUSE); started by fsdyno
     #[command(hide = true)]
     Behind {
-        /// The file, by which the process is known
+        /// The file, which identifies the process
         file: PathBuf,
     },
 }
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The block trace of a disk
+    /// Block trace of a disk
     pub file: PathBuf,
-    /// Print CSV: times in nanoseconds, places in sectors of 512 bytes
+    /// Print CSV: times in nanoseconds, offsets in sectors of 512 bytes
     #[arg(long)]
     pub csv: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The profile (`fsdyno disk list`), or a file
+    /// Profile (`fsdyno disk list`), or a profile file
     pub profile: PathBuf,
-    /// Where a guest connects; given again, a disk more
+    /// Socket that a guest connects to; repeatable, one per disk
     #[arg(long = "socket", value_name = "PATH", required = true, action = ArgAction::Append)]
     pub sockets: Vec<PathBuf>,
-    /// What is on the disk: a file, made where there is none; one for each disk [default: memory]
+    /// Image file of the content; repeatable, one per disk [default: memory]
+    ///
+    /// A missing file is created.
     #[arg(long = "image", value_name = "FILE", action = ArgAction::Append)]
     pub images: Vec<PathBuf>,
-    /// How large the disk is [default: as its image is, or the profile says]
+    /// Size of each disk [default: size of its image, or of the profile]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Faults that the disks are told to have: a file (docs/model-disks.md shows one)
+    /// File of faults for the disks (docs/model-disks.md)
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
-    /// Which time the guest lives in
+    /// Time of the guest
     #[arg(long, value_enum, value_name = "TIME", default_value_t = Time::Real)]
     pub time: Time,
-    /// Where a guest in virtual time has its calendar
+    /// Socket of the event calendar of a guest in virtual time
     #[arg(long, value_name = "PATH", required_if_eq("time", "virtual"))]
     pub calendar: Option<PathBuf>,
 }
 
-/// The time that a guest lives in.
+/// The time of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Time {
-    /// That of the clock on the wall.
+    /// Wall-clock time.
     Real,
-    /// One that goes on only with its disks.
+    /// Time that advances only with the disks.
     Virtual,
 }
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The profile (`fsdyno disk list`), or a file
+    /// Profile (`fsdyno disk list`), or a profile file
     pub profile: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -100,11 +100,13 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The profile (`fsdyno disk list`), or a file
+    /// Profile (`fsdyno disk list`), or a profile file
     #[arg(required_unless_present = "seek_curve")]
     pub profile: Option<PathBuf>,
-    /// Fit seek curves to three points of a measured one, and tell how far they are off at the
-    /// others: a file of lines `distance in cylinders, milliseconds`
+    /// Fit seek curves to this measured curve, and print their errors
+    ///
+    /// The file has lines `distance in cylinders, milliseconds`. Curves are fitted to three points;
+    /// the errors are those at the other points.
     #[arg(long, value_name = "FILE")]
     pub seek_curve: Option<PathBuf>,
     /// Print JSON

@@ -13,51 +13,53 @@ pub struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// What each lab has here: its kernel, and which file systems and layouts can be run in it
+    /// List labs with their kernels, file systems and layouts on this machine
     List(JsonArgs),
-    /// A shell in a guest, with empty disks (`/dev/ubda` or `/dev/vda` ...); they go when it ends
-    Shell(ShellArgs),
-    /// Build the lab kernel: one that has all file systems of the comparisons, from the sources of
-    /// the distribution
+    /// Start a shell in a guest with empty disks
     ///
-    /// It takes some minutes and, for a while, 2 GiB. What was done is gone on with when it is
-    /// started again; what is there already is not built again. The path of the kernel is printed.
-    /// Exit codes: 0 it is there, 1 the build failed, 4 sources or programs are missing, 130
-    /// interrupted.
+    /// The disks are `/dev/ubda` ... in uml and `/dev/vda` ... in qemu. They are deleted when the
+    /// shell exits.
+    Shell(ShellArgs),
+    /// Build the lab kernel, which has all file systems of the comparisons
+    ///
+    /// The sources are those of the distribution. The build takes some minutes, and 2 GiB while it
+    /// runs. An interrupted build resumes at the next start; an existing kernel is not built again.
+    /// The command prints the path of the kernel. Exit codes: 0 the kernel exists, 1 the build
+    /// failed, 4 sources or programs are missing, 130 interrupted.
     Setup(SetupArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct SetupArgs {
-    /// How many files are compiled at once [default: one a processor]
+    /// Number of compile jobs at a time [default: number of processors]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: Option<u32>,
-    /// An archive of kernel sources, in place of the distribution's package
+    /// Archive of kernel sources [default: the distribution's package]
     #[arg(long, value_name = "FILE")]
     pub source: Option<PathBuf>,
-    /// Leave the sources and all that was made of them where they are
+    /// Keep the sources and the build directory
     #[arg(long)]
     pub keep: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ShellArgs {
-    /// Whose guest: uml or qemu
+    /// Lab of the guest: uml or qemu
     #[arg(long, value_name = "LAB", default_value = "uml", value_parser = guest_lab)]
     pub lab: LabChoice,
-    /// How many disks
+    /// Number of disks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub disks: u32,
-    /// The size of each
+    /// Size of each disk
     #[arg(long, value_name = "SIZE", default_value = "2G")]
     pub disk_size: Bytes,
-    /// The memory of the guest
+    /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,
-    /// Its kernel: packaged, lab, or the path of one [default: lab where there is one]
+    /// Kernel of the guest: packaged, lab or a path [default: lab if it is built]
     #[arg(long, value_name = "KERNEL", value_parser = kernel())]
     pub guest_kernel: Option<KernelChoice>,
-    /// Where the disks lie
+    /// Directory of the image files
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
 }

@@ -8,11 +8,11 @@ use fsdyno_report::Format;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Each rerun is an ordinary run: it is in the store, goes on after an interruption (fsdyno run --resume)
-and is told again in any format (fsdyno report RUN --against NAME). What each takes and what it is
-known for: docs/published.md";
+Each rerun is an ordinary run in the store. After an interruption, fsdyno run --resume continues it.
+fsdyno report RUN --against NAME prints it again in any format. docs/published.md lists the time that
+each rerun takes, and the conclusions that it tests.";
 
-/// What is done again.
+/// The published comparison to rerun.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 #[expect(
@@ -20,15 +20,15 @@ known for: docs/published.md";
     reason = "each is a flag of its own on the command line"
 )]
 pub struct RerunArgs {
-    /// The published table; without one, all that can be done again are listed
+    /// Published table [default: list those that can be rerun]
     #[arg(value_name = "NAME", conflicts_with = "list")]
     pub name: Option<String>,
 
-    /// List what can be done again: who runs, on which disk, in how much memory
+    /// List tables that can be rerun, with contenders, disk and memory
     #[arg(long)]
     pub list: bool,
 
-    /// Size of generated datasets, and with it of the memory; 1 is full size
+    /// Size of datasets and memory as a multiple of full size
     #[arg(
         long,
         value_name = "X",
@@ -38,11 +38,13 @@ pub struct RerunArgs {
     )]
     pub scale: f64,
 
-    /// Fewer contenders, separated by commas: of those of the rerun; the first is the baseline
+    /// Subset of the contenders, separated by commas; the first is the baseline
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, requires = "name")]
     pub contenders: Vec<String>,
 
-    /// How many blocks: in virtual time a repeat brings nothing new but the same again
+    /// Repeats of every contender
+    ///
+    /// In virtual time every repeat gives the same figures.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "name",
           value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: u32,
@@ -51,15 +53,15 @@ pub struct RerunArgs {
     #[arg(long, value_name = "N", requires = "name")]
     pub seed: Option<u64>,
 
-    /// The memory of guests, in place of that of the time
+    /// Memory of a guest [default: memory of the published machine]
     #[arg(long, value_name = "SIZE", requires = "name")]
     pub guest_memory: Option<Bytes>,
 
-    /// The kernel of guests: lab, or the path of one that can travel in time
+    /// Kernel of a guest: lab, or the path of one with time-travel mode
     #[arg(long, value_name = "KERNEL", value_parser = kernel(), requires = "name")]
     pub guest_kernel: Option<KernelChoice>,
 
-    /// Where the contents of disks lie, in sparse files [default: /var/tmp]
+    /// Directory of the sparse image files [default: /var/tmp]
     #[arg(long, value_name = "DIR", requires = "name")]
     pub work_dir: Option<PathBuf>,
 
@@ -78,15 +80,15 @@ pub struct RerunArgs {
     #[command(flatten)]
     pub lock: LockArgs,
 
-    /// Print every command in order, and do nothing
+    /// Print every command in order, and change nothing
     #[arg(long, requires = "name")]
     pub dry_run: bool,
 
-    /// terminal, html, csv, json or markdown
+    /// Format: terminal, html, csv, json or markdown
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: Format,
 
-    /// Write the report to a file [default: standard output]
+    /// Output file of the report [default: standard output]
     #[arg(long, short, value_name = "FILE", requires = "name")]
     pub output: Option<PathBuf>,
 

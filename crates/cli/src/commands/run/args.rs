@@ -7,21 +7,21 @@ use fsdyno_run::RunOptions;
 
 // example
 const RUN_HELP: &str = "\
-Contenders, typed short:
+Contenders, in short form:
   NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS, all but the name optional
   ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]   btrfs@pool2:compress=zstd
-  uml/reiserfs:notail   host/ext4: the lab it runs in, where it is not that of --lab
+  uml/reiserfs:notail   host/ext4: a lab for this contender, instead of --lab
 
-  A comma begins the next contender where the name of a file system follows; else it goes on
-  with the mount options before it. The first contender of a lab is the baseline of its ratios.
+  After a comma, the name of a file system starts the next contender. Any other word is one more
+  mount option. The first contender of a lab is the baseline of its ratios.
 
 Devices:
-  loop[:SIZE]     sparse image files that fsdyno makes itself (the default)
-  /dev/...        block devices, one per device of the layout, separated by commas; the guard
-                  tells what is on them, and what to add to release them
-  dir:PATH        an existing directory: no root, no mkfs, works on anything";
+  loop[:SIZE]     sparse image files that fsdyno creates (the default)
+  /dev/...        block devices, one per device of the layout, separated by commas; the device
+                  guard prints their content, and the option that allows erasing them
+  dir:PATH        an existing directory: no root, no mkfs, any file system";
 
-/// What to compare, on what, how often.
+/// Contenders, devices, workloads and repeats of a run.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
 pub struct RunArgs {
@@ -31,11 +31,11 @@ pub struct RunArgs {
     #[command(flatten)]
     pub erase: Erase,
 
-    /// Print every command in order, and do nothing
+    /// Print every command in order, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Resume a run that was interrupted
+    /// Resume an interrupted run
     #[arg(long, value_name = "RUN", conflicts_with = "RunOptions")]
     pub resume: Option<String>,
 

@@ -7,14 +7,17 @@ use fsdyno_model::{Form, Given, Parameter};
 
 /// The kinds, in the order of a whole run.
 pub static KINDS: [PhaseKind; 9] = [
-    kind(Phase::CharWrite, "makes a file byte by byte"),
-    kind(Phase::Write, "makes a file chunk by chunk"),
+    kind(Phase::CharWrite, "writes a new file byte by byte"),
+    kind(Phase::Write, "writes a new file chunk by chunk"),
     kind(Phase::Rewrite, "reads, changes and rewrites a file"),
-    kind(Phase::CharRead, "reads from a file byte by byte"),
+    kind(Phase::CharRead, "reads a file byte by byte"),
     kind(Phase::Read, "reads a file chunk by chunk"),
-    kind(Phase::Seeks, "reads chunks all over a file, by workers"),
-    kind(Phase::Create, "makes many files, or links"),
-    kind(Phase::Stat, "looks at many files, and reads them"),
+    kind(
+        Phase::Seeks,
+        "reads chunks at random offsets, by several workers",
+    ),
+    kind(Phase::Create, "creates many files, or links"),
+    kind(Phase::Stat, "stats many files, and reads them"),
     kind(Phase::Delete, "deletes many files"),
 ];
 
@@ -35,19 +38,19 @@ const fn takes(phase: Phase) -> &'static [Parameter] {
 
 const CHUNK: Parameter = Parameter {
     name: "chunk",
-    about: "bytes of one call",
+    about: "bytes of one read or write",
     form: Form::Number(1, 1 << 20),
     given: Given::Fixed("8192"),
 };
 const FILL: Parameter = Parameter {
     name: "data",
-    about: "random, or like-original: zeros but for a byte a chunk",
+    about: "random, or like-original (zeros except one byte per chunk)",
     form: Form::OneOf(&["random", "like-original"]),
     given: Given::Fixed("random"),
 };
 const PERCENT: Parameter = Parameter {
     name: "compressible-to",
-    about: "percent that a compressor leaves of random data",
+    about: "size of random data after compression, in percent",
     form: Form::Number(1, 100),
     given: Given::Fixed("100"),
 };
@@ -55,25 +58,25 @@ const PERCENT: Parameter = Parameter {
 const DATA: &[Parameter] = &[
     Parameter {
         name: "size",
-        about: "the size of the file",
+        about: "size of the file",
         form: Form::Size,
         given: Given::Scaled(1 << 30, 1 << 20),
     },
     Parameter {
         name: "chars",
-        about: "bytes that are moved one by one",
+        about: "number of bytes transferred one by one",
         form: Form::Size,
         given: Given::Scaled(4 << 20, 1 << 16),
     },
     Parameter {
         name: "seeks",
-        about: "seeks of all workers together",
+        about: "number of seeks, total of all workers",
         form: Form::Number(1, 1 << 30),
         given: Given::Fixed("8192"),
     },
     Parameter {
         name: "seekers",
-        about: "workers that seek at the same time",
+        about: "number of concurrent seekers",
         form: Form::Number(1, 256),
         given: Given::Fixed("5"),
     },
@@ -85,37 +88,37 @@ const DATA: &[Parameter] = &[
 const FILES: &[Parameter] = &[
     Parameter {
         name: "files",
-        about: "how many",
+        about: "number of files",
         form: Form::Number(1, 1 << 24),
         given: Given::Scaled(16 * 1024, 1),
     },
     Parameter {
         name: "min",
-        about: "bytes of the smallest",
+        about: "minimum size of a file, in bytes",
         form: Form::Number(0, 1 << 30),
         given: Given::Fixed("0"),
     },
     Parameter {
         name: "max",
-        about: "bytes of the largest",
+        about: "maximum size of a file, in bytes",
         form: Form::Number(0, 1 << 30),
         given: Given::Fixed("0"),
     },
     Parameter {
         name: "directories",
-        about: "how many directories they lie in",
+        about: "number of directories",
         form: Form::Number(1, 10_000),
         given: Given::Fixed("1"),
     },
     Parameter {
         name: "made",
-        about: "files, hard-links or symlinks",
+        about: "type: files, hard-links or symlinks",
         form: Form::OneOf(&["files", "hard-links", "symlinks"]),
         given: Given::Fixed("files"),
     },
     Parameter {
         name: "order",
-        about: "sequential or random: of names, and of looks and deletions",
+        about: "sequential or random: order of names, stats and deletions",
         form: Form::OneOf(&["sequential", "random"]),
         given: Given::Fixed("sequential"),
     },

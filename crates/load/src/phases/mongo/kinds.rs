@@ -7,17 +7,26 @@ use fsdyno_model::{Form, Given, Parameter};
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 9] = [
-    kind(Phase::Create, "makes trees of small files, by workers"),
-    kind(Phase::Copy, "copies them as cp -r does"),
+    kind(
+        Phase::Create,
+        "creates trees of small files, one set per worker",
+    ),
+    kind(Phase::Copy, "copies the trees as cp -r does"),
     kind(
         Phase::Symlinks,
-        "makes a link beside every file, and reads it",
+        "creates a symbolic link to every file, and reads it",
     ),
-    kind(Phase::Read, "reads all trees, every worker all of them"),
-    kind(Phase::Stats, "looks at everything, every worker at all"),
-    kind(Phase::Rename, "gives every file another name"),
-    kind(Phase::Append, "makes every file half as long again"),
-    kind(Phase::Modify, "writes the middle tenth of every file anew"),
+    kind(
+        Phase::Read,
+        "reads all trees; every worker reads all of them",
+    ),
+    kind(
+        Phase::Stats,
+        "stats all entries; every worker stats all of them",
+    ),
+    kind(Phase::Rename, "renames every file"),
+    kind(Phase::Append, "appends half of its length to every file"),
+    kind(Phase::Modify, "overwrites the middle tenth of every file"),
     kind(Phase::Delete, "deletes all trees"),
 ];
 
@@ -38,19 +47,19 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "median",
-        about: "the median size of a file, bytes",
+        about: "median size of a file, in bytes",
         form: Form::Number(1, 1 << 30),
         given: Given::Fixed("100"),
     },
     Parameter {
         name: "processes",
-        about: "workers at the same time, each with trees of its own",
+        about: "concurrent workers, each with its own trees",
         form: Form::Number(1, 256),
         given: Given::Fixed("1"),
     },
     Parameter {
         name: "rounds",
-        about: "rounds, each with new trees",
+        about: "number of rounds, each with new trees",
         form: Form::Number(1, 1000),
         given: Given::Fixed("3"),
     },

@@ -7,18 +7,18 @@ use fsdyno_model::{Form, Given, Parameter};
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 12] = [
-    kind(Phase::Create, "creates files, one after the other"),
-    kind(Phase::Stat, "stats files, one after the other"),
+    kind(Phase::Create, "creates files"),
+    kind(Phase::Stat, "stats files"),
     kind(Phase::Open, "opens, reads and closes files"),
     kind(Phase::Rename, "renames files, and renames them back"),
-    kind(Phase::Link, "gives files a second name"),
-    kind(Phase::Mkdir, "makes directories"),
+    kind(Phase::Link, "creates hard links to files"),
+    kind(Phase::Mkdir, "creates directories"),
     kind(Phase::Rmdir, "removes directories"),
     kind(Phase::Unlink, "unlinks files"),
     kind(Phase::Write, "writes a large file sequentially"),
     kind(Phase::Read, "reads a large file sequentially"),
-    kind(Phase::RandomWrite, "writes a large file at random places"),
-    kind(Phase::RandomRead, "reads a large file at random places"),
+    kind(Phase::RandomWrite, "writes a large file at random offsets"),
+    kind(Phase::RandomRead, "reads a large file at random offsets"),
 ];
 
 const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
@@ -53,13 +53,13 @@ const WORKERS: Parameter = Parameter {
 };
 const WORKER_TYPE: Parameter = Parameter {
     name: "worker-type",
-    about: "thread or process: what each worker is",
+    about: "type of each worker: thread or process",
     form: Form::OneOf(&["thread", "process"]),
     given: Given::Fixed("thread"),
 };
 const PLACE: Parameter = Parameter {
     name: "place",
-    about: "private or shared: directories and large file of each worker, or of all",
+    about: "private or shared: one set of directories and one large file per worker, or for all",
     form: Form::OneOf(&["private", "shared"]),
     given: Given::Fixed("private"),
 };
@@ -92,7 +92,7 @@ const DEPTH: Parameter = Parameter {
 const fn block(given: &'static str) -> Parameter {
     Parameter {
         name: "block",
-        about: "bytes of one call",
+        about: "bytes of one request",
         form: Form::Size,
         given: Given::Fixed(given),
     }
