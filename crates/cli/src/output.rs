@@ -144,7 +144,7 @@ pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), CliErro
     fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => taken(path),
         ErrorKind::StorageFull => CliError::failure(format!(
-            "cannot write {}: {error}; nothing of it was left: free space, or name another file",
+            "cannot write {}: {error}; no partial file remains. Free space, or name another file.",
             path.display()
         )),
         _ => CliError::failure(format!("cannot write {}: {error}", path.display())),
@@ -176,7 +176,7 @@ pub fn existing(force: bool) -> Existing {
 fn taken(path: &Path) -> CliError {
     let path = path.display();
     CliError::usage(format!(
-        "cannot write {path}: it exists; add --force to replace it, or name another file"
+        "cannot write {path}: it exists. Add --force to replace it, or name another file."
     ))
 }
 

@@ -29,8 +29,9 @@ pub fn journal() -> Result<Journal, CliError> {
 /// The error of a journal that cannot be opened, with a remedy.
 pub fn journal_error(error: &JournalError) -> CliError {
     CliError::failure(format!(
-        "{error}; nothing is created that could not be removed after a kill. Repair the directory, \
-         or set XDG_STATE_HOME to one that only this user can write to (root: with --dirs-from-env)"
+        "{error}; without the journal, fsdyno clean could not remove what a killed run leaves. Repair \
+         the directory, or set XDG_STATE_HOME to one that only this user can write to (root: with \
+         --dirs-from-env)"
     ))
 }
 

@@ -109,7 +109,7 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
     assert_eq!(plan["adaptive"]["most"], 6);
     assert_eq!(plan["margin"], 0.05);
     let again = home.fsdyno(&["run", "--resume", "last"]);
-    assert!(again.err.contains("nothing is left to do"), "{}", again.err);
+    assert!(again.err.contains("nothing to resume"), "{}", again.err);
     let said = home.fsdyno(&[
         "run",
         "--on",

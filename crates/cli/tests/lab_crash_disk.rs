@@ -114,11 +114,11 @@ fn only_unflushed_data_is_lost() {
 fn disks_and_guests_without_time_are_refused_by_name() {
     let home = Home::new();
     for (words, expected) in [
-        (&["--disk", "null"][..], "nothing takes time on it"),
+        (&["--disk", "null"][..], "its requests take no time"),
         (&["--disk", "nothing"], "`nothing` is no disk profile"),
         (
             &["--disk", "sata-2008", "--lab", "qemu"],
-            "--disk: guests of qemu do not travel in time",
+            "--disk: guests of qemu have no time-travel mode",
         ),
     ] {
         let said = home.fsdyno(&[&["crash", "--fs", CAREFUL], words].concat());

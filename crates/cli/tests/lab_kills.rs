@@ -299,9 +299,11 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
         thread::sleep(moment.next().unwrap());
         first.kill();
         drop(first);
-        until(PATIENCE, "it is told that a guest has gone", || {
-            home.last_words().contains("a guest has gone")
-        });
+        until(
+            PATIENCE,
+            "the server reports that the guest disconnected",
+            || home.last_words().contains("guest disconnected"),
+        );
         let next = Theirs::start(&home, &kernel, &format!("next-{round}"), &of_guest);
         // The socket of a killed server can be taken over.
         server.kill();

@@ -167,7 +167,7 @@ fn clean_removes_the_pool_of_a_killed_run() {
     home.assert_cleanable();
     assert_eq!(pools_of(&home), Vec::<String>::new());
     let said = home.fsdyno(&["clean"]);
-    assert!(said.out.contains("Nothing was left"), "{}", said.out);
+    assert!(said.out.contains("Nothing to clean"), "{}", said.out);
 }
 
 /// A daemon and a pool of another user, removed on drop.

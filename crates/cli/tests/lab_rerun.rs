@@ -166,12 +166,9 @@ fn reruns_are_listed_and_other_tables_are_refused_with_a_remedy() {
         (&["rerun", "btrfs-2009"][..], "did you mean btrfs-2008"),
         (
             &["rerun", "atime-2007", "--fs", "xfs"],
-            "is none of this rerun",
+            "is not a contender of this rerun",
         ),
-        (
-            &["rerun", "atime-2007", "--ablation"],
-            "nothing is looked into",
-        ),
+        (&["rerun", "atime-2007", "--ablation"], "has no ablation"),
     ] {
         let said = home.fsdyno(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);

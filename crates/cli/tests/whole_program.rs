@@ -260,7 +260,7 @@ fn the_runs_of_another_store_are_merged_once() {
     );
     let other = home.path("data/fsdyno/fsdyno.db");
     let ours = home.path("ours.db");
-    for word in ["taken over: ", "here already, exactly alike: "] {
+    for word in ["copied: ", "skipped, already in this store: "] {
         let said = home.fsdyno(&[
             "--store",
             ours.to_str().unwrap(),

@@ -13,7 +13,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
         return Err(CliError::usage(format!(
-            "{directory} is no directory; make it first"
+            "cannot fill {directory}: it is not a directory. Create it first."
         )));
     }
     let fill = args
@@ -39,7 +39,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         StateError::Stopped => CliError::new(
             Code::Interrupted,
             format!(
-                "interrupted; what was written lies in {}",
+                "interrupted; the files written so far are in {}",
                 args.directory.join(states::DIRECTORY).display()
             ),
         ),
@@ -47,7 +47,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
     })?;
     let line = match reached {
         Some(reached) => format!("{}: {reached}\n", args.directory.display()),
-        None => "nothing asked for, nothing done\n".to_owned(),
+        None => "nothing to do: no fill and no age requested\n".to_owned(),
     };
     output::bytes(line.as_bytes())?;
     Ok(Code::Ok)

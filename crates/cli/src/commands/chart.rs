@@ -87,7 +87,9 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
-            let message = format!("{id} is a series of cuts, which has no times to draw");
+            let message = format!(
+                "{id} is a series of crash tests, which has no times to draw. Name a run (fsdyno runs)."
+            );
             return Err(CliError::usage(message));
         }
     };
@@ -122,7 +124,7 @@ fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), CliError
     match (charts, args.format) {
         ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
             Err(CliError::usage(format!(
-                "a PNG is nothing for a terminal: add --output {}.png",
+                "cannot print a PNG on a terminal. Add --output {}.png",
                 one.name
             )))
         }
@@ -130,7 +132,7 @@ fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), CliError
         ([one], _) => output::bytes(&draw(one, args)?),
         (_, ChartFormat::Json) => output::json(&charts),
         (several, _) => Err(CliError::usage(format!(
-            "these are {} charts: name a directory for them by --output DIR, or one of them: {}",
+            "cannot print {} charts on standard output. Add --output DIR, or name one of them: {}",
             several.len(),
             names(several)
         ))),
@@ -151,7 +153,7 @@ fn is_directory(path: &Path) -> bool {
 fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliError> {
     std::fs::create_dir_all(directory).map_err(|error| {
         let directory = directory.display();
-        CliError::failure(format!("cannot make the directory {directory}: {error}"))
+        CliError::failure(format!("cannot create the directory {directory}: {error}"))
     })?;
     let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, args.format.name()));
     for chart in charts {
@@ -177,7 +179,7 @@ fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
             if !lacking.is_empty() {
                 let (name, font) = (&chart.name, png::FONT);
                 output::note(format_args!(
-                    "fsdyno: {name}: {font} has no letters for {lacking}; SVG keeps them"
+                    "fsdyno: {name}: {font} has no glyphs for {lacking}; SVG keeps them"
                 ));
             }
             png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(CliError::failure)

@@ -14,7 +14,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, CliError> {
     if args.json {
         output::json(&lines)?;
     } else if lines.is_empty() {
-        output::bytes(b"Nothing was left behind.\n")?;
+        output::bytes(b"Nothing to clean.\n")?;
     } else {
         output::bytes((lines.join("\n") + "\n").as_bytes())?;
     }

@@ -48,7 +48,9 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {
-        return Err(CliError::usage("name two runs: fsdyno compare RUN RUN"));
+        return Err(CliError::usage(
+            "cannot compare fewer than two runs. Name two: fsdyno compare RUN RUN",
+        ));
     };
     let margin = args.margin.unwrap_or(base.run.plan.margin);
     let all: Vec<RunComparison> = others
@@ -94,8 +96,8 @@ fn comparable(across: &RunComparison) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::usage(format!(
-        "{} and {} measured different things:\n{}\nto compare what they call alike all the same, \
-         say --force",
+        "cannot compare {} and {}: they measured different things:\n{}\nto compare phases of the \
+         same name anyway, add --force",
         across.base,
         across.run,
         lines.join("\n")

@@ -15,7 +15,7 @@ use std::path::Path;
 pub fn not_recorded(directory: &Path, error: &io::Error) -> CliError {
     let record = directory.join(RECORD);
     CliError::failure(format!(
-        "cannot write {}: {error}; `fsdyno phase` will not use what was made in that directory",
+        "cannot write {}: {error}; `fsdyno phase` will not use the files in that directory",
         record.display()
     ))
 }
@@ -24,7 +24,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
         return Err(CliError::usage(format!(
-            "{directory} is no directory; make it first"
+            "cannot create a dataset in {directory}: it is not a directory. Create it first."
         )));
     }
     let stop = CancelToken::new();
@@ -53,7 +53,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
         Err(DatasetError::Stopped) => {
             return Err(CliError::new(
                 Code::Interrupted,
-                "interrupted; a part of it exists",
+                "interrupted; the dataset is incomplete",
             ));
         }
         other => other.map_err(CliError::failure)?,

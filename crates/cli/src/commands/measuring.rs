@@ -55,7 +55,7 @@ impl LockArgs {
         let granted = MeasurementLock::take(patience, stop, &mut |holder| {
             output::note(format_args!(
                 "fsdyno: waiting up to {waits} min for {holder}, which measures on this machine; \
-                 --no-lock measures beside it"
+                 --no-lock measures at the same time"
             ));
         });
         match granted {
@@ -73,8 +73,8 @@ impl LockArgs {
             Err(error @ LockError::Busy { .. }) => Err(CliError::new(
                 Code::Busy,
                 format!(
-                    "cannot measure: {error}. Nothing was made. Try again when it has ended, wait \
-                     longer (--lock-timeout 12h), or measure beside it (--no-lock)"
+                    "cannot measure: {error}. Nothing was changed. Try again later, wait longer \
+                     (--lock-timeout 12h), or measure at the same time (--no-lock)"
                 ),
             )),
             Err(error @ LockError::Socket(_)) => Err(CliError::failure(format!(
@@ -86,8 +86,8 @@ impl LockArgs {
 
 impl Measuring {
     fn unlocked(message: &str) -> Self {
-        let advice = "other measurements may have dropped its caches and taken processor time: \
-                      measure again when nothing else measures, without --no-lock";
+        let advice = "other measurements may have dropped its caches and used processor time: \
+                      measure again without --no-lock when no other measurement runs";
         Self {
             _lock: None,
             warning: Some(Warning::new(WarningKind::NotLocked, message, advice)),

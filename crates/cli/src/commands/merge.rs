@@ -10,11 +10,11 @@ pub fn merge(other: &Path, store: &Path) -> Result<Code, CliError> {
     let merged = Store::open(store)?.merge(other)?;
     let mut text = String::new();
     for (ids, what) in [
-        (&merged.taken, "taken over"),
-        (&merged.known, "here already, exactly alike"),
+        (&merged.taken, "copied"),
+        (&merged.known, "skipped, already in this store"),
         (
             &merged.differing,
-            "left alone, for one of that name is here and differs",
+            "skipped, this store has a different run of that name",
         ),
     ] {
         for id in ids {

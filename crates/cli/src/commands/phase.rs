@@ -91,7 +91,9 @@ fn known(kind: &str) -> Result<(), CliError> {
         } else {
             near
         };
-        return Err(CliError::usage(format!("`{kind}` is no phase; try {hint}")));
+        return Err(CliError::usage(format!(
+            "`{kind}` is not a phase; try {hint}"
+        )));
     }
     Ok(())
 }
@@ -107,8 +109,8 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
         && let Some(path) = made.foreign(&args.kind)
     {
         return Err(CliError::usage(format!(
-            "{} was not made by fsdyno, and {} would overwrite or delete it; rename it, or name \
-             another directory",
+            "{} was not made by fsdyno, and {} would overwrite or delete it. Rename it, or name \
+             another directory.",
             path.display(),
             args.kind
         )));
@@ -175,8 +177,9 @@ fn measured(
         LoadError::NoTree(kind) => {
             let directory = args.directory.display();
             CliError::usage(format!(
-                "{kind} finds no tree in {directory} that fsdyno made (`{SOURCE}`, `copy-1`); trees \
-                 of others are not touched. Make one with: fsdyno make DATASET --in {directory}"
+                "cannot run {kind} in {directory}: it has no tree that fsdyno made (`{SOURCE}`, \
+                 `copy-1`), and other trees are not used. Create one: fsdyno make DATASET --in \
+                 {directory}"
             ))
         }
         other => CliError::failure(other),

@@ -99,7 +99,7 @@ pub fn against(
     let against = PublishedComparison::in_each_lab(set, &table).map_err(|error| {
         let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
-            |command| format!("what would match: {}", command.line()),
+            |command| format!("a run that matches: {}", command.line()),
         );
         CliError::usage(format!("{error}; {way}"))
     })?;
@@ -111,11 +111,11 @@ fn find(name: &str) -> Result<&'static Published, CliError> {
         let names = published::ALL.iter().map(|table| table.name);
         let near = closest_name(name, names.clone());
         let way = if near.is_empty() {
-            format!("there are {}", names.collect::<Vec<_>>().join(", "))
+            format!("the tables are {}", names.collect::<Vec<_>>().join(", "))
         } else {
             format!("did you mean {}?", near.join(" or "))
         };
-        CliError::usage(format!("`{name}` is no published table ({way})"))
+        CliError::usage(format!("`{name}` is not a published table ({way})"))
     })
 }
 
@@ -190,10 +190,10 @@ fn today(table: &Table, catalogue: &Catalogue) -> Option<Today> {
 fn none_today(table: &Table) -> String {
     let suite = &table.suite;
     if table.lines.is_empty() || suite::find(suite).is_none() {
-        format!("no phase of the suite {suite} is laid beside this table yet")
+        format!("no phase of the suite {suite} is compared with this table yet")
     } else {
         format!(
-            "none of its file systems can be made here; the same work on others: fsdyno run {suite}"
+            "none of its file systems is available here; to run the same workload on others: fsdyno run {suite}"
         )
     }
 }

@@ -20,8 +20,9 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
             render_crash(&series, args.format, &options).map_err(CliError::usage)?
         }
         (Named::Series(id), Some(_)) => {
-            let message =
-                format!("{id} is a series of crash tests: no published table has such figures");
+            let message = format!(
+                "{id} is a series of crash tests, which no published table has. Leave out --against."
+            );
             return Err(CliError::usage(message));
         }
         (Named::Run(id), None) => {

@@ -84,7 +84,7 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
     for number in 1..=wanted {
         if limit.is_some_and(|limit| began.elapsed() >= limit) {
             output::note(format_args!(
-                "fsdyno: the budget is spent after {} experiments",
+                "fsdyno: the budget is used up after {} experiments",
                 all.len()
             ));
             break;
@@ -143,12 +143,12 @@ fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
 fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     let [first] = &mut plan.contenders[..] else {
         return Err(CliError::usage(
-            "--fs names the one contender of all experiments",
+            "--fs: an experiment has one contender. Name one.",
         ));
     };
     if !first.lab.is_host() {
         return Err(CliError::usage(
-            "experiments are made on this machine: leave the lab out of --fs",
+            "--fs: experiments run on the host only. Leave out the lab.",
         ));
     }
     let mut again = first.clone();
@@ -282,16 +282,16 @@ fn summed(plan: &Plan, slower: f64, all: &[(Told, u32, Option<f64>)], took: Dura
 fn text(trials: &Trials) -> String {
     let what = if trials.injected_percent > 0.0 {
         format!(
-            "{} against itself made {} % slower",
+            "{} compared with itself, slowed by {} %",
             trials.contender, trials.injected_percent
         )
     } else {
-        format!("{} against itself", trials.contender)
+        format!("{} compared with itself", trials.contender)
     };
     let percent =
         |share: f64, [low, high]: [f64; 2]| format!("{share:.1} % (95 %: {low:.1}-{high:.1} %)");
     let mut text = format!(
-        "{what}: {} experiments, {:.0} s\n  told slower {}, faster {}, equivalent within {:.1} %: {}, inconclusive {}\n",
+        "{what}: {} experiments, {:.0} s\n  slower {}, faster {}, equivalent within {:.1} %: {}, inconclusive {}\n",
         trials.experiments,
         trials.took_s,
         trials.slower,
@@ -310,7 +310,7 @@ fn text(trials: &Trials) -> String {
         format!("; the interval of the ratio reached {reached:.1} % either way")
     });
     text + &format!(
-        "  in the middle {:.0} of at most {} blocks{reached}\n",
+        "  median of {:.0} blocks, at most {}{reached}\n",
         trials.blocks, trials.most_blocks
     )
 }

@@ -44,7 +44,9 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
-            let message = format!("{id} is a series of cuts, which has no times to compare");
+            let message = format!(
+                "{id} is a series of crash tests, which has no times to compare. Name a run (fsdyno runs)."
+            );
             return Err(CliError::usage(message));
         }
     };

@@ -42,7 +42,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     }
     let [contender] = contenders.as_slice() else {
         return Err(CliError::usage(
-            "--again is of one contender: name it with --fs",
+            "--again: the images belong to one contender. Name only that one with --fs.",
         ));
     };
     let images = args.again.iter().map(std::path::absolute);
@@ -67,7 +67,7 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     };
     if args.lab != LabChoice::Uml {
         return Err(CliError::usage(format!(
-            "--disk: guests of {} do not travel in time; say --lab uml",
+            "--disk: guests of {} have no time-travel mode. Use --lab uml.",
             args.lab
         )));
     }
@@ -77,7 +77,7 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     let profile = Profile::parse(&model.profile, &model.text).map_err(CliError::usage)?;
     if matches!(profile.timing, Timing::Null) {
         return Err(CliError::usage(format!(
-            "--disk {}: nothing takes time on it, and the power is cut after some time. \
+            "--disk {}: its requests take no time, so virtual time never reaches the power cut. \
              Name another profile: fsdyno disk list",
             model.profile
         )));
@@ -208,8 +208,8 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     }
     if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
         return Err(CliError::usage(format!(
-            "{label}: the lab of all contenders is {lab}, and this one names {said}. Choose one \
-             lab with --lab"
+            "{label}: this contender names the lab {said}, but all contenders run in {lab}. Choose \
+             one lab with --lab"
         )));
     }
     let all = all.into_iter().map(|typed| Contender {

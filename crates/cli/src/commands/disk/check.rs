@@ -161,12 +161,12 @@ fn verdict(check: &Check) -> String {
         .collect();
     let name = &check.profile;
     if check.figures.is_empty() {
-        format!("\n{name} has no sheet to be held against\n")
+        format!("\n{name} has no data sheet to compare with\n")
     } else if beyond.is_empty() {
-        format!("\n{name} is within 3 % of its sheet\n")
+        format!("\n{name} is within 3 % of its data sheet\n")
     } else {
         format!(
-            "\n{name} is not what its sheet says: {}\n",
+            "\n{name} deviates from its data sheet by more than 3 %: {}\n",
             beyond.join(", ")
         )
     }

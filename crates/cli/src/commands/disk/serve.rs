@@ -70,7 +70,7 @@ fn disk(
         Ok(found) if found.is_file() => found.len(),
         Ok(_) => {
             let what = format!(
-                "{} is no file; a model disk lies in a file",
+                "cannot use {} as an image: it is not a regular file. Name a regular file.",
                 image.display()
             );
             return Err(CliError::usage(what));
@@ -103,8 +103,8 @@ impl Socket {
             .any(|byte| b" ,:\t\n".contains(byte))
         {
             return Err(CliError::usage(format!(
-                "{} holds a blank, a comma or a colon, which no guest's command line can carry; \
-                 choose another",
+                "cannot use the socket {}: a blank, a comma or a colon cannot be in the command \
+                 line of a guest. Choose another path.",
                 path.display()
             )));
         }
@@ -194,7 +194,7 @@ fn in_real_time(
         for one in serving {
             let served = one
                 .join()
-                .map_err(|_| CliError::failure("a disk's thread died"))?;
+                .map_err(|_| CliError::failure("cannot serve the disk: its thread panicked"))?;
             served.map_err(CliError::failure)?;
         }
         Ok(Code::Ok)
@@ -204,11 +204,11 @@ fn in_real_time(
 /// Prints an event on standard error. An error of the print is ignored.
 fn tell(name: &str, happening: Happening) {
     match happening {
-        Happening::Connected => output::note(format_args!("{name}: a guest has connected")),
+        Happening::Connected => output::note(format_args!("{name}: guest connected")),
         Happening::Ended { served, why } => {
             let why = why.map_or(String::new(), |why| format!("; ended: {why}"));
             output::note(format_args!(
-                "{name}: a guest has gone, {}{why}",
+                "{name}: guest disconnected, {}{why}",
                 requests(&served)
             ));
         }

@@ -146,10 +146,13 @@ fn elsewhere() -> Row {
         .filter(|fs| elsewhere_only(**fs));
     Row {
         availability: probe(&ssh::need()),
-        about: format!("{}; what it has is asked when a run names it", lab.title()),
+        about: format!(
+            "{}; its capabilities are probed when a run names it",
+            lab.title()
+        ),
         lab,
         runs: alone
-            .map(|fs| format!("{}, where its kernel is that of a BSD", fs.name()))
+            .map(|fs| format!("{}, if its kernel is a BSD kernel", fs.name()))
             .collect(),
         lacks: Vec::new(),
     }

@@ -39,7 +39,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
     let made = made.map_err(|error| trouble(&error, &stop))?;
     let identity = &made.kernel.identity;
     let verb = if made.was_there {
-        "is there".to_owned()
+        "exists".to_owned()
     } else {
         format!("was built in {}", screen.elapsed())
     };
@@ -56,7 +56,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
 /// The error of a build with its exit code.
 fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
     if stop.requested() {
-        let text = "interrupted; what was done is kept: fsdyno lab setup goes on with it";
+        let text = "interrupted; the finished part is kept. Resume with: fsdyno lab setup";
         return CliError::new(Code::Interrupted, text);
     }
     let code = match error {

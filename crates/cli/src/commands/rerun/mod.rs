@@ -54,7 +54,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
             Ok(if code == Code::Ok { inquired } else { code })
         }
         None if args.ablation => {
-            let what = format!("nothing is looked into beside {name}");
+            let what = format!("--ablation: {name} has no ablation. Leave out --ablation.");
             Err(CliError::usage(what))
         }
         _ => Ok(code),
@@ -66,7 +66,7 @@ fn find(name: &str) -> Result<&'static Rerun, CliError> {
         let names = reruns::ALL.iter().map(|one| one.name);
         let near = closest_name(name, names.clone());
         let way = if near.is_empty() {
-            format!("there are {}", names.collect::<Vec<_>>().join(", "))
+            format!("the reruns are {}", names.collect::<Vec<_>>().join(", "))
         } else {
             format!("did you mean {}?", near.join(" or "))
         };
@@ -159,7 +159,7 @@ fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
             // before it.
             let all = setting.contenders.join(" ");
             return Err(CliError::usage(format!(
-                "--fs: `{word}` is none of this rerun, which has {all}; others run by themselves: \
+                "--fs: `{word}` is not a contender of this rerun, which has {all}. To run others: \
                  fsdyno run --disk {}",
                 setting.disk
             )));
@@ -225,7 +225,7 @@ fn row(one: Listed) -> Vec<String> {
     };
     let beside = one
         .inquiry
-        .map_or_else(String::new, |asks| format!(". Beside it: {asks}"));
+        .map_or_else(String::new, |asks| format!(". Ablation: {asks}"));
     let about = format!(
         "{} ({}). On {}, the first {}, in {} of memory: {}{without}{beside}",
         one.title,

@@ -69,8 +69,8 @@ pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(
     for (name, now) in now {
         match info.plan.contents.get(name) {
             None => output::note(format_args!(
-                "fsdyno: {}: the content of {name} was not recorded when the run began; whether it \
-                 changed since is unknown",
+                "fsdyno: {}: the content of {name} was not recorded at the start of the run, so changes \
+                 since then are unknown",
                 info.id
             )),
             Some(then) if then == now => {}
@@ -83,8 +83,8 @@ pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(
         return Ok(());
     }
     Err(CliError::usage(format!(
-        "cannot resume {}: its inputs changed since it began, and figures of the two cannot be \
-         compared within one run:{changed}\nrestore them, or begin a new run",
+        "cannot resume {}: its inputs changed since it started, and figures of the two cannot be \
+         compared within one run:{changed}\nRestore the inputs, or start a new run.",
         info.id
     )))
 }

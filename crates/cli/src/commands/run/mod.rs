@@ -155,9 +155,7 @@ fn resume(
     let all = set.cells.len() == schedule(&info.plan).len();
     let enough = info.plan.adaptive.is_some() && info.stop == Some(StopReason::Complete);
     if all || enough {
-        output::note(format_args!(
-            "fsdyno: {id} is complete: nothing is left to do"
-        ));
+        output::note(format_args!("fsdyno: {id} is complete; nothing to resume"));
         let code = finish(execution, &store, &id)?;
         return Ok(Ended {
             code,
@@ -210,7 +208,7 @@ fn same_user(info: &RunInfo) -> Result<(), CliError> {
         None => "an unknown user".to_owned(),
     };
     Err(CliError::usage(format!(
-        "cannot resume {}: {by} recorded it, and its plan would run as uid {us}; begin a new run",
+        "cannot resume {}: {by} started it, and its plan would now run as uid {us}. Start a new run.",
         info.id
     )))
 }
@@ -238,8 +236,8 @@ fn same_machine(info: &RunInfo) -> Result<(), CliError> {
 
 fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
     CliError::usage(format!(
-        "{} was begun on another {what} ({then}; this is {here}); figures of the two cannot be \
-         compared within one run: begin a new one",
+        "cannot resume {}: it started on another {what} ({then}; this is {here}), and figures of \
+         the two cannot be compared within one run. Start a new run.",
         info.id
     ))
 }
@@ -272,14 +270,14 @@ fn go(
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
             output::note(format_args!(
-                "fsdyno: the budget is spent; go on with: fsdyno run --resume {}",
+                "fsdyno: the budget is used up; continue with: fsdyno run --resume {}",
                 info.id
             ));
             Ok(ended(code))
         }
         StopReason::Interrupted => {
             output::note(format_args!(
-                "fsdyno: interrupted; go on with: fsdyno run --resume {}",
+                "fsdyno: interrupted; continue with: fsdyno run --resume {}",
                 info.id
             ));
             Ok(ended(Code::Interrupted))
@@ -289,7 +287,7 @@ fn go(
 
 fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
     CliError::failure(format!(
-        "{error}\nall cells recorded before are kept; go on with: fsdyno run --resume {id}"
+        "{error}\nthe cells recorded so far are kept; continue with: fsdyno run --resume {id}"
     ))
 }
 

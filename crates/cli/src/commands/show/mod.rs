@@ -18,7 +18,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) if args.commands.is_some() || args.latencies => {
             return Err(CliError::usage(format!(
-                "{id} is a series of cuts, and has no cells"
+                "{id} is a series of crash tests, which has no cells. Name a run (fsdyno runs)."
             )));
         }
         Named::Series(id) => return series::show(&store.load_series(&id)?, args.json),
@@ -165,7 +165,7 @@ fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, CliError> {
         .find(|record| record.cell.index == index)
         .ok_or_else(|| {
             CliError::usage(format!(
-                "{} has no recorded cell {index}; see: fsdyno show",
+                "{} has no recorded cell {index}. List the cells: fsdyno show",
                 set.run.id
             ))
         })?;
