@@ -123,27 +123,27 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
         return Ok(Code::Ok);
     }
     let mut text = format!(
-        "clock: steps of {} ns, {:.1} ns a reading; a phase reads it twice or three\n\
-         times, and once for every file\n\
+        "clock: resolution {} ns, {:.1} ns per read; a phase reads it two or three\n\
+         times, and once per file\n\
          empty phase: {:.0} ns\n\n\
-         The loop of each phase on the null engine, where no call reaches the kernel:\n",
+         Loop of each phase on the null engine, which makes no system calls:\n",
         weight.clock_resolution_ns, weight.clock_cost_ns, weight.empty_phase_ns
     );
     for cost in &weight.engine {
         let _ = writeln!(
             text,
-            "  {:<10} {:>7.1} ns a call, {:>8.1} ns a file ({} calls); {:>5.1} ns more where each is timed",
+            "  {:<10} {:>7.1} ns per call, {:>8.1} ns per file ({} calls); {:>5.1} ns more with timing",
             cost.phase, cost.call_ns, cost.file_ns, cost.calls, cost.timing_ns
         );
     }
     let _ = writeln!(
         text,
-        "  {:<10} {:>7.1} ns an operation with its latency recorded, by one worker; {:.1} ns by each \
-         of {} side by side, who slept {} times in {} operations (their start and end)",
+        "  {:<10} {:>7.1} ns per operation with latency recording, one worker; {:.1} ns with {} \
+         concurrent workers, which slept {} times in {} operations (at start and end)",
         "op-stat", found.alone_ns, found.together_ns, found.workers, found.sleeps, found.operations
     );
     text.push_str(
-        "An empty system call takes some 100 ns, creating a file some 2,000 to 10,000.\n",
+        "For comparison: an empty system call takes about 100 ns, a file creation 2,000 to 10,000 ns.\n",
     );
     output::bytes(text.as_bytes())?;
     Ok(Code::Ok)

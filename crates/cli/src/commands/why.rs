@@ -71,31 +71,29 @@ pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<Stri
         Cause::Flushes => Some(fewer_flushes(recipe, contender, faster)),
         Cause::Fragments => recipe
             .defragmenter()
-            .map(|program| format!("{program}, which lays files anew and takes time of its own")),
+            .map(|program| format!("{program}, which rewrites files and takes time itself")),
         Cause::Reads if contender.state != InitialState::default() => Some(
-            "the same without --fill and --age, which tells how much of it is their doing"
-                .to_owned(),
+            "a run without --fill and --age, which shows their share of the difference".to_owned(),
         ),
         _ => None,
     }
 }
 
 fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Contender) -> String {
-    let device = "a device whose cache survives a power cut, on which flushes cost little";
+    let device = "a device whose cache survives a power cut, where flushes are cheap";
     let option = recipe.unflushed();
     let has = |one: &Contender, option: &str| one.mount.iter().any(|given| given == option);
     match option.filter(|option| !has(contender, option)) {
         Some(option) if faster.filesystem == contender.filesystem && has(faster, option) => {
             format!(
-                "the mount option {option}, as {} has it, which risks what was \
-                 promised to be durable, and the file system itself, when the power goes (fsdyno crash \
-                 tells), or {device}",
+                "the mount option {option}, as {} has it, which risks loss of durable data, and of \
+                 the file system, at a power cut (test it with fsdyno crash), or {device}",
                 faster.label
             )
         }
         Some(option) => format!(
-            "the mount option {option}, which risks what was promised to be durable, and the file \
-             system itself, when the power goes (fsdyno crash tells), or {device}"
+            "the mount option {option}, which risks loss of durable data, and of the file system, \
+             at a power cut (test it with fsdyno crash), or {device}"
         ),
         None => device.to_owned(),
     }

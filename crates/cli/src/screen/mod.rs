@@ -64,7 +64,7 @@ impl Screen {
     pub fn show(&mut self, event: &Event) {
         match event {
             Event::RunStarted { run, done, cells } => {
-                let verb = if *done > 0 { "goes on" } else { "begins" };
+                let verb = if *done > 0 { "resumes" } else { "begins" };
                 self.tell(&format!(
                     "run {} {verb}: {} of {cells} cells to do",
                     run.id,

@@ -169,7 +169,7 @@ impl View {
         }
         let [faster, slower, alike] = decided;
         let mut lines = vec![format!(
-            "{} of {all} comparisons open; decided: {faster} faster, {slower} slower, {alike} alike",
+            "{} of {all} comparisons inconclusive; {faster} faster, {slower} slower, {alike} equivalent",
             open.len()
         )];
         let shown = if open.len() > room {
@@ -289,7 +289,7 @@ mod tests {
         let expected = [
             "[========              ] 12/30 cells, at most 4:12 left, budget 18:56 left",
             "block 3 of 5: a-long-name:noatime portage: prepare, 1:04",
-            "2 of 9 comparisons open; decided: 3 faster, 3 slower, 1 alike",
+            "2 of 9 comparisons inconclusive; 3 faster, 3 slower, 1 equivalent",
             "  portage/copy-0  a-long-name:noatime,commit=0 : the-first      -  ",
             "  portage/copy-1  a-long-name:noatime,commit=1 : the-first  1.08x  0.97-1.21",
         ];
