@@ -46,8 +46,8 @@ pub fn doctor(json: bool) -> Result<Code, CliError> {
         .filter(|f| f.state != Availability::Available)
         .count();
     output::bytes(match missing {
-        0 => b"\nEverything fsdyno can use is here.\n",
-        _ => b"\nWithout what is missing the rest works; --on dir:PATH needs none of it.\n",
+        0 => b"\nAll requirements are met.\n",
+        _ => b"\nEverything else works without the missing items; --on dir:PATH needs none of them.\n",
     })?;
     Ok(Code::Ok)
 }

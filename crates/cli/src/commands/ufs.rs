@@ -120,9 +120,8 @@ pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
         MakeError::Geometry(refused) => CliError::usage(format!("{device}: {refused}")),
         MakeError::Write { .. } => CliError::failure(format!("{device}: {error}")),
     })?;
-    file.sync_all().map_err(|error| {
-        CliError::failure(format!("cannot write {device} to the device: {error}"))
-    })?;
+    file.sync_all()
+        .map_err(|error| CliError::failure(format!("cannot write to {device}: {error}")))?;
     let line = format!("{device}: {}\n", geometry.line());
     output::bytes(line.as_bytes())?;
     Ok(Code::Ok)
@@ -149,7 +148,8 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
         devices.retain(|device| device.is(&opened.0));
         released = devices.pop().ok_or_else(|| {
             let device = args.device.display();
-            let message = format!("{device} became another device while it was looked at");
+            let message =
+                format!("cannot write {device}: the path changed to another device. Try again.");
             CliError::new(Code::Refused, message)
         })?;
     } else {
@@ -212,7 +212,7 @@ pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
         let _ = writeln!(text, "and {} more", verdict.total - told);
     }
     if !verdict.unmounted {
-        let _ = writeln!(text, "it was not unmounted");
+        let _ = writeln!(text, "it was not unmounted cleanly");
     }
     if verdict.clean() {
         let _ = writeln!(text, "it agrees with itself");

@@ -59,11 +59,11 @@ fn on_what(room: Bytes) -> Result<String, Availability> {
     }
     Err(Availability::Missing {
         reason: format!(
-            "no file system can be made and mounted here, or there is no room for one ({room} \
+            "no file system can be made and mounted here, or there is no space for one ({room} \
              free in {DEFAULT_SCRATCH})"
         ),
-        remedy: "see above what is missing; `fsdyno age --in DIR` fills and ages the file system \
-                 of any directory"
+        remedy: "install the missing items above; `fsdyno age --in DIR` fills and ages the file \
+                 system of any directory"
             .to_owned(),
     })
 }

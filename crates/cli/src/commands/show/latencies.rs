@@ -6,8 +6,8 @@ use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
 
 /// Why there may be no latencies if no cell records a reason.
-const NOTHING: &str = "no operation was timed by itself: no phase was measured, programs did the work \
-    (they tell nobody), or an older fsdyno\n";
+const NOTHING: &str = "no latencies are recorded: no phase was measured, the phases run programs (which report \
+    no latencies), or an older fsdyno made the run\n";
 
 /// The operations of one kind of one contender in one phase, over all its repeats.
 #[derive(Debug, Serialize)]
