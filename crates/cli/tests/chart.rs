@@ -25,8 +25,8 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
     let draw = |format: &str, into: &str| -> Vec<Vec<u8>> {
         let into = home.work().join(into);
         let output = format!("{}/", into.display());
-        let said = home.fsdyno(&["chart", "last", "--format", format, "--output", &output]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
+        let printed = home.fsdyno(&["chart", "last", "--format", format, "--output", &output]);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
         let file = |name: &&str| std::fs::read(into.join(format!("{name}.{format}"))).unwrap();
         names.iter().map(file).collect()
     };
@@ -42,8 +42,8 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
     let asked = [
         "chart", "last", samples[0], "--format", "png", "--theme", "dark",
     ];
-    let said = home.fsdyno(&[&asked[..], &["--width", "300", "--output", &file]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed = home.fsdyno(&[&asked[..], &["--width", "300", "--output", &file]].concat());
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
     let bytes = std::fs::read(&picture).unwrap();
     assert_eq!(bytes[..4], *b"\x89PNG");
     assert_eq!(bytes[16..20], 300_u32.to_be_bytes());
@@ -66,8 +66,8 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
         (["--width", "100000"], "280..=4000"),
         (["--theme", "blue"], "light and dark"),
     ] {
-        let said = home.fsdyno(&[&["chart"][..], &asked].concat());
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains(told), "{}", said.err);
+        let printed = home.fsdyno(&[&["chart"][..], &asked].concat());
+        assert_eq!(printed.code, Some(2), "{}", printed.err);
+        assert!(printed.err.contains(told), "{}", printed.err);
     }
 }

@@ -2,10 +2,10 @@
 
 mod support;
 
-use support::{Home, Said};
+use support::{Home, Printed};
 
 /// A small run on one directory.
-fn run(home: &Home, more: &[&str]) -> Said {
+fn run(home: &Home, more: &[&str]) -> Printed {
     let on = format!("dir:{}", home.work().display());
     let fixed = [
         "run",
@@ -46,31 +46,31 @@ fn a_threshold_sets_the_exit_code_and_incomparable_runs_are_refused() {
         home.fsdyno(&[&fixed, more].concat())
     };
     // No ratio is above 10000, and every ratio is above a threshold near zero.
-    let said = compare(&["--fail-if", "copy.durable > 10000"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let said = compare(&["--fail-if", "copy > 0.00001"]);
-    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
-    assert!(said.out.contains("EXCEEDED"), "{}", said.out);
+    let output = compare(&["--fail-if", "copy.durable > 10000"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let output = compare(&["--fail-if", "copy > 0.00001"]);
+    assert_eq!(output.code, Some(5), "{}{}", output.out, output.err);
+    assert!(output.out.contains("EXCEEDED"), "{}", output.out);
     assert!(
-        said.out.lines().all(|line| line.chars().count() <= 80),
+        output.out.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        said.out
+        output.out
     );
-    let said = compare(&["--fail-if", "untar > 1"]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    let said = home.fsdyno(&["compare", first, other]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    let output = compare(&["--fail-if", "untar > 1"]);
+    assert_eq!(output.code, Some(2), "{}", output.err);
+    let output = home.fsdyno(&["compare", first, other]);
+    assert_eq!(output.code, Some(2), "{}", output.err);
     assert!(
-        said.err.contains("seed: 1 and 9") && said.err.contains("--force"),
+        output.err.contains("seed: 1 and 9") && output.err.contains("--force"),
         "{}",
-        said.err
+        output.err
     );
-    let said = home.fsdyno(&["compare", first, other, "--force"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&["compare", first, other, "--force"]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(
-        said.out.contains("their figures are not comparable"),
+        output.out.contains("their figures are not comparable"),
         "{}",
-        said.out
+        output.out
     );
 }
 
@@ -83,7 +83,7 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
         format!("dir:{}", path.display())
     };
     let both = format!("{},{}", there("one"), there("two"));
-    let said = home.fsdyno(&[
+    let output = home.fsdyno(&[
         "run",
         "--engine",
         "null",
@@ -102,15 +102,15 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
         "--margin",
         "5%",
     ]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(said.err.contains("after 3 blocks"), "{}", said.err);
-    assert!(said.out.contains("Asked: each ratio"), "{}", said.out);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(output.err.contains("after 3 blocks"), "{}", output.err);
+    assert!(output.out.contains("Asked: each ratio"), "{}", output.out);
     let plan = &home.result("last")["run"]["plan"];
     assert_eq!(plan["adaptive"]["most"], 6);
     assert_eq!(plan["margin"], 0.05);
     let again = home.fsdyno(&["run", "--resume", "last"]);
     assert!(again.err.contains("nothing to resume"), "{}", again.err);
-    let said = home.fsdyno(&[
+    let output = home.fsdyno(&[
         "run",
         "--on",
         "dir:.",
@@ -119,5 +119,5 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
         "--max-repeats",
         "4",
     ]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert_eq!(output.code, Some(2), "{}", output.err);
 }

@@ -5,10 +5,10 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{Home, Said, outcomes};
+use support::{Home, Printed, outcomes};
 
 /// A small run on a tree in a directory. The engine `null` never waits for a disk.
-fn run(home: &Home, tree: &Path, more: &[&str]) -> Said {
+fn run(home: &Home, tree: &Path, more: &[&str]) -> Printed {
     let on = format!("dir:{}", home.work().display());
     let dataset = format!("tree:{}", tree.display());
     let fixed = [
@@ -37,30 +37,30 @@ fn a_run_resumes_only_with_the_recorded_dataset_content() {
     let home = Home::new();
     let tree = tree(&home, 3);
     // The first block always runs; the budget prevents any other.
-    let said = run(
+    let output = run(
         &home,
         &tree,
         &["--engine", "null", "--repeats", "2", "--budget", "1ms"],
     );
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert_eq!(outcomes(&home.result("last")).len(), 1);
     fs::write(tree.join("more"), "content").unwrap();
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(said.err.contains("tree:"), "{}", said.err);
+    let output = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
+    assert!(output.err.contains("tree:"), "{}", output.err);
     assert!(
-        said.err.contains("3 files, 0 dirs, 21 bytes"),
+        output.err.contains("3 files, 0 dirs, 21 bytes"),
         "{}",
-        said.err
+        output.err
     );
     assert!(
-        said.err.contains("now 4 files, 0 dirs, 28 bytes"),
+        output.err.contains("now 4 files, 0 dirs, 28 bytes"),
         "{}",
-        said.err
+        output.err
     );
     fs::remove_file(tree.join("more")).unwrap();
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert_eq!(outcomes(&home.result("last")).len(), 2);
 }
 
@@ -88,17 +88,17 @@ fn runs_over_other_content_have_other_hashes_and_are_not_compared() {
     assert_eq!(hash(&first), hash(&same));
     assert_ne!(hash(&first), hash(&other));
     let id = |result: &serde_json::Value| result["run"]["id"].as_str().unwrap().to_owned();
-    let said = home.fsdyno(&["compare", &id(&first), &id(&same)]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let said = home.fsdyno(&["compare", &id(&first), &id(&other)]);
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["compare", &id(&first), &id(&same)]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let output = home.fsdyno(&["compare", &id(&first), &id(&other)]);
+    assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
     assert!(
-        said.err.contains("content of the dataset: tree:"),
+        output.err.contains("content of the dataset: tree:"),
         "{}",
-        said.err
+        output.err
     );
-    let said = home.fsdyno(&["compare", "--force", &id(&first), &id(&other)]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["compare", "--force", &id(&first), &id(&other)]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn a_cell_during_which_its_dataset_changed_fails_by_name_and_has_no_figures() {
     let home = Home::new();
     let tree = tree(&home, 3);
     let change = format!("rm {}", tree.join("0").display());
-    let said = run(&home, &tree, &["--repeats", "2", "--exec", &change]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let output = run(&home, &tree, &["--repeats", "2", "--exec", &change]);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {
         let message = cell["outcome"]["message"].as_str().unwrap();

@@ -7,17 +7,17 @@ use support::Home;
 #[test]
 fn every_profile_is_listed_and_its_printed_file_is_a_valid_profile() {
     let home = Home::new();
-    let said = home.fsdyno(&["disk", "list"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let wide = said.out.lines().any(|line| line.chars().count() > 80);
-    assert!(!wide, "{}", said.out);
+    let output = home.fsdyno(&["disk", "list"]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let wide = output.out.lines().any(|line| line.chars().count() > 80);
+    assert!(!wide, "{}", output.out);
     let json = home.fsdyno(&["disk", "list", "--json"]);
     let profiles: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     let profiles = profiles.as_array().unwrap();
     assert!(profiles.len() >= 8);
     for profile in profiles {
         let name = profile["name"].as_str().unwrap();
-        assert!(said.out.contains(name), "{name}: {}", said.out);
+        assert!(output.out.contains(name), "{name}: {}", output.out);
         let shown = home.fsdyno(&["disk", "show", name]);
         assert_eq!(shown.code, Some(0), "{name}: {}", shown.err);
         let file = home.path("mine.toml");
@@ -33,22 +33,22 @@ fn every_profile_is_listed_and_its_printed_file_is_a_valid_profile() {
 #[test]
 fn a_profile_passes_if_it_matches_its_data_sheet_and_fails_if_not() {
     let home = Home::new();
-    let said = home.fsdyno(&["disk", "check", "nvme"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(said.out.contains("within 3 %"), "{}", said.out);
+    let output = home.fsdyno(&["disk", "check", "nvme"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(output.out.contains("within 3 %"), "{}", output.out);
     let text = home.fsdyno(&["disk", "show", "nvme"]).out;
     let slower = text.replace("read_us = 35.8", "read_us = 45.8");
     assert_ne!(slower, text);
     let file = home.path("slower.toml");
     std::fs::write(&file, slower).unwrap();
     let path = file.to_str().unwrap();
-    let said = home.fsdyno(&["disk", "check", path]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("random_read_us"), "{}", said.out);
-    let said = home.fsdyno(&["disk", "check", path, "--json"]);
-    let checked: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&["disk", "check", path]);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
+    assert!(output.out.contains("random_read_us"), "{}", output.out);
+    let output = home.fsdyno(&["disk", "check", path, "--json"]);
+    let checked: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(
-        (said.code, &checked["check"]["agrees"]),
+        (output.code, &checked["check"]["agrees"]),
         (Some(1), &false.into())
     );
 }
@@ -64,19 +64,19 @@ fn a_seek_curve_is_fitted_and_an_invalid_one_is_refused() {
     let text: String = (1..=30).map(line).collect();
     std::fs::write(&file, text).unwrap();
     let path = file.to_str().unwrap();
-    let said = home.fsdyno(&["disk", "check", "--seek-curve", path]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("0 beyond 10 %"), "{}", said.out);
+    let output = home.fsdyno(&["disk", "check", "--seek-curve", path]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    assert!(output.out.contains("0 beyond 10 %"), "{}", output.out);
     std::fs::write(&file, "nothing\n").unwrap();
-    let said = home.fsdyno(&["disk", "check", "--seek-curve", path]);
-    assert_eq!(said.code, Some(2), "{}", said.out);
+    let output = home.fsdyno(&["disk", "check", "--seek-curve", path]);
+    assert_eq!(output.code, Some(2), "{}", output.out);
     assert!(
-        said.err.contains("a comma, and milliseconds"),
+        output.err.contains("a comma, and milliseconds"),
         "{}",
-        said.err
+        output.err
     );
-    let said = home.fsdyno(&["disk", "check"]);
-    assert_eq!(said.code, Some(2), "{}", said.out);
+    let output = home.fsdyno(&["disk", "check"]);
+    assert_eq!(output.code, Some(2), "{}", output.out);
 }
 
 #[test]
@@ -95,11 +95,15 @@ fn an_invalid_profile_is_refused_with_a_remedy() {
         ),
     ] {
         std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
-        let said = home.fsdyno(&["disk", "show", mine]);
-        assert_eq!(said.code, Some(2), "{to}: {}", said.out);
-        assert!(said.err.contains(words), "{to}: {}", said.err);
+        let output = home.fsdyno(&["disk", "show", mine]);
+        assert_eq!(output.code, Some(2), "{to}: {}", output.out);
+        assert!(output.err.contains(words), "{to}: {}", output.err);
     }
-    let said = home.fsdyno(&["disk", "check", "sata-2009"]);
-    assert_eq!(said.code, Some(2), "{}", said.out);
-    assert!(said.err.contains("did you mean sata-2008"), "{}", said.err);
+    let output = home.fsdyno(&["disk", "check", "sata-2009"]);
+    assert_eq!(output.code, Some(2), "{}", output.out);
+    assert!(
+        output.err.contains("did you mean sata-2008"),
+        "{}",
+        output.err
+    );
 }

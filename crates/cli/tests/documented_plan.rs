@@ -12,7 +12,7 @@ fn example() -> &'static str {
     rest.split_once("```").unwrap().0
 }
 
-fn plan(home: &Home, text: &str) -> support::Said {
+fn plan(home: &Home, text: &str) -> support::Printed {
     let file = home.path("plan.toml");
     std::fs::write(&file, text).unwrap();
     let work = home.work().display().to_string();
@@ -24,12 +24,12 @@ fn plan(home: &Home, text: &str) -> support::Said {
 #[test]
 fn the_documented_plan_is_valid() {
     let home = Home::new();
-    let said = plan(&home, example());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = plan(&home, example());
+    assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(
-        said.out.contains("phase grep") && said.out.contains("--pattern panic"),
+        output.out.contains("phase grep") && output.out.contains("--pattern panic"),
         "{}",
-        said.out
+        output.out
     );
 }
 
@@ -43,10 +43,10 @@ fn every_key_of_a_plan_is_documented() {
         example().replace("cache =", "nonsense = 1, cache ="),
     ];
     for text in wrong {
-        let said = plan(&home, &text);
-        assert_eq!(said.code, Some(2), "{}", said.out);
+        let output = plan(&home, &text);
+        assert_eq!(output.code, Some(2), "{}", output.out);
         // The error about an unknown key lists all known keys.
-        let (_, known) = said.err.split_once("expected one of").unwrap();
+        let (_, known) = output.err.split_once("expected one of").unwrap();
         let keys: Vec<&str> = known
             .split_once('[')
             .map_or(known, |(keys, _)| keys)
@@ -54,10 +54,10 @@ fn every_key_of_a_plan_is_documented() {
             .skip(1)
             .step_by(2)
             .collect();
-        assert!(keys.len() > 2, "{}", said.err);
+        assert!(keys.len() > 2, "{}", output.err);
         for key in keys {
             let shown = PLANS.contains(&format!("{key} = ")) || PLANS.contains(&format!("[{key}]"));
-            assert!(shown, "`{key}` is not in docs/plans.md: {}", said.err);
+            assert!(shown, "`{key}` is not in docs/plans.md: {}", output.err);
         }
     }
 }

@@ -8,15 +8,18 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use support::{Home, Said, said};
+use support::{Home, Printed, printed};
 
 /// A title, a colour, a C1 control sequence, reversed text, and characters that no terminal shows.
 const HOSTILE: &str = "\u{1b}]0;x\u{7}\u{1b}[32m\u{9b}2J\u{202e}\u{200b}\r\u{7f}";
 
 /// Asserts that the output is not empty and contains none of these characters.
-fn assert_harmless(what: &str, said: &Said) {
-    assert!(!(said.out.is_empty() && said.err.is_empty()), "{what}");
-    for (stream, text) in [("stdout", &said.out), ("stderr", &said.err)] {
+fn assert_harmless(what: &str, printed: &Printed) {
+    assert!(
+        !(printed.out.is_empty() && printed.err.is_empty()),
+        "{what}"
+    );
+    for (stream, text) in [("stdout", &printed.out), ("stderr", &printed.err)] {
         // CSV ends lines with CR LF (RFC 4180).
         let text = text.replace("\r\n", "\n");
         let bad = |c: char| {
@@ -50,13 +53,13 @@ fn arguments_with_escapes_are_printed_without_them() {
         vec!["why".into(), named(""), named(""), named("")],
         vec!["phase".into(), named(""), "--in".into(), named("/no/")],
     ] {
-        let said = home.fsdyno(&args);
-        assert_ne!(said.code, Some(0), "{args:?}");
-        assert_harmless(&format!("{args:?}"), &said);
+        let printed = home.fsdyno(&args);
+        assert_ne!(printed.code, Some(0), "{args:?}");
+        assert_harmless(&format!("{args:?}"), &printed);
     }
     let mut help = home.command(&["--help"]);
     help.arg0(HOSTILE).env("FSDYNO_STORE", HOSTILE);
-    assert_harmless("--help", &said(&help.output().unwrap()));
+    assert_harmless("--help", &printed(&help.output().unwrap()));
 }
 
 #[test]
@@ -72,9 +75,9 @@ fn a_plan_with_escapes_is_refused_without_them() {
         format!("suite = {HOSTILE}"),
     ] {
         fs::write(&plan, &text).unwrap();
-        let said = home.fsdyno(&["run".as_ref(), "--plan".as_ref(), plan.as_os_str()]);
-        assert_eq!(said.code, Some(2), "{text:?}: {}", said.err);
-        assert_harmless(&text, &said);
+        let printed = home.fsdyno(&["run".as_ref(), "--plan".as_ref(), plan.as_os_str()]);
+        assert_eq!(printed.code, Some(2), "{text:?}: {}", printed.err);
+        assert_harmless(&text, &printed);
     }
 }
 
@@ -148,8 +151,8 @@ fn poison_texts(value: &mut Value) {
 fn store(home: &Home) {
     let on = format!("dir:{}", home.work().display());
     let args = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];
-    let said = home.fsdyno(&[&args[..], &["--repeats", "2"]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed = home.fsdyno(&[&args[..], &["--repeats", "2"]].concat());
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
 }
 
 #[test]
@@ -174,10 +177,10 @@ fn a_hostile_store_reaches_no_terminal() {
         "run --resume last",
     ] {
         let args: Vec<&str> = line.split(' ').collect();
-        let said = home.fsdyno(&args);
-        assert_harmless(line, &said);
-        if said.code == Some(0) && line.ends_with("json") {
-            serde_json::from_str::<serde_json::Value>(&said.out).unwrap();
+        let printed = home.fsdyno(&args);
+        assert_harmless(line, &printed);
+        if printed.code == Some(0) && line.ends_with("json") {
+            serde_json::from_str::<serde_json::Value>(&printed.out).unwrap();
         }
     }
 }
@@ -210,7 +213,7 @@ fn standard_error_of_a_program_is_printed_without_escapes() {
     ] {
         let mut command = home.command(&[&fixed[..], more].concat());
         let path = format!("{}:{path}", bin.display());
-        let said = said(&command.env("PATH", path).output().unwrap());
-        assert_harmless(&format!("{more:?}"), &said);
+        let printed = printed(&command.env("PATH", path).output().unwrap());
+        assert_harmless(&format!("{more:?}"), &printed);
     }
 }

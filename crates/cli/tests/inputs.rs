@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::{Home, Said, interruptible, said, until};
+use support::{Home, Printed, interruptible, printed, until};
 
 /// Waits for the end of a process. A process that does not end fails the test.
-fn ended(mut child: Child, what: &str) -> Said {
+fn ended(mut child: Child, what: &str) -> Printed {
     let deadline = Instant::now() + Duration::from_secs(300);
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > deadline {
@@ -20,7 +20,7 @@ fn ended(mut child: Child, what: &str) -> Said {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    said(&child.wait_with_output().unwrap())
+    printed(&child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn devices_fifos_directories_and_huge_files_are_refused_at_once() {
             &["--store", file, "runs"],
             &["merge", file],
         ] {
-            let said = ended(home.command(args).spawn().unwrap(), &format!("{args:?}"));
-            assert_ne!(said.code, Some(0), "{args:?}");
-            assert!(!said.err.is_empty(), "{args:?}");
+            let printed = ended(home.command(args).spawn().unwrap(), &format!("{args:?}"));
+            assert_ne!(printed.code, Some(0), "{args:?}");
+            assert!(!printed.err.is_empty(), "{args:?}");
         }
     }
 }
@@ -85,8 +85,8 @@ fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
         .command(&[&args[..], &["copy,read,grep,stat-walk,delete"]].concat())
         .spawn()
         .unwrap();
-    let said = ended(child, "run");
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = ended(child, "run");
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
 }
 
 #[test]
@@ -132,9 +132,15 @@ fn an_interrupt_ends_the_read_of_an_archive() {
         });
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        let said = ended(child, &format!("{args:?}"));
-        assert_eq!(said.code, Some(130), "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains("nothing was made"), "{}", said.err);
+        let printed = ended(child, &format!("{args:?}"));
+        assert_eq!(
+            printed.code,
+            Some(130),
+            "{args:?}: {}{}",
+            printed.out,
+            printed.err
+        );
+        assert!(printed.err.contains("nothing was made"), "{}", printed.err);
         assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     }
 }

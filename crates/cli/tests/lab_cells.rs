@@ -48,9 +48,9 @@ fn every_file_system_runs_every_phase_cold_and_proven() {
             "--verify",
         ],
     );
-    let said = home.fsdyno(&args);
+    let printed = home.fsdyno(&args);
     let result = home.result("last");
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert!(
         outcomes(&result)
             .iter()
@@ -101,8 +101,8 @@ fn a_refused_mount_option_fails_its_cells_with_the_reason_and_the_others_run() {
             "1",
         ],
     );
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&args);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     let cells = result["cells"].as_array().unwrap();
     for cell in cells {
@@ -138,8 +138,8 @@ fn a_full_disk_fails_its_cell_by_name_and_the_rest_runs() {
             "1",
         ],
     );
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&args);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {
         if cell["cell"]["contender"] == 0 {
@@ -158,8 +158,8 @@ fn reading_with_strictatime_writes_more_than_with_noatime() {
     }
     let home = Home::new();
     let args = run_args(&home, &["atime", "--scale", "0.03", "--repeats", "1"]);
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&args);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     let written = |contender| -> u64 {
         let samples = samples(&result, contender);

@@ -4,25 +4,26 @@
 mod support;
 
 use serde_json::Value;
-use support::{Home, Said, have};
+use support::{Home, Printed, have};
 
 /// The packaged kernel of guests.
 const KERNEL: &str = "linux.uml";
 
 /// Runs `fsdyno crash` in a home.
-fn crash(home: &Home, more: &[&str]) -> Said {
+fn crash(home: &Home, more: &[&str]) -> Printed {
     let work = home.work().display().to_string();
     let base = ["crash", "--work-dir", &work, "--guest-memory", "256M"];
     home.fsdyno(&[&base, more].concat())
 }
 
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
+fn json(output: &Printed) -> Value {
+    serde_json::from_str(&output.out)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", output.out, output.err))
 }
 
 /// The power cuts of a series. Each of them has acknowledged operations.
-fn cuts(said: &Said) -> Vec<Value> {
-    let cuts = json(said).as_array().unwrap().clone();
+fn cuts(output: &Printed) -> Vec<Value> {
+    let cuts = json(output).as_array().unwrap().clone();
     for cut in &cuts {
         assert!(cut["acknowledged"].as_u64().unwrap() > 0, "{cut}");
         let recovery = &cut["recovery"];
@@ -44,9 +45,9 @@ fn journaling_file_systems_recover_without_a_checker() {
         return;
     }
     let home = Home::new();
-    let said = crash(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let cuts = cuts(&said);
+    let output = crash(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let cuts = cuts(&output);
     assert_eq!(cuts.len(), 2);
     for cut in cuts {
         let recovery = &cut["recovery"];
@@ -70,14 +71,14 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
         return;
     }
     let home = Home::new();
-    let said = crash(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = crash(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let report = home.fsdyno(&["report", "last"]);
     assert!(
-        report.out.ends_with(&said.out),
+        report.out.ends_with(&output.out),
         "{}\n{}",
         report.out,
-        said.out
+        output.out
     );
     let report = home.fsdyno(&["report", "last", "--format", "json"]);
     let series: Value = serde_json::from_str(&report.out).unwrap();
@@ -115,9 +116,13 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
         (&["show", "last", "--commands", "0"], "no cells"),
         (&["run", "--resume", "last"], "no run"),
     ] {
-        let said = home.fsdyno(arguments);
-        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
-        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+        let output = home.fsdyno(arguments);
+        assert_eq!(output.code, Some(2), "{arguments:?}: {}", output.err);
+        assert!(
+            output.err.contains(expected),
+            "{arguments:?}: {}",
+            output.err
+        );
     }
 }
 
@@ -128,8 +133,8 @@ fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
         return;
     }
     let home = Home::new();
-    let said = crash(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
-    let cuts = cuts(&said);
+    let output = crash(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
+    let cuts = cuts(&output);
     let recovery = &cuts[0]["recovery"];
     let by = recovery["corrected_by"].as_str().unwrap();
     assert!(by.starts_with("e2fsck -y"), "{by}");
@@ -141,7 +146,12 @@ fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
     );
     // The checker may remove intact files. That is a loss, and the image is kept.
     let lost = recovery["judgement"]["lost"].as_object().unwrap();
-    assert_eq!(said.code, Some(i32::from(!lost.is_empty())), "{}", said.err);
+    assert_eq!(
+        output.code,
+        Some(i32::from(!lost.is_empty())),
+        "{}",
+        output.err
+    );
     assert_eq!(home.left_in_work().len(), usize::from(!lost.is_empty()));
 }
 
@@ -153,15 +163,15 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
     }
     let home = Home::new();
     let cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
-    let said = crash(&home, &[&cut[..], &["--keep", "--json"]].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let cut = &json(&said)[0];
+    let output = crash(&home, &[&cut[..], &["--keep", "--json"]].concat());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let cut = &json(&output)[0];
     let image = cut["images"][0].as_str().unwrap();
     let before = std::fs::read(image).unwrap();
     let acknowledged = cut["acknowledged"].as_u64().unwrap();
     // The output has the command that repeats the check.
     let told = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
-    assert!(said.err.contains(&told), "{}", said.err);
+    assert!(output.err.contains(&told), "{}", output.err);
     let again = |acknowledged: u64| {
         let acknowledged = acknowledged.to_string();
         let words = [
@@ -204,8 +214,8 @@ fn a_contender_that_cannot_crash_is_refused_by_name() {
         ("host/ext4", "host/ext4: the lab of all contenders is uml"),
         ("ext4,xfs,ext4", "ext4 is named twice"),
     ] {
-        let said = crash(&home, &["--fs", fs]);
-        assert_eq!(said.code, Some(2), "{fs}: {}{}", said.out, said.err);
-        assert!(said.err.contains(expected), "{fs}: {}", said.err);
+        let output = crash(&home, &["--fs", fs]);
+        assert_eq!(output.code, Some(2), "{fs}: {}{}", output.out, output.err);
+        assert!(output.err.contains(expected), "{fs}: {}", output.err);
     }
 }

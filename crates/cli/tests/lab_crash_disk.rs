@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use support::{Home, Said, have, lab_kernel};
+use support::{Home, Printed, have, lab_kernel};
 
 /// A contender that never flushes the cache of its disk.
 const CARELESS: &str = "ext4:barrier=0"; // example
@@ -14,7 +14,7 @@ const CARELESS: &str = "ext4:barrier=0"; // example
 const CAREFUL: &str = "ext4"; // example
 
 /// Runs `fsdyno crash` on the disk of 2004.
-fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Said {
+fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Printed {
     let (work, kernel) = (
         home.work().display().to_string(),
         kernel.display().to_string(),
@@ -24,8 +24,9 @@ fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Said {
     home.fsdyno(&[&base[..], &disk, more].concat())
 }
 
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
+fn json(output: &Printed) -> Value {
+    serde_json::from_str(&output.out)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", output.out, output.err))
 }
 
 /// Number of files lost in a power cut.
@@ -45,8 +46,8 @@ fn the_same_seed_repeats_a_power_cut_to_the_nanosecond() {
         .map(|_| {
             let home = Home::new();
             let words = ["--fs", CARELESS, "--cuts", "1", "--seed", "4", "--json"];
-            let said = crash(&home, &kernel, &words);
-            let mut cut = json(&said)[0].take();
+            let output = crash(&home, &kernel, &words);
+            let mut cut = json(&output)[0].take();
             assert!(cut["acknowledged"].as_u64() > Some(20), "{cut}");
             // Only the paths of the kept images differ.
             cut["images"].take();
@@ -66,9 +67,9 @@ fn only_unflushed_data_is_lost() {
     };
     let home = Home::new();
     let words = ["--fs", CAREFUL, "--fs", CARELESS, "--cuts", "3", "--json"];
-    let said = crash(&home, &kernel, &words);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    let cuts = json(&said).as_array().unwrap().clone();
+    let output = crash(&home, &kernel, &words);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
+    let cuts = json(&output).as_array().unwrap().clone();
     let of = |label: &str| -> Vec<&Value> {
         let of = |cut: &&Value| cut["contender"] == label;
         cuts.iter().filter(of).collect()
@@ -97,8 +98,8 @@ fn only_unflushed_data_is_lost() {
         again.contains("--disk laptop-4200-2004"),
         "the disk of its recovery is told: {again}"
     );
-    let said = home.fsdyno(&words);
-    let recovery = json(&said);
+    let output = home.fsdyno(&words);
+    let recovery = json(&output);
     assert_eq!(recovery, lossy["recovery"], "{again}");
     let report = home.fsdyno(&["report", "last"]);
     for told in [
@@ -121,8 +122,8 @@ fn disks_and_guests_without_time_are_refused_by_name() {
             "--disk: guests of qemu have no time-travel mode",
         ),
     ] {
-        let said = home.fsdyno(&[&["crash", "--fs", CAREFUL], words].concat());
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
-        assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+        let output = home.fsdyno(&[&["crash", "--fs", CAREFUL], words].concat());
+        assert_eq!(output.code, Some(2), "{words:?}: {}", output.err);
+        assert!(output.err.contains(expected), "{words:?}: {}", output.err);
     }
 }

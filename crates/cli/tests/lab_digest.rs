@@ -33,9 +33,9 @@ fn digest(kernel: &Path, fs: &str) -> String {
     let home = Home::new();
     let load = "--seed 1 --scale 0.003 --phases copy,grep,delete --guest-memory 256M --json";
     let words = home.on_model_disks(kernel, fs, load);
-    let said = home.fsdyno(&words);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let result: Value = serde_json::from_str(&said.out).unwrap();
+    let printed = home.fsdyno(&words);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let result: Value = serde_json::from_str(&printed.out).unwrap();
     let told = result["cells"][0]["effective"].as_array().unwrap();
     let disk = told.iter().find(|one| one["source"] == "disk").unwrap();
     let text = disk["text"].as_str().unwrap();
@@ -51,8 +51,8 @@ fn identity(kernel: &Path) -> Option<Value> {
 
 /// The first line of a program's version output.
 fn version(program: &str) -> String {
-    let said = Command::new(program).arg("-V").output().unwrap();
-    let all = [said.stdout, said.stderr].concat();
+    let printed = Command::new(program).arg("-V").output().unwrap();
+    let all = [printed.stdout, printed.stderr].concat();
     let all = String::from_utf8_lossy(&all);
     all.lines().next().unwrap_or_default().to_owned()
 }

@@ -27,9 +27,9 @@ fn request(home: &Home) -> Vec<String> {
 fn script(home: &Home) -> String {
     let mut args = request(home);
     args.push("--dry-run".into());
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    said.out
+    let printed = home.fsdyno(&args);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    printed.out
 }
 
 /// The lines of a cell that a shell can execute without fsdyno.
@@ -55,11 +55,11 @@ fn as_run(lines: &[String], executed: &[String]) -> Vec<String> {
     let made = executed.iter().find(|line| line.starts_with("mkdir"));
     let name = made.unwrap().rsplit('/').next().unwrap();
     let number = name.rsplit('-').next().unwrap();
-    let said = format!("fsdyno-dry-{number}");
+    let printed = format!("fsdyno-dry-{number}");
     lines
         .iter()
         .map(|line| {
-            let mut line = line.replace(&said, name).replace('"', "");
+            let mut line = line.replace(&printed, name).replace('"', "");
             for (number, device) in devices.iter().enumerate() {
                 let variable = format!("LOOP{number}");
                 line = line.replace(&format!("${variable}"), device);
@@ -79,12 +79,12 @@ fn a_dry_run_prints_the_commands_that_a_run_executes() {
     }
     let home = Home::new();
     let script = script(&home);
-    let said = home.fsdyno(&request(&home));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&request(&home));
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     for cell in 0..5 {
-        let said = home.fsdyno(&["show", "last", "--commands", &cell.to_string()]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        let executed: Vec<String> = said
+        let printed = home.fsdyno(&["show", "last", "--commands", &cell.to_string()]);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        let executed: Vec<String> = printed
             .out
             .lines()
             .map(|line| line.trim_end_matches("  # by system call").to_owned())
@@ -113,9 +113,9 @@ fn the_script_of_a_dry_run_runs_without_an_error_and_leaves_nothing() {
         )
         .output()
         .unwrap();
-    let said = support::said(&ran);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert_eq!(said.out.matches("grep (").count(), 10, "{}", said.out);
+    let printed = support::printed(&ran);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    assert_eq!(printed.out.matches("grep (").count(), 10, "{}", printed.out);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     let directory = std::fs::read_dir(home.path("directory")).unwrap();
     assert_eq!(directory.count(), 0);

@@ -20,8 +20,8 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
     let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
     // Each contender counts once after the copy and once after the deletion.
     assert_eq!(script.out.matches("-exec filefrag").count(), 8);
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     for command in [
         "e2freefrag",
         "xfs_spaceman -c 'freesp -s'",
@@ -29,7 +29,7 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
     ] {
         assert_eq!(script.out.matches(command).count(), 1, "{command}");
     }
-    assert!(said.out.contains("\nFragmentation\n"), "{}", said.out);
+    assert!(output.out.contains("\nFragmentation\n"), "{}", output.out);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {
         let counted = |phase: usize| cell["samples"][phase]["fragmentation"].clone();

@@ -48,8 +48,8 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
     }
     let home = Home::new();
     let fs = "ext2,reiserfs:notail,jfs,f2fs,nilfs2";
-    let said = home.fsdyno(&small(&home, fs, &TREE));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&small(&home, fs, &TREE));
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 5);
     for cell in result["cells"].as_array().unwrap() {
@@ -69,11 +69,11 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
         assert!(read.as_u64().unwrap() > 1 << 20, "{cell}");
     }
     for format in ["terminal", "markdown", "html"] {
-        let said = home.fsdyno(&["report", "last", "--format", format]);
+        let output = home.fsdyno(&["report", "last", "--format", format]);
         assert!(
-            said.out.contains("User-mode Linux"),
+            output.out.contains("User-mode Linux"),
             "{format}: {}",
-            said.out
+            output.out
         );
     }
     assert!(home.left_in_work().is_empty());
@@ -87,8 +87,8 @@ fn devices_are_joined_below_a_file_system() {
     }
     let home = Home::new();
     let fs = "ext4@raid0x2,ext4@raid1x2,ext4@linear3";
-    let said = home.fsdyno(&small(&home, fs, &TREE));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&small(&home, fs, &TREE));
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result = home.result("last");
     // A mirror writes all data twice.
     let written = |contender: usize| {
@@ -127,13 +127,13 @@ phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
 "#;
     std::fs::write(&plan, text).unwrap();
     let plan = plan.display().to_string();
-    let said = home.fsdyno(&small(&home, "ext4", &["--plan", &plan]));
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    let output = home.fsdyno(&small(&home, "ext4", &["--plan", &plan]));
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
+    assert!(output.out.contains("Kernel panic"), "{}", output.out);
     assert!(
-        said.out.contains("1 cell measured, 1 failed"),
+        output.out.contains("1 cell measured, 1 failed"),
         "{}",
-        said.out
+        output.out
     );
     assert!(home.left_in_work().is_empty());
     assert_eq!(home.processes_of(KERNEL), 0);
@@ -166,9 +166,9 @@ fn a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders() {
     let home = Home::new();
     let test = "a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders";
     if have(&[KERNEL], test) && packaged_kernel_starts(test) {
-        let said = home.fsdyno(&["lab", "list", "--json"]);
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-        let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let output = home.fsdyno(&["lab", "list", "--json"]);
+        assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+        let rows: serde_json::Value = serde_json::from_str(&output.out).unwrap();
         let runs = rows[1]["runs"].to_string();
         assert!(runs.contains("ext2") && runs.contains("xfs"), "{runs}");
     }
@@ -188,16 +188,20 @@ fn a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders() {
         ),
         (&["--lab", "host", "--guest-memory", "1G"], "--lab uml"),
     ] {
-        let said = home.fsdyno(&[&["run", "--dry-run"], arguments].concat());
+        let output = home.fsdyno(&[&["run", "--dry-run"], arguments].concat());
         assert_eq!(
-            said.code,
+            output.code,
             Some(2),
             "{arguments:?}: {}{}",
-            said.out,
-            said.err
+            output.out,
+            output.err
         );
-        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+        assert!(
+            output.err.contains(expected),
+            "{arguments:?}: {}",
+            output.err
+        );
     }
-    let said = home.fsdyno(&["guest"]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    let output = home.fsdyno(&["guest"]);
+    assert_eq!(output.code, Some(2), "{}", output.err);
 }

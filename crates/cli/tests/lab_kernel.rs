@@ -7,10 +7,10 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Home, Said, have, lab_kernel, outcomes, packaged_kernel_starts};
+use support::{Home, Printed, have, lab_kernel, outcomes, packaged_kernel_starts};
 
 /// A small run in guests.
-fn run(home: &Home, fs: &str, more: &[&str]) -> Said {
+fn run(home: &Home, fs: &str, more: &[&str]) -> Printed {
     let work = home.work().display().to_string();
     let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
     let size = ["--guest-memory", "256M"];
@@ -65,8 +65,8 @@ fn every_file_system_of_the_lab_kernel_runs_in_it() {
     let fs = "ext2,ext3,ext4,reiserfs:notail,jfs,xfs,btrfs,f2fs,nilfs2,\
               ext3@raid0x2,reiserfs@raid0x2,xfs@raid0x2,ext4@raid1x2,ext4@linear2,btrfs@pool2";
     let own = ["--guest-kernel", &kernel, "--repeats", "1"];
-    let said = run(&home, fs, &[&own[..], &TREE].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = run(&home, fs, &[&own[..], &TREE].concat());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 15);
     for cell in result["cells"].as_array().unwrap() {
@@ -89,8 +89,8 @@ fn a_pool_of_bcachefs_runs_in_the_lab_kernel() {
     let kernel = kernel.display().to_string();
     let own = ["--guest-kernel", &kernel, "--repeats", "1"];
     let fs = "bcachefs,bcachefs@pool2,bcachefs:compression=lz4";
-    let said = run(&home, fs, &[&own[..], &TREE].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = run(&home, fs, &[&own[..], &TREE].concat());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert!(home.left_in_work().is_empty());
 }
 
@@ -116,13 +116,13 @@ phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo
     fs::write(&plan, text).unwrap();
     let plan = plan.display().to_string();
     let own = ["--guest-kernel", &kernel, "--plan", &plan];
-    let said = run(&home, "ext4", &own);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    let printed = run(&home, "ext4", &own);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("Kernel panic"), "{}", printed.out);
     assert!(
-        said.out.contains("1 cell measured, 1 failed"),
+        printed.out.contains("1 cell measured, 1 failed"),
         "{}",
-        said.out
+        printed.out
     );
     assert!(home.left_in_work().is_empty());
 }
@@ -137,13 +137,13 @@ fn a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel() {
     };
     let home = Home::new();
     // No kernel is built yet.
-    let said = run(&home, "ext4", &["--guest-kernel", "lab"]);
-    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
-    assert!(said.err.contains("fsdyno lab setup"), "{}", said.err);
+    let printed = run(&home, "ext4", &["--guest-kernel", "lab"]);
+    assert_eq!(printed.code, Some(4), "{}{}", printed.out, printed.err);
+    assert!(printed.err.contains("fsdyno lab setup"), "{}", printed.err);
     built_here(&home, &kernel);
-    let said = home.fsdyno(&["lab", "list", "--json"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let printed = home.fsdyno(&["lab", "list", "--json"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    let rows: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
     let about = rows[2]["about"].as_str().unwrap();
     assert!(about.contains("-fsdyno"), "{about}");
     assert!(about.contains("of another configuration"), "{about}");
@@ -153,22 +153,22 @@ fn a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel() {
     }
     // A partial run with the default kernel.
     let part = ["--repeats", "3", "--budget", "1ms"];
-    let said = run(&home, "ext4", &[&part[..], &TREE].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = run(&home, "ext4", &[&part[..], &TREE].concat());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let text = home.result("last").to_string();
     assert!(text.contains("-fsdyno (User-mode Linux)"), "{text}");
     // A run does not resume with another kernel in the same place.
     built_here(&home, packaged);
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(said.err.contains("another kernel"), "{}", said.err);
+    let printed = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(printed.code, Some(2), "{}{}", printed.out, printed.err);
+    assert!(printed.err.contains("another kernel"), "{}", printed.err);
     built_here(&home, &kernel);
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     // The packaged kernel is still available by name.
     let own = ["--repeats", "1", "--guest-kernel", "packaged"];
-    let said = run(&home, "ext4", &[&own[..], &TREE].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = run(&home, "ext4", &[&own[..], &TREE].concat());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let text = home.result("last").to_string();
     assert!(!text.contains("-fsdyno (User-mode Linux)"), "{text}");
 }
@@ -177,10 +177,10 @@ fn a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel() {
 fn an_impossible_setup_names_the_missing_requirements() {
     let home = Home::new();
     let missing = home.path("linux-0.tar.xz").display().to_string();
-    let said = home.fsdyno(&["lab", "setup", "--source", &missing]);
-    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
-    assert!(said.err.contains(&missing), "{}", said.err);
-    assert!(said.out.is_empty() && !home.path("cache").exists());
+    let printed = home.fsdyno(&["lab", "setup", "--source", &missing]);
+    assert_eq!(printed.code, Some(4), "{}{}", printed.out, printed.err);
+    assert!(printed.err.contains(&missing), "{}", printed.err);
+    assert!(printed.out.is_empty() && !home.path("cache").exists());
     for (words, expected) in [
         (&["lab", "setup", "--jobs", "0"][..], "--jobs"),
         (&["run", "--guest-kernel", "nix"], "packaged, lab"),
@@ -189,8 +189,14 @@ fn an_impossible_setup_names_the_missing_requirements() {
             "no kernel can be given",
         ),
     ] {
-        let said = home.fsdyno(words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+        let printed = home.fsdyno(words);
+        assert_eq!(
+            printed.code,
+            Some(2),
+            "{words:?}: {}{}",
+            printed.out,
+            printed.err
+        );
+        assert!(printed.err.contains(expected), "{words:?}: {}", printed.err);
     }
 }

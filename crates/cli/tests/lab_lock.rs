@@ -67,8 +67,8 @@ fn run(home: &Home, more: &str) -> Vec<String> {
 fn refused(home: &Home) -> Option<String> {
     let store = home.path("refused.db");
     let more = format!("--store {} --lock-timeout 0s", store.display());
-    let said = home.fsdyno(&run(home, &more));
-    (said.code == Some(6)).then_some(said.err)
+    let output = home.fsdyno(&run(home, &more));
+    (output.code == Some(6)).then_some(output.err)
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_run_during_another_measurement_has_a_warning() {
     }
     let home = Home::new();
     let _holder = Holder::start(&home);
-    let said = home.fsdyno(&run(&home, "--no-lock"));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("not-locked"), "{}", said.out);
+    let output = home.fsdyno(&run(&home, "--no-lock"));
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    assert!(output.out.contains("not-locked"), "{}", output.out);
     let again = home.fsdyno(&["report", "last"]).out;
     assert!(again.contains("not-locked"), "{again}");
 }
@@ -155,7 +155,7 @@ fn child_processes_of_a_run_measure_under_its_lock() {
     let inner = format!("{fsdyno} phase op-stat --in {{dir}} --lock-timeout 0s");
     let mut words = run(&home, "--lock-timeout 0s --exec");
     words.push(inner);
-    let said = home.fsdyno(&words);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(!said.out.contains("not-locked"), "{}", said.out);
+    let output = home.fsdyno(&words);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(!output.out.contains("not-locked"), "{}", output.out);
 }

@@ -70,8 +70,8 @@ fn a_run_with_cells_on_the_host_and_in_guests_resumes_both() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     child.wait().unwrap();
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 6);
     assert_eq!(by_guest(&result), (vec![1, 1, 2, 2], vec![0, 0]));
@@ -86,14 +86,18 @@ fn a_run_with_cells_on_the_host_and_in_guests_resumes_both() {
         "uml: Linux",
         "of another kernel are not compared",
     ] {
-        assert!(said.out.contains(heading), "{heading}: {}", said.out);
+        assert!(printed.out.contains(heading), "{heading}: {}", printed.out);
     }
     assert!(
-        said.out.contains("half the time of uml/ext4"),
+        printed.out.contains("half the time of uml/ext4"),
         "{}",
-        said.out
+        printed.out
     );
-    assert!(!said.out.contains("half the time of ext4"), "{}", said.out);
+    assert!(
+        !printed.out.contains("half the time of ext4"),
+        "{}",
+        printed.out
+    );
     assert!(home.left_in_work().is_empty());
 }
 
@@ -125,13 +129,17 @@ fn without_root_host_cells_are_skipped_and_guest_cells_run() {
             None => command.env_remove(name),
         };
     }
-    let said = support::said(&command.output().unwrap());
-    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    let printed = support::printed(&command.output().unwrap());
+    assert_eq!(printed.code, Some(4), "{}{}", printed.out, printed.err);
     assert!(
-        said.out.contains("1 cell measured, 1 skipped"),
+        printed.out.contains("1 cell measured, 1 skipped"),
         "{}",
-        said.out
+        printed.out
     );
-    assert!(said.out.contains("skipped, needs root"), "{}", said.out);
+    assert!(
+        printed.out.contains("skipped, needs root"),
+        "{}",
+        printed.out
+    );
     assert!(home.left_in_work().is_empty());
 }

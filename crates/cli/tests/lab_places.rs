@@ -25,7 +25,7 @@ impl Drop for Small<'_> {
     }
 }
 
-fn run_in(home: &Home, directory: &Path) -> support::Said {
+fn run_in(home: &Home, directory: &Path) -> support::Printed {
     let place = directory.display().to_string();
     let args = ["run", "--fs", "xfs", "--work-dir", &place]; // example
     let more = ["--scale", "0.002", "--repeats", "1"];
@@ -41,13 +41,13 @@ fn an_image_that_cannot_grow_fails_its_cell_and_names_the_full_directory() {
     let home = Home::new();
     let place = home.path("small");
     let _small = Small::mount(&place, "size=20M");
-    let said = run_in(&home, &place);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let output = run_in(&home, &place);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let why = format!(
         "{}, the directory of the image files, is full",
         place.display()
     );
-    assert!(said.err.contains(&why), "{}", said.err);
+    assert!(output.err.contains(&why), "{}", output.err);
     let ends = outcomes(&home.result("last"));
     assert!(ends.len() == 2 && ends.iter().all(|(_, end)| end == "failed"));
     assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
@@ -65,9 +65,9 @@ fn an_unwritable_directory_is_refused_before_the_run_starts() {
     let sealed = home.path("sealed");
     let _sealed = Small::mount(&sealed, "size=50M,ro");
     for place in [&file, &sealed] {
-        let said = run_in(&home, place);
-        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-        assert!(said.err.contains("--work-dir"), "{}", said.err);
+        let output = run_in(&home, place);
+        assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
+        assert!(output.err.contains("--work-dir"), "{}", output.err);
     }
     assert!(!home.path("data").exists(), "a run was begun");
 }

@@ -108,8 +108,8 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
     let _alone = alone();
     let home = Home::new();
     let contenders = "zfs:noatime,zfs@pool2:atime=off,recordsize=16k"; // example
-    let said = home.fsdyno(&small(&home, contenders, &TREE));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&small(&home, contenders, &TREE));
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_cold(&result, "host");
     assert_told(&result, "atime");
@@ -127,15 +127,15 @@ fn an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run() {
     let _alone = alone();
     let home = Home::new();
     let contenders = "zfs:checksum=nosuchsum,zfs"; // example
-    let said = home.fsdyno(&small(&home, contenders, &TREE));
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&small(&home, contenders, &TREE));
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     let ended = outcomes(&home.result("last"));
     assert_eq!(ended.iter().filter(|(_, how)| how == "failed").count(), 1);
     assert_eq!(ended.iter().filter(|(_, how)| how == "measured").count(), 1);
     assert!(
-        said.out.contains("'checksum' must be one of"),
+        printed.out.contains("'checksum' must be one of"),
         "{}",
-        said.out
+        printed.out
     );
     home.assert_cleanable();
 }
@@ -166,8 +166,8 @@ fn clean_removes_the_pool_of_a_killed_run() {
     child.wait().unwrap();
     home.assert_cleanable();
     assert_eq!(pools_of(&home), Vec::<String>::new());
-    let said = home.fsdyno(&["clean"]);
-    assert!(said.out.contains("Nothing to clean"), "{}", said.out);
+    let printed = home.fsdyno(&["clean"]);
+    assert!(printed.out.contains("Nothing to clean"), "{}", printed.out);
 }
 
 /// A daemon and a pool of another user, removed on drop.
@@ -231,8 +231,8 @@ fn a_daemon_of_the_user_is_used_and_not_stopped() {
     }
     let home = Home::new();
     let theirs = Theirs::start(&home);
-    let said = home.fsdyno(&small(&home, "zfs", &TREE)); // example
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&small(&home, "zfs", &TREE)); // example
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert!(theirs.is_whole());
     assert_eq!(pools_of(&home), Vec::<String>::new());
     home.assert_cleanable();
@@ -258,8 +258,8 @@ fn the_script_of_a_dry_run_makes_and_releases_a_pool() {
         .env("PATH", path)
         .output()
         .unwrap();
-    let said = support::said(&ran);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = support::printed(&ran);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert_eq!(pools_of(&home), Vec::<String>::new());
     home.assert_cleanable();
 }
@@ -274,8 +274,8 @@ fn a_pool_of_two_is_measured_in_a_guest() {
     let guest = ["--lab", "uml"];
     let more: Vec<&str> = TREE.into_iter().chain(guest).collect();
     let contenders = "zfs@pool2:noatime"; // example
-    let said = home.fsdyno(&small(&home, contenders, &more));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&small(&home, contenders, &more));
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_cold(&result, "uml");
     assert_told(&result, "atime");

@@ -88,8 +88,8 @@ fn a_build_runs_on_three_file_systems_and_its_program_works() {
             "./program && ls {dir}",
         ],
     );
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {
         let samples = cell["samples"].as_array().unwrap();
@@ -151,8 +151,8 @@ fn a_failing_command_fails_its_cell_with_its_last_output_and_leaves_nothing() {
         &home,
         &["--fs", "ext4", "--repeats", "1", "--exec", command],
     );
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let result = home.result("last");
     let outcome = &result["cells"][0]["outcome"];
     let message = outcome["message"].as_str().unwrap();
@@ -286,12 +286,12 @@ fn parallel_programs_report_their_figures_or_the_reason_for_none() {
     ] {
         words.extend(["--set", set]);
     }
-    let said = home.fsdyno(&run_args(&home, &words));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&run_args(&home, &words));
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(
-        said.out.lines().all(|line| line.chars().count() <= 80),
+        output.out.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        said.out
+        output.out
     );
     let result = home.result("last");
     let programs = result["run"]["provenance"]["programs"].to_string();
@@ -365,17 +365,17 @@ fn figures_of_fio_are_in_every_report() {
             "fio.size=4M",
         ],
     );
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(
-        said.out.contains("What the programs report"),
+        output.out.contains("What the programs report"),
         "{}",
-        said.out
+        output.out
     );
     assert!(
-        said.out.lines().all(|line| line.chars().count() <= 80),
+        output.out.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        said.out
+        output.out
     );
     let result = home.result("last");
     let programs = &result["run"]["provenance"]["programs"];

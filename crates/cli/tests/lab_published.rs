@@ -13,8 +13,8 @@ fn beside(home: &Home, table: &str, contenders: &str) -> Vec<Value> {
     let work = home.work().display().to_string();
     let mut args = vec!["run", table, "--work-dir", &work, "--fs", contenders];
     args.extend(["--scale", "0.01", "--repeats", "1"]);
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let report = ["report", "last", "--against", table, "--format", "json"];
     let report = home.fsdyno(&report);
     assert_eq!(report.code, Some(0), "{}", report.err);

@@ -64,11 +64,11 @@ phases = ["copy"]
     std::fs::write(&plan, phases).unwrap();
     let plan = plan.display().to_string();
     let more = ["--plan", &plan, "--scale", "0.003"];
-    let said = home.fsdyno(&small(&home, "ext4@raid0x2", &more));
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    let printed = home.fsdyno(&small(&home, "ext4@raid0x2", &more));
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("Kernel panic"), "{}", printed.out);
     let expected = "1 cell measured, 1 failed";
-    assert!(said.out.contains(expected), "{}", said.out);
+    assert!(printed.out.contains(expected), "{}", printed.out);
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 2);
     let cells = result["cells"].as_array().unwrap();
@@ -151,18 +151,22 @@ fn a_lab_without_a_kernel_reports_the_searched_paths_and_a_remedy() {
     }
     let home = Home::new();
     // A dry run prints the disks of the guest without starting it.
-    let said = home.fsdyno(&["run", "--dry-run", "--lab", "qemu", "--fs", "ext4"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(said.out.contains("/dev/vda"), "{}", said.out);
+    let printed = home.fsdyno(&["run", "--dry-run", "--lab", "qemu", "--fs", "ext4"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("/dev/vda"), "{}", printed.out);
     if installed() {
         return;
     }
     let mut command = home.command(&small(&home, "ext4", &["--exec", "true"]));
     command.env("XDG_CACHE_HOME", home.root.path());
-    let said = support::said(&command.output().unwrap());
-    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
-    assert!(said.err.contains("no kernel for a guest"), "{}", said.err);
-    assert!(said.err.contains("apt-get download"), "{}", said.err);
+    let printed = support::printed(&command.output().unwrap());
+    assert_eq!(printed.code, Some(4), "{}{}", printed.out, printed.err);
+    assert!(
+        printed.err.contains("no kernel for a guest"),
+        "{}",
+        printed.err
+    );
+    assert!(printed.err.contains("apt-get download"), "{}", printed.err);
 }
 
 /// Whether this machine has an installed kernel outside the cache.

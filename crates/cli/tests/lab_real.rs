@@ -42,9 +42,9 @@ fn here(test: &str) -> bool {
 fn measured(home: &Home, words: &[String]) -> (Value, String) {
     let mut words = words.to_vec();
     words.push("--json".to_owned());
-    let said = home.fsdyno(&words);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let result: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&words);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    let result: Value = serde_json::from_str(&output.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
     let told = result["cells"][0]["effective"].as_array().unwrap();
     let disk = told.iter().find(|one| one["source"] == "disk").unwrap();
@@ -112,10 +112,10 @@ fn a_host_cell_takes_the_time_of_its_model_disk_and_leaves_nothing() {
     }
     // The block trace holds every request and the marks of the workload.
     let requests = record.join("cell-0-disk-0.record").display().to_string();
-    let said = home.fsdyno(&["disk", "trace", &requests]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&["disk", "trace", &requests]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     for word in ["phase 0 begins", "phase 1 durable", "flush"] {
-        assert!(said.out.contains(word), "{word}: {}", said.out);
+        assert!(output.out.contains(word), "{word}: {}", output.out);
     }
     assert_eq!(result["run"]["plan"]["disk"]["time"], "real");
     assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
@@ -145,12 +145,12 @@ fn a_fault_fails_its_cell_by_name_and_heads_the_report() {
         "--phases",
         "copy",
     ];
-    let said = home.fsdyno(&words(&home, "sata-ssd", &more));
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&words(&home, "sata-ssd", &more));
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     assert!(
-        said.out.contains("choose nothing by its figures"),
+        output.out.contains("choose nothing by its figures"),
         "{}",
-        said.out
+        output.out
     );
     let result = home.result("last");
     let outcome = result["cells"][0]["outcome"].to_string();

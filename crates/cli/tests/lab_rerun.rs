@@ -26,9 +26,9 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     let table = "atime-2007";
     // example
     let fewer = ["--fs", "ext3", "--format", "json"];
-    let said = home.fsdyno(&words(&home, &kernel, table, &fewer));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&words(&home, &kernel, table, &fewer));
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let told: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(told["virtual_time"], true);
     let rerun = &told["rerun"];
     assert!(
@@ -130,9 +130,9 @@ fn the_ablation_of_a_rerun_runs_on_two_disks_that_differ_in_flushes() {
     };
     let home = Home::new();
     let more = ["--ablation", "--format", "json"];
-    let said = home.fsdyno(&words(&home, &kernel, "btrfs-2008", &more));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&words(&home, &kernel, "btrfs-2008", &more));
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let told: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(told["disks"].as_array().unwrap().len(), 2);
     let part = &told["parts"][1];
     assert_eq!(part["label"], "portage delete");
@@ -170,9 +170,9 @@ fn reruns_are_listed_and_other_tables_are_refused_with_a_remedy() {
         ),
         (&["rerun", "atime-2007", "--ablation"], "has no ablation"),
     ] {
-        let said = home.fsdyno(args);
-        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        let output = home.fsdyno(args);
+        assert_eq!(output.code, Some(2), "{args:?}: {}", output.err);
+        assert!(output.err.contains(words), "{args:?}: {}", output.err);
     }
 }
 
@@ -191,11 +191,11 @@ fn every_rerun_is_a_plan_of_its_suite_on_its_disk() {
             "--no-ablation",
             "--dry-run",
         ];
-        let said = home.fsdyno(&args);
-        assert_eq!(said.code, Some(0), "{name}: {}", said.err);
+        let output = home.fsdyno(&args);
+        assert_eq!(output.code, Some(0), "{name}: {}", output.err);
         for contender in one["contenders"].as_array().unwrap() {
             let cell = format!(": {} at ", contender.as_str().unwrap());
-            assert!(said.out.contains(&cell), "{name}: {cell}");
+            assert!(output.out.contains(&cell), "{name}: {cell}");
         }
     }
 }
@@ -213,11 +213,11 @@ fn the_memory_of_zfs_is_limited_in_virtual_time_only() {
     let real = "run quick --lab uml --disk sata-2008 --time real";
     let real: Vec<&str> = real.split(' ').chain(disk).collect();
     for (args, limited) in [(rerun, true), (real, false)] {
-        let said = home.fsdyno(&args);
-        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
-        assert!(said.out.contains("zfs-fuse --no-kstat-mount"), "{args:?}");
+        let output = home.fsdyno(&args);
+        assert_eq!(output.code, Some(0), "{args:?}: {}", output.err);
+        assert!(output.out.contains("zfs-fuse --no-kstat-mount"), "{args:?}");
         for option in ["--max-arc-size 32", "UMEM_OPTIONS=nomagazines"] {
-            assert_eq!(said.out.contains(option), limited, "{args:?}");
+            assert_eq!(output.out.contains(option), limited, "{args:?}");
         }
     }
 }

@@ -34,8 +34,8 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
         "--repeats",
         "1",
     ];
-    let said = with(&[&load[..], &states].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = with(&[&load[..], &states].concat());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result = home.result("last");
     assert!(
         outcomes(&result)
@@ -69,11 +69,11 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
         }
     }
     for format in ["terminal", "markdown", "html"] {
-        let said = home.fsdyno(&["report", "last", "--format", format]);
+        let output = home.fsdyno(&["report", "last", "--format", format]);
         assert!(
-            said.out.contains("filled with large files"),
+            output.out.contains("filled with large files"),
             "{format}: {}",
-            said.out
+            output.out
         );
     }
     let shown = home.fsdyno(&["show", "last"]);
@@ -84,12 +84,12 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
     );
 
     let aged = ["--fs", "ext4", "--age", "1", "--repeats", "1"];
-    let said = with(&[&load[..], &aged].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = with(&[&load[..], &aged].concat());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(
-        said.out.contains("ext4 fill=50% age=1: aged"),
+        output.out.contains("ext4 fill=50% age=1: aged"),
         "{}",
-        said.out
+        output.out
     );
     home.assert_cleanable();
 }
@@ -118,14 +118,18 @@ fn a_fill_in_memory_without_enough_room_is_refused_first() {
         "--repeats",
         "1",
     ];
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(said.err.contains("are left of 20.0 MiB"), "{}", said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
+    assert!(
+        output.err.contains("are left of 20.0 MiB"),
+        "{}",
+        output.err
+    );
     let mut eaten = args;
     eaten[4] = "tmpfs:size=900g"; // example
-    let said = home.fsdyno(&eaten);
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(said.err.contains("of memory"), "{}", said.err);
+    let output = home.fsdyno(&eaten);
+    assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
+    assert!(output.err.contains("of memory"), "{}", output.err);
     assert_eq!(home.fsdyno(&["runs"]).out.matches("music").count(), 0);
     home.assert_cleanable();
 }
@@ -142,9 +146,9 @@ fn the_command_age_fills_a_directory_and_refuses_invalid_arguments() {
             "both aged and fragmented",
         ),
     ] {
-        let said = home.fsdyno(&[&["age", "--in", &work][..], more].concat());
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains(expected), "{}", said.err);
+        let output = home.fsdyno(&[&["age", "--in", &work][..], more].concat());
+        assert_eq!(output.code, Some(2), "{}", output.err);
+        assert!(output.err.contains(expected), "{}", output.err);
     }
     let nowhere = home.fsdyno(&["age", "--in", "/no/such/place"]);
     assert_eq!(nowhere.code, Some(2), "{}", nowhere.err);

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use support::{Home, Said, said};
+use support::{Home, Printed, printed};
 
 /// The other user.
 const OTHER: u32 = 65_534;
@@ -73,19 +73,23 @@ fn journals_of_another_user_are_refused_without_waiting() {
     fs::write(state.join("4-1.journal"), own).unwrap();
 
     for words in [&["clean", "--dry-run"][..], &["clean"]] {
-        let said = home.fsdyno(words);
-        assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+        let printed = home.fsdyno(words);
+        assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
         for why in ["uid 65534", "not a regular file", "symbolic link"] {
-            assert!(said.out.contains(why), "{why}: {}", said.out);
+            assert!(printed.out.contains(why), "{why}: {}", printed.out);
         }
     }
     assert!(!left.exists() && victim.join("kept").exists() && !ran.exists());
 
     // A directory of the other user is not read at all.
     give(&[&state, &home.path("state")]);
-    let said = home.fsdyno(&["clean"]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.err.contains("belongs to uid 65534"), "{}", said.err);
+    let printed = home.fsdyno(&["clean"]);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
+    assert!(
+        printed.err.contains("belongs to uid 65534"),
+        "{}",
+        printed.err
+    );
     assert!(victim.join("kept").exists() && !ran.exists());
 }
 
@@ -112,12 +116,17 @@ fn a_genuine_journal_deletes_only_the_files_of_its_process() {
     give(&[&work]);
     let lines = attack(&victim, &ran) + &more;
     fs::write(state.join("1-1.journal"), lines).unwrap();
-    let said = home.fsdyno(&["clean"]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("which are not run"), "{}", said.out);
-    assert_eq!(said.out.matches("NOT undone").count(), 7, "{}", said.out);
+    let printed = home.fsdyno(&["clean"]);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("which are not run"), "{}", printed.out);
+    assert_eq!(
+        printed.out.matches("NOT undone").count(),
+        7,
+        "{}",
+        printed.out
+    );
     for name in ["kept", "mnt", "disk0.img"] {
-        assert!(victim.join(name).exists(), "{name}: {}", said.out);
+        assert!(victim.join(name).exists(), "{name}: {}", printed.out);
     }
     assert!(!ran.exists());
 }
@@ -130,7 +139,7 @@ fn root_takes_no_directory_from_the_environment_without_the_flag() {
     let home = Home::new();
     let foreign = home.path("foreign");
     fs::create_dir(&foreign).unwrap();
-    let run = |flag: bool, words: &[&str]| -> Said {
+    let run = |flag: bool, words: &[&str]| -> Printed {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fsdyno"));
         for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
             command.env(name, &foreign);
@@ -139,7 +148,7 @@ fn root_takes_no_directory_from_the_environment_without_the_flag() {
         if flag {
             command.arg("--dirs-from-env");
         }
-        said(&command.args(words).output().unwrap())
+        printed(&command.args(words).output().unwrap())
     };
     let without = run(false, &["runs"]);
     assert!(
@@ -180,7 +189,7 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
     };
     let said_by = |words: &[&str]| {
         let mut command = home.command(words);
-        said(&command.env("XDG_CACHE_HOME", &cache).output().unwrap())
+        printed(&command.env("XDG_CACHE_HOME", &cache).output().unwrap())
     };
     let guest = [
         "run",
@@ -193,8 +202,8 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
     ]; // example
     let refused = |why: &str| {
         for words in [&["lab", "list"][..], &["doctor"], &guest] {
-            let said = said_by(words);
-            let all = said.out + &said.err;
+            let printed = said_by(words);
+            let all = printed.out + &printed.err;
             assert!(
                 all.split_whitespace()
                     .collect::<Vec<_>>()

@@ -23,14 +23,14 @@ fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
         .chain(more)
         .copied()
         .collect();
-    let said = home.fsdyno(&words);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = home.fsdyno(&words);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     let measured = outcomes(&result);
     assert!(
         measured.iter().all(|(_, how)| how == "measured"),
         "{}",
-        said.out
+        printed.out
     );
     result
 }
@@ -135,13 +135,13 @@ fn mounted_devices_and_their_backing_files_are_refused() {
     run("losetup", &["--detach", &device]);
 
     assert_eq!((free.code, found.code), (Some(0), Some(0)), "{}", free.err);
-    for (said, words) in [
+    for (printed, words) in [
         (behind, "is in use"),
         (mounted, "is mounted at"),
         (unnamed, "--erase 'loop"),
     ] {
-        assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{}", said.err);
+        assert_eq!(printed.code, Some(3), "{}{}", printed.out, printed.err);
+        assert!(printed.err.contains(words), "{}", printed.err);
     }
     // A mount namespace of another test can hold the mount for a moment.
     until(Duration::from_secs(10), "the device is detached", || {
@@ -194,27 +194,29 @@ fn newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy() {
     let before = ext4.bytes();
     for more in [&[][..], &["--erase", ext4.name()], &["--erase", "sda:ext4"]] {
         let words = [&["ufs", "make"][..], more, &[&ext4.device]].concat();
-        let said = home.fsdyno(&words);
-        assert_eq!(said.code, Some(3), "{words:?}: {}", said.err);
+        let printed = home.fsdyno(&words);
+        assert_eq!(printed.code, Some(3), "{words:?}: {}", printed.err);
         assert!(
-            said.err
+            printed
+                .err
                 .contains("holds an ext4 file system labelled `precious`"),
             "{}",
-            said.err
+            printed.err
         );
         assert!(
-            said.err
+            printed
+                .err
                 .contains(&format!("--erase '{}:ext4'", ext4.name())),
             "{}",
-            said.err
+            printed.err
         );
         assert!(ext4.bytes() == before, "{words:?} wrote");
     }
     let consent = format!("{}:ext4", ext4.name());
-    let said = home.fsdyno(&["ufs", "make", "--erase", &consent, &ext4.device]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed = home.fsdyno(&["ufs", "make", "--erase", &consent, &ext4.device]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert_eq!(home.fsdyno(&["ufs", "check", &ext4.device]).code, Some(0));
-    let mut words = said.err.split_whitespace().map(Path::new);
+    let mut words = printed.err.split_whitespace().map(Path::new);
     let kept = words.find(|word| word.extension().is_some_and(|of| of == "json"));
     let kept = kept.expect("the copy is named");
     assert!(fs::read_to_string(kept).unwrap().contains("ext4"));
@@ -266,7 +268,7 @@ fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
                 command.env(name, value);
             }
         }
-        support::said(&command.output().unwrap())
+        support::printed(&command.output().unwrap())
     };
     for spec in [
         format!("UUID={uuid}"),
@@ -275,19 +277,19 @@ fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
         word(&ext4.image).to_owned(),
     ] {
         let line = format!("{spec} /srv/backup ext4 noauto 0 2");
-        let said = newfs(&line, &["--erase", &consent]);
-        assert_eq!(said.code, Some(3), "{spec}: {}", said.err);
+        let printed = newfs(&line, &["--erase", &consent]);
+        assert_eq!(printed.code, Some(3), "{spec}: {}", printed.err);
         let reason = format!("it is named in /etc/fstab as {spec}, for /srv/backup");
-        assert!(said.err.contains(&reason), "{}", said.err);
+        assert!(printed.err.contains(&reason), "{}", printed.err);
         let flag = format!("--erase-fstab '{}'", ext4.name());
-        assert!(said.err.contains(&flag), "{}", said.err);
+        assert!(printed.err.contains(&flag), "{}", printed.err);
         assert!(ext4.bytes() == before, "{spec}");
     }
     let line = format!("UUID={uuid} /srv/backup ext4 noauto 0 2");
     let both = ["--erase", &consent, "--erase-fstab", ext4.name()];
-    let said = newfs("UUID=0-0 /srv/backup ext4 defaults", &both[..2]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed = newfs("UUID=0-0 /srv/backup ext4 defaults", &both[..2]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
     run("mkfs.ext4", &["-q", "-F", "-U", &uuid, &ext4.device]);
-    let said = newfs(&line, &both);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed = newfs(&line, &both);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
 }

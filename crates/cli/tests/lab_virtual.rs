@@ -18,9 +18,9 @@ fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
 /// The cells of a run.
 fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     let load = ["--phases", "copy,grep,delete", "--json"];
-    let said = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let mut result: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let mut result: Value = serde_json::from_str(&output.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
     let cells = result["cells"].take();
     for cell in cells.as_array().unwrap() {
@@ -59,16 +59,16 @@ fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
 /// phase.
 fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
     let file = file.to_str().unwrap();
-    let said = home.fsdyno(&["disk", "trace", "--csv", file]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let rest = said.out.split_once("\"phase 1 begins\"").unwrap().1;
+    let output = home.fsdyno(&["disk", "trace", "--csv", file]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let rest = output.out.split_once("\"phase 1 begins\"").unwrap().1;
     let phase = rest.split_once("\"phase 1 returned\"").unwrap().0;
     let done = phase.lines().filter(|line| line.contains(",completed,"));
     let kinds = ["reads", "writes", "discards", "flushes"];
     let requests = kinds.map(|kind| counted[kind]["requests"].as_u64().unwrap());
     assert_eq!(done.count() as u64, requests.iter().sum::<u64>());
     let text = home.fsdyno(&["disk", "trace", file]).out;
-    assert_eq!(text.lines().count() + 1, said.out.lines().count());
+    assert_eq!(text.lines().count() + 1, output.out.lines().count());
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reaso
     }
     let home = Home::new();
     // example
-    let said = home.fsdyno(&words(&home, &kernel, "ext4", &["--exec", SCATTERED]));
-    assert_eq!(said.code, Some(1), "{}", said.err);
+    let output = home.fsdyno(&words(&home, &kernel, "ext4", &["--exec", SCATTERED]));
+    assert_eq!(output.code, Some(1), "{}", output.err);
     let result = home.result("last");
     let message = result["cells"][0]["outcome"]["message"].as_str().unwrap();
     let reason = format!("the host allows {} mappings", limit.trim());
@@ -211,14 +211,14 @@ fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
         let _ = rustix::process::kill_process(guest, rustix::process::Signal::KILL);
     }
     assert_eq!(running.wait().unwrap().code(), Some(1));
-    let said = home.fsdyno(&["report", "--format", "json"]);
-    let result: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&["report", "--format", "json"]);
+    let result: Value = serde_json::from_str(&output.out).unwrap();
     let cell = &result["cells"][0];
     let message = cell["outcome"]["message"].as_str().unwrap();
     assert!(message.contains("was killed by signal 9"), "{message}");
     assert!(recorded(&cell["samples"][0], "writes", "requests") > 0);
-    let said = home.fsdyno(&["disk", "trace", &file]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&["disk", "trace", &file]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
 }
 

@@ -43,15 +43,15 @@ fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
         "--scale",
         "0.01",
     ];
-    let said = home.fsdyno(&[&words, load].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&[&words, load].concat());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
 }
 
 /// The analysis of the only phase of the last run.
 fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
-    let said = home.fsdyno(&["why", "last", one, other, "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let mut told: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&["why", "last", one, other, "--json"]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let mut told: Value = serde_json::from_str(&output.out).unwrap();
     told["phases"][0].take()
 }
 
@@ -110,7 +110,7 @@ fn processor_time_is_named_as_the_cause_under_other_load() {
     // With real-time priority, the loop is never preempted.
     let compute = "chrt --fifo 10 sh -c 'n=0; while [ $n -lt 1200000 ]; do n=$((n+1)); done'";
     let exec = either(compute, ":");
-    let said = home.fsdyno(&[
+    let output = home.fsdyno(&[
         "run",
         "--fs",
         &fs,
@@ -128,7 +128,7 @@ fn processor_time_is_named_as_the_cause_under_other_load() {
         "--exec",
         &exec,
     ]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     let phase = explained(&home, TWO);
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "user", "{sentence}");
@@ -186,14 +186,14 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
         "--scale",
         "0.01",
     ];
-    let said = home.fsdyno(&[&words[..], &place, &load].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&[&words[..], &place, &load].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
     let why = [&["why", "last"][..], &contenders].concat();
-    let said = home.fsdyno(&[&why[..], &["--json"]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&[&why[..], &["--json"]].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let told: Value = serde_json::from_str(&output.out).unwrap();
     let phase = &told["phases"][0];
-    assert_eq!(phase["cause"], "flushes", "{}", said.out);
+    assert_eq!(phase["cause"], "flushes", "{}", output.out);
     for anatomy in phase["anatomies"].as_array().unwrap() {
         assert_eq!(anatomy["source"], "recorder");
         let parts = anatomy["parts_ns"].as_array().unwrap().iter();
@@ -221,8 +221,8 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
         (["why", "last", contenders[0], contenders[0]], "named twice"),
         (["why", "nowhere", contenders[0], contenders[1]], "nowhere"),
     ] {
-        let said = home.fsdyno(&words);
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains(why), "{}", said.err);
+        let output = home.fsdyno(&words);
+        assert_eq!(output.code, Some(2), "{}", output.err);
+        assert!(output.err.contains(why), "{}", output.err);
     }
 }

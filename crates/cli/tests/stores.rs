@@ -7,7 +7,7 @@ use fsdyno_store::Store;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
-use support::{Home, Said};
+use support::{Home, Printed};
 
 /// Creates a home with one run, and returns the path of its store.
 fn home() -> (Home, PathBuf) {
@@ -23,12 +23,12 @@ fn home() -> (Home, PathBuf) {
         "--repeats",
         "1",
     ];
-    let said = at(&home, &store, &[&run[..], &more].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = at(&home, &store, &[&run[..], &more].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
     (home, store)
 }
 
-fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Said {
+fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Printed {
     let store = store.display().to_string();
     home.fsdyno(&[&["--store", &store][..], words].concat())
 }
@@ -62,23 +62,33 @@ fn an_unreadable_store_gives_exit_code_1_and_stays_unchanged() {
     ] {
         fs::write(&broken, bytes).unwrap();
         for words in READING.iter().copied().chain([&merge[..]]) {
-            let said = at(&home, &broken, words);
-            assert_eq!(said.code, Some(1), "{words:?}: {}{}", said.out, said.err);
-            assert!(said.err.contains("broken.db"), "{words:?}: {}", said.err);
+            let output = at(&home, &broken, words);
+            assert_eq!(
+                output.code,
+                Some(1),
+                "{words:?}: {}{}",
+                output.out,
+                output.err
+            );
+            assert!(
+                output.err.contains("broken.db"),
+                "{words:?}: {}",
+                output.err
+            );
             assert!(fs::read(&broken).unwrap() == bytes, "{words:?} wrote to it");
         }
     }
     // A store or a run that does not exist is a usage error.
     for words in READING {
-        let said = at(&home, &home.path("none.db"), words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        let output = at(&home, &home.path("none.db"), words);
+        assert_eq!(output.code, Some(2), "{words:?}: {}", output.err);
         assert!(!home.path("none.db").exists(), "{words:?} made a store");
     }
     for words in READING.iter().filter(|words| words.contains(&"last")) {
         let nope = |word: &&'static str| if *word == "last" { "nope" } else { *word };
         let words: Vec<&str> = words.iter().map(nope).collect();
-        let said = at(&home, &store, &words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        let output = at(&home, &store, &words);
+        assert_eq!(output.code, Some(2), "{words:?}: {}", output.err);
     }
 }
 
@@ -95,15 +105,19 @@ fn runs_of_other_users_and_stores_writable_by_others_are_refused() {
         }
     }
     for (run, who) in [("theirs", "uid 4242"), ("unknown", "an unknown user")] {
-        let said = at(&home, &store, &["run", "--resume", run]);
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains(who), "{}", said.err);
+        let output = at(&home, &store, &["run", "--resume", run]);
+        assert_eq!(output.code, Some(2), "{}", output.err);
+        assert!(output.err.contains(who), "{}", output.err);
     }
     fs::set_permissions(&store, fs::Permissions::from_mode(0o666)).unwrap();
     let before = fs::read(&store).unwrap();
-    let said = at(&home, &store, &["run", "--resume", "2"]);
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("writable by everybody"), "{}", said.err);
+    let output = at(&home, &store, &["run", "--resume", "2"]);
+    assert_eq!(output.code, Some(1), "{}", output.err);
+    assert!(
+        output.err.contains("writable by everybody"),
+        "{}",
+        output.err
+    );
     assert_eq!(at(&home, &store, &["report"]).code, Some(0));
     assert!(before == fs::read(&store).unwrap());
 }
@@ -118,11 +132,11 @@ fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
     for words in [&report[..], &chart] {
         fs::write(&target, "precious").unwrap();
         symlink(&target, &page).unwrap();
-        let said = at(&home, &store, words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
-        assert!(said.err.contains("--force"), "{}", said.err);
-        let said = at(&home, &store, &[words, &["--force"]].concat());
-        assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
+        let output = at(&home, &store, words);
+        assert_eq!(output.code, Some(2), "{words:?}: {}", output.err);
+        assert!(output.err.contains("--force"), "{}", output.err);
+        let output = at(&home, &store, &[words, &["--force"]].concat());
+        assert_eq!(output.code, Some(0), "{words:?}: {}", output.err);
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
         assert!(!page.is_symlink() && page.is_file());
         let before = fs::read(&page).unwrap();
@@ -144,7 +158,7 @@ fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
     // A run does not start if its report cannot be written.
     fs::write(&page, "mine").unwrap();
     let rerun = ["rerun", "btrfs-2008", "--dry-run", "--output", &named];
-    let said = at(&home, &store, &rerun);
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    let output = at(&home, &store, &rerun);
+    assert_eq!(output.code, Some(2), "{}", output.err);
     assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
 }

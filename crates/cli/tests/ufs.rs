@@ -75,32 +75,32 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
         &["ufs", "make", "--erase", "other"],
         &["ufs", "make", "--erase-fstab", "thesis.txt"],
     ] {
-        let said = home.fsdyno(&[words, &[text(&path)]].concat());
-        assert!(matches!(said.code, Some(2 | 3)), "{}", said.err);
+        let printed = home.fsdyno(&[words, &[text(&path)]].concat());
+        assert!(matches!(printed.code, Some(2 | 3)), "{}", printed.err);
         assert!(fs::read(&path).unwrap() == bytes, "{words:?}");
     }
-    let said = home.fsdyno(&["ufs", "make", text(&path)]);
-    assert_eq!(said.code, Some(3), "{}", said.err);
+    let printed = home.fsdyno(&["ufs", "make", text(&path)]);
+    assert_eq!(printed.code, Some(3), "{}", printed.err);
     for words in ["byte 5242880", "--erase 'thesis.txt'"] {
-        assert!(said.err.contains(words), "{}", said.err);
+        assert!(printed.err.contains(words), "{}", printed.err);
     }
     // An environment variable that anyone can set does not replace the consent.
     let mut command = home.command(&["ufs", "make", text(&path)]);
     let parent = std::process::id().to_string();
-    let said = command.env("FSDYNO_STEP_OF", parent).output().unwrap();
-    assert_eq!(said.status.code(), Some(3));
+    let printed = command.env("FSDYNO_STEP_OF", parent).output().unwrap();
+    assert_eq!(printed.status.code(), Some(3));
     assert!(fs::read(&path).unwrap() == bytes);
 
-    let said = home.fsdyno(&["ufs", "make", "--erase", "thesis.txt", text(&path)]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(copies(&home), 1, "{}", said.err);
+    let printed = home.fsdyno(&["ufs", "make", "--erase", "thesis.txt", text(&path)]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(copies(&home), 1, "{}", printed.err);
     // The file now holds a file system, which is protected too.
-    let said = home.fsdyno(&["ufs", "make", text(&path)]);
-    assert_eq!(said.code, Some(3), "{}", said.err);
+    let printed = home.fsdyno(&["ufs", "make", text(&path)]);
+    assert_eq!(printed.code, Some(3), "{}", printed.err);
     assert!(
-        said.err.contains("--erase 'thesis.txt:ufs'"),
+        printed.err.contains("--erase 'thesis.txt:ufs'"),
         "{}",
-        said.err
+        printed.err
     );
 }
 
@@ -132,9 +132,13 @@ fn soft_updates_and_non_disks_are_refused_before_any_write() {
     let home = Home::new();
     let path = image(&home, "image", 4 << 20);
     for flag in ["-U", "-j"] {
-        let said = home.fsdyno(&["ufs", "make", flag, text(&path)]);
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains("only in BSD kernels"), "{}", said.err);
+        let printed = home.fsdyno(&["ufs", "make", flag, text(&path)]);
+        assert_eq!(printed.code, Some(2), "{}", printed.err);
+        assert!(
+            printed.err.contains("only in BSD kernels"),
+            "{}",
+            printed.err
+        );
     }
     assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
     let small = image(&home, "small", 60_000);
@@ -145,9 +149,9 @@ fn soft_updates_and_non_disks_are_refused_before_any_write() {
         (home.root.path(), 2, "is a directory"),
         (Path::new("/dev/null"), 2, "is a character device"),
     ] {
-        let said = home.fsdyno(&["ufs", "make", text(path)]);
-        assert_eq!(said.code, Some(code), "{}", said.err);
-        assert!(said.err.contains(words), "{}", said.err);
+        let printed = home.fsdyno(&["ufs", "make", text(path)]);
+        assert_eq!(printed.code, Some(code), "{}", printed.err);
+        assert!(printed.err.contains(words), "{}", printed.err);
     }
     assert!(!absent.exists());
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use support::{Home, Said};
+use support::{Home, Printed};
 
 const STORE: &[u8] = include_bytes!("fixtures/0.1/store.db.zst");
 const TRACE: &[u8] = include_bytes!("fixtures/0.1/disk.record.zst");
@@ -33,7 +33,7 @@ fn home() -> (Home, PathBuf) {
     (home, store)
 }
 
-fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Said {
+fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Printed {
     let store = store.display().to_string();
     let done = home.fsdyno(&[&["--store", &store][..], words].concat());
     assert_eq!(done.code, Some(0), "{words:?}: {}{}", done.out, done.err);

@@ -31,12 +31,12 @@ fn small(home: &Home, more: &[&str]) -> Vec<String> {
 #[test]
 fn a_run_in_a_directory_measures_every_cell_and_leaves_nothing() {
     let home = Home::new();
-    let said = home.fsdyno(&small(&home, &["--repeats", "2", "--verify"]));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&small(&home, &["--repeats", "2", "--verify"]));
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(
-        said.out.lines().all(|line| line.chars().count() <= 80),
+        output.out.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        said.out
+        output.out
     );
     let result = home.result("last");
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_cell_over_its_time_limit_fails_with_that_reason_and_the_others_run() {
     // The first cell waits without end; the others do not.
     let once = home.path("once").display().to_string();
     let command = format!("test -e {once} || {{ touch {once}; sleep 1000; }}");
-    let said = home.fsdyno(&[
+    let output = home.fsdyno(&[
         "run",
         "--on",
         &on,
@@ -71,7 +71,7 @@ fn a_cell_over_its_time_limit_fails_with_that_reason_and_the_others_run() {
         "--cell-budget",
         "1s",
     ]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let result = home.result("last");
     // The load of the machine decides how the other cells end. They must run.
     let ends: Vec<String> = outcomes(&result).into_iter().map(|(_, end)| end).collect();
@@ -79,10 +79,10 @@ fn a_cell_over_its_time_limit_fails_with_that_reason_and_the_others_run() {
         (ends.len(), ends[0].as_str()),
         (3, "failed"),
         "{}",
-        said.err
+        output.err
     );
     let why = "ended after 0:01.0, the time a cell may take (--cell-budget)";
-    assert!(said.err.contains(why), "{}", said.err);
+    assert!(output.err.contains(why), "{}", output.err);
     assert_eq!(result["cells"][0]["outcome"]["message"], why);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     // The limit is part of the plan, so it also applies to a resumed run.
@@ -103,8 +103,14 @@ fn both_engines_do_the_same_work() {
             "--engine",
             engine,
         ];
-        let said = home.fsdyno(&small(&home, &args));
-        assert_eq!(said.code, Some(0), "{engine}: {}{}", said.out, said.err);
+        let output = home.fsdyno(&small(&home, &args));
+        assert_eq!(
+            output.code,
+            Some(0),
+            "{engine}: {}{}",
+            output.out,
+            output.err
+        );
         let result = home.result("last");
         let samples = result["cells"][0]["samples"].clone();
         assert_eq!(samples[0]["engine"], engine);
@@ -116,8 +122,8 @@ fn both_engines_do_the_same_work() {
 #[test]
 fn the_null_engine_shows_the_overhead_of_the_tool() {
     let home = Home::new();
-    let said = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result = home.result("last");
     let samples = result["cells"][0]["samples"].as_array().unwrap().clone();
     assert!(!samples.is_empty());
@@ -142,8 +148,8 @@ fn a_dry_run_prints_and_makes_nothing() {
         &work,
         "--dry-run",
     ];
-    let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&args);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     for words in [
         "mkfs.ext4",
         "mkfs.btrfs",
@@ -151,7 +157,7 @@ fn a_dry_run_prints_and_makes_nothing() {
         "mount -i -t ext4",
         "fsdyno phase copy",
     ] {
-        assert!(said.out.contains(words), "{words}: {}", said.out);
+        assert!(output.out.contains(words), "{words}: {}", output.out);
     }
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     assert!(!home.path("data").exists(), "a dry run made a store");
@@ -190,10 +196,16 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
         ),
     ];
     for (args, code, words) in cases {
-        let said = home.fsdyno(args);
-        assert_eq!(said.code, Some(code), "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
-        assert!(!said.err.contains("panicked"), "{args:?}: {}", said.err);
+        let output = home.fsdyno(args);
+        assert_eq!(
+            output.code,
+            Some(code),
+            "{args:?}: {}{}",
+            output.out,
+            output.err
+        );
+        assert!(output.err.contains(words), "{args:?}: {}", output.err);
+        assert!(!output.err.contains("panicked"), "{args:?}: {}", output.err);
     }
 }
 
@@ -201,7 +213,7 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
 fn a_dataset_larger_than_its_device_is_refused_before_anything_is_made() {
     let home = Home::new();
     let work = home.work().display().to_string();
-    let said = home.fsdyno(&[
+    let output = home.fsdyno(&[
         "run",
         "classic-2008",
         "--on",
@@ -209,8 +221,8 @@ fn a_dataset_larger_than_its_device_is_refused_before_anything_is_made() {
         "--work-dir",
         &work,
     ]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("--scale"), "{}", said.err);
+    assert_eq!(output.code, Some(2), "{}", output.err);
+    assert!(output.err.contains("--scale"), "{}", output.err);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
 }
 
@@ -227,9 +239,9 @@ fn an_error_in_a_plan_shows_its_position() {
         ),
     ] {
         fs::write(&plan, text).unwrap();
-        let said = home.fsdyno(&["run", "--plan", plan.to_str().unwrap(), "--dry-run"]);
-        assert_eq!(said.code, Some(2), "{text}: {}", said.err);
-        assert!(said.err.contains(words), "{text}: {}", said.err);
+        let output = home.fsdyno(&["run", "--plan", plan.to_str().unwrap(), "--dry-run"]);
+        assert_eq!(output.code, Some(2), "{text}: {}", output.err);
+        assert!(output.err.contains(words), "{text}: {}", output.err);
     }
 }
 
@@ -245,9 +257,9 @@ fn a_store_of_a_newer_schema_is_refused_and_untouched() {
     // `user_version` of SQLite: a big-endian number at offset 60 of the header.
     bytes[60..64].copy_from_slice(&9999_u32.to_be_bytes());
     fs::write(&path, &bytes).unwrap();
-    let said = home.fsdyno(&small(&home, &["--repeats", "1"]));
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("newer"), "{}", said.err);
+    let output = home.fsdyno(&small(&home, &["--repeats", "1"]));
+    assert_eq!(output.code, Some(1), "{}", output.err);
+    assert!(output.err.contains("newer"), "{}", output.err);
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
@@ -261,14 +273,14 @@ fn the_runs_of_another_store_are_merged_once() {
     let other = home.path("data/fsdyno/fsdyno.db");
     let ours = home.path("ours.db");
     for word in ["copied: ", "skipped, already in this store: "] {
-        let said = home.fsdyno(&[
+        let output = home.fsdyno(&[
             "--store",
             ours.to_str().unwrap(),
             "merge",
             other.to_str().unwrap(),
         ]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        assert!(said.out.starts_with(word), "{}", said.out);
+        assert_eq!(output.code, Some(0), "{}", output.err);
+        assert!(output.out.starts_with(word), "{}", output.out);
     }
     let there = home.fsdyno(&["report", "last", "--format", "json"]).out;
     let here = home.fsdyno(&[
@@ -293,8 +305,8 @@ fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     let before = outcomes(&home.result("last")).len();
     assert!((2..20).contains(&before), "{before}");
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let after = outcomes(&home.result("last"));
     assert_eq!(
         after.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
@@ -310,8 +322,8 @@ fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    let said = home.fsdyno(&["run", "--resume", "last"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert_eq!(outcomes(&home.result("last")).len(), 6);
 }
 
@@ -331,12 +343,12 @@ fn every_list_and_format_prints_output() {
         "engines",
     ];
     for what in lists {
-        let said = home.fsdyno(&["list", what]);
-        assert_eq!(said.code, Some(0), "{what}: {}", said.err);
-        assert!(said.out.lines().count() >= 2, "{what}: {}", said.out);
-        let said = home.fsdyno(&["list", what, "--json"]);
+        let output = home.fsdyno(&["list", what]);
+        assert_eq!(output.code, Some(0), "{what}: {}", output.err);
+        assert!(output.out.lines().count() >= 2, "{what}: {}", output.out);
+        let output = home.fsdyno(&["list", what, "--json"]);
         assert!(
-            serde_json::from_str::<serde_json::Value>(&said.out).is_ok(),
+            serde_json::from_str::<serde_json::Value>(&output.out).is_ok(),
             "{what}"
         );
     }
@@ -347,9 +359,9 @@ fn every_list_and_format_prints_output() {
         assert!(json[what][0]["name"].is_string(), "{what}");
     }
     for format in ["terminal", "html", "csv", "json", "markdown"] {
-        let said = home.fsdyno(&["report", "last", "--format", format]);
-        assert_eq!(said.code, Some(0), "{format}: {}", said.err);
-        assert!(said.out.contains("copy"), "{format}");
+        let output = home.fsdyno(&["report", "last", "--format", format]);
+        assert_eq!(output.code, Some(0), "{format}: {}", output.err);
+        assert!(output.out.contains("copy"), "{format}");
     }
     for args in [
         &["doctor"][..],
@@ -358,19 +370,24 @@ fn every_list_and_format_prints_output() {
         &["show", "--commands", "0"],
         &["man"],
     ] {
-        let said = home.fsdyno(args);
-        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
-        assert!(!said.out.is_empty(), "{args:?}");
+        let output = home.fsdyno(args);
+        assert_eq!(output.code, Some(0), "{args:?}: {}", output.err);
+        assert!(!output.out.is_empty(), "{args:?}");
     }
-    let said = home.fsdyno(&["show", "--latencies"]);
-    assert!(said.out.contains(" file "), "{}{}", said.out, said.err);
+    let output = home.fsdyno(&["show", "--latencies"]);
+    assert!(
+        output.out.contains(" file "),
+        "{}{}",
+        output.out,
+        output.err
+    );
 }
 
 #[test]
 fn doctor_reports_whether_and_where_each_state_works() {
     let home = Home::new();
-    let said = home.fsdyno(&["doctor", "--json"]);
-    let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let output = home.fsdyno(&["doctor", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     for (state, typed) in [
         ("plain", "--fill"),
         ("fragmented", ":fragmented"),
@@ -414,9 +431,9 @@ fn a_typo_in_a_name_is_a_usage_error_with_suggestions() {
         ([&phase[..], &["--set", "syze=1M"]].concat(), "did you mean"),
         ([&phase[..], &["--set", "size"]].concat(), "NAME=VALUE"),
     ] {
-        let said = home.fsdyno(&args);
-        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        let output = home.fsdyno(&args);
+        assert_eq!(output.code, Some(2), "{args:?}: {}", output.err);
+        assert!(output.err.contains(words), "{args:?}: {}", output.err);
     }
     assert!(!store.parent().unwrap().exists());
     assert_eq!(std::fs::read_dir(work_dir).unwrap().count(), 0);
@@ -435,23 +452,27 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
         std::fs::create_dir_all(work_dir.join(name)).unwrap();
     }
     let delete = ["phase", "delete", "--in", work_dir.to_str().unwrap()];
-    let said = home.fsdyno(&delete);
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("fsdyno make"), "{}", said.err);
+    let output = home.fsdyno(&delete);
+    assert_eq!(output.code, Some(2), "{}", output.err);
+    assert!(output.err.contains("fsdyno make"), "{}", output.err);
     let make = ["make", "music", "--scale", "0.001", "--in"];
     let laid = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
     assert_eq!(laid.code, Some(0), "{}", laid.err);
-    let said = home.fsdyno(&delete);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&delete);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(work_dir.join("photographs").exists() && !work_dir.join("source").exists());
     // No command deletes or overwrites a user's tree with a name that fsdyno also uses.
     assert_eq!(home.fsdyno(&delete).code, Some(2));
     std::fs::create_dir(work_dir.join("source")).unwrap();
     assert_eq!(home.fsdyno(&delete).code, Some(2));
     for kind in ["bonnie-create", "bonnie-delete", "mongo-delete"] {
-        let said = home.fsdyno(&["phase", kind, "--in", work_dir.to_str().unwrap()]);
-        assert_eq!(said.code, Some(2), "{kind}: {}", said.err);
-        assert!(said.err.contains("was not made by fsdyno"), "{}", said.err);
+        let output = home.fsdyno(&["phase", kind, "--in", work_dir.to_str().unwrap()]);
+        assert_eq!(output.code, Some(2), "{kind}: {}", output.err);
+        assert!(
+            output.err.contains("was not made by fsdyno"),
+            "{}",
+            output.err
+        );
     }
     for name in [
         "photographs",
@@ -479,8 +500,8 @@ fn copies_take_unused_numbers_and_phases_reuse_their_trees() {
         &["phase", "delete", "--in", at],
         &["phase", "delete", "--in", at],
     ] {
-        let said = home.fsdyno(words);
-        assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
+        let output = home.fsdyno(words);
+        assert_eq!(output.code, Some(0), "{words:?}: {}", output.err);
         if words[1] == "copy" {
             assert!(work_dir.join("copy-8").is_dir());
         }
@@ -492,20 +513,20 @@ fn copies_take_unused_numbers_and_phases_reuse_their_trees() {
 #[test]
 fn published_tables_are_listed_shown_and_compared_with_a_run() {
     let home = Home::new();
-    let said = home.fsdyno(&["published", "list"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let output = home.fsdyno(&["published", "list"]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
     let said_as_json = home.fsdyno(&["published", "list", "--json"]);
     let tables: serde_json::Value = serde_json::from_str(&said_as_json.out).unwrap();
     for table in tables.as_array().unwrap() {
         let name = table["name"].as_str().unwrap();
-        assert!(said.out.contains(name), "{name}: {}", said.out);
+        assert!(output.out.contains(name), "{name}: {}", output.out);
         for format in ["terminal", "html", "csv", "json", "markdown"] {
-            let said = home.fsdyno(&["published", "show", name, "--format", format]);
-            assert_eq!(said.code, Some(0), "{name} {format}: {}", said.err);
-            let figures = said.out.contains("create") || said.out.contains("copy");
-            assert!(figures || name == "atime-2007", "{name}: {}", said.out);
-            let wide = said.out.lines().any(|line| line.chars().count() > 80);
-            assert!(format != "terminal" || !wide, "{}", said.out);
+            let output = home.fsdyno(&["published", "show", name, "--format", format]);
+            assert_eq!(output.code, Some(0), "{name} {format}: {}", output.err);
+            let figures = output.out.contains("create") || output.out.contains("copy");
+            assert!(figures || name == "atime-2007", "{name}: {}", output.out);
+            let wide = output.out.lines().any(|line| line.chars().count() > 80);
+            assert!(format != "terminal" || !wide, "{}", output.out);
         }
     }
     for (args, words) in [
@@ -515,9 +536,9 @@ fn published_tables_are_listed_shown_and_compared_with_a_run() {
             "there are bonnie-2001, mongo-2001",
         ),
     ] {
-        let said = home.fsdyno(args);
-        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        let output = home.fsdyno(args);
+        assert_eq!(output.code, Some(2), "{args:?}: {}", output.err);
+        assert!(output.err.contains(words), "{args:?}: {}", output.err);
     }
     let plain = home.fsdyno(&small(&home, &["--repeats", "1"]));
     assert_eq!(plain.code, Some(0), "{}", plain.err);
@@ -536,9 +557,15 @@ fn published_tables_are_listed_shown_and_compared_with_a_run() {
         ),
         ("btrfs-2009", "did you mean btrfs-2008"),
     ] {
-        let said = home.fsdyno(&["report", "last", "--against", table]);
-        assert_eq!(said.code, Some(2), "{table}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{table}: {}", said.err);
+        let output = home.fsdyno(&["report", "last", "--against", table]);
+        assert_eq!(
+            output.code,
+            Some(2),
+            "{table}: {}{}",
+            output.out,
+            output.err
+        );
+        assert!(output.err.contains(words), "{table}: {}", output.err);
     }
 }
 
@@ -546,8 +573,8 @@ fn published_tables_are_listed_shown_and_compared_with_a_run() {
 fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
     while run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
-        let said = home.fsdyno(&["runs", "--json"]);
-        let runs: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_default();
+        let output = home.fsdyno(&["runs", "--json"]);
+        let runs: serde_json::Value = serde_json::from_str(&output.out).unwrap_or_default();
         if runs[0]["cells_recorded"]
             .as_u64()
             .is_some_and(|n| n >= cells)
@@ -566,10 +593,10 @@ fn a_run_does_not_suggest_clean_for_a_parallel_run() {
         assert!(other.try_wait().unwrap().is_none(), "{}", home.last_words());
         std::thread::sleep(Duration::from_millis(5));
     }
-    let said = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
+    let output = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
     other.kill().unwrap();
     other.wait().unwrap();
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(!said.err.contains("left something"), "{}", said.err);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(!output.err.contains("left something"), "{}", output.err);
     home.assert_cleanable();
 }

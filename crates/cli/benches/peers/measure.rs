@@ -91,7 +91,7 @@ impl Runner {
         self.unless_stopped()?;
         let failed = |error: std::io::Error| format!("{command}: {error}");
         let words = argv(command);
-        let mut said = tempfile::tempfile().map_err(failed)?;
+        let mut output = tempfile::tempfile().map_err(failed)?;
         let mut figures = tempfile::tempfile().map_err(failed)?;
         let mut process = Command::new(&words[0]);
         process
@@ -99,7 +99,7 @@ impl Runner {
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said.try_clone().map_err(failed)?)
+            .stderr(output.try_clone().map_err(failed)?)
             .process_group(0);
         if by == By::OwnClocks {
             process.stdout(figures.try_clone().map_err(failed)?);
@@ -112,7 +112,7 @@ impl Runner {
         // Exit code 1 of a search program means that it found nothing.
         let searches = words[0].ends_with("grep") || words[0] == "rg";
         if !(status.success() || searches && status.code() == Some(1)) {
-            return Err(format!("{command}: {status}: {}", last_line(&mut said)));
+            return Err(format!("{command}: {status}: {}", last_line(&mut output)));
         }
         if by == By::OwnClocks {
             let mut text = String::new();
@@ -131,12 +131,12 @@ impl Runner {
             return Ok(());
         }
         let failed = |error: std::io::Error| format!("sh: {error}");
-        let mut said = tempfile::tempfile().map_err(failed)?;
+        let mut output = tempfile::tempfile().map_err(failed)?;
         let child = Command::new("sh")
             .args(["-euc", lines])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said.try_clone().map_err(failed)?)
+            .stderr(output.try_clone().map_err(failed)?)
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -145,7 +145,7 @@ impl Runner {
         if status.success() {
             return Ok(());
         }
-        Err(format!("`{lines}`: {status}: {}", last_line(&mut said)))
+        Err(format!("`{lines}`: {status}: {}", last_line(&mut output)))
     }
 
     /// Waits for a child. Returns its status, and the figures of it and of all children it waited
@@ -218,9 +218,11 @@ fn own_clocks(text: &str) -> Option<(f64, f64)> {
     Some((runtime, busy / 100.0 * runtime))
 }
 
-fn last_line(said: &mut std::fs::File) -> String {
+fn last_line(output: &mut std::fs::File) -> String {
     let mut bytes = Vec::new();
-    let read = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
+    let read = output
+        .rewind()
+        .and_then(|()| output.read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().rev().map(str::trim);
     match read {

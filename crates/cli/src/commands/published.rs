@@ -79,11 +79,11 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     output::coloured(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
-        let said = today(&table, &catalogue()).map_or_else(
+        let printed = today(&table, &catalogue()).map_or_else(
             || format!("Today: {}", none_today(&table)),
             |command| command.in_width("Today: ", output::width()),
         );
-        output::bytes(format!("\n{said}\n").as_bytes())?;
+        output::bytes(format!("\n{printed}\n").as_bytes())?;
     }
     Ok(Code::Ok)
 }

@@ -39,8 +39,8 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
             return;
         };
         let fs = format!("dir:{}", server.work_dir().display());
-        let said = server.run(&[&["--fs", &fs], &TREES[..]].concat());
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let printed = server.run(&[&["--fs", &fs], &TREES[..]].concat());
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
         let samples = samples(&server);
         let methods: Vec<_> = samples
             .iter()
@@ -79,8 +79,8 @@ fn file_systems_are_made_on_image_files_of_another_machine() {
         let Some(server) = Server::start(&kind, test) else {
             return;
         };
-        let said = server.run(&[&["--fs", "ext4:noatime,tmpfs"], &TREES[..]].concat());
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let printed = server.run(&[&["--fs", "ext4:noatime,tmpfs"], &TREES[..]].concat());
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
         let result = server.home.result("last");
         let cold = &result["cells"][0]["samples"][0]["cache"];
         let doubt = cold["doubt"].as_str().unwrap_or_default();
@@ -111,13 +111,17 @@ fn a_lost_connection_fails_its_cell_and_the_others_run() {
     );
     fs::write(&plan, toml).unwrap();
     let fs = format!("dir:{}", server.work_dir().display());
-    let said = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.out.contains("closed by remote host"), "{}", said.out);
+    let printed = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     assert!(
-        said.out.contains("1 cell measured, 1 failed"),
+        printed.out.contains("closed by remote host"),
         "{}",
-        said.out
+        printed.out
+    );
+    assert!(
+        printed.out.contains("1 cell measured, 1 failed"),
+        "{}",
+        printed.out
     );
     server.assert_nothing_left();
 }
@@ -189,21 +193,21 @@ fn a_run_resumes_only_on_the_same_machine() {
     script(&uname, "echo NetBSD");
     let resume = || {
         let words = ["run", "--resume", "last"].map(str::to_owned);
-        support::said(&server.command(&words).output().unwrap())
+        support::printed(&server.command(&words).output().unwrap())
     };
     if measured {
-        let said = resume();
-        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        let printed = resume();
+        assert_eq!(printed.code, Some(2), "{}{}", printed.out, printed.err);
         assert!(
-            said.err.contains("cannot be compared within one run"),
+            printed.err.contains("cannot be compared within one run"),
             "{}",
-            said.err
+            printed.err
         );
     }
     fs::remove_file(&uname).unwrap();
     std::os::unix::fs::symlink("/bin/busybox", &uname).unwrap();
-    let said = resume();
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let printed = resume();
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     assert_eq!(outcomes(&server.home.result("last")).len(), 2);
     server.assert_nothing_left();
 }
@@ -219,9 +223,15 @@ fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
     };
     let fs = format!("dir:{}", server.work_dir().display());
     let told = |args: &[&str], code: i32, words: &str| {
-        let said = server.run(args);
-        assert_eq!(said.code, Some(code), "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        let printed = server.run(args);
+        assert_eq!(
+            printed.code,
+            Some(code),
+            "{args:?}: {}{}",
+            printed.out,
+            printed.err
+        );
+        assert!(printed.err.contains(words), "{args:?}: {}", printed.err);
     };
     let here = ["--fs", &fs, "--exec", "true"];
     told(
@@ -249,7 +259,7 @@ fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
 #[test]
 fn unsupported_remote_plans_are_refused_and_a_dry_run_does_not_connect() {
     let home = support::Home::new();
-    let said = |args: &[&str]| {
+    let printed = |args: &[&str]| {
         let base = [
             "run",
             "--dry-run",
@@ -271,11 +281,17 @@ fn unsupported_remote_plans_are_refused_and_a_dry_run_does_not_connect() {
         (&["--fs", "ext4", "--fill", "90%"], "filled or aged"),
         (&["--fs", "ext4", "--fragments"], "extents are counted"),
     ] {
-        let said = said(args);
-        assert_eq!(said.code, Some(2), "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        let printed = printed(args);
+        assert_eq!(
+            printed.code,
+            Some(2),
+            "{args:?}: {}{}",
+            printed.out,
+            printed.err
+        );
+        assert!(printed.err.contains(words), "{args:?}: {}", printed.err);
     }
-    let dry = said(&[
+    let dry = printed(&[
         "--fs",
         "ffs[-U]:noatime",
         "--phases",

@@ -1,7 +1,7 @@
 //! A remote machine for the tests: an sshd on the loopback interface with its own keys and a
 //! minimal login shell. It neither reads nor changes a user's configuration.
 
-use crate::support::{Home, Said, said};
+use crate::support::{Home, Printed, printed};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, TcpStream};
@@ -101,8 +101,8 @@ impl Server {
     }
 
     /// Runs fsdyno on the server, with images and scratch files in its working directory.
-    pub fn run(&self, args: &[&str]) -> Said {
-        said(&self.command(&self.words(args)).output().unwrap())
+    pub fn run(&self, args: &[&str]) -> Printed {
+        printed(&self.command(&self.words(args)).output().unwrap())
     }
 
     /// Starts fsdyno and does not wait.

@@ -91,12 +91,12 @@ pub fn files_in(directory: &Path) -> Vec<PathBuf> {
 
 /// The last run; `None` if the store has no run. A store whose creation was killed is empty.
 fn last_run(home: &Home) -> Option<Value> {
-    let said = home.fsdyno(&["runs", "--json"]);
-    if said.code != Some(0) {
-        assert!(said.err.contains("there is no store"), "{}", said.err);
+    let output = home.fsdyno(&["runs", "--json"]);
+    if output.code != Some(0) {
+        assert!(output.err.contains("there is no store"), "{}", output.err);
         return None;
     }
-    (said.out.trim() != "[]").then(|| home.result("last"))
+    (output.out.trim() != "[]").then(|| home.result("last"))
 }
 
 /// The recorded cells of a run, by index.

@@ -18,7 +18,7 @@ pub struct Home {
 }
 
 /// The output and the exit code of a program.
-pub struct Said {
+pub struct Printed {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -113,8 +113,8 @@ impl Home {
         command
     }
 
-    pub fn fsdyno<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
-        said(&self.command(args).output().unwrap())
+    pub fn fsdyno<S: AsRef<OsStr>>(&self, args: &[S]) -> Printed {
+        printed(&self.command(args).output().unwrap())
     }
 
     /// Starts the program and does not wait.
@@ -139,15 +139,15 @@ impl Home {
 
     /// The result of a run as JSON.
     pub fn result(&self, run: &str) -> serde_json::Value {
-        let said = self.fsdyno(&["report", run, "--format", "json"]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        serde_json::from_str(&said.out).unwrap()
+        let printed = self.fsdyno(&["report", run, "--format", "json"]);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        serde_json::from_str(&printed.out).unwrap()
     }
 
     /// Asserts that `clean` removes all remains of a killed run.
     pub fn assert_cleanable(&self) {
-        let said = self.fsdyno(&["clean"]);
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let printed = self.fsdyno(&["clean"]);
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
         let here = self.root.path().display().to_string();
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         assert!(!mounts.contains(&here), "a mount is left: {mounts}");
@@ -180,8 +180,8 @@ pub fn interruptible(command: &Command) -> Command {
     heard
 }
 
-pub fn said(output: &Output) -> Said {
-    Said {
+pub fn printed(output: &Output) -> Printed {
+    Printed {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),

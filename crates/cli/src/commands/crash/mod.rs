@@ -206,9 +206,9 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
         let list = judge.list(list).map_err(ResolveError::argument("--fs"));
         all.extend(list.map_err(CliError::usage)?);
     }
-    if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
+    if let Some((printed, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
         return Err(CliError::usage(format!(
-            "{label}: this contender names the lab {said}, but all contenders run in {lab}. Choose \
+            "{label}: this contender names the lab {printed}, but all contenders run in {lab}. Choose \
              one lab with --lab"
         )));
     }
@@ -243,6 +243,6 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
 
 /// A lab of the contender that differs from the lab of the series.
 fn no_cuts_in<'a>(typed: &'a ContenderSpec, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
-    let said = typed.lab.as_ref().filter(|said| *said != lab)?;
-    Some((said, &typed.contender.label))
+    let printed = typed.lab.as_ref().filter(|printed| *printed != lab)?;
+    Some((printed, &typed.contender.label))
 }
