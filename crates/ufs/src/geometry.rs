@@ -41,7 +41,7 @@ pub enum Version {
 
 /// Options of a new file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct MakeOptions {
     /// Format.
     pub version: Version,
     /// Block size in bytes. Default: that of the format.
@@ -194,7 +194,7 @@ impl Version {
     }
 }
 
-impl Wish {
+impl MakeOptions {
     /// Defaults of newfs on FreeBSD: for UFS1 those of its time, for UFS2 those since FreeBSD 9.
     pub fn new(version: Version) -> Self {
         Self {
@@ -254,11 +254,11 @@ impl Wish {
 
 impl Geometry {
     /// Computes the geometry for this size in bytes.
-    pub fn of(wish: &Wish, bytes: u64) -> Result<Self, GeometryError> {
-        let (block, fragment, density) = wish.check()?;
+    pub fn of(options: &MakeOptions, bytes: u64) -> Result<Self, GeometryError> {
+        let (block, fragment, density) = options.check()?;
         let size = bytes / fragment;
         let mut geometry = Self {
-            version: wish.version,
+            version: options.version,
             block,
             fragment,
             size,
@@ -269,7 +269,7 @@ impl Geometry {
         };
         // Above this limit all densities give one block of inodes per group.
         let for_inode = (density / fragment).clamp(1, LEAST_DENSE);
-        let most = match wish.version {
+        let most = match options.version {
             Version::Ufs1 => i32::MAX as u64,
             // Limit of the kernels' 64-bit arithmetic in sectors, with a safety margin.
             Version::Ufs2 => 1 << 48,
@@ -293,7 +293,7 @@ impl Geometry {
         let largest = geometry.largest_group(for_inode);
         let fair = size.div_ceil(WANTED_GROUPS).next_multiple_of(parts);
         let mut group = fair.max(least).min(largest);
-        if let Some(blocks) = wish.group_blocks {
+        if let Some(blocks) = options.group_blocks {
             group = blocks.max(1).saturating_mul(parts).min(largest);
             geometry.divide(group, for_inode);
             let smallest = geometry.least_in_group().div_ceil(parts);
@@ -393,10 +393,8 @@ impl Geometry {
 
     /// Offset of the superblock copy in a group.
     pub fn copy_at(&self) -> u64 {
-        let behind = self.version.superblock_at() + SUPERBLOCK_ROOM;
-        behind
-            .div_ceil(self.fragment)
-            .next_multiple_of(self.parts())
+        let end = self.version.superblock_at() + SUPERBLOCK_ROOM;
+        end.div_ceil(self.fragment).next_multiple_of(self.parts())
     }
 
     /// Offset of the descriptor in a group.

@@ -24,5 +24,5 @@ mod superblock;
 mod tally;
 
 pub use check::{CheckError, Verdict, check};
-pub use geometry::{Geometry, GeometryError, Version, Wish};
+pub use geometry::{Geometry, GeometryError, MakeOptions, Version};
 pub use make::{MakeError, newfs};

@@ -1,7 +1,7 @@
 //! Writes an empty file system.
 
 use crate::bytes::{index, put32};
-use crate::geometry::{Geometry, GeometryError, Version, Wish};
+use crate::geometry::{Geometry, GeometryError, MakeOptions, Version};
 use crate::group::{self, Counts, ROOT};
 use crate::{inode, superblock};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -34,9 +34,9 @@ pub enum MakeError {
 pub fn newfs<D: Write + Seek>(
     device: &mut D,
     bytes: u64,
-    wish: &Wish,
+    options: &MakeOptions,
 ) -> Result<Geometry, MakeError> {
-    let geometry = Geometry::of(wish, bytes)?;
+    let geometry = Geometry::of(options, bytes)?;
     let mut disk = Disk {
         device,
         fragment: geometry.fragment,
@@ -47,15 +47,15 @@ pub fn newfs<D: Write + Seek>(
     let summary_bytes = geometry.summary() * geometry.fragment;
     let mut summary = vec![0; index(summary_bytes)];
     for number in 0..geometry.groups {
-        let of_group = write_group(&mut disk, &geometry, number, wish.time)?;
+        let of_group = write_group(&mut disk, &geometry, number, options.time)?;
         counts.add(of_group);
         for (place, count) in of_group.in_order().into_iter().enumerate() {
             put32(&mut summary, index(number * 16) + 4 * place, count);
         }
     }
     disk.put(geometry.data_at(), &summary, "the summary of the groups")?;
-    write_root(&mut disk, &geometry, wish.time)?;
-    let block = superblock::fresh(&geometry, wish, counts);
+    write_root(&mut disk, &geometry, options.time)?;
+    let block = superblock::fresh(&geometry, options, counts);
     for number in 0..geometry.groups {
         let at = geometry.base(number) + geometry.copy_at();
         disk.put(at, &block, "a copy of the superblock")?;

@@ -1,7 +1,7 @@
 //! The superblock: the geometry and the sums of all groups.
 
 use crate::bytes::{get32, get64, index, put32, put64};
-use crate::geometry::{Geometry, SECTOR, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version, Wish};
+use crate::geometry::{Geometry, MakeOptions, SECTOR, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version};
 use crate::group::{self, Counts};
 
 /// Offsets of the superblock's fields, bytes.
@@ -80,17 +80,17 @@ const FLAGS_MOVED: u8 = 0x80;
 pub(crate) const CLEAN: u8 = 1;
 
 /// Creates the superblock of a new file system.
-pub(crate) fn fresh(geometry: &Geometry, wish: &Wish, counts: Counts) -> Vec<u8> {
+pub(crate) fn fresh(geometry: &Geometry, options: &MakeOptions, counts: Counts) -> Vec<u8> {
     let mut block = vec![0; index(SUPERBLOCK_ROOM)];
     put_places(&mut block, geometry);
     put_sizes(&mut block, geometry);
-    put_policy(&mut block, geometry, wish);
+    put_policy(&mut block, geometry, options);
     put_counts(&mut block, counts);
-    put32(&mut block, at::OLD_TIME, wish.time);
-    put64(&mut block, at::TIME, wish.time);
-    put32(&mut block, at::ID, wish.time);
-    put32(&mut block, at::ID + 4, u64::from(wish.id));
-    let label = wish.label.as_bytes();
+    put32(&mut block, at::OLD_TIME, options.time);
+    put64(&mut block, at::TIME, options.time);
+    put32(&mut block, at::ID, options.time);
+    put32(&mut block, at::ID + 4, u64::from(options.id));
+    let label = options.label.as_bytes();
     block[at::LABEL..][..label.len()].copy_from_slice(label);
     block[at::CLEAN] = CLEAN;
     block[at::OLD_FLAGS] = FLAGS_MOVED;
@@ -153,16 +153,16 @@ pub(crate) fn largest_file(block: u64, pointers: u64) -> u64 {
     all - 1
 }
 
-fn put_policy(block: &mut [u8], geometry: &Geometry, wish: &Wish) {
-    put32(block, at::MINFREE, wish.minfree);
-    put32(block, at::FOR_SPACE, u64::from(wish.for_space));
+fn put_policy(block: &mut [u8], geometry: &Geometry, options: &MakeOptions) {
+    put32(block, at::MINFREE, options.minfree);
+    put32(block, at::FOR_SPACE, u64::from(options.for_space));
     put32(block, at::CLUSTER, geometry.cluster);
     put32(block, at::LONGEST_CLUSTER, geometry.cluster);
     // A file continues in another group after each indirect block.
     let in_group = geometry.block / geometry.version.pointer_bytes();
     put32(block, at::FILE_IN_GROUP, in_group);
-    put32(block, at::FILE_SIZE, wish.file_size);
-    put32(block, at::DIRECTORY_FILES, wish.directory_files);
+    put32(block, at::FILE_SIZE, options.file_size);
+    put32(block, at::DIRECTORY_FILES, options.directory_files);
 }
 
 /// Writes both the UFS1 and the UFS2 fields. Current kernels read the latter for both formats.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fsdyno_ufs::{Geometry, Version, Wish, check, newfs};
+use fsdyno_ufs::{Geometry, MakeOptions, Version, check, newfs};
 use std::io::{Seek, SeekFrom, Write};
 use support::Disk;
 
@@ -10,7 +10,7 @@ const BYTES: u64 = 32 << 20;
 
 fn sound(version: Version) -> (Disk, Geometry) {
     let mut disk = Disk::new(BYTES, 0);
-    let geometry = newfs(&mut disk, BYTES, &Wish::new(version)).unwrap();
+    let geometry = newfs(&mut disk, BYTES, &MakeOptions::new(version)).unwrap();
     (disk, geometry)
 }
 
@@ -91,8 +91,11 @@ fn every_kind_of_damage_is_detected_and_named() {
             };
             flip(&mut damaged, at, bits);
             let verdict = check(&mut damaged).unwrap();
-            let told = verdict.contradictions.join("\n");
-            assert!(!verdict.clean() && told.contains(words), "{what}: {told}");
+            let messages = verdict.contradictions.join("\n");
+            assert!(
+                !verdict.clean() && messages.contains(words),
+                "{what}: {messages}"
+            );
         }
         assert!(check(&mut disk).unwrap().clean());
     }

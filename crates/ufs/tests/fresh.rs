@@ -8,7 +8,7 @@
 
 mod support;
 
-use fsdyno_ufs::{Geometry, GeometryError, MakeError, Version, Wish, check, newfs};
+use fsdyno_ufs::{Geometry, GeometryError, MakeError, MakeOptions, Version, check, newfs};
 use proptest::prelude::*;
 use support::Disk;
 
@@ -64,8 +64,8 @@ fn recount(disk: &mut Disk, geometry: &Geometry, number: u64) -> Count {
         );
     }
     for length in 1..=geometry.cluster {
-        let said = disk.get32(group + run_at + 4 * length);
-        assert_eq!(said, cluster_runs[length as usize], "runs of {length}");
+        let counts = disk.get32(group + run_at + 4 * length);
+        assert_eq!(counts, cluster_runs[length as usize], "runs of {length}");
     }
     for block in 0..geometry.group / parts {
         let whole = (0..parts).all(|part| bit(&free, block * parts + part));
@@ -75,9 +75,9 @@ fn recount(disk: &mut Disk, geometry: &Geometry, number: u64) -> Count {
 }
 
 /// Makes a file system on a disk full of old data and checks all of it.
-fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
+fn made(options: &MakeOptions, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
     let mut disk = Disk::new(bytes, before);
-    let geometry = newfs(&mut disk, bytes, wish)?;
+    let geometry = newfs(&mut disk, bytes, options)?;
     let verdict = check(&mut disk).unwrap();
     assert_eq!(verdict.contradictions, Vec::<String>::new());
     assert!(verdict.clean() && verdict.unmounted);
@@ -88,11 +88,11 @@ fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
     let summary = geometry.data_at() * geometry.fragment;
     for number in 0..geometry.groups {
         let count = recount(&mut disk, &geometry, number);
-        let said = summary + number * 16;
-        assert_eq!(disk.get32(said), u64::from(number == 0));
-        assert_eq!(disk.get32(said + 4), count.blocks);
-        assert_eq!(disk.get32(said + 8), count.inodes);
-        assert_eq!(disk.get32(said + 12), count.fragments);
+        let counts = summary + number * 16;
+        assert_eq!(disk.get32(counts), u64::from(number == 0));
+        assert_eq!(disk.get32(counts + 4), count.blocks);
+        assert_eq!(disk.get32(counts + 8), count.inodes);
+        assert_eq!(disk.get32(counts + 12), count.fragments);
         all.blocks += count.blocks;
         all.inodes += count.inodes;
         all.fragments += count.fragments;
@@ -109,7 +109,7 @@ fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
     Ok(geometry)
 }
 
-fn wishes() -> impl Strategy<Value = Wish> {
+fn valid_options() -> impl Strategy<Value = MakeOptions> {
     let version = prop_oneof![Just(Version::Ufs1), Just(Version::Ufs2)];
     let sizes = (12_u32..=16, 0_u32..=3);
     (
@@ -118,14 +118,16 @@ fn wishes() -> impl Strategy<Value = Wish> {
         9_u32..20,
         proptest::option::of(40_u64..4000),
     )
-        .prop_map(|(version, (block, parts), density, group_blocks)| Wish {
-            block: Some(1 << block),
-            fragment: Some((1_u64 << (block - parts)).max(512)),
-            density: Some(1 << density),
-            group_blocks,
-            time: 1_100_000_000,
-            ..Wish::new(version)
-        })
+        .prop_map(
+            |(version, (block, parts), density, group_blocks)| MakeOptions {
+                block: Some(1 << block),
+                fragment: Some((1_u64 << (block - parts)).max(512)),
+                density: Some(1 << density),
+                group_blocks,
+                time: 1_100_000_000,
+                ..MakeOptions::new(version)
+            },
+        )
 }
 
 proptest! {
@@ -133,13 +135,13 @@ proptest! {
 
     #[test]
     fn every_size_and_geometry_is_consistent(
-        wish in wishes(),
+        options in valid_options(),
         bytes in prop_oneof![1_u64 << 20..64 << 20, 64_u64 << 20..300 << 20],
         before in prop_oneof![Just(0_u8), Just(0xff)],
     ) {
         // Old data occupies memory, so only small disks have it.
         let before = if bytes < 32 << 20 { before } else { 0 };
-        match made(&wish, bytes, before) {
+        match made(&options, bytes, before) {
             Ok(_) => {}
             // 64 KiB blocks need more than a small disk, and requested groups may be too small.
             Err(MakeError::Geometry(
@@ -172,7 +174,7 @@ fn any_size() -> impl Strategy<Value = Option<u64>> {
     ]
 }
 
-fn any_wish() -> impl Strategy<Value = Wish> {
+fn any_options() -> impl Strategy<Value = MakeOptions> {
     let version = prop_oneof![Just(Version::Ufs1), Just(Version::Ufs2)];
     let number = || prop_oneof![Just(64_u64), any_number()];
     let sizes = (any_size(), any_size());
@@ -187,7 +189,7 @@ fn any_wish() -> impl Strategy<Value = Wish> {
         "[a-z/\u{e9}]{0,33}",
     );
     (version, sizes, divided, policy, any_number()).prop_map(
-        |(version, (block, fragment), (density, group_blocks), policy, time)| Wish {
+        |(version, (block, fragment), (density, group_blocks), policy, time)| MakeOptions {
             block,
             fragment,
             density,
@@ -197,7 +199,7 @@ fn any_wish() -> impl Strategy<Value = Wish> {
             directory_files: policy.2,
             label: policy.3,
             time,
-            ..Wish::new(version)
+            ..MakeOptions::new(version)
         },
     )
 }
@@ -206,11 +208,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn no_option_and_no_size_panics(wish in any_wish(), bytes in any_number()) {
-        match Geometry::of(&wish, bytes) {
+    fn no_option_and_no_size_panics(options in any_options(), bytes in any_number()) {
+        match Geometry::of(&options, bytes) {
             // Larger sizes would exhaust the memory of the test, not of `newfs`.
             Ok(geometry) if geometry.groups < 200 && bytes < 1 << 33 => {
-                let made = made(&wish, bytes, 0);
+                let made = made(&options, bytes, 0);
                 prop_assert!(made.is_ok(), "{made:?}");
             }
             Ok(geometry) => {
@@ -224,7 +226,7 @@ proptest! {
 
 #[test]
 fn a_device_of_nine_bytes_is_too_small() {
-    let refused = newfs(&mut Disk::new(9, 0), 9, &Wish::new(Version::Ufs2)).unwrap_err();
+    let refused = newfs(&mut Disk::new(9, 0), 9, &MakeOptions::new(Version::Ufs2)).unwrap_err();
     assert!(
         refused.to_string().starts_with("9 bytes are too few"),
         "{refused}"
@@ -236,12 +238,15 @@ fn defaults_match_freebsd_on_disks_of_a_few_gibibytes() {
     for (version, block, fragment) in [(Version::Ufs1, 16_384, 2048), (Version::Ufs2, 32_768, 4096)]
     {
         for bytes in [(2 << 30) + 12_345, 4_999_999_999] {
-            let geometry = made(&Wish::new(version), bytes, 0).unwrap();
+            let geometry = made(&MakeOptions::new(version), bytes, 0).unwrap();
             assert_eq!((geometry.block, geometry.fragment), (block, fragment));
             assert!(geometry.groups >= 4, "{geometry:?}");
             let inodes = geometry.groups * geometry.group_inodes;
-            let asked = bytes / (4 * fragment);
-            assert!(inodes >= asked && inodes < asked + asked / 4, "{inodes}");
+            let requested = bytes / (4 * fragment);
+            assert!(
+                inodes >= requested && inodes < requested + requested / 4,
+                "{inodes}"
+            );
         }
     }
 }
@@ -250,11 +255,11 @@ fn defaults_match_freebsd_on_disks_of_a_few_gibibytes() {
 fn a_short_last_group_is_dropped_if_it_has_no_room_for_data() {
     let mut short = 0;
     for fragments in 16_000..16_064 {
-        let wish = Wish {
+        let options = MakeOptions {
             group_blocks: Some(1000),
-            ..Wish::new(Version::Ufs1)
+            ..MakeOptions::new(Version::Ufs1)
         };
-        let geometry = made(&wish, fragments * 2048, 0).unwrap();
+        let geometry = made(&options, fragments * 2048, 0).unwrap();
         short += u64::from(!geometry.size.is_multiple_of(geometry.group));
     }
     assert!(short > 32, "{short}");
@@ -262,21 +267,21 @@ fn a_short_last_group_is_dropped_if_it_has_no_room_for_data() {
 
 #[test]
 fn impossible_geometries_are_rejected_by_name() {
-    let plain = Wish::new(Version::Ufs2);
-    let told = |wish: Wish, bytes: u64| {
-        let refused = newfs(&mut Disk::new(bytes, 0), bytes, &wish);
+    let plain = MakeOptions::new(Version::Ufs2);
+    let refusal = |options: MakeOptions, bytes: u64| {
+        let refused = newfs(&mut Disk::new(bytes, 0), bytes, &options);
         refused.unwrap_err().to_string()
     };
-    for (wish, words) in [
+    for (options, words) in [
         (
-            Wish {
+            MakeOptions {
                 block: Some(3000),
                 ..plain.clone()
             },
             "blocks of 3000 bytes",
         ),
         (
-            Wish {
+            MakeOptions {
                 fragment: Some(1024),
                 block: Some(16_384),
                 ..plain.clone()
@@ -284,50 +289,53 @@ fn impossible_geometries_are_rejected_by_name() {
             "(-f)",
         ),
         (
-            Wish {
+            MakeOptions {
                 density: Some(0),
                 ..plain.clone()
             },
             "(-i)",
         ),
         (
-            Wish {
+            MakeOptions {
                 minfree: 100,
                 ..plain.clone()
             },
             "(-m)",
         ),
         (
-            Wish {
+            MakeOptions {
                 label: "a/b".into(),
                 ..plain.clone()
             },
             "`a/b`",
         ),
         (
-            Wish {
+            MakeOptions {
                 group_blocks: Some(3),
                 ..plain.clone()
             },
             "(-c)",
         ),
         (
-            Wish {
+            MakeOptions {
                 file_size: 0,
                 ..plain.clone()
             },
             "(-g, -h)",
         ),
     ] {
-        let said = told(wish, 64 << 20);
-        assert!(said.contains(words), "{said}");
+        let message = refusal(options, 64 << 20);
+        assert!(message.contains(words), "{message}");
     }
-    let said = told(plain.clone(), 100_000);
-    assert!(said.starts_with("100000 bytes are too few"), "{said}");
-    let old = Wish {
+    let message = refusal(plain.clone(), 100_000);
+    assert!(message.starts_with("100000 bytes are too few"), "{message}");
+    let old = MakeOptions {
         fragment: Some(512),
-        ..Wish::new(Version::Ufs1)
+        ..MakeOptions::new(Version::Ufs1)
     };
-    let said = told(old, 3 << 40);
-    assert!(said.contains("too many") && said.contains("-O 2"), "{said}");
+    let message = refusal(old, 3 << 40);
+    assert!(
+        message.contains("too many") && message.contains("-O 2"),
+        "{message}"
+    );
 }

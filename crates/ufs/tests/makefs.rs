@@ -1,7 +1,7 @@
 //! Compares the output with the UFS1 of another program on an equal disk: `makefs` of the BSD
 //! systems.
 
-use fsdyno_ufs::{Version, Wish, check, newfs};
+use fsdyno_ufs::{MakeOptions, Version, check, newfs};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -26,8 +26,8 @@ fn by_makefs(image: &Path, tree: &Path, options: &str, size: &str, test: &str) -
         println!("SKIP program makefs: {test}");
         return None;
     };
-    let said = String::from_utf8_lossy(&made.stderr).into_owned();
-    assert!(made.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(made.status.success(), "{stderr}");
     Some(())
 }
 
@@ -61,17 +61,17 @@ fn the_superblock_is_that_of_makefs() {
         let verdict = check(&mut File::open(&theirs).unwrap()).unwrap();
         assert!(verdict.clean(), "{:?}", verdict.contradictions);
         // With an equal group size.
-        let wish = Wish {
+        let make_options = MakeOptions {
             block: Some(block),
             fragment: Some(fragment),
             density: Some(density),
             group_blocks: Some(verdict.geometry.group / verdict.geometry.parts()),
-            ..Wish::new(Version::Ufs1)
+            ..MakeOptions::new(Version::Ufs1)
         };
         let ours = here.path().join("ours");
         let mut image = File::create_new(&ours).unwrap();
         image.set_len(mebibytes << 20).unwrap();
-        newfs(&mut image, mebibytes << 20, &wish).unwrap();
+        newfs(&mut image, mebibytes << 20, &make_options).unwrap();
         let (theirs, ours) = (superblock(&theirs), superblock(&here.path().join("ours")));
         let differ = (0..SUPERBLOCK).filter(|at| theirs[*at] != ours[*at] && !is_free(*at));
         assert_eq!(differ.collect::<Vec<_>>(), [0; 0], "{options}");

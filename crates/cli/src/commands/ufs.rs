@@ -8,7 +8,7 @@ use fsdyno_host::command::is_step_of_fsdyno;
 use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
 use fsdyno_host::guard;
 use fsdyno_model::Bytes;
-use fsdyno_ufs::{Geometry, MakeError, Version, Wish};
+use fsdyno_ufs::{Geometry, MakeError, MakeOptions, Version};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -167,14 +167,14 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     Ok(opened)
 }
 
-fn wish(args: &MakeUfsArgs) -> Wish {
+fn wish(args: &MakeUfsArgs) -> MakeOptions {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.unwrap_or_default();
     let version = match args.version {
         1 => Version::Ufs1,
         _ => Version::Ufs2,
     };
-    Wish {
+    MakeOptions {
         block: args.block,
         fragment: args.fragment,
         density: args.density,
@@ -186,7 +186,7 @@ fn wish(args: &MakeUfsArgs) -> Wish {
         label: args.label.clone(),
         time: now.as_secs(),
         id: now.subsec_nanos() ^ std::process::id(),
-        ..Wish::new(version)
+        ..MakeOptions::new(version)
     }
 }
 

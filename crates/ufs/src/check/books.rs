@@ -21,38 +21,38 @@ pub(super) fn read_groups<D: Read + Seek>(
         let block = disk.get(place, geometry.block, &what)?;
         let maps = Maps::of(geometry);
         let (inodes, in_group) = (geometry.group_inodes, geometry.in_group(number));
-        let said = |place| get32(&block, place);
-        let inodes_said = match geometry.version {
+        let stored = |place| get32(&block, place);
+        let inodes_stored = match geometry.version {
             Version::Ufs1 => get16(&block, at::OLD_INODES),
-            Version::Ufs2 => said(at::INODES),
+            Version::Ufs2 => stored(at::INODES),
         };
-        for (name, said, right) in [
-            ("magic number", said(at::MAGIC), group::MAGIC),
-            ("number", said(at::NUMBER), number),
-            ("inodes", inodes_said, inodes),
-            ("fragments", said(at::FRAGMENTS), in_group),
+        for (name, stored, right) in [
+            ("magic number", stored(at::MAGIC), group::MAGIC),
+            ("number", stored(at::NUMBER), number),
+            ("inodes", inodes_stored, inodes),
+            ("fragments", stored(at::FRAGMENTS), in_group),
             (
                 "place of the map of inodes",
-                said(at::INODE_MAP),
+                stored(at::INODE_MAP),
                 maps.inodes,
             ),
             (
                 "place of the map of fragments",
-                said(at::FREE_MAP),
+                stored(at::FREE_MAP),
                 maps.free,
             ),
             (
                 "place of the map of blocks",
-                said(at::CLUSTER_MAP),
+                stored(at::CLUSTER_MAP),
                 maps.clusters,
             ),
             (
                 "blocks in that map",
-                said(at::CLUSTER_BLOCKS),
+                stored(at::CLUSTER_BLOCKS),
                 in_group / geometry.parts(),
             ),
         ] {
-            verdict.compare(|| format!("group {number}, {name}"), said, right);
+            verdict.compare(|| format!("group {number}, {name}"), stored, right);
         }
         groups.push(Group { block, maps });
     }
@@ -115,13 +115,13 @@ fn free_map(geometry: &Geometry, claims: &Claims, number: u64) -> Vec<u8> {
 }
 
 fn check_map(number: u64, group: &Group, free: &[u8], geometry: &Geometry, verdict: &mut Verdict) {
-    let said = &group.block[index(group.maps.free)..];
+    let stored = &group.block[index(group.maps.free)..];
     for fragment in 0..geometry.group {
-        match (bit(said, fragment), bit(free, fragment)) {
-            (true, false) => verdict.say(|| {
+        match (bit(stored, fragment), bit(free, fragment)) {
+            (true, false) => verdict.report(|| {
                 format!("group {number}: fragment {fragment} is in use, and marked as free")
             }),
-            (false, true) => verdict.say(|| {
+            (false, true) => verdict.report(|| {
                 format!(
                     "group {number}: fragment {fragment} is marked as used, and nothing holds it"
                 )
@@ -132,7 +132,7 @@ fn check_map(number: u64, group: &Group, free: &[u8], geometry: &Geometry, verdi
 }
 
 fn check_counts(number: u64, group: &Group, counts: Counts, tally: &Tally, verdict: &mut Verdict) {
-    let said = |place| get32(&group.block, place);
+    let stored = |place| get32(&group.block, place);
     let names = [
         "directories",
         "free blocks",
@@ -140,20 +140,21 @@ fn check_counts(number: u64, group: &Group, counts: Counts, tally: &Tally, verdi
         "free fragments of blocks in part free",
     ];
     for (place, (name, count)) in names.into_iter().zip(counts.in_order()).enumerate() {
-        let said = said(at::COUNTS + 4 * place);
-        verdict.compare(|| format!("group {number}, {name}"), said, count);
+        let stored = stored(at::COUNTS + 4 * place);
+        verdict.compare(|| format!("group {number}, {name}"), stored, count);
     }
     for (length, count) in tally.runs.iter().enumerate().skip(1) {
         let what = || format!("group {number}, runs of {length} free fragments");
-        verdict.compare(what, said(at::RUNS + 4 * length), *count);
+        verdict.compare(what, stored(at::RUNS + 4 * length), *count);
     }
     for (length, count) in tally.cluster_runs.iter().enumerate().skip(1) {
         let what = || format!("group {number}, runs of {length} free blocks");
         let place = index(group.maps.cluster_runs) + 4 * length;
-        verdict.compare(what, said(place), *count);
+        verdict.compare(what, stored(place), *count);
     }
     let map = &group.block[index(group.maps.clusters)..][..tally.clusters.len()];
     if map != tally.clusters {
-        verdict.say(|| format!("group {number}: the map of free blocks is not that of fragments"));
+        verdict
+            .report(|| format!("group {number}: the map of free blocks is not that of fragments"));
     }
 }

@@ -43,14 +43,15 @@ impl Claims {
     /// Claims fragments for an inode. Reports fragments that are already claimed or invalid.
     fn take(&mut self, inode: u64, first: u64, count: u64, verdict: &mut Verdict) -> bool {
         if first.checked_add(count).is_none_or(|end| end > self.size) {
-            verdict.say(|| {
+            verdict.report(|| {
                 format!("inode {inode}: fragment {first} lies behind the end of the file system")
             });
             return false;
         }
         for fragment in first..first + count {
             if self.has(fragment) {
-                verdict.say(|| format!("inode {inode}: fragment {fragment} is held by others too"));
+                verdict
+                    .report(|| format!("inode {inode}: fragment {fragment} is held by others too"));
             }
             set_bit(&mut self.held, fragment);
         }
@@ -99,14 +100,14 @@ pub(super) fn walk<D: Read + Seek>(
             let ino = number * geometry.group_inodes + place;
             if place >= written {
                 if group.uses(place) {
-                    verdict.say(|| format!("inode {ino} is in use, and was never written"));
+                    verdict.report(|| format!("inode {ino} is in use, and was never written"));
                 }
                 continue;
             }
             let inode = Inode::read(geometry.version, &table[index(place * size)..]);
             match (group.uses(place), inode.mode) {
                 (true, _) if ino < RESERVED_INODES => {}
-                (true, 0) => verdict.say(|| format!("inode {ino} is marked as used, and empty")),
+                (true, 0) => verdict.report(|| format!("inode {ino} is marked as used, and empty")),
                 (true, _) => {
                     let mut walk = Walk {
                         disk,
@@ -127,7 +128,9 @@ pub(super) fn walk<D: Read + Seek>(
                     found.inodes.insert(ino, inode);
                 }
                 (false, 0) => {}
-                (false, _) => verdict.say(|| format!("inode {ino} is a file, and marked as free")),
+                (false, _) => {
+                    verdict.report(|| format!("inode {ino} is a file, and marked as free"))
+                }
             }
         }
     }
@@ -153,7 +156,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
         if !matches!(inode.kind() >> 12, 1 | 2 | 4 | 6 | 8 | 10 | 12) {
             let mode = inode.mode;
             self.verdict
-                .say(|| format!("inode {ino}: no file has the mode {mode:o}"));
+                .report(|| format!("inode {ino}: no file has the mode {mode:o}"));
             return Ok(());
         }
         if inode.has_blocks() {
@@ -186,7 +189,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             if number >= last {
                 let ino = self.ino;
                 self.verdict
-                    .say(|| format!("inode {ino}: block {number} lies behind its end"));
+                    .report(|| format!("inode {ino}: block {number} lies behind its end"));
             }
             self.take_data(*first, parts, directory);
         }
@@ -198,7 +201,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
         }
         for first in inode.attributes.iter().filter(|first| **first != 0) {
             let ino = self.ino;
-            self.verdict.say(|| {
+            self.verdict.report(|| {
                 format!("inode {ino} has attributes (at fragment {first}), which are not read")
             });
         }
@@ -227,7 +230,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             return Ok(());
         }
         if from >= last {
-            self.verdict.say(|| {
+            self.verdict.report(|| {
                 format!("inode {ino}: pointers to block {from} and further lie behind its end")
             });
         }
@@ -247,7 +250,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             } else if below != 0 {
                 if block >= last {
                     self.verdict
-                        .say(|| format!("inode {ino}: block {block} lies behind its end"));
+                        .report(|| format!("inode {ino}: block {block} lies behind its end"));
                 }
                 self.take_data(below, parts, directory);
             }

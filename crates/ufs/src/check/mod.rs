@@ -12,7 +12,7 @@ use crate::superblock;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Maximum number of reported inconsistencies. The others are only counted.
-const TOLD: usize = 100;
+const MAX_REPORTED: usize = 100;
 
 /// Reasons why a check is impossible.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum CheckError {
         "the superblock describes {described} bytes, but the device has {bytes}: it is cut off, or \
          the superblock is damaged"
     )]
-    CutOff {
+    Truncated {
         /// Size in the superblock.
         described: u64,
         /// Size of the device.
@@ -69,17 +69,17 @@ impl Verdict {
         self.total == 0
     }
 
-    fn say(&mut self, what: impl FnOnce() -> String) {
-        if self.contradictions.len() < TOLD {
+    fn report(&mut self, what: impl FnOnce() -> String) {
+        if self.contradictions.len() < MAX_REPORTED {
             self.contradictions.push(what());
         }
         self.total += 1;
     }
 
     /// Reports two numbers that should be equal and are not.
-    fn compare(&mut self, what: impl FnOnce() -> String, said: u64, counted: u64) {
-        if said != counted {
-            self.say(|| format!("{}: {said} written, {counted} counted", what()));
+    fn compare(&mut self, what: impl FnOnce() -> String, stored: u64, counted: u64) {
+        if stored != counted {
+            self.report(|| format!("{}: {stored} written, {counted} counted", what()));
         }
     }
 }
@@ -96,7 +96,7 @@ pub fn check<D: Read + Seek>(device: &mut D) -> Result<Verdict, CheckError> {
             source,
         })?;
     if described > bytes {
-        return Err(CheckError::CutOff { described, bytes });
+        return Err(CheckError::Truncated { described, bytes });
     }
     let mut disk = Disk {
         device,
@@ -129,9 +129,9 @@ pub fn check<D: Read + Seek>(device: &mut D) -> Result<Verdict, CheckError> {
             put32(&mut counted, number * 16 + 4 * place, count);
         }
     }
-    for (number, (said, right)) in summary.chunks(16).zip(counted.chunks(16)).enumerate() {
-        if said != right && number < sums.len() {
-            verdict.say(|| format!("the summary of group {number} is not what was counted"));
+    for (number, (stored, right)) in summary.chunks(16).zip(counted.chunks(16)).enumerate() {
+        if stored != right && number < sums.len() {
+            verdict.report(|| format!("the summary of group {number} is not what was counted"));
         }
     }
     check_sums(&superblock, &sums, &mut verdict);
@@ -174,8 +174,8 @@ fn check_places(block: &[u8], geometry: &Geometry, verdict: &mut Verdict) {
             geometry.block_inodes(),
         ),
     ] {
-        let said = get32(block, place);
-        verdict.compare(|| format!("superblock, {name}"), said, right);
+        let stored = get32(block, place);
+        verdict.compare(|| format!("superblock, {name}"), stored, right);
     }
     let summary_at = match geometry.version {
         Version::Ufs1 => get32(block, at::OLD_SUMMARY_AT),
@@ -194,15 +194,15 @@ fn check_sums(block: &[u8], groups: &[Counts], verdict: &mut Verdict) {
     for counts in groups {
         all.add(*counts);
     }
-    let said = superblock::counts(block).in_order();
+    let stored = superblock::counts(block).in_order();
     let names = [
         "directories",
         "free blocks",
         "free inodes",
         "free fragments of blocks in part free",
     ];
-    for ((name, said), counted) in names.into_iter().zip(said).zip(all.in_order()) {
-        verdict.compare(|| format!("superblock, {name}"), said, counted);
+    for ((name, stored), counted) in names.into_iter().zip(stored).zip(all.in_order()) {
+        verdict.compare(|| format!("superblock, {name}"), stored, counted);
     }
 }
 
@@ -217,7 +217,7 @@ fn check_copies<D: Read + Seek>(
         let room = SUPERBLOCK_BYTES.next_multiple_of(geometry.fragment);
         let block = disk.get(at, room, "a copy of the superblock")?;
         if superblock::geometry(&block).as_ref() != Some(geometry) {
-            verdict.say(|| format!("group {number} has no copy of the superblock"));
+            verdict.report(|| format!("group {number} has no copy of the superblock"));
         }
     }
     Ok(())

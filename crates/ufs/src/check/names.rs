@@ -28,14 +28,14 @@ pub(super) fn check<D: Read + Seek>(
         }
         let size = found.inodes[ino].size;
         if !size.is_multiple_of(DIRECTORY_PIECE) || size > data.len() as u64 {
-            verdict.say(|| format!("directory {ino}: a size of {size} bytes"));
+            verdict.report(|| format!("directory {ino}: a size of {size} bytes"));
         }
         data.truncate(index(size.min(data.len() as u64)));
         for entry in entries(*ino, &data, verdict) {
             *names.entry(entry.inode).or_default() += 1;
             match entry.name {
                 b"." if entry.inode != *ino => {
-                    verdict.say(|| format!("directory {ino}: `.` is another"));
+                    verdict.report(|| format!("directory {ino}: `.` is another"));
                 }
                 b"." => {}
                 b".." => {
@@ -48,7 +48,8 @@ pub(super) fn check<D: Read + Seek>(
     for ino in found.directories.keys() {
         let (up, parent) = (upward.get(ino), parents.get(ino));
         if up.is_none() || up != parent {
-            verdict.say(|| format!("directory {ino}: `..` is {up:?}, and it lies in {parent:?}"));
+            verdict
+                .report(|| format!("directory {ino}: `..` is {up:?}, and it lies in {parent:?}"));
         }
     }
     for (ino, inode) in &found.inodes {
@@ -56,7 +57,7 @@ pub(super) fn check<D: Read + Seek>(
         verdict.compare(|| format!("inode {ino}, names"), inode.links, counted);
     }
     for ino in names.keys() {
-        verdict.say(|| format!("inode {ino} has names, and is not in use"));
+        verdict.report(|| format!("inode {ino} has names, and is not in use"));
     }
     Ok(())
 }
@@ -75,10 +76,11 @@ fn child(
         return;
     };
     if entry.kind != 0 && entry.kind != inode.kind() >> 12 {
-        verdict.say(|| format!("directory {directory}: `{name}` is of another kind than its file"));
+        verdict
+            .report(|| format!("directory {directory}: `{name}` is of another kind than its file"));
     }
     if inode.kind() == DIRECTORY && parents.insert(entry.inode, directory).is_some() {
-        verdict.say(|| format!("directory {}: it has two names", entry.inode));
+        verdict.report(|| format!("directory {}: it has two names", entry.inode));
     }
 }
 
@@ -100,15 +102,16 @@ fn entries<'a>(ino: u64, data: &'a [u8], verdict: &mut Verdict) -> Vec<Entry<'a>
             let length = if room >= 8 { index(get16(rest, 4)) } else { 0 };
             let named = usize::from(*rest.get(7).unwrap_or(&0));
             if length < 8 || length % 4 != 0 || length > room || 8 + named > length {
-                verdict.say(|| format!("directory {ino}: piece {number} is torn at byte {at}"));
+                verdict.report(|| format!("directory {ino}: piece {number} is torn at byte {at}"));
                 break;
             }
             let inode = get32(rest, 0);
             if inode != 0 {
                 let name = &rest[8..8 + named];
                 if name.is_empty() || name.contains(&0) || name.contains(&b'/') {
-                    verdict
-                        .say(|| format!("directory {ino}: piece {number} has an impossible name"));
+                    verdict.report(|| {
+                        format!("directory {ino}: piece {number} has an impossible name")
+                    });
                 }
                 all.push(Entry {
                     inode,
