@@ -39,7 +39,7 @@ fn can_be_tried(fs: &dyn Filesystem) -> bool {
     let mkfs = fs
         .version()
         .is_none_or(|step| Command::new(&step.argv()[0]).output().is_ok());
-    fs.kind() == FilesystemKind::Block && fs.daemon().is_none() && !fs::elsewhere_only(fs) && mkfs
+    fs.kind() == FilesystemKind::Block && fs.daemon().is_none() && !fs::bsd_only(fs) && mkfs
 }
 
 #[test]

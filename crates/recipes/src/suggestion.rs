@@ -18,12 +18,12 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
             continue;
         }
         // Among equal distances, the candidate with a common prefix is first.
-        let alike = typed
+        let common_prefix = typed
             .chars()
             .zip(lower.chars())
             .take_while(|(a, b)| a == b)
             .count();
-        near.push((distance, Reverse(alike), candidate.to_owned()));
+        near.push((distance, Reverse(common_prefix), candidate.to_owned()));
     }
     near.sort();
     near.dedup();

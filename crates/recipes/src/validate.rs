@@ -26,12 +26,12 @@ pub fn check_options(contender: &Contender) -> Result<(), RecipeError> {
     let known: Vec<&str> = GENERIC.iter().chain(fs.mount_options()).copied().collect();
     for option in &contender.mount {
         let key = options::key(option);
-        let elsewhere = ALL.iter().any(|other| {
+        let known_to_other = ALL.iter().any(|other| {
             other.mount_options().contains(&key) || other.foreign_mount_options().contains(&key)
         });
         // A word with a known opposite is a kernel option, perhaps of another kernel version.
         let opposite = known.iter().any(|word| options::is_negation(word, key));
-        if known.contains(&key) || elsewhere || opposite {
+        if known.contains(&key) || known_to_other || opposite {
             continue;
         }
         let near = closest_name(key, known.iter().copied());

@@ -5,7 +5,7 @@ use fsdyno_recipes::{check_options, find, fs, kind_of, layouts, validate};
 use std::collections::HashSet;
 
 /// The error message for a contender in short form, or an empty text.
-fn told(text: &str) -> String {
+fn messages(text: &str) -> String {
     let contender = Contender::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
     match validate(&contender).and_then(|()| check_options(&contender)) {
         Ok(()) => String::new(),
@@ -34,7 +34,7 @@ fn valid_contenders_pass() {
         "ext4:noacl",
         "ext4:compress=zstd",
     ] {
-        assert_eq!(told(text), "", "{text}");
+        assert_eq!(messages(text), "", "{text}");
     }
 }
 
@@ -54,16 +54,20 @@ fn typing_errors_give_suggestions_and_a_remedy() {
         ),
         ("ext4:noatime,xsf", "did you mean `xfs`"),
     ] {
-        assert!(told(text).contains(expected), "{text}: {}", told(text));
+        assert!(
+            messages(text).contains(expected),
+            "{text}: {}",
+            messages(text)
+        );
     }
 }
 
 #[test]
 fn soft_updates_are_rejected_with_a_remedy() {
     for text in ["ufs1[-U]", "ufs2[-Lname -j]"] {
-        let said = told(text);
-        assert!(said.contains("only in BSD kernels"), "{said}");
-        assert!(said.contains("on a BSD machine"), "{said}");
+        let message = messages(text);
+        assert!(message.contains("only in BSD kernels"), "{message}");
+        assert!(message.contains("on a BSD machine"), "{message}");
     }
 }
 
@@ -81,7 +85,11 @@ fn impossible_contenders_are_rejected_by_name() {
         ("zfs:ro", "nothing could be laid on it"),
         ("zfs:compression", "with a value: compression=VALUE"),
     ] {
-        assert!(told(text).contains(expected), "{text}: {}", told(text));
+        assert!(
+            messages(text).contains(expected),
+            "{text}: {}",
+            messages(text)
+        );
     }
 }
 
@@ -124,7 +132,11 @@ fn options_that_reach_another_device_or_file_are_rejected() {
         "zfs[-o cachefile=none]",
         "zfs[-Omountpoint=none]",
     ] {
-        assert!(told(text).contains("is refused"), "{text}: {}", told(text));
+        assert!(
+            messages(text).contains("is refused"),
+            "{text}: {}",
+            messages(text)
+        );
     }
     for text in [
         "xfs:logdev=/dev/sdb",
@@ -136,7 +148,11 @@ fn options_that_reach_another_device_or_file_are_rejected() {
         "zfs:mountpoint=/srv",
         "zfs:sharenfs=on",
     ] {
-        assert!(told(text).contains("is refused"), "{text}: {}", told(text));
+        assert!(
+            messages(text).contains("is refused"),
+            "{text}: {}",
+            messages(text)
+        );
     }
 }
 

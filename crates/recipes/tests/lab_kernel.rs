@@ -234,8 +234,8 @@ fn smoke(fs: &dyn Filesystem, layout: LayoutChoice) {
     }
     if let Some(version) = fs.version() {
         let output = run(&version.argv()).expect(&test);
-        let said = !output.stdout.is_empty() || !output.stderr.is_empty();
-        assert!(said, "{test}: no version");
+        let printed = !output.stdout.is_empty() || !output.stderr.is_empty();
+        assert!(printed, "{test}: no version");
     }
 }
 

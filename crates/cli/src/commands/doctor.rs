@@ -70,7 +70,7 @@ fn lab_kernel() -> Finding {
 fn findings() -> Vec<Finding> {
     // A recipe for another machine uses the programs there; only its BSD kernel is listed here.
     let of_recipe = |recipe: &&dyn fsdyno_recipes::Filesystem| {
-        let elsewhere = fsdyno_recipes::fs::elsewhere_only(*recipe);
+        let elsewhere = fsdyno_recipes::fs::bsd_only(*recipe);
         let mut requirements = recipe.requirements();
         requirements.retain(|one| !elsewhere || one.need == Need::BsdKernel);
         requirements

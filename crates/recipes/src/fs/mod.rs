@@ -229,7 +229,7 @@ pub fn kind_of(name: &str) -> Option<FilesystemKind> {
 }
 
 /// Whether Linux cannot have this file system: it runs only on other systems.
-pub fn elsewhere_only(fs: &dyn Filesystem) -> bool {
+pub fn bsd_only(fs: &dyn Filesystem) -> bool {
     let mut requirements = fs.requirements().into_iter();
     requirements.any(|requirement| requirement.need == Need::BsdKernel)
 }

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn size_options_parse_as_in_the_kernel() {
-        let told = |text: &str| {
+        let size_in_bytes = |text: &str| {
             let contender = Contender::parse(text, &super::super::kind_of).unwrap();
             let size = Tmpfs.size_in_memory(&contender, Bytes(1000 << 20));
             size.map(|size| size.0)
@@ -127,7 +127,7 @@ mod tests {
             ("tmpfs:size=xm", None),
             ("tmpfs:size=99999999999e", None),
         ] {
-            assert_eq!(told(text), expected, "{text}");
+            assert_eq!(size_in_bytes(text), expected, "{text}");
         }
     }
 }

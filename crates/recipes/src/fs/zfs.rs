@@ -108,7 +108,7 @@ impl<'a> At<'a> {
     }
 
     /// A program on the pool. Its command line is the name of its output.
-    fn told(&self, words: &[&str]) -> (String, Step) {
+    fn record_step(&self, words: &[&str]) -> (String, Step) {
         let argv = words.iter().copied().chain([self.name.as_str()]);
         (words.join(" "), Step::command(argv))
     }
@@ -267,9 +267,9 @@ impl Filesystem for Zfs {
         let at = At::new(target);
         let words = ["zpool", "upgrade", "-v"];
         vec![
-            at.told(&["zpool", "status"]),
-            at.told(&["zpool", "get", "all"]),
-            at.told(&["zfs", "get", "all"]),
+            at.record_step(&["zpool", "status"]),
+            at.record_step(&["zpool", "get", "all"]),
+            at.record_step(&["zfs", "get", "all"]),
             // Neither the tools nor the daemon print their version. This prints the pool versions.
             (words.join(" "), Step::command(words)),
         ]
@@ -300,8 +300,9 @@ impl Filesystem for Zfs {
 
     fn compresses(&self, contender: &Contender) -> bool {
         // The last word takes effect. The default is `off` in zfs-fuse and `on` since OpenZFS 2.2.
-        let said = contender.mkfs.iter().chain(&contender.mount);
-        said.filter_map(|word| word.rsplit_once("compression="))
+        let options = contender.mkfs.iter().chain(&contender.mount);
+        options
+            .filter_map(|word| word.rsplit_once("compression="))
             .next_back()
             .is_some_and(|(_, value)| value != "off")
     }

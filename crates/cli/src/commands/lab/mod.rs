@@ -19,7 +19,7 @@ use fsdyno_model::{
     LabChoice, LayoutChoice, Plan,
 };
 use fsdyno_observe::provenance;
-use fsdyno_recipes::fs::elsewhere_only;
+use fsdyno_recipes::fs::bsd_only;
 use fsdyno_recipes::layouts;
 use serde::Serialize;
 
@@ -141,9 +141,7 @@ fn host() -> Row {
 /// The row of `ssh` labs. Their machines are probed only when a plan names them.
 fn elsewhere() -> Row {
     let lab = LabChoice::Ssh("USER@HOST".to_owned());
-    let alone = fsdyno_recipes::fs::ALL
-        .iter()
-        .filter(|fs| elsewhere_only(**fs));
+    let alone = fsdyno_recipes::fs::ALL.iter().filter(|fs| bsd_only(**fs));
     Row {
         availability: probe(&ssh::need()),
         about: format!(
@@ -259,7 +257,7 @@ fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String)
 /// A plan with every file system that Linux supports, and with every layout below one.
 fn everything() -> Plan {
     let block = |fs: &&&dyn fsdyno_recipes::Filesystem| {
-        fs.kind() == FilesystemKind::Block && !elsewhere_only(**fs)
+        fs.kind() == FilesystemKind::Block && !bsd_only(**fs)
     };
     let filesystems = fsdyno_recipes::fs::ALL.iter().filter(block);
     let mut contenders: Vec<Contender> =

@@ -27,7 +27,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, Session, Ssh, SshError};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CancelToken, Cell, CellRecord, Effective, Event, Outcome, Plan};
-use fsdyno_recipes::fs::elsewhere_only;
+use fsdyno_recipes::fs::bsd_only;
 use machine::Machine;
 use remote::{DryRunShell, Line, RemoteShell};
 use std::io::Read;
@@ -282,7 +282,7 @@ fn may_write(remote: &mut dyn RemoteShell, path: &Path, place: &str) -> Result<(
 /// All scripts of a cell, in order; runs and contacts nothing.
 pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
-    let bsd = elsewhere_only(job.recipe);
+    let bsd = bsd_only(job.recipe);
     let machine = Machine::for_dry_run(bsd);
     let directory = preflight.scratch.join("fsdyno-dry").display().to_string();
     let mut paper = DryRunShell::default();
