@@ -24,8 +24,8 @@ enum What {
 fn main() {
     println!("4 KiB at random, 32 at a time, on 256 MiB in memory; requests a second");
     let only = std::env::args().nth(1);
-    let asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    for shipped in ALL.iter().filter(|one| asked(one.name)) {
+    let requested = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    for shipped in ALL.iter().filter(|one| requested(one.name)) {
         let profile = shipped.profile().expect("a profile that comes along");
         for what in [What::Core, What::Payload, What::Figures] {
             let began = Instant::now();

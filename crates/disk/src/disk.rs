@@ -6,10 +6,10 @@
 //! survives a power cut. The transport fetches a read's bytes at completion: they are the newest
 //! bytes submitted so far.
 
-use crate::cut::{self, CutReport, Remains};
 use crate::faults::Faults;
 use crate::models::{Command, Happening, Model, Work};
 use crate::pending::{Content, Pending};
+use crate::power_cut::{self, PowerCutReport, Remains};
 use crate::profiles::Profile;
 use crate::record::{Record, Recorder};
 use crate::request::{Causes, Completion, Failure, Kind, Request, SECTOR};
@@ -169,7 +169,7 @@ impl Disk {
     }
 
     /// Number of requests in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.open.len() + self.done.len()
     }
 
@@ -208,8 +208,8 @@ impl Disk {
         let command = Command {
             order,
             kind: request.kind,
-            fua: request.fua && !self.faults.lies(order),
-            hollow: request.kind == Kind::Flush && self.faults.lies(order),
+            fua: request.fua && !self.faults.ignores_flush(order),
+            hollow: request.kind == Kind::Flush && self.faults.ignores_flush(order),
             sector: request.sector,
             sectors: request.sectors,
             submitted: held_until,
@@ -293,16 +293,16 @@ impl Disk {
         now: Nanos,
         seed: u64,
         remains: Remains,
-    ) -> Result<CutReport, StoreError> {
+    ) -> Result<PowerCutReport, StoreError> {
         self.advance(now.0)?;
         let landing = self.model.landing();
-        let cut = cut::Cut {
+        let power_cut = power_cut::PowerCut {
             seed,
             remains,
             cache_survives: self.cache_survives,
             landing: &landing,
         };
-        let report = cut.make(&mut self.pending, self.store.as_mut())?;
+        let report = power_cut.make(&mut self.pending, self.store.as_mut())?;
         self.open.clear();
         self.held.clear();
         self.waiting.clear();
@@ -310,7 +310,7 @@ impl Disk {
         self.done.clear();
         self.model.power_cycle(self.now);
         if let Some(recorder) = &mut self.recorder {
-            recorder.note(&Record::Cut {
+            recorder.note(&Record::PowerCut {
                 at: Nanos(self.now),
                 seed,
             });

@@ -8,11 +8,11 @@
 
 mod arithmetic;
 pub mod check;
-mod cut;
 mod disk;
 pub mod faults;
 pub mod models;
 mod pending;
+mod power_cut;
 pub mod profiles;
 mod random;
 pub mod record;
@@ -20,10 +20,10 @@ mod request;
 mod store;
 pub mod transports;
 
-pub use cut::{CutReport, Remains};
 pub use disk::{Disk, SubmitError};
 pub use faults::{FaultPlan, Faults};
 pub use models::Work;
+pub use power_cut::{PowerCutReport, Remains};
 pub use profiles::{Profile, ProfileError};
 pub use random::Random;
 pub use record::{Payloads, Recorder};

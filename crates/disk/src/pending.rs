@@ -98,7 +98,7 @@ impl Pending {
         let mut left = vec![sectors.clone()];
         for key in self.overlapping(sectors) {
             for range in &self.entries[&key].left {
-                cut_out(&mut left, range);
+                subtract(&mut left, range);
             }
         }
         left.is_empty()
@@ -169,7 +169,7 @@ impl Pending {
             if key.1 < order
                 && let Some(older) = self.entries.get_mut(&key)
             {
-                cut_out(&mut older.left, &landed);
+                subtract(&mut older.left, &landed);
             }
         }
         Ok(())
@@ -207,19 +207,19 @@ impl Pending {
 }
 
 /// Removes one range from the others.
-fn cut_out(ranges: &mut Vec<Range<u64>>, hole: &Range<u64>) {
+fn subtract(ranges: &mut Vec<Range<u64>>, hole: &Range<u64>) {
     if ranges
         .iter()
         .all(|range| range.end <= hole.start || range.start >= hole.end)
     {
         return;
     }
-    let cut = |range: &Range<u64>| {
+    let split = |range: &Range<u64>| {
         let before = range.start..range.end.min(hole.start);
         let after = range.start.max(hole.end)..range.end;
         [before, after]
     };
-    let parts = ranges.iter().flat_map(cut);
+    let parts = ranges.iter().flat_map(split);
     *ranges = parts.filter(|range| !range.is_empty()).collect();
 }
 

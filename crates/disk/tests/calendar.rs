@@ -8,7 +8,7 @@ mod frontend;
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
 use fsdyno_disk::record::{Record, Records, Writer};
 use fsdyno_disk::transports::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
-use fsdyno_disk::{CutReport, Disk, Faults, Memory, Payloads, Recorder, Remains, profiles};
+use fsdyno_disk::{Disk, Faults, Memory, Payloads, PowerCutReport, Recorder, Remains, profiles};
 use fsdyno_model::{Bytes, CancelToken, Nanos};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -49,7 +49,7 @@ impl Kernel {
             page: None,
             disks: Vec::new(),
         };
-        kernel.say(START, 0)?;
+        kernel.send(START, 0)?;
         let mut ack = [0; 16];
         let descriptors = receive(&kernel.line, &mut ack)?;
         assert_eq!(descriptors.len(), 2, "a page and a log");
@@ -69,7 +69,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn say(&mut self, word: u32, time: u64) -> io::Result<()> {
+    fn send(&mut self, word: u32, time: u64) -> io::Result<()> {
         self.number += 1;
         let mut bytes = halves(&[word, self.number]);
         bytes.extend(words(&[time]));
@@ -84,7 +84,7 @@ impl Kernel {
     }
 
     fn ask(&mut self, word: u32, time: u64) -> io::Result<u64> {
-        self.say(word, time)?;
+        self.send(word, time)?;
         let (ack, time) = self.hear()?;
         assert_eq!(ack, 0);
         Ok(time)
@@ -114,7 +114,7 @@ impl Kernel {
     /// Sleeps until a time or until a disk's completion. Returns the disk.
     fn sleep(&mut self, then: u64) -> io::Result<Option<usize>> {
         self.request(then)?;
-        self.say(WAIT, 0)?;
+        self.send(WAIT, 0)?;
         if self.page.is_none() {
             assert_eq!(self.hear()?.0, 0);
         }
@@ -183,19 +183,19 @@ fn kept<T: Send>(
     setting: Setting,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> (Result<Passed, CalendarError>, T) {
-    let (passed, told, ..) = recorded(disks, setting, &Mutex::default(), guest);
-    (passed, told)
+    let (passed, result, ..) = recorded(disks, setting, &Mutex::default(), guest);
+    (passed, result)
 }
 
 /// The same with the guest's marks and the recording of its disks.
 fn recorded<T: Send>(
     disks: usize,
     setting: Setting,
-    said: &Mutex<Vec<String>>,
+    step_log: &Mutex<Vec<String>>,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> (Result<Passed, CalendarError>, T, Vec<Vec<Record>>) {
-    let (passed, told, records, _) = kept_until(disks, setting, said, &mut |_| None, guest);
-    (passed, told, records)
+    let (passed, result, records, _) = kept_until(disks, setting, step_log, &mut |_| None, guest);
+    (passed, result, records)
 }
 
 /// All results of a run: the calendar's result, the guest's result, the disks' recordings, and the
@@ -204,14 +204,14 @@ type Known<T> = (
     Result<Passed, CalendarError>,
     T,
     Vec<Vec<Record>>,
-    Vec<CutReport>,
+    Vec<PowerCutReport>,
 );
 
 /// The same up to an end time, with a power cut of each disk at that time.
 fn kept_until<T: Send>(
     disks: usize,
     setting: Setting,
-    said: &Mutex<Vec<String>>,
+    step_log: &Mutex<Vec<String>>,
     end: End<'_>,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> Known<T> {
@@ -233,7 +233,7 @@ fn kept_until<T: Send>(
     let mut seats: Vec<Seat> = (0..disks).map(of).collect();
     thread::scope(|threads| {
         let guest = threads.spawn(|| guest(folder.path()));
-        let mut marks = || std::mem::take(&mut *said.lock().unwrap());
+        let mut marks = || std::mem::take(&mut *step_log.lock().unwrap());
         let passed = serve_until(
             &calendar,
             &mut seats,
@@ -245,8 +245,8 @@ fn kept_until<T: Send>(
             assert!(seat.disk.take_recorder().unwrap().trouble().is_none());
         }
         let time = passed.as_ref().map_or(Nanos(0), |passed| passed.time);
-        let cut = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();
-        let lost = seats.iter_mut().map(cut).collect();
+        let power_off = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();
+        let lost = seats.iter_mut().map(power_off).collect();
         // A guest that waits receives the end of its connection.
         drop((calendar, seats));
         let records = (0..disks).map(|number| {
@@ -336,10 +336,10 @@ fn marks_keep_their_place_and_do_not_change_times() {
     let unmarked = (unmarked.0.unwrap(), unmarked.1);
     let runs: Vec<_> = [true, true, false]
         .map(|shares| {
-            let said: Mutex<Vec<String>> = Mutex::default();
-            let say = |step: u64| said.lock().unwrap().push(format!("step {step}"));
-            let guest = |folder: &Path| marked_script(folder, shares, say);
-            let (passed, wakes, records) = recorded(2, Setting::default(), &said, guest);
+            let step_log: Mutex<Vec<String>> = Mutex::default();
+            let log_step = |step: u64| step_log.lock().unwrap().push(format!("step {step}"));
+            let guest = |folder: &Path| marked_script(folder, shares, log_step);
+            let (passed, wakes, records) = recorded(2, Setting::default(), &step_log, guest);
             assert_eq!((passed.unwrap(), wakes), unmarked);
             records
         })
@@ -356,9 +356,9 @@ fn marks_keep_their_place_and_do_not_change_times() {
             };
             assert_eq!(*text, format!("step {number}"));
             // Each step sends one request to each disk, directly after its mark.
-            let asked = |one: &&Record| matches!(one, Record::Submitted { .. });
-            assert_eq!(step.iter().filter(asked).count(), 1, "{step:?}");
-            assert!(asked(&&step[1]), "{step:?}");
+            let submitted = |one: &&Record| matches!(one, Record::Submitted { .. });
+            assert_eq!(step.iter().filter(submitted).count(), 1, "{step:?}");
+            assert!(submitted(&&step[1]), "{step:?}");
         }
     }
 }
@@ -446,15 +446,15 @@ fn virtual_time_stops_at_its_end_and_the_disk_loses_volatile_writes() {
     let moment = 40_000_000;
     // The guest's completion is due after the end, before it, or never.
     for then in [moment * 10, moment / 10, i64::MAX as u64] {
-        let mut asked = Vec::new();
+        let mut end_checks = Vec::new();
         let mut end = |now: Nanos| {
-            asked.push(now.0);
+            end_checks.push(now.0);
             // The end becomes known at some time.
             (now.0 > 0).then_some(Nanos(moment))
         };
-        let said = Mutex::default();
+        let step_log = Mutex::default();
         let (passed, acknowledged, _, lost) =
-            kept_until(1, Setting::default(), &said, &mut end, move |folder| {
+            kept_until(1, Setting::default(), &step_log, &mut end, move |folder| {
                 let mut kernel = Kernel::boot(folder, 1, true).unwrap();
                 let mut acknowledged = 0;
                 for write in 0_u64.. {
@@ -469,8 +469,11 @@ fn virtual_time_stops_at_its_end_and_the_disk_loses_volatile_writes() {
                 (acknowledged, kernel.now)
             });
         let passed = passed.unwrap();
-        assert!(passed.cut && passed.time == Nanos(moment), "{passed:?}");
-        assert!(asked.is_sorted() && asked.last().unwrap() <= &moment);
+        assert!(
+            passed.power_cut && passed.time == Nanos(moment),
+            "{passed:?}"
+        );
+        assert!(end_checks.is_sorted() && end_checks.last().unwrap() <= &moment);
         let (acknowledged, stood) = acknowledged;
         assert!(stood <= moment && acknowledged > 1, "{stood}");
         // The cache acknowledges a write, so that volatile data are lost.
@@ -484,5 +487,5 @@ fn virtual_time_stops_at_its_end_and_the_disk_loses_volatile_writes() {
         let mut kernel = Kernel::boot(folder, 1, true).unwrap();
         kernel.sleep(moment).unwrap();
     });
-    assert!(!passed.unwrap().cut, "nobody ended it");
+    assert!(!passed.unwrap().power_cut, "nobody ended it");
 }

@@ -218,7 +218,13 @@ impl Pair {
 }
 
 /// Runs steps, cuts the power at the end, and compares the contents with the permitted ones.
-fn cut(profile: &Profile, faults: Faults, steps: &[Step], seed: u64, remains: Remains) -> Vec<u8> {
+fn contents_after_power_cut(
+    profile: &Profile,
+    faults: Faults,
+    steps: &[Step],
+    seed: u64,
+    remains: Remains,
+) -> Vec<u8> {
     let mut pair = Pair::new(profile, faults);
     for step in steps {
         pair.step(step);
@@ -294,8 +300,8 @@ proptest! {
     ) {
         let remains = if any_remains { Remains::Any } else { Remains::Destaged };
         for profile in profiles() {
-            let left = cut(&profile, Faults::none(), &steps, seed, remains);
-            let again = cut(&profile, Faults::none(), &steps, seed, remains);
+            let left = contents_after_power_cut(&profile, Faults::none(), &steps, seed, remains);
+            let again = contents_after_power_cut(&profile, Faults::none(), &steps, seed, remains);
             prop_assert_eq!(left, again);
         }
     }
@@ -377,8 +383,8 @@ fn a_disk_that_ignores_flushes_loses_flushed_writes() {
     let left = |faults: &str| {
         let mut pair = Pair::new(&profile, Faults::new(FaultPlan::parse(faults).unwrap()));
         pair.steps(&steps);
-        let cut = pair.disk.power_cut(Nanos(pair.now), 1, Remains::Destaged);
-        (pair.read()[8], cut.unwrap().lost)
+        let report = pair.disk.power_cut(Nanos(pair.now), 1, Remains::Destaged);
+        (pair.read()[8], report.unwrap().lost)
     };
     assert_eq!(left(""), (1, 0));
     let any = FaultPlan::parse("[cut]\nremains = \"any\"").unwrap();
@@ -434,8 +440,8 @@ fn invalid_requests_are_rejected() {
         (0, 0, "no sectors"),
     ] {
         let request = Request::new(0, Kind::Read, sector, sectors);
-        let said = disk.ask(Nanos(0), request).unwrap_err().to_string();
-        assert!(said.contains(words), "{said}");
+        let message = disk.ask(Nanos(0), request).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
     }
     assert_eq!(disk.next_completion(), None);
 }

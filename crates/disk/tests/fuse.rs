@@ -75,8 +75,8 @@ impl Kernel {
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();
-        let (error, told) = self.ask(INIT, &words);
-        assert_eq!((error, told.len()), (0, 64));
+        let (error, reply) = self.ask(INIT, &words);
+        assert_eq!((error, reply.len()), (0, 64));
         assert_eq!(self.ask(OPEN, &[0; 8]).0, 0);
     }
 }
@@ -141,8 +141,8 @@ fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
         .collect();
     let end = served(&profile("nvme"), Faults::none(), |kernel| {
         kernel.begin();
-        let (_, told) = kernel.ask(GETATTR, &[0; 16]);
-        assert_eq!(told[24..32], SIZE.to_ne_bytes());
+        let (_, reply) = kernel.ask(GETATTR, &[0; 16]);
+        assert_eq!(reply[24..32], SIZE.to_ne_bytes());
         // Many requests in flight. Replies arrive in the order of completion.
         for part in 0..16_u32 {
             let at = part as usize * 4096;
@@ -151,8 +151,8 @@ fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
         }
         let mut answered: Vec<u64> = (0..16)
             .map(|_| {
-                let (unique, error, told) = kernel.answer();
-                assert_eq!((error, &told[..4]), (0, &4096_u32.to_ne_bytes()[..]));
+                let (unique, error, reply) = kernel.answer();
+                assert_eq!((error, &reply[..4]), (0, &4096_u32.to_ne_bytes()[..]));
                 unique
             })
             .collect();
@@ -234,10 +234,10 @@ fn the_server_ends_on_unmount_owner_exit_or_malformed_input() {
     let null = profile("null");
     // The kernel closes its end while the owner is connected.
     assert!(served(&null, Faults::none(), drop).is_ok());
-    let (tell, told) = std::sync::mpsc::channel();
-    let end = served(&null, Faults::none(), |kernel| tell.send(kernel).unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let end = served(&null, Faults::none(), |kernel| sender.send(kernel).unwrap());
     assert!(end.is_ok(), "the owner has gone, the kernel has not");
-    drop(told);
+    drop(receiver);
     let end = served(&null, Faults::none(), |kernel| {
         write(&kernel.0, &[1; 48]).unwrap();
         assert!(read(&kernel.0, &mut [0; 64]).is_ok_and(|length| length == 0));

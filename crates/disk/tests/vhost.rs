@@ -32,7 +32,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
     let listener = UnixListener::bind(&socket).unwrap();
     let profile = profiles::ALL.iter().find(|of| of.name == profile).unwrap();
     let profile = profile.profile().unwrap();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let stop = CancelToken::new();
     thread::scope(|threads| {
         threads.spawn(|| {
@@ -41,7 +41,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
             let mut disk = Disk::new(&profile, capacity, contents, Faults::default());
             let mut hear = |happening| {
                 if let Happening::Ended { why, .. } = happening {
-                    tell.send(why.map(|why| why.to_string())).unwrap();
+                    sender.send(why.map(|why| why.to_string())).unwrap();
                 }
             };
             let mut real = Real::new(&mut disk, "model", discards);
@@ -50,7 +50,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
         let _stopping = Stopping(&stop);
         with(&socket);
     });
-    told.try_iter().collect()
+    receiver.try_iter().collect()
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub fn exercise(disk: &mut Disk, input: &mut Input<'_>) {
             assert_eq!(parts, done.latency().0, "{done:?}");
         }
     }
-    assert_eq!((completed, disk.under_way()), (submitted, 0));
+    assert_eq!((completed, disk.in_flight()), (submitted, 0));
     let mut bytes = [0; 512];
     let last = (disk.sectors() - 1) * SECTOR;
     disk.read(last, &mut bytes).expect("contents are in memory");

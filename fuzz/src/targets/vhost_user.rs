@@ -59,7 +59,7 @@ pub fn check(input: &[u8]) {
             .is_some()
         {}
     }
-    assert_eq!(disk.under_way(), 0);
+    assert_eq!(disk.in_flight(), 0);
     answers(&guest);
 }
 

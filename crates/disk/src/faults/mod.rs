@@ -4,11 +4,11 @@
 
 mod plan;
 
-pub use plan::{CutPlan, ErrorPlan, FaultPlan, FaultsError, LatentPlan, SlowPlan};
+pub use plan::{ErrorPlan, FaultPlan, FaultsError, LatentPlan, PowerCutPlan, SlowPlan};
 
 use crate::arithmetic::ms_to_ns;
-use crate::cut::Remains;
 use crate::pending::Pending;
+use crate::power_cut::Remains;
 use crate::random::Random;
 use crate::request::{Failure, Kind, Request};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ impl Faults {
     }
 
     /// Whether the disk acknowledges this flush or FUA write without doing it.
-    pub(crate) fn lies(&self, order: u64) -> bool {
+    pub(crate) fn ignores_flush(&self, order: u64) -> bool {
         let share = self.plan.flush.lies;
         share > 0.0 && Random::new(self.plan.seed ^ order.rotate_left(32)).unit() < share
     }

@@ -1,7 +1,7 @@
 //! The fault plan: its TOML format and its validation.
 
 use crate::arithmetic::{ms_to_ns, to_ns};
-use crate::cut::Remains;
+use crate::power_cut::Remains;
 use crate::profiles::{Impossible, size};
 use crate::request::{Kind, SECTOR};
 use fsdyno_model::Bytes;
@@ -24,7 +24,7 @@ pub struct FaultPlan {
     /// Periods of added latency.
     pub slow: Vec<SlowPlan>,
     /// The fate of volatile writes at a power cut.
-    pub cut: CutPlan,
+    pub cut: PowerCutPlan,
 }
 
 /// An extent with I/O errors.
@@ -112,7 +112,7 @@ pub struct SlowPlan {
 /// The effect of a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct CutPlan {
+pub struct PowerCutPlan {
     /// The fate of volatile writes.
     pub remains: Remains,
     /// Whether all acknowledged writes survive.
@@ -300,8 +300,8 @@ mod tests {
             ),
             ("[[latent]]\nat = \"0\"\nlength = \"wide\"", "600MB"),
         ] {
-            let said = FaultPlan::parse(text).unwrap_err().to_string();
-            assert!(said.contains(words), "{text}: {said}");
+            let message = FaultPlan::parse(text).unwrap_err().to_string();
+            assert!(message.contains(words), "{text}: {message}");
         }
     }
 }

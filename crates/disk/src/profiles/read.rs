@@ -294,8 +294,8 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}");
             let text = good.replacen(from, to, 1);
-            let said = Profile::parse("mine", &text).unwrap_err().to_string();
-            assert!(said.contains(words), "{to}: {said}");
+            let message = Profile::parse("mine", &text).unwrap_err().to_string();
+            assert!(message.contains(words), "{to}: {message}");
         }
     }
 
@@ -306,8 +306,8 @@ mod tests {
             ("laptop", "laptop-4200-2004"),
             ("floppy", "there are ide-2gb-1997"),
         ] {
-            let said = Profile::named(Path::new(name)).unwrap_err().to_string();
-            assert!(said.contains(words), "{said}");
+            let message = Profile::named(Path::new(name)).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
         }
     }
 

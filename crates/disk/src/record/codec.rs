@@ -10,7 +10,7 @@ const SUBMITTED: u8 = 1;
 const PAYLOAD: u8 = 2;
 const COMPLETED: u8 = 3;
 const MARK: u8 = 4;
-const CUT: u8 = 5;
+const POWER_CUT: u8 = 5;
 
 /// Bits of a submission in addition to its kind.
 const FUA: u64 = 8;
@@ -107,8 +107,8 @@ impl Codec {
                 put(into, text.len() as u64);
                 into.extend_from_slice(text.as_bytes());
             }
-            Record::Cut { at, seed } => {
-                into.push(CUT);
+            Record::PowerCut { at, seed } => {
+                into.push(POWER_CUT);
                 self.put_moment(into, *at);
                 into.extend_from_slice(&seed.to_le_bytes());
             }
@@ -170,7 +170,7 @@ impl Codec {
                 let text = String::from_utf8(take(from, length)?.to_vec()).ok()?;
                 Record::Mark { at, text }
             }
-            CUT => Record::Cut {
+            POWER_CUT => Record::PowerCut {
                 at: self.moment(from)?,
                 seed: fixed(from)?,
             },

@@ -53,7 +53,7 @@ pub(super) struct Intervals {
     /// Device counters at the start of the last interval.
     work: Option<Work>,
     /// Requests in flight, and the time until which they are counted.
-    under_way: u64,
+    in_flight: u64,
     counted_until: Nanos,
 }
 
@@ -64,7 +64,7 @@ impl Default for Intervals {
             unheeded: 0,
             ended_at: None,
             work: None,
-            under_way: 0,
+            in_flight: 0,
             counted_until: Nanos(0),
         }
     }
@@ -98,7 +98,7 @@ impl Intervals {
 
     pub fn submitted(&mut self, at: Nanos, request: &Request) {
         self.passed(at);
-        self.under_way += 1;
+        self.in_flight += 1;
         if !request.kind.moves() {
             return;
         }
@@ -114,7 +114,7 @@ impl Intervals {
         self.worked(completion.completed, work);
         self.passed(completion.completed);
         // The submission of this request preceded the recording.
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         let did = &mut self.last().did;
         let tallied = of_mut(did, completion.request.kind);
         tallied.requests += 1;
@@ -157,16 +157,16 @@ impl Intervals {
     }
 
     /// Power cut: no request is in flight.
-    pub fn cut(&mut self, at: Nanos) {
+    pub fn power_cut(&mut self, at: Nanos) {
         self.passed(at);
-        self.under_way = 0;
+        self.in_flight = 0;
     }
 
     /// Adds elapsed time at the current queue depth.
     fn passed(&mut self, at: Nanos) {
         let passed = at.0.saturating_sub(self.counted_until.0);
         self.counted_until = self.counted_until.max(at);
-        let busy = if self.under_way > 0 { passed } else { 0 };
+        let busy = if self.in_flight > 0 { passed } else { 0 };
         let did = &mut self.last().did;
         did.busy = Some(Nanos(did.busy.unwrap_or_default().0 + busy));
     }

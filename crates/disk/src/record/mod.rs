@@ -60,7 +60,7 @@ pub enum Record {
         text: String,
     },
     /// A power cut.
-    Cut {
+    PowerCut {
         /// Time.
         at: Nanos,
         /// Seed of the surviving writes.
@@ -193,8 +193,8 @@ impl Recorder {
     }
 
     pub(crate) fn note(&mut self, record: &Record) {
-        if let Record::Cut { at, .. } = record {
-            self.intervals.cut(*at);
+        if let Record::PowerCut { at, .. } = record {
+            self.intervals.power_cut(*at);
         }
         if self.trouble.is_none()
             && let Some(sink) = &mut self.sink

@@ -73,7 +73,7 @@ pub enum RecordError {
     NoRecording,
     /// The file ends within a block.
     #[error("the recording was cut short at byte {at}; what came before is whole")]
-    CutShort {
+    Truncated {
         /// Offset of the block.
         at: u64,
     },
@@ -135,7 +135,7 @@ impl<R: Read> Records<R> {
         match fill(&mut self.from, &mut head).map_err(unreadable)? {
             0 => return Ok(false),
             8 => {}
-            _ => return Err(RecordError::CutShort { at }),
+            _ => return Err(RecordError::Truncated { at }),
         }
         let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (length, sum) = (number(&head[..4]), number(&head[4..]));
@@ -147,7 +147,7 @@ impl<R: Read> Records<R> {
         let mut part = self.from.by_ref().take(u64::from(length));
         let read = part.read_to_end(&mut self.block).map_err(unreadable)?;
         if read < length as usize {
-            return Err(RecordError::CutShort { at });
+            return Err(RecordError::Truncated { at });
         }
         if crc32fast::hash(&self.block) != sum {
             return Err(RecordError::Spoilt { at });

@@ -63,7 +63,7 @@ fn drawn(random: &mut Random, order: u64) -> Record {
             at,
             text: format!("fsync of {order}"),
         },
-        _ => Record::Cut {
+        _ => Record::PowerCut {
             at,
             seed: random.next_u64(),
         },
@@ -97,18 +97,21 @@ fn recordings_round_trip_and_corruption_is_detected() {
             spoilt[at] ^= 1 << random.below(8);
         }
         let mut whole = 0;
-        let mut told = false;
+        let mut error_reported = false;
         for record in Records::new(&spoilt[..]).unwrap() {
             match record {
                 Ok(record) => {
                     assert!(record == written[whole], "spoilt at {at}");
                     whole += 1;
                 }
-                Err(_) => told = true,
+                Err(_) => error_reported = true,
             }
         }
         // A file that ends after a block is valid.
-        assert!(told || (short && whole < written.len()), "spoilt at {at}");
+        assert!(
+            error_reported || (short && whole < written.len()),
+            "spoilt at {at}"
+        );
     }
 }
 
@@ -167,7 +170,7 @@ fn requests_and_marks_share_a_sequence_and_count_by_mark() {
         Record::Payload { .. } => 'p',
         Record::Completed { .. } => 'c',
         Record::Mark { .. } => 'm',
-        Record::Cut { .. } => 'x',
+        Record::PowerCut { .. } => 'x',
     };
     let words: String = read.iter().map(word).collect();
     assert_eq!(words, "spspspspccccmsscc");

@@ -14,7 +14,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// Interval between checks for cancellation.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The reason why the server stopped.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ impl<'a> Real<'a> {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         while !stop.requested() {
             let mut lines = [PollFd::new(listener, PollFlags::IN)];
-            let came = stream::wait(&mut lines, Some(Instant::now() + LOOK));
+            let came = stream::wait(&mut lines, Some(Instant::now() + POLL_INTERVAL));
             if !came.map_err(|error| std::io::Error::other(error.to_string()))? {
                 continue;
             }
@@ -186,10 +186,10 @@ impl<'a> Real<'a> {
 
     /// Waits for input or for a due completion. Returns whether a message and a kick arrived.
     fn wait(&self, connection: &Connection) -> Result<(bool, bool), ConnectionError> {
-        let look = Instant::now() + LOOK;
+        let next_poll = Instant::now() + POLL_INTERVAL;
         let due = self.disk.next_completion();
         let due = due.map(|next| self.epoch + Duration::from_nanos(next.0));
-        let until = due.map_or(look, |due| due.min(look));
+        let until = due.map_or(next_poll, |due| due.min(next_poll));
         let line = connection.line();
         let mut lines = vec![PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)];
         lines.extend(

@@ -31,7 +31,7 @@ impl Patience {
 pub enum StreamError {
     /// The peer closed the connection within a message.
     #[error("the other side closed the connection in the midst of a message")]
-    Cut,
+    Disconnected,
     /// The peer neither sent nor read data before the timeout.
     #[error("the other side has been silent for {} s in the midst of a message", .0.as_secs())]
     Silent(Duration),
@@ -43,7 +43,7 @@ pub enum StreamError {
 impl From<Errno> for StreamError {
     fn from(error: Errno) -> Self {
         match error {
-            Errno::CONNRESET | Errno::PIPE => Self::Cut,
+            Errno::CONNRESET | Errno::PIPE => Self::Disconnected,
             error => Self::Socket(error.into()),
         }
     }
@@ -92,7 +92,7 @@ pub fn receive(
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         match recvmsg(&line, &mut parts, &mut control, flags) {
             Ok(got) if got.bytes == 0 && filled == 0 => return Ok(None),
-            Ok(got) if got.bytes == 0 => return Err(StreamError::Cut),
+            Ok(got) if got.bytes == 0 => return Err(StreamError::Disconnected),
             Ok(got) => filled += got.bytes,
             Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::IN, patience)?,
             Err(Errno::INTR) => {}

@@ -28,7 +28,7 @@ const USED: u64 = 0x6000;
 
 /// Addresses and spacing of the requests: header, status, and data one page later.
 const REQUESTS: u64 = 0x1_0000;
-const APART: u64 = 0x2_0000;
+const SPACING: u64 = 0x2_0000;
 
 /// Number of requests with a place in memory.
 pub const MOST: u16 = 64;
@@ -144,24 +144,24 @@ impl Frontend {
         self.ask(16, &words(&[protocol]), &[])?;
         if in_band {
             let (ours, theirs) = UnixStream::pair()?;
-            self.tell(21, &[], &[theirs.as_fd()])?;
+            self.send_message(21, &[], &[theirs.as_fd()])?;
             self.back = Some(ours);
         }
-        self.tell_memory()?;
-        self.tell(8, &halves(&[0, PLACES.into()]), &[])?;
-        self.tell(10, &halves(&[0, 0]), &[])?;
+        self.send_memory_table()?;
+        self.send_message(8, &halves(&[0, PLACES.into()]), &[])?;
+        self.send_message(10, &halves(&[0, 0]), &[])?;
         let places = [0, USER + TABLE, USER + USED, USER + AVAILABLE, 0];
-        self.tell(9, &words(&places), &[])?;
+        self.send_message(9, &words(&places), &[])?;
         if !in_band {
             let (kick, call) = (self.kick.try_clone()?, self.call.try_clone()?);
-            self.tell(13, &words(&[0]), &[call.as_fd()])?;
-            self.tell(12, &words(&[0]), &[kick.as_fd()])?;
+            self.send_message(13, &words(&[0]), &[call.as_fd()])?;
+            self.send_message(12, &words(&[0]), &[kick.as_fd()])?;
         }
-        self.tell(18, &halves(&[0, 1]), &[])
+        self.send_message(18, &halves(&[0, 1]), &[])
     }
 
     /// Sends the memory table.
-    pub fn tell_memory(&mut self) -> io::Result<()> {
+    pub fn send_memory_table(&mut self) -> io::Result<()> {
         use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
         let region = self.memory.iter().next().unwrap();
         let file = region.file_offset().unwrap().file().try_clone()?;
@@ -188,7 +188,7 @@ impl Frontend {
     }
 
     /// Sends a message and waits for its acknowledgement.
-    pub fn tell(
+    pub fn send_message(
         &mut self,
         number: u32,
         payload: &[u8],
@@ -216,7 +216,7 @@ impl Frontend {
     /// its identifier, or none if the ring is full.
     pub fn put(&mut self, kind: u32, sector: u64, data: &[u8], read: u32) -> Option<u16> {
         let slot = self.free.pop()?;
-        let at = REQUESTS + u64::from(slot) * APART;
+        let at = REQUESTS + u64::from(slot) * SPACING;
         let mut head = halves(&[kind, 0]);
         head.extend(words(&[sector]));
         self.lay(at, &head);
@@ -262,7 +262,7 @@ impl Frontend {
     /// Notifies the disk of new requests, if it requires that.
     pub fn kick(&mut self) -> io::Result<()> {
         if self.back.is_some() {
-            return self.tell(35, &halves(&[0, 0]), &[]);
+            return self.send_message(35, &halves(&[0, 0]), &[]);
         }
         std::sync::atomic::fence(Ordering::SeqCst);
         let flags: u16 = self
@@ -291,7 +291,7 @@ impl Frontend {
             let head = u16::try_from(head).unwrap();
             self.used = self.used.wrapping_add(1);
             self.free.push(head / 3);
-            let at = REQUESTS + u64::from(head / 3) * APART;
+            let at = REQUESTS + u64::from(head / 3) * SPACING;
             let status = self.memory.read_obj(GuestAddress(at + 16)).unwrap();
             let mut data = vec![0; length];
             self.memory

@@ -69,7 +69,7 @@ impl Printer<'_> {
                 submitted.map(|then| Nanos(at.0.saturating_sub(then.0)))
             }
             // Requests in flight at a power cut never complete.
-            Record::Cut { .. } => {
+            Record::PowerCut { .. } => {
                 self.submitted.clear();
                 None
             }
@@ -129,7 +129,7 @@ impl Printer<'_> {
                 let text = text.escape_debug();
                 writeln!(out, "{:>16} ------- {text}", moment(at))
             }
-            Record::Cut { at, seed } => {
+            Record::PowerCut { at, seed } => {
                 let at = moment(at);
                 writeln!(out, "{at:>16} ======= the power was cut, by seed {seed}")
             }
@@ -178,7 +178,9 @@ impl Printer<'_> {
                 let text = text.replace('"', "\"\"");
                 writeln!(out, "{},mark,,,,,,,,,\"{text}\"{rest}", at.0)
             }
-            Record::Cut { at, seed } => writeln!(out, "{},cut,,,,,,,,,seed {seed}{rest}", at.0),
+            Record::PowerCut { at, seed } => {
+                writeln!(out, "{},cut,,,,,,,,,seed {seed}{rest}", at.0)
+            }
         }
     }
 }
@@ -221,7 +223,7 @@ mod tests {
                 result: Err(Failure::Medium { sector: 82 }),
                 causes,
             },
-            Record::Cut {
+            Record::PowerCut {
                 at: Nanos(2_000_000_000),
                 seed: 5,
             },

@@ -150,10 +150,10 @@ impl Ahead {
     /// Invalidates cached sectors after a write.
     pub fn overwritten(&mut self, mechanics: &Mechanics, now: u64, sectors: &Range<u64>) {
         self.run(mechanics, now);
-        let apart = |held: &Range<u64>| held.end <= sectors.start || held.start >= sectors.end;
-        self.segments.retain(apart);
+        let disjoint = |held: &Range<u64>| held.end <= sectors.start || held.start >= sectors.end;
+        self.segments.retain(disjoint);
         if let Some(stream) = &mut self.stream {
-            if !apart(&(stream.start..stream.next)) {
+            if !disjoint(&(stream.start..stream.next)) {
                 // The part after the written sectors is too small for its own segment.
                 stream.start = stream.next;
             }

@@ -51,10 +51,10 @@ impl Geometry {
         let of_tracks: u64 = (0..zones).map(of_track).sum();
         let each = sectors.div_ceil(of_tracks * u64::from(heads)).max(1);
         let each = u32::try_from(each).unwrap_or(u32::MAX / zones);
-        let mut laid = Vec::new();
+        let mut placed = Vec::new();
         let mut first_sector = 0;
         for zone in 0..zones {
-            laid.push(Zone {
+            placed.push(Zone {
                 first_sector,
                 first_cylinder: zone * each,
                 of_track: of_track(zone),
@@ -62,7 +62,7 @@ impl Geometry {
             first_sector += of_track(zone) * u64::from(heads) * u64::from(each);
         }
         Self {
-            zones: laid,
+            zones: placed,
             heads,
             cylinders: zones * each,
             turn_ns,
@@ -98,10 +98,10 @@ impl Geometry {
 
     /// Position of a sector.
     pub fn place(&self, sector: u64) -> Place {
-        let behind = self
+        let next_zone = self
             .zones
             .partition_point(|zone| zone.first_sector <= sector);
-        let zone = self.zones[behind.max(1) - 1];
+        let zone = self.zones[next_zone.max(1) - 1];
         let within = sector - zone.first_sector;
         let track = within / zone.of_track;
         let heads = u64::from(self.heads);
@@ -120,10 +120,10 @@ impl Geometry {
 
     /// First sector of a cylinder.
     pub fn first_of(&self, cylinder: u32) -> u64 {
-        let behind = self
+        let next_zone = self
             .zones
             .partition_point(|zone| zone.first_cylinder <= cylinder);
-        let zone = self.zones[behind.max(1) - 1];
+        let zone = self.zones[next_zone.max(1) - 1];
         let within = u64::from(cylinder - zone.first_cylinder);
         zone.first_sector + within * u64::from(self.heads) * zone.of_track
     }

@@ -313,7 +313,7 @@ impl Hdd {
     }
 
     /// Whether background destaging is due now.
-    fn wants_to_destage(&self, now: u64) -> bool {
+    fn needs_destage(&self, now: u64) -> bool {
         match self.controller {
             Controller::NoRoom(_) | Controller::Flushing(_) => true,
             _ if self.dirty.sectors() * 2 > self.room => true,
@@ -331,7 +331,7 @@ impl Hdd {
             } else {
                 self.begin_write(now, job);
             }
-        } else if !self.dirty.is_empty() && self.wants_to_destage(now) {
+        } else if !self.dirty.is_empty() && self.needs_destage(now) {
             self.find_arm(now);
             let next = match self.destage {
                 Destage::CLook => self.dirty.upwards(self.swept),

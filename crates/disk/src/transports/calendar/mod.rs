@@ -29,7 +29,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 /// Interval between checks for cancellation.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum time that a guest advances without a message. An idle guest whose calendar has exited
 /// would otherwise run forever.
@@ -161,7 +161,7 @@ pub struct Passed {
     /// Virtual time since the guest's first message.
     pub time: Nanos,
     /// Whether the end time was reached while the guest still ran.
-    pub cut: bool,
+    pub power_cut: bool,
     /// Request counters of each disk.
     pub served: Vec<Served>,
     /// SHA-256 of all completions and their times, in order. Equal guest behaviour gives an equal
@@ -220,9 +220,9 @@ pub fn serve_until(
         end,
         last: None,
     };
-    let cut = calendar.keep()?;
+    let power_cut = calendar.keep()?;
     calendar.mark()?;
-    Ok(calendar.passed(cut))
+    Ok(calendar.passed(power_cut))
 }
 
 fn first_guest(
@@ -237,7 +237,10 @@ fn first_guest(
             return Err(CalendarError::Stopped);
         }
         let mut lines = [PollFd::new(listener, PollFlags::IN)];
-        stream::wait(&mut lines, Some(deadline.min(Instant::now() + LOOK)))?;
+        stream::wait(
+            &mut lines,
+            Some(deadline.min(Instant::now() + POLL_INTERVAL)),
+        )?;
         match listener.accept() {
             Ok((line, _)) => {
                 line.set_nonblocking(true).map_err(taken)?;
@@ -287,7 +290,7 @@ impl Calendar<'_> {
                 if self.ends() {
                     return Ok(true);
                 }
-                if self.go_on()? {
+                if self.advance()? {
                     continue;
                 }
             }
@@ -312,7 +315,7 @@ impl Calendar<'_> {
     /// Advances to the end of virtual time, if it is the next event.
     fn ends(&mut self) -> bool {
         let due = self.due().map(|(at, _)| at);
-        let next = due.into_iter().chain(self.wish()).min();
+        let next = due.into_iter().chain(self.requested_time()).min();
         let last = self.last.map(|last| last.max(self.now));
         let Some(last) = last.filter(|last| next.is_none_or(|next| *last <= next)) else {
             return false;
@@ -322,7 +325,7 @@ impl Calendar<'_> {
     }
 
     /// The guest's requested time.
-    fn wish(&self) -> Option<u64> {
+    fn requested_time(&self) -> Option<u64> {
         let request = if self.page.is_shared() {
             self.page.request()
         } else {
@@ -348,9 +351,9 @@ impl Calendar<'_> {
     }
 
     /// Advances to the next event. Returns whether there was one.
-    fn go_on(&mut self) -> Result<bool, CalendarError> {
+    fn advance(&mut self) -> Result<bool, CalendarError> {
         self.mark()?;
-        match (self.due(), self.wish()) {
+        match (self.due(), self.requested_time()) {
             (Some((at, seat)), then) if then.is_none_or(|then| at <= then) => {
                 self.reach(at);
                 self.complete(seat)?;
@@ -450,7 +453,10 @@ impl Calendar<'_> {
                     .back()
                     .map(|back| PollFd::from_borrowed_fd(back, PollFlags::IN)),
             );
-            stream::wait(&mut lines, Some(deadline.min(Instant::now() + LOOK)))?;
+            stream::wait(
+                &mut lines,
+                Some(deadline.min(Instant::now() + POLL_INTERVAL)),
+            )?;
             let (spoken, answered) = (is_ready(lines.first()), is_ready(lines.get(1)));
             if spoken {
                 if !self.hear_calendar()? {
@@ -494,8 +500,8 @@ impl Calendar<'_> {
                     .map_or(seat.listener.as_fd(), Connection::line);
                 lines.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
             }
-            let look = deadline.min(Instant::now() + LOOK);
-            if !stream::wait(&mut lines, Some(look))? {
+            let next_poll = deadline.min(Instant::now() + POLL_INTERVAL);
+            if !stream::wait(&mut lines, Some(next_poll))? {
                 // A guest that computes may have sent messages too.
                 self.mark()?;
                 self.be_patient(deadline)?;
@@ -517,7 +523,7 @@ impl Calendar<'_> {
         let Some(heard) = message::receive(&self.line)? else {
             return Ok(false);
         };
-        let mut told = Message {
+        let mut reply = Message {
             word: Word::Ack,
             number: heard.number,
             time: 0,
@@ -525,11 +531,11 @@ impl Calendar<'_> {
         match heard.word {
             Word::Ack => return Ok(true),
             Word::Start => {
-                told.time = KERNEL.into();
+                reply.time = KERNEL.into();
                 let log = memfd_create("fsdyno-calendar-log", MemfdFlags::CLOEXEC);
                 let log = log.map_err(|e| CalendarError::host("make a log")(e.into()))?;
                 let descriptors: [BorrowedFd<'_>; 2] = [self.page.descriptor(), log.as_fd()];
-                message::send(&self.line, told, &descriptors)?;
+                message::send(&self.line, reply, &descriptors)?;
                 return Ok(true);
             }
             Word::Request => self.request = Some(heard.time),
@@ -543,13 +549,13 @@ impl Calendar<'_> {
             }
             Word::Get => {
                 self.catch_up();
-                told.time = self.now;
+                reply.time = self.now;
             }
             Word::Update => self.reach(heard.time),
-            Word::GetTimeOfDay => told.time = self.setting.time_of_day + self.now,
+            Word::GetTimeOfDay => reply.time = self.setting.time_of_day + self.now,
             Word::Run | Word::Broadcast => {}
         }
-        message::send(&self.line, told, &[])?;
+        message::send(&self.line, reply, &[])?;
         Ok(true)
     }
 
@@ -627,7 +633,7 @@ impl Calendar<'_> {
     }
 
     /// Ends a guest: returns the result and resets the disks for the next guest.
-    fn passed(self, cut: bool) -> Passed {
+    fn passed(self, power_cut: bool) -> Passed {
         let mut served = self.served;
         for (served, connection) in served.iter_mut().zip(&self.connections) {
             *served += connection
@@ -645,7 +651,7 @@ impl Calendar<'_> {
         }
         Passed {
             time: Nanos(self.now),
-            cut,
+            power_cut,
             served,
             digest,
         }

@@ -19,10 +19,10 @@ use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
-use wire::{Asked, Malformed, Wish};
+use wire::{FuseRequest, Malformed, Operation};
 
 /// Maximum length of a wait.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of requests that the server reads before it sends the due replies.
 const AT_ONCE: usize = 64;
@@ -102,8 +102,9 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         let mut request = vec![0; wire::LARGEST];
         loop {
             self.complete()?;
-            let (asked, told) = self.wait(owner)?;
-            let on = (!told || self.hear(owner)?) && (!asked || self.take(&mut request, owner)?);
+            let (kernel_ready, owner_ready) = self.wait(owner)?;
+            let on = (!owner_ready || self.hear(owner)?)
+                && (!kernel_ready || self.take(&mut request, owner)?);
             if !on {
                 return Ok(self.served);
             }
@@ -113,10 +114,10 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     /// Waits for input or for a due completion. Returns whether the kernel and the owner have sent
     /// data.
     fn wait(&self, owner: &dyn Owner) -> Result<(bool, bool), FuseError> {
-        let look = Instant::now() + LOOK;
+        let next_poll = Instant::now() + POLL_INTERVAL;
         let due = self.disk.next_completion();
         let due = due.map(|next| self.epoch + Duration::from_nanos(next.0));
-        let until = due.map_or(look, |due| due.min(look));
+        let until = due.map_or(next_poll, |due| due.min(next_poll));
         let line = owner.line();
         let mut lines = [
             PollFd::new(&self.device, PollFlags::IN),
@@ -151,25 +152,25 @@ impl<'a, D: AsFd> Fuse<'a, D> {
             if !self.hear(owner)? {
                 return Ok(false);
             }
-            let asked = Asked::of(&request[..length])?;
-            self.ask(&asked)?;
+            let incoming = FuseRequest::of(&request[..length])?;
+            self.ask(&incoming)?;
         }
         Ok(true)
     }
 
     /// Executes an operation, or submits it to the disk.
-    fn ask(&mut self, asked: &Asked<'_>) -> Result<(), FuseError> {
-        let unique = asked.unique;
+    fn ask(&mut self, incoming: &FuseRequest<'_>) -> Result<(), FuseError> {
+        let unique = incoming.unique;
         let size = self.disk.capacity().0;
-        match asked.wish {
-            Wish::Begin { minor, flags } if minor >= wire::VERSION.1 => {
+        match incoming.operation {
+            Operation::Begin { minor, flags } if minor >= wire::VERSION.1 => {
                 self.answer(unique, &wire::begun(flags))
             }
-            Wish::Begin { .. } => self.refuse(unique, Errno::PROTO),
-            Wish::Attributes => self.answer(unique, &wire::attributes(size)),
-            Wish::Open => self.answer(unique, &wire::opened()),
-            Wish::Room => self.answer(unique, &wire::room(size)),
-            Wish::Read { at, length } => {
+            Operation::Begin { .. } => self.refuse(unique, Errno::PROTO),
+            Operation::Attributes => self.answer(unique, &wire::attributes(size)),
+            Operation::Open => self.answer(unique, &wire::opened()),
+            Operation::Room => self.answer(unique, &wire::room(size)),
+            Operation::Read { at, length } => {
                 let left = size.saturating_sub(at);
                 let length = u64::from(length).min(left);
                 if length == 0 {
@@ -177,22 +178,22 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 }
                 self.submit(unique, Kind::Read, (at, length), &[])
             }
-            Wish::Write { at, bytes } => {
+            Operation::Write { at, bytes } => {
                 self.submit(unique, Kind::Write, (at, bytes.len() as u64), bytes)
             }
-            Wish::Sync => self.submit(unique, Kind::Flush, (0, 0), &[]),
-            Wish::Discard { at, length } if self.discards => {
+            Operation::Sync => self.submit(unique, Kind::Flush, (0, 0), &[]),
+            Operation::Discard { at, length } if self.discards => {
                 self.submit(unique, Kind::Discard, (at, length), &[])
             }
-            Wish::WriteZeroes { at, length } if self.discards => {
+            Operation::WriteZeroes { at, length } if self.discards => {
                 self.submit(unique, Kind::WriteZeroes, (at, length), &[])
             }
-            Wish::Nothing => self.answer(unique, &[]),
-            Wish::Silent => Ok(()),
-            Wish::Discard { .. } | Wish::WriteZeroes { .. } => {
+            Operation::Nothing => self.answer(unique, &[]),
+            Operation::Silent => Ok(()),
+            Operation::Discard { .. } | Operation::WriteZeroes { .. } => {
                 self.refuse(unique, Errno::OPNOTSUPP)
             }
-            Wish::Unknown => self.refuse(unique, Errno::NOSYS),
+            Operation::Unknown => self.refuse(unique, Errno::NOSYS),
         }
     }
 
@@ -278,14 +279,14 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     }
 
     fn answer(&self, unique: u64, body: &[u8]) -> Result<(), FuseError> {
-        self.say(&wire::head(unique, 0, body.len()), body)
+        self.respond(&wire::head(unique, 0, body.len()), body)
     }
 
     fn refuse(&self, unique: u64, why: Errno) -> Result<(), FuseError> {
-        self.say(&wire::head(unique, why.raw_os_error(), 0), &[])
+        self.respond(&wire::head(unique, why.raw_os_error(), 0), &[])
     }
 
-    fn say(&self, head: &[u8], body: &[u8]) -> Result<(), FuseError> {
+    fn respond(&self, head: &[u8], body: &[u8]) -> Result<(), FuseError> {
         match writev(&self.device, &[IoSlice::new(head), IoSlice::new(body)]) {
             // The request is gone, or the file system is unmounted: the next read reports which.
             Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::PIPE) => Ok(()),

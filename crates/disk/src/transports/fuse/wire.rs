@@ -54,7 +54,7 @@ const BACKGROUND: u16 = 256;
 
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish<'a> {
+pub enum Operation<'a> {
     /// Version negotiation: the kernel's minor version (major 7) and its flags.
     Begin {
         /// Minor version.
@@ -108,11 +108,11 @@ pub enum Wish<'a> {
 
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct FuseRequest<'a> {
     /// Identifier of the request. The reply carries it.
     pub unique: u64,
     /// The operation.
-    pub wish: Wish<'a>,
+    pub operation: Operation<'a>,
 }
 
 /// A malformed request.
@@ -123,7 +123,7 @@ pub struct Malformed {
     what: &'static str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> FuseRequest<'a> {
     /// Parses a request.
     pub fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let broken = |what| Malformed {
@@ -137,21 +137,21 @@ impl<'a> Asked<'a> {
         if length != bytes.len() || length < HEAD {
             return Err(broken("is not as long as it says"));
         }
-        let wish = wish(number, &bytes[HEAD..]).ok_or_else(short)?;
-        Ok(Self { unique, wish })
+        let operation = operation(number, &bytes[HEAD..]).ok_or_else(short)?;
+        Ok(Self { unique, operation })
     }
 }
 
 /// The operation of this opcode, or none if the request is truncated.
-fn wish(number: u32, body: &[u8]) -> Option<Wish<'_>> {
+fn operation(number: u32, body: &[u8]) -> Option<Operation<'_>> {
     Some(match number {
-        INIT => Wish::Begin {
+        INIT => Operation::Begin {
             minor: u32_at(body, 4).filter(|_| u32_at(body, 0) == Some(VERSION.0))?,
             flags: u32_at(body, 12).unwrap_or(0),
         },
-        GETATTR => Wish::Attributes,
-        OPEN => Wish::Open,
-        READ => Wish::Read {
+        GETATTR => Operation::Attributes,
+        OPEN => Operation::Open,
+        READ => Operation::Read {
             at: u64_at(body, 8)?,
             length: u32_at(body, 16)?,
         },
@@ -159,21 +159,21 @@ fn wish(number: u32, body: &[u8]) -> Option<Wish<'_>> {
             let length = u32_at(body, 16)? as usize;
             let bytes = body.get(40..)?.get(..length)?;
             let at = u64_at(body, 8)?;
-            Wish::Write { at, bytes }
+            Operation::Write { at, bytes }
         }
-        FSYNC => Wish::Sync,
+        FSYNC => Operation::Sync,
         FALLOCATE => {
             let (at, length) = (u64_at(body, 8)?, u64_at(body, 16)?);
             match u32_at(body, 24)? & !KEEP_SIZE {
-                PUNCH_HOLE => Wish::Discard { at, length },
-                ZERO_RANGE => Wish::WriteZeroes { at, length },
-                _ => Wish::Unknown,
+                PUNCH_HOLE => Operation::Discard { at, length },
+                ZERO_RANGE => Operation::WriteZeroes { at, length },
+                _ => Operation::Unknown,
             }
         }
-        STATFS => Wish::Room,
-        RELEASE | FLUSH | DESTROY => Wish::Nothing,
-        FORGET | BATCH_FORGET | INTERRUPT => Wish::Silent,
-        _ => Wish::Unknown,
+        STATFS => Operation::Room,
+        RELEASE | FLUSH | DESTROY => Operation::Nothing,
+        FORGET | BATCH_FORGET | INTERRUPT => Operation::Silent,
+        _ => Operation::Unknown,
     })
 }
 
@@ -199,9 +199,9 @@ pub fn head(unique: u64, error: i32, length: usize) -> [u8; ANSWER] {
 
 /// A byte buffer for replies.
 #[derive(Debug, Default)]
-struct Laid(Vec<u8>);
+struct WireBytes(Vec<u8>);
 
-impl Laid {
+impl WireBytes {
     fn u16(mut self, value: u16) -> Self {
         self.0.extend(value.to_ne_bytes());
         self
@@ -227,7 +227,7 @@ impl Laid {
 pub fn begun(flags: u32) -> Vec<u8> {
     let wanted = ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES;
     let pages = u16::try_from(MOST / 4096).unwrap_or(u16::MAX);
-    Laid::default()
+    WireBytes::default()
         .u32(VERSION.0)
         .u32(VERSION.1)
         .u32(MOST) // read-ahead
@@ -243,7 +243,7 @@ pub fn begun(flags: u32) -> Vec<u8> {
 /// Attributes of the file of this size: a regular file of root's with constant attributes.
 pub fn attributes(size: u64) -> Vec<u8> {
     const PLAIN: u32 = 0o100_600;
-    Laid::default()
+    WireBytes::default()
         .u64(3600) // validity, s
         .u64(0)
         .u64(FILE)
@@ -263,12 +263,12 @@ pub fn attributes(size: u64) -> Vec<u8> {
 /// The OPEN reply: direct I/O and parallel writes.
 pub fn opened() -> Vec<u8> {
     let flags = DIRECT_IO | PARALLEL_DIRECT_WRITES;
-    Laid::default().u64(0).u32(flags).upto(16)
+    WireBytes::default().u64(0).u32(flags).upto(16)
 }
 
 /// The WRITE reply: the number of bytes.
 pub fn written(length: usize) -> Vec<u8> {
-    Laid::default()
+    WireBytes::default()
         .u32(u32::try_from(length).unwrap_or(u32::MAX))
         .upto(8)
 }
@@ -276,7 +276,7 @@ pub fn written(length: usize) -> Vec<u8> {
 /// The STATFS reply: a full file system of this size.
 pub fn room(size: u64) -> Vec<u8> {
     const BLOCK: u32 = 4096;
-    Laid::default()
+    WireBytes::default()
         .u64(size / u64::from(BLOCK))
         .u64(0)
         .u64(0)
@@ -294,28 +294,37 @@ mod tests {
 
     fn request(number: u32, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(HEAD + body.len()).unwrap();
-        let mut bytes = Laid::default().u32(length).u32(number).u64(77).upto(HEAD);
+        let mut bytes = WireBytes::default()
+            .u32(length)
+            .u32(number)
+            .u64(77)
+            .upto(HEAD);
         bytes.extend(body);
         bytes
     }
 
     #[test]
     fn requests_parse_in_the_layout_of_the_kernel() {
-        let read = Laid::default().u64(5).u64(8192).u32(4096).upto(40);
-        let mut write = Laid::default().u64(5).u64(512).u32(3).upto(40);
+        let read = WireBytes::default().u64(5).u64(8192).u32(4096).upto(40);
+        let mut write = WireBytes::default().u64(5).u64(512).u32(3).upto(40);
         write.extend(*b"abc");
-        let hole = Laid::default()
+        let hole = WireBytes::default()
             .u64(5)
             .u64(4096)
             .u64(8192)
             .u32(PUNCH_HOLE | KEEP_SIZE)
             .upto(32);
-        let begin = Laid::default().u32(7).u32(41).u32(9).u32(0xff).upto(64);
-        for (number, body, wish) in [
+        let begin = WireBytes::default()
+            .u32(7)
+            .u32(41)
+            .u32(9)
+            .u32(0xff)
+            .upto(64);
+        for (number, body, operation) in [
             (
                 READ,
                 read,
-                Wish::Read {
+                Operation::Read {
                     at: 8192,
                     length: 4096,
                 },
@@ -323,7 +332,7 @@ mod tests {
             (
                 WRITE,
                 write,
-                Wish::Write {
+                Operation::Write {
                     at: 512,
                     bytes: b"abc",
                 },
@@ -331,7 +340,7 @@ mod tests {
             (
                 FALLOCATE,
                 hole,
-                Wish::Discard {
+                Operation::Discard {
                     at: 4096,
                     length: 8192,
                 },
@@ -339,31 +348,37 @@ mod tests {
             (
                 INIT,
                 begin,
-                Wish::Begin {
+                Operation::Begin {
                     minor: 41,
                     flags: 0xff,
                 },
             ),
-            (FSYNC, vec![0; 16], Wish::Sync),
-            (FORGET, vec![0; 8], Wish::Silent),
-            (4711, Vec::new(), Wish::Unknown),
+            (FSYNC, vec![0; 16], Operation::Sync),
+            (FORGET, vec![0; 8], Operation::Silent),
+            (4711, Vec::new(), Operation::Unknown),
         ] {
             let bytes = request(number, &body);
-            assert_eq!(Asked::of(&bytes), Ok(Asked { unique: 77, wish }));
+            assert_eq!(
+                FuseRequest::of(&bytes),
+                Ok(FuseRequest {
+                    unique: 77,
+                    operation
+                })
+            );
         }
     }
 
     #[test]
     fn a_truncated_request_is_rejected() {
-        let mut write = Laid::default().u64(5).u64(512).u32(4).upto(40);
+        let mut write = WireBytes::default().u64(5).u64(512).u32(4).upto(40);
         write.extend(*b"abc");
         let whole = request(WRITE, &write);
-        assert!(Asked::of(&whole).is_err());
+        assert!(FuseRequest::of(&whole).is_err());
         for length in 0..whole.len() {
-            assert!(Asked::of(&whole[..length]).is_err(), "{length}");
+            assert!(FuseRequest::of(&whole[..length]).is_err(), "{length}");
         }
         // A different major version.
-        assert!(Asked::of(&request(INIT, &[8; 64])).is_err());
+        assert!(FuseRequest::of(&request(INIT, &[8; 64])).is_err());
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Status {
 
 /// The operation of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum Operation {
     /// Reads sectors from this one on into the buffers.
     Read(u64),
     /// Writes the buffers to sectors from this one on.
@@ -97,7 +97,7 @@ pub struct Chain {
     /// Head index of the chain in the ring.
     pub head: u16,
     /// The operation.
-    pub wish: Wish,
+    pub operation: Operation,
     data: Vec<Stretch>,
     status: GuestAddress,
 }
@@ -139,10 +139,10 @@ impl Chain {
         if !mapped.check_range(status, 1, Permissions::Write) {
             return Err(broken("has its place for an answer outside of memory"));
         }
-        let (wish, data) = wish(&bytes, readable, writable, mapped);
+        let (operation, data) = operation(&bytes, readable, writable, mapped);
         Ok(Self {
             head,
-            wish,
+            operation,
             data,
             status,
         })
@@ -174,65 +174,65 @@ impl Chain {
     pub fn answer(&self, memory: &Memory, status: Status) -> u32 {
         // The constructor checked that the status byte is in memory.
         let _ = memory.mapped.write_slice(&[status.byte()], self.status);
-        let moved = match self.wish {
-            Wish::Read(_) | Wish::Name if status == Status::Done => self.length(),
+        let moved = match self.operation {
+            Operation::Read(_) | Operation::Name if status == Status::Done => self.length(),
             _ => 0,
         };
         u32::try_from(moved + 1).unwrap_or(u32::MAX)
     }
 }
 
-fn wish(
+fn operation(
     head: &[u8; HEAD],
     readable: Vec<Stretch>,
     writable: Vec<Stretch>,
     mapped: &GuestMemoryMmap<()>,
-) -> (Wish, Vec<Stretch>) {
+) -> (Operation, Vec<Stretch>) {
     let kind = number(head, 0, 4);
     let sector = number(head, 8, 8);
     // The width of the field in memory.
     let kind = u32::try_from(kind).unwrap_or(u32::MAX);
-    let (wish, data, access) = match kind {
-        VIRTIO_BLK_T_IN => (Wish::Read(sector), writable, Permissions::Write),
-        VIRTIO_BLK_T_OUT => (Wish::Write(sector), readable, Permissions::Read),
-        VIRTIO_BLK_T_FLUSH => return (Wish::Flush, Vec::new()),
-        VIRTIO_BLK_T_GET_ID => (Wish::Name, writable, Permissions::Write),
+    let (operation, data, access) = match kind {
+        VIRTIO_BLK_T_IN => (Operation::Read(sector), writable, Permissions::Write),
+        VIRTIO_BLK_T_OUT => (Operation::Write(sector), readable, Permissions::Read),
+        VIRTIO_BLK_T_FLUSH => return (Operation::Flush, Vec::new()),
+        VIRTIO_BLK_T_GET_ID => (Operation::Name, writable, Permissions::Write),
         VIRTIO_BLK_T_DISCARD | VIRTIO_BLK_T_WRITE_ZEROES => {
             return (extent(kind, &readable, mapped), Vec::new());
         }
-        _ => return (Wish::Refused(Status::Unknown), Vec::new()),
+        _ => return (Operation::Refused(Status::Unknown), Vec::new()),
     };
     let length: usize = data.iter().map(|stretch| stretch.length).sum();
-    let whole = match wish {
-        Wish::Name => length == ID,
+    let whole = match operation {
+        Operation::Name => length == ID,
         _ => length > 0 && length.is_multiple_of(usize::try_from(SECTOR).unwrap_or(1)),
     };
     let inside = |stretch: &Stretch| mapped.check_range(stretch.at, stretch.length, access);
     if whole && length <= MOST && data.iter().all(inside) {
-        (wish, data)
+        (operation, data)
     } else {
-        (Wish::Refused(Status::Failed), Vec::new())
+        (Operation::Refused(Status::Failed), Vec::new())
     }
 }
 
 /// The extent of a discard: one segment, as the configuration space declares.
-fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Wish {
+fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Operation {
     let length: usize = readable.iter().map(|stretch| stretch.length).sum();
     let mut bytes = [0; EXTENT];
     if length != EXTENT || gather(mapped, readable, &mut bytes).is_none() {
-        return Wish::Refused(Status::Failed);
+        return Operation::Refused(Status::Failed);
     }
     let (sector, sectors) = (number(&bytes, 0, 8), number(&bytes, 8, 4));
     // Bit 0 is the unmap flag of write-zeroes. The other bits are reserved, and for a discard all
     // bits are.
     let known = u64::from(kind == VIRTIO_BLK_T_WRITE_ZEROES);
     if number(&bytes, 12, 4) & !known != 0 {
-        return Wish::Refused(Status::Unknown);
+        return Operation::Refused(Status::Unknown);
     }
     if kind == VIRTIO_BLK_T_DISCARD {
-        Wish::Discard { sector, sectors }
+        Operation::Discard { sector, sectors }
     } else {
-        Wish::WriteZeroes { sector, sectors }
+        Operation::WriteZeroes { sector, sectors }
     }
 }
 

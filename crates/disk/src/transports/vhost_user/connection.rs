@@ -224,7 +224,7 @@ impl Connection {
             }
             Ask::SetBackendReqFd => self.back = message.descriptors.into_iter().next(),
             Ask::SetConfig => {
-                let cache = features::cache_wish(&message.payload, message.number)?;
+                let cache = features::requested_write_cache(&message.payload, message.number)?;
                 self.ring.write_through = !cache;
             }
             Ask::VringKick => {
@@ -380,7 +380,7 @@ impl Connection {
         let mut completed = Vec::new();
         let answered = self.ring.has_answered();
         if let Some(memory) = &self.memory {
-            self.ring.tell_answered(memory)?;
+            self.ring.publish_answered(memory)?;
         }
         while let Some(completion) = disk.complete(now).map_err(RingError::from)? {
             if let Some(memory) = &self.memory {
@@ -390,7 +390,7 @@ impl Connection {
         }
         let something = answered || !completed.is_empty();
         let call = match &self.memory {
-            Some(memory) if something => self.ring.wants_call(memory)?,
+            Some(memory) if something => self.ring.needs_call(memory)?,
             _ => false,
         };
         Ok((completed, call))

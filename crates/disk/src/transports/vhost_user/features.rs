@@ -122,7 +122,7 @@ impl Offer {
 }
 
 /// Parses a write to the configuration space: the new state of the write cache.
-pub fn cache_wish(payload: &[u8], number: u32) -> Result<bool, WireError> {
+pub fn requested_write_cache(payload: &[u8], number: u32) -> Result<bool, WireError> {
     let offset = payload.get(..4).and_then(|four| four.try_into().ok());
     let offset = offset.map(u32::from_ne_bytes);
     match (offset, payload.get(12)) {
@@ -179,13 +179,16 @@ mod tests {
         assert!(OFFER.allows(without.features()) && !without.allows(OFFER.features()));
         assert_eq!(without.space(36, 24, true).unwrap(), [0; 24]);
         // In virtual time the size of a request must not depend on page addresses.
-        let virtually = Offer {
+        let virtual_offer = Offer {
             in_band: true,
             ..OFFER
         };
-        let more = OFFER.features() ^ virtually.features();
+        let more = OFFER.features() ^ virtual_offer.features();
         assert_eq!(more, 1 << VIRTIO_BLK_F_SIZE_MAX);
-        assert_eq!(virtually.space(8, 4, true).unwrap(), SEGMENT.to_le_bytes());
+        assert_eq!(
+            virtual_offer.space(8, 4, true).unwrap(),
+            SEGMENT.to_le_bytes()
+        );
         let through = Offer {
             cache: false,
             ..OFFER

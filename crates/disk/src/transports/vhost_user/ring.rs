@@ -1,6 +1,6 @@
 //! The guest's ring and its requests in flight in the disk.
 
-use super::chain::{BrokenChain, Chain, ID, Status, Wish};
+use super::chain::{BrokenChain, Chain, ID, Operation, Status};
 use super::memory::Memory;
 use crate::disk::{Disk, SubmitError};
 use crate::request::{Completion, Kind, Request, SECTOR};
@@ -76,7 +76,7 @@ pub struct Ring {
     name: [u8; ID],
     /// Distinguishes requests of this ring from those of an earlier ring of the same disk.
     generation: u32,
-    under_way: Vec<Option<Chain>>,
+    in_flight: Vec<Option<Chain>>,
     free: Vec<u32>,
     /// Requests completed without the disk, not yet in the used ring.
     answered: VecDeque<(Chain, Status)>,
@@ -98,7 +98,7 @@ impl Ring {
             write_through: false,
             name: padded,
             generation,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             free: Vec::new(),
             answered: VecDeque::new(),
             buffer: Vec::new(),
@@ -188,39 +188,39 @@ impl Ring {
         disk: &mut Disk,
         now: Nanos,
     ) -> Result<(), RingError> {
-        let under_way = self.under_way.len() - self.free.len() + self.answered.len();
-        if under_way >= usize::from(self.queue.size()) {
+        let in_flight = self.in_flight.len() - self.free.len() + self.answered.len();
+        if in_flight >= usize::from(self.queue.size()) {
             return Err(RingError::Full);
         }
         let sectors = chain.length() as u64 / SECTOR;
-        let (kind, sector, sectors) = match chain.wish {
-            Wish::Read(sector) => (Kind::Read, sector, sectors),
-            Wish::Write(sector) => (Kind::Write, sector, sectors),
-            Wish::Flush => (Kind::Flush, 0, 0),
-            Wish::Discard { sector, sectors } => (Kind::Discard, sector, sectors),
-            Wish::WriteZeroes { sector, sectors } => (Kind::WriteZeroes, sector, sectors),
-            Wish::Name => {
+        let (kind, sector, sectors) = match chain.operation {
+            Operation::Read(sector) => (Kind::Read, sector, sectors),
+            Operation::Write(sector) => (Kind::Write, sector, sectors),
+            Operation::Flush => (Kind::Flush, 0, 0),
+            Operation::Discard { sector, sectors } => (Kind::Discard, sector, sectors),
+            Operation::WriteZeroes { sector, sectors } => (Kind::WriteZeroes, sector, sectors),
+            Operation::Name => {
                 chain.scatter(memory, &self.name);
                 self.answered.push_back((chain, Status::Done));
                 return Ok(());
             }
-            Wish::Refused(status) => {
+            Operation::Refused(status) => {
                 self.served.errors += 1;
                 self.answered.push_back((chain, status));
                 return Ok(());
             }
         };
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(None);
+            self.in_flight.push(None);
             // At most as many chains as the ring has entries.
-            u32::try_from(self.under_way.len() - 1).unwrap_or_default()
+            u32::try_from(self.in_flight.len() - 1).unwrap_or_default()
         });
         let id = u64::from(self.generation) << 32 | u64::from(slot);
         let mut request = Request::new(id, kind, sector, sectors);
         request.fua = self.write_through && kind.changes();
         let submitted = disk.submit(now, request, |payload| chain.gather(memory, payload));
         match submitted {
-            Ok(_) => self.under_way[slot as usize] = Some(chain),
+            Ok(_) => self.in_flight[slot as usize] = Some(chain),
             Err(SubmitError::Store(error)) => return Err(error.into()),
             Err(_) => {
                 self.free.push(slot);
@@ -237,7 +237,7 @@ impl Ring {
     }
 
     /// Adds completions without the disk to the used ring.
-    pub fn tell_answered(&mut self, memory: &Memory) -> Result<(), RingError> {
+    pub fn publish_answered(&mut self, memory: &Memory) -> Result<(), RingError> {
         while let Some((chain, status)) = self.answered.pop_front() {
             let changed = chain.answer(memory, status);
             self.queue.add_used(&memory.mapped, chain.head, changed)?;
@@ -257,7 +257,7 @@ impl Ring {
         if id >> 32 != u64::from(self.generation) {
             return Ok(());
         }
-        let Some(chain) = self.under_way.get_mut(slot).and_then(Option::take) else {
+        let Some(chain) = self.in_flight.get_mut(slot).and_then(Option::take) else {
             return Ok(());
         };
         self.free.push(u32::try_from(slot).unwrap_or_default());
@@ -293,7 +293,7 @@ impl Ring {
     }
 
     /// Whether the guest needs a notification of the entries in the used ring.
-    pub fn wants_call(&mut self, memory: &Memory) -> Result<bool, RingError> {
+    pub fn needs_call(&mut self, memory: &Memory) -> Result<bool, RingError> {
         Ok(self.queue.needs_notification(&memory.mapped)?)
     }
 }
@@ -395,7 +395,7 @@ mod tests {
             ring.enable(&memory, true).unwrap();
             if let Ok(taken) = ring.take(&memory, &mut disk, Nanos(0)) {
                 prop_assert_eq!(taken, usize::from(index));
-                ring.tell_answered(&memory).unwrap();
+                ring.publish_answered(&memory).unwrap();
                 while let Some(completion) = disk.complete(Nanos(0)).unwrap() {
                     ring.complete(&completion, &memory, &mut disk).unwrap();
                 }

@@ -161,7 +161,7 @@ pub fn receive(line: impl AsFd, patience: Patience) -> Result<Option<Message>, W
     let mut payload = vec![0; length as usize];
     if !payload.is_empty() {
         let more = stream::receive(&line, &mut payload, patience)?;
-        descriptors.extend(more.ok_or(StreamError::Cut)?);
+        descriptors.extend(more.ok_or(StreamError::Disconnected)?);
     }
     Ok(Some(Message {
         ask: Ask::of(number),
@@ -197,7 +197,7 @@ pub fn ring_call(queue: u32) -> Vec<u8> {
 /// Reads the acknowledgement of a [`ring_call`]: whether the guest has that queue.
 pub fn ring_called(line: impl AsFd, patience: Patience) -> Result<bool, WireError> {
     let mut bytes = [0; HEAD + 8];
-    stream::receive(&line, &mut bytes, patience)?.ok_or(StreamError::Cut)?;
+    stream::receive(&line, &mut bytes, patience)?.ok_or(StreamError::Disconnected)?;
     let flags = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
     if flags & VERSION_MASK != VERSION || flags & REPLY == 0 || bytes[8] != 8 {
         return Err(WireError::Flags { flags });
@@ -211,7 +211,7 @@ pub mod tests {
     use std::os::unix::net::UnixStream;
 
     /// A message in the form that a guest sends.
-    pub fn asked(number: u32, need_reply: bool, payload: &[u8]) -> Vec<u8> {
+    pub fn request_bytes(number: u32, need_reply: bool, payload: &[u8]) -> Vec<u8> {
         framed(number, if need_reply { NEED_REPLY } else { 0 }, payload)
     }
 
@@ -224,15 +224,15 @@ pub mod tests {
 
     #[test]
     fn a_truncated_message_is_an_error_and_a_close_between_messages_is_not() {
-        let bytes = asked(9, true, &[7; 40]);
+        let bytes = request_bytes(9, true, &[7; 40]);
         let message = received(&bytes).unwrap().unwrap();
         assert_eq!(message.ask, Some(Ask::SetVringAddr));
         assert!(message.need_reply && message.payload == [7; 40]);
         assert!(message.u64_at(32).is_ok() && message.u64_at(33).is_err());
         for length in 1..bytes.len() {
-            let cut = received(&bytes[..length]);
+            let truncated = received(&bytes[..length]);
             assert!(
-                matches!(cut, Err(WireError::Stream(StreamError::Cut))),
+                matches!(truncated, Err(WireError::Stream(StreamError::Disconnected))),
                 "{length}"
             );
         }
@@ -241,10 +241,10 @@ pub mod tests {
 
     #[test]
     fn oversized_messages_and_other_versions_are_rejected_by_header() {
-        let mut long = asked(5, false, &[]);
+        let mut long = request_bytes(5, false, &[]);
         long[8..12].copy_from_slice(&u32::MAX.to_ne_bytes());
         assert!(matches!(received(&long), Err(WireError::Long { .. })));
-        let mut other = asked(1, false, &[]);
+        let mut other = request_bytes(1, false, &[]);
         other[4] = 2;
         assert!(matches!(received(&other), Err(WireError::Flags { .. })));
     }

@@ -243,7 +243,7 @@ impl Witness {
     ) -> Result<Passed, String> {
         match (&self.refused, passed) {
             (Some(reason), _) => Err(format!("could not write: {reason}")),
-            (None, Ok(passed)) if passed.cut => Ok(passed),
+            (None, Ok(passed)) if passed.power_cut => Ok(passed),
             // The guest ended before its power cut.
             (None, Ok(_) | Err(CalendarError::Stopped)) => {
                 Err(status.map_or("ended before its power cut".to_owned(), ended))

@@ -24,7 +24,7 @@ pub enum Remains {
 
 /// Effect of a power cut on volatile writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CutReport {
+pub struct PowerCutReport {
     /// Acknowledged writes that are lost completely.
     pub lost: u64,
     /// Acknowledged writes that are on the medium in part.
@@ -39,7 +39,7 @@ pub struct CutReport {
 
 /// Parameters of one power cut.
 #[derive(Debug)]
-pub(crate) struct Cut<'a> {
+pub(crate) struct PowerCut<'a> {
     pub seed: u64,
     pub remains: Remains,
     pub cache_survives: bool,
@@ -57,14 +57,14 @@ enum Fate {
     Scattered(Random),
 }
 
-impl Cut<'_> {
+impl PowerCut<'_> {
     /// Applies the power cut. Nothing is pending afterwards.
     pub fn make(
         &self,
         pending: &mut Pending,
         store: &mut dyn Store,
-    ) -> Result<CutReport, StoreError> {
-        let mut report = CutReport::default();
+    ) -> Result<PowerCutReport, StoreError> {
+        let mut report = PowerCutReport::default();
         for write in pending.unlanded() {
             let mut there = 0;
             match self.fate(&write) {
@@ -114,7 +114,7 @@ impl Cut<'_> {
     }
 }
 
-impl CutReport {
+impl PowerCutReport {
     fn count(&mut self, write: &Unlanded, there: u64) {
         if !write.acknowledged {
             self.under_way += 1;
