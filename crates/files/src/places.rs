@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether root, too, takes its directories from the environment.
 static FROM_ENVIRONMENT: AtomicBool = AtomicBool::new(false);
 
-/// Takes the directories from the environment from now on, for root too. The user asks for it by a
+/// Takes the directories from the environment from now on, for root too. The user sets this with a
 /// flag; the directories must still be trusted ([`crate::TrustedDir`]).
 pub fn use_environment() {
     FROM_ENVIRONMENT.store(true, Ordering::Relaxed);
