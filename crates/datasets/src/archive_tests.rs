@@ -149,8 +149,8 @@ fn damaged_archives_are_refused() {
             error.to_string().contains(&*path.to_string_lossy()),
             "{why}: {error}"
         );
-        let said = error.to_string();
-        assert!(!said.contains(char::is_control), "{why}: {said:?}");
+        let message = error.to_string();
+        assert!(!message.contains(char::is_control), "{why}: {message:?}");
     }
 }
 
@@ -207,11 +207,11 @@ fn archives_of_every_compression_round_trip() {
             println!("SKIP tar {arguments:?}: archives_of_every_packing");
             continue;
         }
-        let ground_at = place.path().join(format!("ground-{number}"));
-        std::fs::create_dir(&ground_at).unwrap();
+        let root = place.path().join(format!("ground-{number}"));
+        std::fs::create_dir(&root).unwrap();
         let dataset = Archive::open(&archive, None, &CancelToken::new()).unwrap();
         assert_eq!((dataset.facts().files, dataset.facts().directories), (8, 2));
-        let mut work_dir = WorkDir::new(&ground_at);
+        let mut work_dir = WorkDir::new(&root);
         dataset
             .create(&mut work_dir, Form::Tree, &CancelToken::new())
             .unwrap();
@@ -238,7 +238,7 @@ fn archives_of_every_compression_round_trip() {
 }
 
 #[test]
-fn the_tar_of_the_system_gives_what_the_comparison_wants() {
+fn the_tar_of_the_system_gives_what_the_comparison_expects() {
     let place = tempfile::tempdir().unwrap();
     let (from, to) = (place.path().join("tree"), place.path().join("to"));
     tree(&from);
@@ -268,15 +268,15 @@ fn the_tar_of_the_system_gives_what_the_comparison_wants() {
     std::fs::remove_file(to.join("d/e/again")).unwrap();
     std::fs::write(to.join("new\nline"), "n").unwrap();
     let found = compare_archive(&archive, &to, &CancelToken::new()).unwrap();
-    let told: Vec<_> = found.differences.iter().map(ToString::to_string).collect();
+    let differences: Vec<_> = found.differences.iter().map(ToString::to_string).collect();
     for wanted in [
         "d/extra: in the tree, but not in the archive",
         "d/e/again: in the archive, but not in the tree",
         "new\\nline: content differs from byte 0",
     ] {
         assert!(
-            told.iter().any(|what| what == wanted),
-            "{wanted} is not in {told:?}"
+            differences.iter().any(|what| what == wanted),
+            "{wanted} is not in {differences:?}"
         );
     }
 }
@@ -392,9 +392,9 @@ fn hostile_headers_are_refused_with_one_clear_message() {
     ] {
         let (_place, opened) = open(&bytes);
         let error = opened.map(|archive| archive.facts).unwrap_err();
-        let told = error.to_string();
-        assert!(told.contains(message), "{what}: {told}");
-        assert!(told.len() < 600, "{what}: {} bytes", told.len());
+        let error = error.to_string();
+        assert!(error.contains(message), "{what}: {error}");
+        assert!(error.len() < 600, "{what}: {} bytes", error.len());
     }
 }
 

@@ -141,7 +141,7 @@ impl<'s> Copier<'s> {
         let attributes = Attributes::of(&stat, from, name)
             .map_err(|errno| self.failed(("read the attributes of", Side::From, errno)))?;
         let applied = attributes.apply(to, name, &self.stores, &mut self.lost);
-        applied.map_err(|(doing, errno)| self.failed((doing, Side::To, errno)))
+        applied.map_err(|(operation, errno)| self.failed((operation, Side::To, errno)))
     }
 
     fn below(
@@ -265,7 +265,7 @@ impl<'s> Copier<'s> {
         Ok(())
     }
 
-    fn failed(&self, (doing, side, errno): Failure) -> DatasetError {
+    fn failed(&self, (operation, side, errno): Failure) -> DatasetError {
         if errno == Errno::INTR && self.stop.requested() {
             return DatasetError::Stopped;
         }
@@ -273,6 +273,6 @@ impl<'s> Copier<'s> {
             Side::From => &self.from,
             Side::To => &self.to,
         };
-        DatasetError::io(doing, root.join(&self.at), errno)
+        DatasetError::io(operation, root.join(&self.at), errno)
     }
 }

@@ -27,10 +27,10 @@ pub enum DatasetError {
         scale: f64,
     },
     /// A system call failed.
-    #[error("cannot {doing} {}: {source}", shown(.path))]
+    #[error("cannot {operation} {}: {source}", shown(.path))]
     Io {
         /// The attempted operation, as a verb: `open`, `write to`.
-        doing: &'static str,
+        operation: &'static str,
         /// The path.
         path: PathBuf,
         /// The cause.
@@ -129,12 +129,12 @@ pub struct Refusal {
 impl DatasetError {
     /// A system call that failed.
     pub(crate) fn io(
-        doing: &'static str,
+        operation: &'static str,
         path: impl Into<PathBuf>,
         source: impl Into<io::Error>,
     ) -> Self {
         Self::Io {
-            doing,
+            operation,
             path: path.into(),
             source: source.into(),
         }

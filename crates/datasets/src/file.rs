@@ -24,7 +24,8 @@ pub struct SingleFile {
 impl SingleFile {
     /// Finds the file, through symbolic links, and checks that it is readable.
     pub fn open(path: &Path) -> Result<Self, DatasetError> {
-        let io = |doing| move |errno: rustix::io::Errno| DatasetError::io(doing, path, errno);
+        let io =
+            |operation| move |errno: rustix::io::Errno| DatasetError::io(operation, path, errno);
         let stat = fs::stat(path).map_err(io("find"))?;
         if entry::kind(&stat) != FileType::RegularFile {
             return Err(DatasetError::WrongKind {

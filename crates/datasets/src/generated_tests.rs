@@ -219,13 +219,13 @@ fn a_created_tree_has_the_files_of_its_facts() {
         &CancelToken::new(),
     )
     .unwrap();
-    let (told, found) = (dataset.facts(), created.facts());
+    let (expected, found) = (dataset.facts(), created.facts());
     assert_eq!(
-        (told.files, told.directories, told.bytes),
+        (expected.files, expected.directories, expected.bytes),
         (found.files, found.directories, found.bytes)
     );
     assert_eq!(
-        (told.largest, told.footprint),
+        (expected.largest, expected.footprint),
         (found.largest, found.footprint)
     );
 }
@@ -243,8 +243,11 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
         .unwrap();
     let archive = work_dir.archive.clone().unwrap();
     let size = archive.metadata().unwrap().len();
-    let told = dataset.facts().archive_bytes.unwrap().0;
-    assert!(size < told && told < size * 3 / 2, "{size}, told {told}");
+    let expected = dataset.facts().archive_bytes.unwrap().0;
+    assert!(
+        size < expected && expected < size * 3 / 2,
+        "{size}, told {expected}"
+    );
     let compared =
         crate::trees::compare_archive(&archive, &root.path().join("source"), &CancelToken::new())
             .unwrap();
@@ -333,8 +336,8 @@ fn memory_of_many_files() {
     dataset
         .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
-    let (files, took) = (dataset.facts().files, start.elapsed());
-    println!("{files} files laid in {took:?}: {}", peak());
+    let (files, elapsed) = (dataset.facts().files, start.elapsed());
+    println!("{files} files laid in {elapsed:?}: {}", peak());
     let start = std::time::Instant::now();
     let created = open(
         &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),

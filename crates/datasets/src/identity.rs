@@ -201,9 +201,9 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn io(&self, doing: &'static str) -> impl Fn(Errno) -> DatasetError + use<> {
+    fn io(&self, operation: &'static str) -> impl Fn(Errno) -> DatasetError + use<> {
         let path = self.root.join(OsStr::from_bytes(&self.at));
-        move |errno| DatasetError::io(doing, &path, errno)
+        move |errno| DatasetError::io(operation, &path, errno)
     }
 
     fn stopped(&self) -> Result<(), DatasetError> {

@@ -15,7 +15,7 @@ mod copying;
 pub mod entry;
 mod error;
 pub mod file;
-pub mod fragments;
+pub mod fragmentation;
 pub mod free_space;
 pub mod generated;
 pub mod identity;

@@ -26,7 +26,7 @@ struct Folder {
     suffix: &'static str,
     files: u64,
     /// Files in one directory below it.
-    together: u64,
+    files_per_directory: u64,
     kind: Kind,
 }
 
@@ -94,14 +94,14 @@ const fn folder(
     name: &'static str,
     suffix: &'static str,
     files: u64,
-    together: u64,
+    files_per_directory: u64,
     kind: Kind,
 ) -> Folder {
     Folder {
         name,
         suffix,
         files,
-        together,
+        files_per_directory,
         kind,
     }
 }
@@ -112,14 +112,14 @@ fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError>
         let files = scaled(folder.files, scale, 1);
         let mut maker = Maker::new(seed, folder.name, &folder.kind);
         sink.enter(folder.name, date(own))?;
-        for group in 0..files.div_ceil(folder.together) {
+        for group in 0..files.div_ceil(folder.files_per_directory) {
             let groups = own.part("groups");
             sink.enter(
                 &names::unique(group, groups.value()),
                 date(groups.at(group)),
             )?;
-            let end = ((group + 1) * folder.together).min(files);
-            for index in group * folder.together..end {
+            let end = ((group + 1) * folder.files_per_directory).min(files);
+            for index in group * folder.files_per_directory..end {
                 let stem = names::unique(index, own.value());
                 sink.file(&format!("{stem}{}", folder.suffix), &maker.make())?;
             }

@@ -140,7 +140,7 @@ impl Packing {
 
 /// Opens the tar stream of an archive, which must be a regular file; at most `most` bytes are read.
 pub fn open(path: &Path, most: u64, stop: &CancelToken) -> Result<Stream, DatasetError> {
-    let io = |doing| move |error: io::Error| DatasetError::io(doing, path, error);
+    let io = |operation| move |error: io::Error| DatasetError::io(operation, path, error);
     let mut file = fsdyno_files::input::open(path).map_err(io("open"))?;
     let mut magic = Vec::new();
     Read::by_ref(&mut file)

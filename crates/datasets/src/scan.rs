@@ -94,8 +94,8 @@ impl Scan {
         if self.symlinks.is_empty() {
             return Ok(());
         }
-        let behind = parents(path).find(|(_, hash)| self.symlinks.contains(hash));
-        behind.map_or(Ok(()), |(parent, _)| {
+        let link_parent = parents(path).find(|(_, hash)| self.symlinks.contains(hash));
+        link_parent.map_or(Ok(()), |(parent, _)| {
             let link = String::from_utf8_lossy(parent);
             Err(format!(
                 "{how} the symbolic link `{link}` of the same archive"

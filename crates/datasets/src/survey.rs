@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The number of refusals, or mounts, that are reported by name.
-const TOLD: usize = 5;
+const REPORTED: usize = 5;
 
 /// The result of one walk.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl Surveyor<'_> {
         self.survey.facts.add_directory();
         if stat.st_dev != self.device {
             self.survey.mount_count += 1;
-            if self.survey.mounts.len() < TOLD {
+            if self.survey.mounts.len() < REPORTED {
                 self.survey.mounts.push(self.path.clone());
             }
             return Ok(());
@@ -178,7 +178,7 @@ impl Surveyor<'_> {
 
     fn refuse(&mut self, reason: &str) {
         self.refused_count += 1;
-        if self.refused.len() < TOLD {
+        if self.refused.len() < REPORTED {
             self.refused.push(Refusal {
                 path: self.path.clone(),
                 reason: reason.to_owned(),

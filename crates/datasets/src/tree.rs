@@ -85,7 +85,7 @@ impl Dataset for Tree {
             .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;
         attributes
             .apply(directory.as_fd(), c".", &stores, &mut lost)
-            .map_err(|(doing, errno)| DatasetError::io(doing, &to, errno))?;
+            .map_err(|(operation, errno)| DatasetError::io(operation, &to, errno))?;
         work_dir.trees.push(to);
         let mut warnings = self.warnings(lost);
         warnings.extend(left_out.warning());

@@ -100,7 +100,7 @@ impl Unpacker<'_> {
                     &self.stores,
                     &mut self.lost,
                 )
-                .map_err(|(doing, errno)| failed(doing, &here, errno))?;
+                .map_err(|(operation, errno)| failed(operation, &here, errno))?;
         }
         self.parent = Some((directory.to_vec(), parent));
         made
@@ -227,14 +227,14 @@ impl Unpacker<'_> {
                 .map_err(|errno| DatasetError::io("open", &here, errno))?;
             attributes
                 .apply(directory.as_fd(), c".", &self.stores, &mut self.lost)
-                .map_err(|(doing, errno)| DatasetError::io(doing, &here, errno))?;
+                .map_err(|(operation, errno)| DatasetError::io(operation, &here, errno))?;
         }
         Ok(self.left_out.warning().into_iter().collect())
     }
 }
 
-fn failed(doing: &'static str, here: &Path, errno: Errno) -> Failure {
-    Failure::Here(DatasetError::io(doing, here, errno))
+fn failed(operation: &'static str, here: &Path, errno: Errno) -> Failure {
+    Failure::Here(DatasetError::io(operation, here, errno))
 }
 
 fn attributes(member: &Member) -> Attributes {

@@ -91,7 +91,7 @@ fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"]; // example
 
 #[test]
-fn utilisation_is_what_was_asked_for_in_every_manner_even_nearly_full() {
+fn utilisation_is_as_requested_in_every_manner_even_nearly_full() {
     for name in FILE_SYSTEMS {
         for (fill, age, percent) in [
             ("90%", 0, 90.0),
@@ -107,12 +107,15 @@ fn utilisation_is_what_was_asked_for_in_every_manner_even_nearly_full() {
                 .bring_about(fill, age)
                 .unwrap_or_else(|e| panic!("{name} {fill} {age}: {e}"));
             let really = mounted.percent();
-            for told in [reached.percent, really] {
-                assert!((told - percent).abs() < 1.0, "{name} {fill} {age}: {told}");
+            for percent_reached in [reached.percent, really] {
+                assert!(
+                    (percent_reached - percent).abs() < 1.0,
+                    "{name} {fill} {age}: {percent_reached}"
+                );
             }
-            let lie = listing(&mounted.at().join(states::DIRECTORY));
-            let bytes: usize = lie.iter().map(|(_, data)| data.len()).sum();
-            assert_eq!(lie.len() as u64, reached.files, "{name} {fill} {age}");
+            let files = listing(&mounted.at().join(states::DIRECTORY));
+            let bytes: usize = files.iter().map(|(_, data)| data.len()).sum();
+            assert_eq!(files.len() as u64, reached.files, "{name} {fill} {age}");
             assert_eq!(bytes as u64, reached.bytes.0, "{name} {fill} {age}");
         }
     }
@@ -142,8 +145,8 @@ fn the_same_seed_brings_the_same_about() {
     let (Some(one), Some(two)) = (make(), make()) else {
         return;
     };
-    let told = |mounted: &Mounted| mounted.bring_about("40%", 1).unwrap().what;
-    assert_eq!(told(&one), told(&two));
+    let description = |mounted: &Mounted| mounted.bring_about("40%", 1).unwrap().what;
+    assert_eq!(description(&one), description(&two));
     let state = |mounted: &Mounted| listing(&mounted.at().join(states::DIRECTORY));
     assert!(state(&one) == state(&two));
     let error = one.bring_about("40%", 1).unwrap_err().to_string();
@@ -151,7 +154,7 @@ fn the_same_seed_brings_the_same_about() {
 }
 
 #[test]
-fn age_leaves_more_fragments_than_filling() {
+fn age_leaves_more_extents_than_filling() {
     for name in FILE_SYSTEMS {
         let Some(filled) = Mounted::make(name, "age_leaves_more_fragments") else {
             return;
@@ -173,7 +176,7 @@ fn age_leaves_more_fragments_than_filling() {
 }
 
 #[test]
-fn what_is_fuller_than_asked_for_is_refused_and_a_wish_to_stop_is_heard() {
+fn a_fuller_file_system_is_refused_and_a_run_can_be_cancelled() {
     let Some(mounted) = Mounted::make("ext4", "what_is_fuller_than_asked_for") else {
         return; // example
     };
@@ -191,7 +194,7 @@ fn what_is_fuller_than_asked_for_is_refused_and_a_wish_to_stop_is_heard() {
 }
 
 #[test]
-fn progress_rises_to_its_end_and_a_wish_to_stop_is_heard_within_a_piece() {
+fn progress_rises_to_its_end_and_a_run_is_cancelled_within_a_piece() {
     const PIECE: u64 = 1 << 20;
     for (fill, age) in [("60%", 0), ("60%:fragmented", 0), ("40%", 1)] {
         let make = || Mounted::make("ext4", "progress_rises_to_its_end"); // example
@@ -199,14 +202,15 @@ fn progress_rises_to_its_end_and_a_wish_to_stop_is_heard_within_a_piece() {
             return;
         };
         let state = InitialState::of(fill.parse().ok(), age).unwrap();
-        let mut told: Vec<Progress> = Vec::new();
+        let mut reports: Vec<Progress> = Vec::new();
         let stop = CancelToken::new();
-        let reached = states::bring_about(&whole.at(), &state, 1, &stop, &mut |now| told.push(now))
-            .unwrap()
-            .unwrap();
-        assert!(told.len() > 50, "{fill} {age}: {}", told.len());
-        assert!(told.windows(2).all(|two| two[0].done <= two[1].done));
-        let last = told.last().unwrap();
+        let reached =
+            states::bring_about(&whole.at(), &state, 1, &stop, &mut |now| reports.push(now))
+                .unwrap()
+                .unwrap();
+        assert!(reports.len() > 50, "{fill} {age}: {}", reports.len());
+        assert!(reports.windows(2).all(|two| two[0].done <= two[1].done));
+        let last = reports.last().unwrap();
         let (done, of, written) = (last.done.0, last.of.0, reached.written.0);
         assert!(done * 10 > of * 9, "{fill} {age}: {last:?}");
         assert!(done.abs_diff(written) < 4 * PIECE, "{last:?} {reached}");
@@ -219,8 +223,8 @@ fn progress_rises_to_its_end_and_a_wish_to_stop_is_heard_within_a_piece() {
             }
         });
         assert!(matches!(outcome, Err(StateError::Stopped)), "{outcome:?}");
-        let lie = listing(&stopped.at().join(states::DIRECTORY));
-        let bytes: usize = lie.iter().map(|(_, data)| data.len()).sum();
+        let files = listing(&stopped.at().join(states::DIRECTORY));
+        let bytes: usize = files.iter().map(|(_, data)| data.len()).sum();
         assert!((bytes as u64) < halt + 2 * PIECE, "{fill} {age}: {bytes}");
     }
 }

@@ -304,7 +304,7 @@ impl Preflight {
                 ));
             }
             // Another machine checks its own directories.
-            let here = || plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+            let here = || plan.contenders.iter().filter(|c| !c.lab.is_remote());
             let directories = here().filter_map(|c| c.directory.as_ref());
             let mut places: Vec<(&PathBuf, &str)> = directories
                 .map(|path| (path, "a directory with more room"))
@@ -374,7 +374,7 @@ impl Preflight {
 
     /// An error for a directory in which no image, mount point or tree can be created.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
-        let here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+        let here = plan.contenders.iter().filter(|c| !c.lab.is_remote());
         let directories = here.map(|c| c.directory.as_ref());
         let places: BTreeSet<(&PathBuf, &str)> = directories
             .map(|directory| match directory {
@@ -423,7 +423,7 @@ fn scratch(plan: &Plan) -> PathBuf {
 /// An upper bound of the space of a contender for one tree, as far as it is known before the run.
 /// The total need of the plan is compared with each directory later.
 fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
-    let remote = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
+    let remote = plan.contenders.iter().any(|c| c.lab.is_remote());
     if plan.engine == NULL || remote {
         return None;
     }

@@ -6,7 +6,7 @@
 use crate::disks;
 use crate::job::Job;
 use crate::labs::guest::memory_for;
-use crate::labs::host::fragments;
+use crate::labs::host::fragmentation;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd, CellExecutor};
 use fsdyno_datasets::Form;
@@ -28,7 +28,7 @@ const TAG: &str = "dry";
 /// All commands of a cell, in order, one per line. Comments name the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
-    if job.contender.lab.is_elsewhere() {
+    if job.contender.lab.is_remote() {
         return crate::labs::ssh::script(plan, preflight, cell);
     }
     let in_guest = !job.contender.lab.is_host();
@@ -155,7 +155,7 @@ impl DryRun {
     /// Counts extents after a phase, where requested.
     fn count_extents(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_extents(phase) {
-            self.print(&fragments::step(&self.root, job.plan.fragments_floor));
+            self.print(&fragmentation::step(&self.root, job.plan.fragments_floor));
         }
     }
 

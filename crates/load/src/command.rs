@@ -73,7 +73,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     let command = ToolCommand {
         argv,
         status: status.code(),
-        took: elapsed,
+        elapsed,
         stdout: String::from_utf8_lossy(kept).into_owned(),
         stderr: String::from_utf8_lossy(&printed.stderr).into_owned(),
     };
@@ -383,10 +383,10 @@ mod tests {
     #[test]
     fn a_program_and_its_children_are_killed_on_cancellation() {
         let stop = CancelToken::new();
-        let wish = stop.clone();
+        let token = stop.clone();
         let thread = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(100));
-            wish.request();
+            token.request();
         });
         let tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & wait"]);
         let error = run(&tool, &stop).unwrap_err();
@@ -431,13 +431,13 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_failure_is_kept_with_a_long_path() {
-        let said = last_lines(&format!(
+        let message = last_lines(&format!(
             "cp: {}: File name too long\n",
             "dir/".repeat(2000)
         ));
         assert!(
-            said.len() < 400 && said.ends_with("File name too long"),
-            "{said}"
+            message.len() < 400 && message.ends_with("File name too long"),
+            "{message}"
         );
     }
 
@@ -453,12 +453,12 @@ mod tests {
     }
 
     #[test]
-    fn messages_about_binary_files_are_counted_across_reads() {
+    fn messages_about_binary_files_are_counted_over_several_reads() {
         let text = b"grep: a: binary file matches\ngrep: b: binary file matches\n";
-        for cut in 0..=text.len() {
-            let (before, after) = text.split_at(cut);
+        for split in 0..=text.len() {
+            let (before, after) = text.split_at(split);
             let count = binary_matches(b"", before) + binary_matches(before, after);
-            assert_eq!(count, 2, "{cut}");
+            assert_eq!(count, 2, "{split}");
         }
     }
 

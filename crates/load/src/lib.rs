@@ -6,6 +6,7 @@
 
 mod clock;
 mod command;
+pub mod crash;
 pub mod engines;
 mod error;
 #[doc(hidden)]
@@ -16,6 +17,5 @@ pub mod made;
 pub mod measure;
 mod phase_kind;
 pub mod phases;
-pub mod plug;
 pub mod programs;
 mod tool_run;

@@ -60,7 +60,7 @@ pub struct ToolCommand {
     /// The exit status; none if a signal killed it.
     pub status: Option<i32>,
     /// Its run time.
-    pub took: Nanos,
+    pub elapsed: Nanos,
     /// The end of its standard output; empty if it was not kept.
     pub stdout: String,
     /// The end of its standard error.

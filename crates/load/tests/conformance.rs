@@ -81,11 +81,23 @@ fn deletion_removes_exactly_the_tree() {
 fn walks_count_all_entries() {
     let (_home, mut work_dir) = odd::work_dir();
     let tree = describe(&work_dir.trees[0]);
-    let count = |what: &str| tree.values().filter(|said| said.contains(what)).count() as u64;
+    let count = |what: &str| {
+        tree.values()
+            .filter(|description| description.contains(what))
+            .count() as u64
+    };
     let directories = count("mode 4");
     let bytes: u64 = tree
         .values()
-        .filter_map(|said| said.split(" size ").nth(1)?.split(' ').next()?.parse().ok())
+        .filter_map(|description| {
+            description
+                .split(" size ")
+                .nth(1)?
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        })
         .collect::<Vec<u64>>()
         .iter()
         .sum();
@@ -164,8 +176,8 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
         if name.starts_with("posix") {
             let mut original = describe(&tree);
             original.remove(Path::new("socket"));
-            for said in original.values_mut() {
-                *said = said.split(" attribute").next().unwrap().to_owned();
+            for description in original.values_mut() {
+                *description = description.split(" attribute").next().unwrap().to_owned();
             }
             assert_same(&original, &ours, name);
         }

@@ -13,7 +13,7 @@ use std::process::Command;
 /// The variable with the engine of the traced process.
 const ENGINE: &str = "FSDYNO_WATCHED_ENGINE";
 /// The variable with its directory.
-const GROUND: &str = "FSDYNO_WATCHED_GROUND";
+const WORK_DIR: &str = "FSDYNO_WATCHED_GROUND";
 const WORKERS: usize = 2;
 
 fn write_large(engine: &str, home: &Path, kinds: &[&str]) {
@@ -34,7 +34,7 @@ fn write_large(engine: &str, home: &Path, kinds: &[&str]) {
 
 #[test]
 fn the_process_that_is_watched() {
-    if let (Ok(engine), Ok(home)) = (std::env::var(ENGINE), std::env::var(GROUND)) {
+    if let (Ok(engine), Ok(home)) = (std::env::var(ENGINE), std::env::var(WORK_DIR)) {
         write_large(&engine, Path::new(&home), &["op-write", "op-random-write"]);
     }
 }
@@ -73,7 +73,7 @@ fn large_files_are_made_durable_by_one_call_a_worker_and_have_the_same_bytes() {
     for (engine, call) in [("sync", "fsync"), ("mmap", "msync")] {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("op")).unwrap();
-        let told = home.path().join("trace");
+        let trace_path = home.path().join("trace");
         let watched = Command::new("strace")
             .args([
                 "-f",
@@ -82,16 +82,16 @@ fn large_files_are_made_durable_by_one_call_a_worker_and_have_the_same_bytes() {
                 "trace=fsync,fdatasync,msync,sync_file_range",
             ])
             .arg("-o")
-            .arg(&told)
+            .arg(&trace_path)
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "the_process_that_is_watched"])
             .env(ENGINE, engine)
-            .env(GROUND, home.path())
+            .env(WORK_DIR, home.path())
             .output()
             .unwrap();
         let words = String::from_utf8_lossy(&watched.stdout);
         assert!(watched.status.success(), "{engine}: {words}");
-        let trace = fs::read_to_string(&told).unwrap();
+        let trace = fs::read_to_string(&trace_path).unwrap();
         let others =
             ["fsync", "fdatasync", "msync", "sync_file_range"].map(|one| count(&trace, one));
         assert_eq!(

@@ -72,8 +72,8 @@ fn several_workers_copy_and_delete_like_one() {
         for workers in [2, 3, 8] {
             let copied = counted(&mut work_dir, &by(workers, "copy"));
             assert_eq!(copied, alone, "{workers}");
-            let said = format!("{workers} workers");
-            assert_same(&original, &describe(work_dir.newest().unwrap()), &said);
+            let context = format!("{workers} workers");
+            assert_same(&original, &describe(work_dir.newest().unwrap()), &context);
             let deleted = counted(&mut work_dir, &by(workers, "delete"));
             assert_eq!(deleted.directories, copied.directories, "{workers}");
             assert_eq!(deleted.files, copied.files, "{workers}");
@@ -91,8 +91,8 @@ fn several_workers_find_what_one_finds() {
         for kind in ["read", "stat-walk", "grep"] {
             let alone = counted(&mut work_dir, &phase(kind));
             for workers in [2, 5] {
-                let together = counted(&mut work_dir, &by(workers, kind));
-                assert_eq!(together, alone, "{kind} by {workers}");
+                let parallel = counted(&mut work_dir, &by(workers, kind));
+                assert_eq!(parallel, alone, "{kind} by {workers}");
             }
         }
     }

@@ -146,8 +146,8 @@ impl Capabilities {
     pub fn same_time(&self, one: (i64, u32), other: (i64, u32)) -> bool {
         let nanos =
             |(seconds, nanos): (i64, u32)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        let apart = (nanos(one) - nanos(other)).unsigned_abs();
-        apart < u128::from(self.mtime_resolution.0)
+        let difference = (nanos(one) - nanos(other)).unsigned_abs();
+        difference < u128::from(self.mtime_resolution.0)
     }
 }
 

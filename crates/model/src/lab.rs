@@ -49,7 +49,7 @@ impl LabChoice {
     }
 
     /// Whether it is another machine, with its own paths and devices.
-    pub fn is_elsewhere(&self) -> bool {
+    pub fn is_remote(&self) -> bool {
         matches!(self, Self::Ssh(_))
     }
 

@@ -191,8 +191,8 @@ impl Plan {
     /// block has its own dataset or ageing seed, blocks differ, and intervals show by how much.
     pub fn is_certain(&self) -> bool {
         let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
-        let alike = self.vary.is_none() && (!aged || self.most_repeats() == 1);
-        self.in_virtual_time() && alike
+        let repeatable = self.vary.is_none() && (!aged || self.most_repeats() == 1);
+        self.in_virtual_time() && repeatable
     }
 
     /// Whether figures have no noise: the same cell takes the same time to the nanosecond.

@@ -149,12 +149,12 @@ impl ResultSet {
         if self.run.plan.disk_in_real_time().is_some() {
             return None;
         }
-        let told = |record: &CellRecord| {
+        let report = |record: &CellRecord| {
             let mut of_disk = record.effective.iter();
-            let told = of_disk.find(|effective| effective.source == Effective::DISK)?;
-            Some((record.cell.index, told.text.clone()))
+            let found = of_disk.find(|effective| effective.source == Effective::DISK)?;
+            Some((record.cell.index, found.text.clone()))
         };
-        let mut cells: Vec<_> = self.cells.iter().filter_map(told).collect();
+        let mut cells: Vec<_> = self.cells.iter().filter_map(report).collect();
         // In the order of the plan, independent of the order of execution.
         cells.sort();
         let texts: Vec<String> = cells.into_iter().map(|(_, text)| text).collect();
@@ -202,18 +202,18 @@ impl ResultSet {
     /// The guest in which the cells of a contender ran, as the first cell recorded it. Without a
     /// record, the guest of another contender of the same lab.
     fn guest_of(&self, contender: usize, lab: &LabChoice) -> Option<&str> {
-        let told = |wanted: &dyn Fn(usize) -> bool| {
+        let guest = |wanted: &dyn Fn(usize) -> bool| {
             let cells = self.cells.iter();
             let mut cells = cells.filter(|record| wanted(record.cell.contender as usize));
             cells.find_map(|record| {
-                let mut told = record.effective.iter();
-                let guest = told.find(|effective| effective.source == Effective::GUEST)?;
+                let mut effective = record.effective.iter();
+                let guest = effective.find(|effective| effective.source == Effective::GUEST)?;
                 Some(guest.text.as_str())
             })
         };
         let contenders = &self.run.plan.contenders;
-        let alike = |at: usize| contenders.get(at).is_some_and(|other| other.lab == *lab);
-        told(&|at| at == contender).or_else(|| told(&alike))
+        let same_lab = |at: usize| contenders.get(at).is_some_and(|other| other.lab == *lab);
+        guest(&|at| at == contender).or_else(|| guest(&same_lab))
     }
 
     /// A copy of the run with only these contenders, in this order.

@@ -11,7 +11,7 @@ pub fn workers(phase: &PhasePlan) -> Option<u32> {
 }
 
 /// Whether two workloads differ only in the numbers of workers and in their names.
-pub fn alike(one: &Workload, other: &Workload) -> bool {
+pub fn differ_only_in_workers(one: &Workload, other: &Workload) -> bool {
     let same = |(a, b): (&PhasePlan, &PhasePlan)| {
         let but_workers = |phase: &PhasePlan| {
             let mut phase = phase.clone();

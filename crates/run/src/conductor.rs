@@ -34,14 +34,14 @@ pub fn conduct<E>(
             reason = StopReason::Interrupted;
             break;
         }
-        if let Some(look) = open.look(cell.block) {
+        if let Some(analysis) = open.interim_analysis(cell.block) {
             listener(&Event::Looked {
-                blocks: look.blocks,
-                open: look.open,
-                of: look.of,
+                blocks: analysis.blocks,
+                open: analysis.open,
+                of: analysis.of,
             })?;
         }
-        if !open.wants(*cell) {
+        if !open.needs(*cell) {
             continue;
         }
         if budget.spent(cell.block) {

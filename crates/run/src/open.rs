@@ -11,7 +11,7 @@ use fsdyno_stats::{InterimAnalyses, Rule, open_in};
 pub struct Open {
     /// The cells recorded so far; `None` if every cell of the plan is needed.
     so_far: Option<ResultSet>,
-    looks: Vec<u32>,
+    analyses: Vec<u32>,
     /// The last interim analysis: its block, and the contenders that it selected, by workload and
     /// contender.
     decided: Option<(u32, Vec<Vec<bool>>)>,
@@ -19,7 +19,7 @@ pub struct Open {
 
 /// The result of an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct InterimAnalysis {
     /// Number of complete blocks.
     pub blocks: u32,
     /// Number of inconclusive contenders, counted for each workload.
@@ -38,7 +38,7 @@ impl Open {
                 run: run.clone(),
                 cells: before.to_vec(),
             }),
-            looks: rule.looks.map(InterimAnalyses::places).unwrap_or_default(),
+            analyses: rule.looks.map(InterimAnalyses::places).unwrap_or_default(),
             decided: None,
         }
     }
@@ -51,9 +51,9 @@ impl Open {
     }
 
     /// Runs an interim analysis if one is due before a cell of this block, and returns its result.
-    pub fn look(&mut self, block: u32) -> Option<Look> {
+    pub fn interim_analysis(&mut self, block: u32) -> Option<InterimAnalysis> {
         let set = self.so_far.as_ref()?;
-        let due = *self.looks.iter().rev().find(|look| **look <= block)?;
+        let due = *self.analyses.iter().rev().find(|at| **at <= block)?;
         if self.decided.as_ref().is_some_and(|(at, _)| *at == due) {
             return None;
         }
@@ -66,17 +66,17 @@ impl Open {
         // If any contender needs more repeats, the baseline does too.
         let with = part.iter().filter(|of| of.contains(&true)).count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let look = Look {
+        let analysis = InterimAnalysis {
             blocks: due,
             open: count(measured_on.saturating_sub(with)),
             of: count(all().count()).saturating_sub(baselines),
         };
         self.decided = Some((due, part));
-        Some(look)
+        Some(analysis)
     }
 
     /// Whether a cell is still needed after the last interim analysis.
-    pub fn wants(&self, cell: Cell) -> bool {
+    pub fn needs(&self, cell: Cell) -> bool {
         let Some((_, part)) = &self.decided else {
             return true;
         };

@@ -30,7 +30,7 @@ impl Store {
     pub fn claim(&self, run_id: &str) -> Result<Claim, StoreError> {
         check_id(run_id)?;
         let place = Place::to_write(&self.path)?;
-        let (directory, name) = place.beside(&format!(".{run_id}.lock"));
+        let (directory, name) = place.sibling(&format!(".{run_id}.lock"));
         loop {
             if let Some(claim) = attempt(directory, &name, run_id)? {
                 return Ok(claim);
@@ -55,7 +55,7 @@ fn attempt(
     let path = &directory.path().join(name);
     let failed = |source| StoreError::Io {
         path: path.to_owned(),
-        doing: "locking the run by",
+        operation: "locking the run by",
         advice: "the directory of the store must be writable, on a file system that knows flock",
         source,
     };
@@ -83,7 +83,7 @@ fn attempt(
         }
         Err(errno) => return Err(failed(errno.into())),
     }
-    if !stands_at(&file, path).map_err(failed)? {
+    if !is_at(&file, path).map_err(failed)? {
         return Ok(None);
     }
     file.set_len(0)
@@ -97,7 +97,7 @@ fn attempt(
 
 /// Whether `path` still names the locked file. The holder removes the file on release, and a lock
 /// on a removed file excludes nobody.
-fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match fs::metadata(path) {
         Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),

@@ -58,13 +58,13 @@ pub enum StoreError {
         "store {} is not read: others could change it, and {} is not part of it yet; its owner \
          ends the run, or reads the store once after a kill (`fsdyno runs`)",
         path.display(),
-        beside.display()
+        journal.display()
     )]
     Unfinished {
         /// The store.
         path: PathBuf,
         /// The log or journal.
-        beside: PathBuf,
+        journal: PathBuf,
     },
     /// The lock of a run is not a regular lock file of this user.
     #[error("the lock of run `{id}` cannot be taken: {source}; remove that file if no run uses it")]
@@ -137,7 +137,7 @@ pub enum StoreError {
     },
     /// A stored value has a form that fsdyno does not write.
     #[error(
-        "{doing}: store {} holds what fsdyno does not write: {source}; \
+        "{operation}: store {} holds what fsdyno does not write: {source}; \
          look at it with `sqlite3`, or name another store with --store FILE",
         path.display()
     )]
@@ -145,29 +145,29 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
         /// The attempted operation.
-        doing: String,
+        operation: String,
         /// The underlying error.
         source: Box<rusqlite::Error>,
     },
     /// A system call failed.
-    #[error("{doing} {}: {source}; {advice}", path.display())]
+    #[error("{operation} {}: {source}; {advice}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
         /// The attempted operation.
-        doing: &'static str,
+        operation: &'static str,
         /// The remedy.
         advice: &'static str,
         /// The cause.
         source: io::Error,
     },
     /// `SQLite` returned an error.
-    #[error("{doing}: store {}: {source}; {advice}", path.display())]
+    #[error("{operation}: store {}: {source}; {advice}", path.display())]
     Sqlite {
         /// The store.
         path: PathBuf,
         /// The attempted operation.
-        doing: String,
+        operation: String,
         /// The remedy.
         advice: &'static str,
         /// The cause.
@@ -178,9 +178,9 @@ pub enum StoreError {
 /// Converts an error of `SQLite` to one that names the store, the operation and the remedy.
 pub(crate) fn fault(
     path: &Path,
-    doing: impl Into<String>,
+    operation: impl Into<String>,
 ) -> impl FnOnce(rusqlite::Error) -> StoreError {
-    let (path, doing) = (path.to_owned(), doing.into());
+    let (path, operation) = (path.to_owned(), operation.into());
     move |source| {
         use rusqlite::Error as E;
         if matches!(
@@ -192,14 +192,14 @@ pub(crate) fn fault(
         ) {
             return StoreError::Corrupt {
                 path,
-                doing,
+                operation,
                 source: Box::new(source),
             };
         }
         let advice = advice(source.sqlite_error_code());
         StoreError::Sqlite {
             path,
-            doing,
+            operation,
             advice,
             source: Box::new(source),
         }

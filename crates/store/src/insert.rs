@@ -1,11 +1,11 @@
 //! Inserts the rows of a run or a cell, within a transaction of the caller.
 
 use crate::StoreError;
-use crate::course;
 use crate::disk_use;
 use crate::observed;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
+use crate::timeline;
 use fsdyno_model::{
     CellRecord, CommandRecord, CpuUse, Effective, Figure, Fragmentation, Outcome, Plan, RunInfo,
     Sample, Tally, Warning,
@@ -269,7 +269,7 @@ fn insert_sample(
     }
     disk_use::insert_all(transaction, cell, place, disks)?;
     insert_reported(transaction, cell, place, figures)?;
-    course::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
+    timeline::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
     observed::insert_one(transaction, cell, place, observed.as_ref())
 }
 

@@ -8,7 +8,6 @@
 //! ...). This crate computes no statistics, and the caller passes the path of the store.
 
 mod claim;
-mod course;
 mod disk_use;
 mod error;
 pub mod fuzz;
@@ -25,6 +24,7 @@ mod row;
 mod series;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
 pub use claim::Claim;
 pub use error::StoreError;

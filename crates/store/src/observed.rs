@@ -87,23 +87,23 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<Observed> {
     Ok(Observed {
         over_ns: fields.nanos()?,
         processors: fields.take()?,
-        frequency: together(fields)?.map(|[least_khz, mean_khz, most_khz]| Frequency {
+        frequency: all_or_none(fields)?.map(|[least_khz, mean_khz, most_khz]| Frequency {
             least_khz,
             mean_khz,
             most_khz,
         }),
         throttled: fields.number_or_none()?,
-        pressure: together(fields)?.map(Pressure::from_parts),
+        pressure: all_or_none(fields)?.map(Pressure::from_parts),
         kernel_threads_ns: fields.number_or_none()?.map(Nanos),
         others_ns: fields.number_or_none()?.map(Nanos),
         other_io: other_io(fields)?,
-        traced: together(fields)?.map(Traced::from_parts),
+        traced: all_or_none(fields)?.map(Traced::from_parts),
         unobserved: fields.json()?,
     })
 }
 
 /// Columns that are all set or all null.
-fn together<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<[u64; N]>> {
+fn all_or_none<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<[u64; N]>> {
     let mut parts = [0; N];
     let mut known = true;
     for part in &mut parts {
@@ -116,7 +116,7 @@ fn together<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<
 }
 
 fn other_io(fields: &mut Fields<'_>) -> rusqlite::Result<Option<OtherIo>> {
-    let counts: Option<[u64; 2]> = together(fields)?;
+    let counts: Option<[u64; 2]> = all_or_none(fields)?;
     let busiest: Option<String> = fields.take()?;
     let busiest_ns = fields.number_or_none()?;
     let below_bytes = fields.number_or_none()?.map(Bytes);

@@ -32,7 +32,7 @@ impl Store {
         if !place.taken {
             create(&path)?;
         }
-        look(&path)?;
+        read_version(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -58,7 +58,7 @@ impl Store {
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
         let (path, connection, found, copied_from) = match Place::to_read(path)? {
             Standing::Own(Place { path, .. }) => {
-                let found = look(&path)?;
+                let found = read_version(&path)?;
                 let connection = reader(&path).map_err(fault(&path, "opening for reading"))?;
                 (path, connection, found, None)
             }
@@ -92,7 +92,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(|source| StoreError::Io {
             path: path.to_owned(),
-            doing: "making the store",
+            operation: "making the store",
             advice: "name a file in a directory you may write to with --store FILE",
             source,
         }),
@@ -100,7 +100,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 /// The schema version of a store; an error if the file is not a store. Writes nothing.
-fn look(path: &Path) -> Result<i64, StoreError> {
+fn read_version(path: &Path) -> Result<i64, StoreError> {
     let attempt = || {
         let whole = !has_log(path);
         let connection = looker(path, whole).map_err(fault(path, "looking at it"))?;
@@ -271,7 +271,7 @@ fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     if connection.is_readonly(MAIN_DB).map_err(failed())? {
         return Err(StoreError::Io {
             path: path.to_owned(),
-            doing: "opening for writing",
+            operation: "opening for writing",
             advice: "make it writable for this user, or name another store with --store FILE",
             source: io::ErrorKind::PermissionDenied.into(),
         });

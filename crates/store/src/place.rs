@@ -60,7 +60,7 @@ impl Place {
                 act, path, source, ..
             } => StoreError::Io {
                 path,
-                doing: act,
+                operation: act,
                 advice: "name a file in a directory you may write to with --store FILE",
                 source,
             },
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// The directory of the store, and the name of a companion file.
-    pub fn beside(&self, ending: &str) -> (&TrustedDir, OsString) {
+    pub fn sibling(&self, ending: &str) -> (&TrustedDir, OsString) {
         let mut name = self.name.clone();
         name.push(ending);
         (&self.directory, name)
@@ -110,7 +110,7 @@ impl Place {
     fn check(&self) -> Result<(), Untrusted> {
         self.directory.refuse_shared()?;
         for ending in ALL {
-            let (directory, name) = self.beside(ending);
+            let (directory, name) = self.sibling(ending);
             match directory.examine(&name) {
                 Err(error) if !error.is_missing() => return Err(error),
                 _ => {}
@@ -142,7 +142,7 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(source) => Err(StoreError::Io {
             path: path.to_owned(),
-            doing: "looking at the store",
+            operation: "looking at the store",
             advice: "name another with --store FILE",
             source,
         }),
@@ -171,7 +171,7 @@ pub(crate) fn without_log(image: &mut [u8]) {
 pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
     let failed = |source: io::Error| StoreError::Io {
         path: path.to_owned(),
-        doing: "copying the store",
+        operation: "copying the store",
         advice: "name another with --store FILE",
         source,
     };
@@ -179,7 +179,7 @@ pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
         if length_of(path, ending) > 0 {
             return Err(StoreError::Unfinished {
                 path: path.to_owned(),
-                beside: with_ending(path, ending),
+                journal: with_ending(path, ending),
             });
         }
     }
@@ -242,7 +242,7 @@ pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|source| StoreError::Io {
         path: path.to_owned(),
-        doing: "finding the store",
+        operation: "finding the store",
         advice: "name a file with --store FILE",
         source,
     })

@@ -1,10 +1,10 @@
 //! Reads whole runs, and lists runs.
 
-use crate::course;
 use crate::disk_use;
 use crate::error::fault;
 use crate::observed;
 use crate::row::{self, Fields};
+use crate::timeline;
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
@@ -274,27 +274,27 @@ fn hang_on_samples(
         let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
         disk_use::read(fields, &mut sample.disks)
     })?;
-    let told = format!(
+    let figures = format!(
         "SELECT {} FROM reported {OF_RUN} ORDER BY cell, sample, place",
         row::REPORTED
     );
-    each(connection, &told, &[id], |fields| {
+    each(connection, &figures, &[id], |fields| {
         let (key, place, value) = figure(fields)?;
         sample_at(&mut records[place_of(places, key)?], key, place)?
             .figures
             .push(value);
         Ok(())
     })?;
-    each(connection, &course::latencies(OF_RUN), &[id], |fields| {
+    each(connection, &timeline::latencies(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
         let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
-        sample.latencies.push(course::read_latencies(fields)?);
+        sample.latencies.push(timeline::read_latencies(fields)?);
         Ok(())
     })?;
-    each(connection, &course::progress(OF_RUN), &[id], |fields| {
+    each(connection, &timeline::progress(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
         let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
-        sample.progress = Some(course::read_progress(fields)?);
+        sample.progress = Some(timeline::read_progress(fields)?);
         Ok(())
     })?;
     each(connection, &observed::query(OF_RUN), &[id], |fields| {

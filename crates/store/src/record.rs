@@ -30,8 +30,8 @@ impl Store {
 
     /// Records a cell with its samples, warnings and commands. A cell is recorded only once.
     pub fn record(&mut self, run_id: &str, record: &CellRecord) -> Result<(), StoreError> {
-        let doing = format!("recording cell {} of run `{run_id}`", record.cell.index);
-        let outcome = self.write(&doing, |transaction| {
+        let operation = format!("recording cell {} of run `{run_id}`", record.cell.index);
+        let outcome = self.write(&operation, |transaction| {
             if !exists(transaction, run_id)? {
                 return Ok(false);
             }
@@ -86,13 +86,13 @@ impl Store {
     /// Performs `work` in one transaction, which is rolled back on an error.
     pub(crate) fn write<T>(
         &mut self,
-        doing: &str,
+        operation: &str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Refusal>,
     ) -> Result<T, StoreError> {
         let Self {
             path, connection, ..
         } = self;
-        let failed = || fault(path, doing);
+        let failed = || fault(path, operation);
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed())?;

@@ -41,9 +41,9 @@ impl Store {
     }
 
     /// Records a power cut, after those recorded before.
-    pub fn record_cut(&mut self, id: &str, cut: &PowerCut) -> Result<(), StoreError> {
-        let doing = format!("recording a cut of series `{id}`");
-        let known = self.write(&doing, |transaction| {
+    pub fn record_power_cut(&mut self, id: &str, power_cut: &PowerCut) -> Result<(), StoreError> {
+        let operation = format!("recording a cut of series `{id}`");
+        let known = self.write(&operation, |transaction| {
             let Some(info) = info(transaction, id)? else {
                 return Ok(false);
             };
@@ -51,7 +51,7 @@ impl Store {
                 .prepare_cached("SELECT count(*) FROM cut WHERE series = ?1")?
                 .query_row([id], |row| row.get::<_, i64>(0))?
                 .cast_unsigned();
-            insert_cut(transaction, &info, place, cut)?;
+            insert_power_cut(transaction, &info, place, power_cut)?;
             Ok::<_, Refusal>(true)
         })?;
         self.known(known, id)
@@ -109,10 +109,10 @@ impl Store {
             };
             let query = format!(
                 "SELECT {} FROM cut WHERE series = ?1 ORDER BY place",
-                row::CUT
+                row::POWER_CUT
             );
             let cuts = all(&snapshot, &query, &[id], |fields| {
-                read_cut(fields, &info.contenders)
+                read_power_cut(fields, &info.contenders)
             })?;
             Ok(Some(Series {
                 schema: Series::SCHEMA,
@@ -143,8 +143,8 @@ pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Resu
 /// Inserts all rows of a series.
 pub(crate) fn insert_whole(transaction: &Transaction<'_>, series: &Series) -> Result<(), Refusal> {
     insert_series(transaction, &series.info)?;
-    for (place, cut) in (0..).zip(&series.cuts) {
-        insert_cut(transaction, &series.info, place, cut)?;
+    for (place, power_cut) in (0..).zip(&series.cuts) {
+        insert_power_cut(transaction, &series.info, place, power_cut)?;
     }
     Ok(())
 }
@@ -177,17 +177,17 @@ fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(),
     Ok(())
 }
 
-fn insert_cut(
+fn insert_power_cut(
     transaction: &Transaction<'_>,
     info: &SeriesInfo,
     place: u64,
-    cut: &PowerCut,
+    power_cut: &PowerCut,
 ) -> Result<(), Refusal> {
     let mut contenders = info.contenders.iter();
-    let contender = contenders.position(|one| one.label == cut.contender);
+    let contender = contenders.position(|one| one.label == power_cut.contender);
     let contender = contender.ok_or_else(|| StoreError::Unstorable {
         what: "a cut",
-        why: format!("its series has no contender `{}`", cut.contender),
+        why: format!("its series has no contender `{}`", power_cut.contender),
     })?;
     let Recovery {
         took_ns,
@@ -198,20 +198,20 @@ fn insert_cut(
         before_check,
         clean,
         found,
-    } = &cut.recovery;
+    } = &power_cut.recovery;
     let judged = |judgement: &Option<Judgement>| json_or_none("a judgement", judgement.as_ref());
     let lost = judgement.as_ref().map(|one| signed(one.losses()));
     transaction
-        .prepare_cached(&insert("cut", row::CUT))?
+        .prepare_cached(&insert("cut", row::POWER_CUT))?
         .execute(params![
             info.id,
             signed(place),
             signed(contender as u64),
-            cut.number,
-            signed(cut.seed),
-            cut.guest,
-            signed(cut.after_ns.0),
-            signed(cut.acknowledged),
+            power_cut.number,
+            signed(power_cut.seed),
+            power_cut.guest,
+            signed(power_cut.after_ns.0),
+            signed(power_cut.acknowledged),
             signed(took_ns.0),
             corrected_by,
             refused,
@@ -221,8 +221,8 @@ fn insert_cut(
             lost,
             judged(judgement)?,
             judged(before_check)?,
-            json("the paths of images", &cut.images)?,
-            json_or_none("what a disk lost", cut.disk.as_ref())?,
+            json("the paths of images", &power_cut.images)?,
+            json_or_none("what a disk lost", power_cut.disk.as_ref())?,
         ])?;
     Ok(())
 }
@@ -263,7 +263,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
     connection.query_row(&query, [id], read).optional()
 }
 
-fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<PowerCut> {
+fn read_power_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<PowerCut> {
     let (_series, _place): (String, i64) = (fields.take()?, fields.take()?);
     let contender = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
     let contender = contenders

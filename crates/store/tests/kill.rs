@@ -57,7 +57,7 @@ fn a_killed_process_loses_no_recorded_cell_and_releases_its_lock() {
     let path = directory.path().join("runs.db");
     let mut store = Store::open(&path).unwrap();
     store.begin(&specimen::run("r", 1)).unwrap();
-    let mut told = None;
+    let mut last_reported = None;
     for kill in 0..5 {
         let mut victim = Victim(start(&path));
         let output = BufReader::new(victim.0.stdout.take().unwrap());
@@ -66,7 +66,7 @@ fn a_killed_process_loses_no_recorded_cell_and_releases_its_lock() {
             .lines()
             .map_while(Result::ok)
             .filter_map(|line| line.strip_prefix("recorded ")?.parse::<u32>().ok());
-        told = lines.by_ref().take(1 + kill * 3).last().or(told);
+        last_reported = lines.by_ref().take(1 + kill * 3).last().or(last_reported);
         let error = store.claim("r").unwrap_err();
         let pid = victim.0.id();
         assert!(
@@ -77,9 +77,9 @@ fn a_killed_process_loses_no_recorded_cell_and_releases_its_lock() {
         drop(lines);
         drop(store.claim("r").unwrap());
         let recorded = store.recorded("r").unwrap();
-        let told = told.expect("the victim recorded something");
+        let last_reported = last_reported.expect("the victim recorded something");
         assert!(
-            (0..=told).all(|index| recorded.contains(&index)),
+            (0..=last_reported).all(|index| recorded.contains(&index)),
             "{recorded:?}"
         );
     }

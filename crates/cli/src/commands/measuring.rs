@@ -36,7 +36,7 @@ impl LockArgs {
     /// other load.
     pub fn take_for(&self, plan: &Plan, stop: &CancelToken) -> Result<Measuring, CliError> {
         let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
-        if plan.in_virtual_time() || labs.all(LabChoice::is_elsewhere) {
+        if plan.in_virtual_time() || labs.all(LabChoice::is_remote) {
             return Ok(Measuring::default());
         }
         self.take(stop)

@@ -71,7 +71,7 @@ struct Weight {
 struct Workers {
     side_by_side: usize,
     alone_ns: f64,
-    together_ns: f64,
+    parallel_ns: f64,
     sleeps: u64,
     operations: u64,
 }
@@ -113,7 +113,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
         workers: Workers {
             side_by_side: found.workers,
             alone_ns: found.alone_ns,
-            together_ns: found.together_ns,
+            parallel_ns: found.parallel_ns,
             sleeps: found.sleeps,
             operations: found.operations,
         },
@@ -140,7 +140,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
         text,
         "  {:<10} {:>7.1} ns per operation with latency recording, one worker; {:.1} ns with {} \
          concurrent workers, which slept {} times in {} operations (at start and end)",
-        "op-stat", found.alone_ns, found.together_ns, found.workers, found.sleeps, found.operations
+        "op-stat", found.alone_ns, found.parallel_ns, found.workers, found.sleeps, found.operations
     );
     text.push_str(
         "For comparison: an empty system call takes about 100 ns, a file creation 2,000 to 10,000 ns.\n",

@@ -35,10 +35,10 @@ const HOLDS: [(u64, &str); 4] = [
 #[derive(Debug, thiserror::Error)]
 pub enum FreeSpaceError {
     /// A system call failed.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {operation} {}: {source}", path.display())]
     Io {
         /// The attempted operation.
-        doing: &'static str,
+        operation: &'static str,
         /// The path.
         path: std::path::PathBuf,
         /// The cause.
@@ -55,9 +55,9 @@ pub enum FreeSpaceError {
 /// The free extents of the file system mounted at `path`, by size and by kind of block group, as
 /// text.
 pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceError> {
-    let failed = |doing| {
+    let failed = |operation| {
         move |errno: Errno| FreeSpaceError::Io {
-            doing,
+            operation,
             path: path.to_owned(),
             source: errno.into(),
         }
@@ -68,7 +68,7 @@ pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceEr
     syncfs(&root).map_err(failed("sync"))?;
     let sector = fstatvfs(&root).map_err(failed("examine"))?.f_bsize;
     let mut groups = Groups::default();
-    let mut look = |tree, root: &OwnedFd, doing| {
+    let mut read_tree = |tree, root: &OwnedFd, operation| {
         let mut take = |item: &Item<'_>| {
             if stop.requested() {
                 return false;
@@ -80,11 +80,11 @@ pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceEr
             Ok(true) => Ok(()),
             Ok(false) => Err(FreeSpaceError::Stopped),
             Err(Errno::NOENT) => Err(FreeSpaceError::NoTree(path.to_owned())),
-            Err(errno) => Err(failed(doing)(errno)),
+            Err(errno) => Err(failed(operation)(errno)),
         }
     };
-    look(CHUNK_TREE, &root, "list the chunks of")?;
-    look(FREE_SPACE_TREE, &root, "list the free space of")?;
+    read_tree(CHUNK_TREE, &root, "list the chunks of")?;
+    read_tree(FREE_SPACE_TREE, &root, "list the free space of")?;
     Ok(groups.in_words())
 }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_cut_off_is_no_panic() {
+    fn a_truncated_item_is_no_panic() {
         let mut groups = Groups::default();
         groups.take(CHUNK_TREE, &item(256, CHUNK_ITEM, 0, &[1, 2, 3]), 4096);
         groups.take(

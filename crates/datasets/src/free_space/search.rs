@@ -132,7 +132,7 @@ mod tests {
     const ANSWER: &[u8] = include_bytes!("../../tests/outputs/tree-search.bin");
 
     #[test]
-    fn a_real_answer_is_read_whole_and_a_cut_one_not_at_all() {
+    fn a_real_answer_is_read_whole_and_a_truncated_one_not_at_all() {
         let items = read(ANSWER, COUNT).unwrap();
         assert_eq!(items.len(), COUNT as usize);
         assert!(items.windows(2).all(|two| {
@@ -157,7 +157,7 @@ mod tests {
     const GROUPS: usize = 5;
 
     #[test]
-    fn the_key_behind_another_is_the_next_there_can_be() {
+    fn the_key_after_another_is_the_next_possible_one() {
         let item = |objectid, kind, offset| Item {
             objectid,
             kind,

@@ -89,7 +89,7 @@ impl Sink for TreeSink<'_> {
         }
         self.path.push(name);
         let path = &self.path;
-        let failed = |doing| move |errno| DatasetError::io(doing, path, errno);
+        let failed = |operation| move |errno| DatasetError::io(operation, path, errno);
         if let Some((parent, _)) = self.open.last() {
             if self.round.0 == 0 {
                 fs::mkdirat(parent, name, Mode::RWXU).map_err(failed("make directory"))?;
@@ -107,11 +107,11 @@ impl Sink for TreeSink<'_> {
         if !self.is_of_round(file) {
             return Ok(());
         }
-        self.write(name, file).map_err(|(doing, errno)| {
+        self.write(name, file).map_err(|(operation, errno)| {
             if self.stop.requested() {
                 DatasetError::Stopped
             } else {
-                DatasetError::io(doing, self.path.join(name), errno)
+                DatasetError::io(operation, self.path.join(name), errno)
             }
         })
     }

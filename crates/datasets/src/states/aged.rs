@@ -75,7 +75,7 @@ impl Ageing {
                 Operation::Delete { .. } | Operation::Truncate { .. }
             ) {
                 // The file system is full for the first time.
-                return self.look(work);
+                return self.settle(work);
             }
         }
     }
@@ -83,13 +83,13 @@ impl Ageing {
     /// Runs the churn until this number of bytes is written.
     fn churn(&mut self, work: &mut Work<'_>, until: u64) -> Result<(), StateError> {
         let stretch = (self.high / 16).max(16 << 20);
-        let mut next_look = work.files.written() + stretch;
+        let mut next_settle = work.files.written() + stretch;
         while work.files.written() < until {
             let operation = self.churn.next(self.low(), self.high);
             self.carry_out(work, operation)?;
-            if work.files.written() >= next_look {
-                next_look = work.files.written() + stretch;
-                self.look(work)?;
+            if work.files.written() >= next_settle {
+                next_settle = work.files.written() + stretch;
+                self.settle(work)?;
             }
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Ageing {
 
     /// Lets the file system write and free deferred data. Keeps it below the requested utilisation
     /// if metadata took more than expected.
-    fn look(&mut self, work: &Work<'_>) -> Result<(), StateError> {
+    fn settle(&mut self, work: &Work<'_>) -> Result<(), StateError> {
         let space = work.files.space()?;
         let beyond = space.beyond(work.permille);
         if beyond > 0 {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// A system call failed.
-    #[error("cannot {doing} {}: {source}{}", shown(path), hint(source, path))]
+    #[error("cannot {operation} {}: {source}{}", shown(path), hint(source, path))]
     Io {
         /// The attempted operation.
-        doing: &'static str,
+        operation: &'static str,
         /// The path.
         path: PathBuf,
         /// The cause.
@@ -19,7 +19,7 @@ pub enum StateError {
     },
     /// The file system is fuller than requested.
     #[error(
-        "{} is {percent:.1} % full before anything is written, and {asked} % are asked for; \
+        "{} is {percent:.1} % full before anything is written, and {requested} % are asked for; \
          ask for more, or take a larger device",
         shown(path)
     )]
@@ -27,13 +27,13 @@ pub enum StateError {
         /// The file system.
         path: PathBuf,
         /// The utilisation requested, percent.
-        asked: f64,
+        requested: f64,
         /// The utilisation found, percent.
         percent: f64,
     },
     /// The file system accepted fewer data, or freed less, than expected.
     #[error(
-        "{} came to {percent:.1} % in use where {asked} % are asked for{}; ask for another fill, \
+        "{} came to {percent:.1} % in use where {requested} % are asked for{}; ask for another fill, \
          or take a larger device",
         shown(path),
         no_inodes(*inodes_left)
@@ -42,7 +42,7 @@ pub enum StateError {
         /// The files that were to fill it.
         path: PathBuf,
         /// The utilisation requested, percent.
-        asked: f64,
+        requested: f64,
         /// The utilisation reached, percent.
         percent: f64,
         /// How many more files an ordinary user could create, if there is a limit.
@@ -55,9 +55,9 @@ pub enum StateError {
 
 impl StateError {
     /// A system call that failed.
-    pub(super) fn io(doing: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+    pub(super) fn io(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io {
-            doing,
+            operation,
             path: path.to_owned(),
             source: source.into(),
         }

@@ -3,10 +3,10 @@
 //! Only counts are kept here, not which files exist.
 
 use super::error::StateError;
-use super::progress::Teller;
+use super::progress::ProgressReporter;
 use super::space::Space;
 use crate::content::{BUFFER, Content, Stream};
-use crate::fragments;
+use crate::fragmentation;
 use crate::seed::Seed;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use rustix::fd::OwnedFd;
@@ -29,7 +29,7 @@ pub(super) struct Files<'a> {
     buffer: Box<[u8]>,
     seed: Seed,
     stop: &'a CancelToken,
-    progress: Teller<'a>,
+    progress: ProgressReporter<'a>,
     /// Written since the file system was last reported to write everything.
     unwritten: u64,
     next: u32,
@@ -44,7 +44,7 @@ impl<'a> Files<'a> {
         root: &Path,
         seed: Seed,
         stop: &'a CancelToken,
-        progress: Teller<'a>,
+        progress: ProgressReporter<'a>,
     ) -> Result<Self, StateError> {
         let made = |path: &Path| {
             fs::mkdir(path, Mode::RWXU).map_err(|e| StateError::io("make directory", path, e))
@@ -105,7 +105,7 @@ impl<'a> Files<'a> {
 
     /// The space of the file system, everything written and freed.
     pub(super) fn space(&self) -> Result<Space, StateError> {
-        self.go_on()?;
+        self.check_cancelled()?;
         Space::settled(&self.directories[0])
             .map_err(|e| StateError::io("sync and examine", &self.root, e))
     }
@@ -113,14 +113,14 @@ impl<'a> Files<'a> {
     /// How those are that could be in fragments: of two blocks or more.
     pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
         // Only one reason has no error number.
-        fragments::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
+        fragmentation::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
     }
 
     /// That the file system did not reach the requested state.
     pub(super) fn not_reached(&self, permille: u32, space: &Space) -> StateError {
         StateError::NotReached {
             path: self.root.clone(),
-            asked: f64::from(permille) / 10.0,
+            requested: f64::from(permille) / 10.0,
             percent: space.percent(),
             inodes_left: space.inodes_left,
         }
@@ -166,7 +166,7 @@ impl<'a> Files<'a> {
 
     /// Removes a file of that size.
     pub(super) fn remove(&mut self, number: u32, size: u64) -> Result<(), StateError> {
-        self.go_on()?;
+        self.check_cancelled()?;
         fs::unlinkat(self.directory(number), name(number), AtFlags::empty())
             .map_err(|e| StateError::io("remove", &self.path(number), e))?;
         self.count -= 1;
@@ -174,7 +174,7 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    fn go_on(&self) -> Result<(), StateError> {
+    fn check_cancelled(&self) -> Result<(), StateError> {
         if self.stop.requested() {
             return Err(StateError::Stopped);
         }
@@ -191,7 +191,7 @@ impl<'a> Files<'a> {
     }
 
     fn open(&self, number: u32, flags: OFlags) -> Result<OwnedFd, StateError> {
-        self.go_on()?;
+        self.check_cancelled()?;
         let mode = Mode::RUSR | Mode::WUSR;
         fs::openat(self.directory(number), name(number), flags, mode)
             .map_err(|e| StateError::io("open", &self.path(number), e))
@@ -251,12 +251,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_made_grown_cut_and_removed_and_counted() {
+    fn files_are_made_grown_truncated_and_removed_and_counted() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("state");
         let stop = CancelToken::new();
         let mut ignored = |_| {};
-        let teller = Teller::new(&mut ignored);
+        let teller = ProgressReporter::new(&mut ignored);
         let mut files = Files::make(&root, Seed::new(1), &stop, teller).unwrap();
         files.create(40, 10_000).unwrap();
         files.create(41, 0).unwrap();
@@ -272,7 +272,7 @@ mod tests {
             (1, 0, 15_000)
         );
         let mut ignored = |_| {};
-        let teller = Teller::new(&mut ignored);
+        let teller = ProgressReporter::new(&mut ignored);
         let again = Files::make(&root, Seed::new(1), &stop, teller)
             .err()
             .unwrap();

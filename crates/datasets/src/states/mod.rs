@@ -23,7 +23,7 @@ use crate::seed::Seed;
 use files::Files;
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation, InitialState, Nanos};
-use progress::Teller;
+use progress::ProgressReporter;
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -72,12 +72,12 @@ pub struct Reached {
     /// How its files are, those that could be in fragments.
     pub fragmentation: Fragmentation,
     /// How long it took.
-    pub took: Nanos,
+    pub elapsed: Nanos,
 }
 
 /// Brings the file system of a directory into a state; makes [`DIRECTORY`] in it.
 ///
-/// How far it has come is `told` now and then. Cancellation takes effect within a piece of a file; what
+/// How far it has come is `report` now and then. Cancellation takes effect within a piece of a file; what
 /// is written but not yet on the device never grows so large that giving it up would take long.
 ///
 /// The same seed on a file system of the same size gives the same files and the same sequence.
@@ -86,7 +86,7 @@ pub fn bring_about(
     state: &InitialState,
     seed: u64,
     stop: &CancelToken,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<Option<Reached>, StateError> {
     let Some(permille) = state.fill_permille else {
         return Ok(None);
@@ -100,7 +100,7 @@ pub fn bring_about(
         &root.join(DIRECTORY),
         seed.part("content"),
         stop,
-        Teller::new(told),
+        ProgressReporter::new(report),
     )?;
     let mut work = Work {
         files,
@@ -112,7 +112,7 @@ pub fn bring_about(
     if before.percent() > f64::from(permille) / 10.0 + 1.0 {
         return Err(StateError::Fuller {
             path: root.to_owned(),
-            asked: f64::from(permille) / 10.0,
+            requested: f64::from(permille) / 10.0,
             percent: before.percent(),
         });
     }
@@ -128,7 +128,7 @@ pub fn bring_about(
         bytes: Bytes(work.files.held()),
         written: Bytes(work.files.written()),
         fragmentation: work.files.fragmentation()?,
-        took: Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        elapsed: Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)),
     }))
 }
 
@@ -158,6 +158,6 @@ impl fmt::Display for Reached {
                 three_digits(*extents as f64 / *files as f64)
             )?,
         }
-        write!(f, "; {} written in {}", self.written, self.took)
+        write!(f, "; {} written in {}", self.written, self.elapsed)
     }
 }

@@ -17,17 +17,17 @@ const PARTS: u64 = 500;
 const LEAST: u64 = 1 << 20;
 
 /// Counts what is written, and reports progress now and then.
-pub(super) struct Teller<'a> {
-    told: &'a mut dyn FnMut(Progress),
+pub(super) struct ProgressReporter<'a> {
+    report: &'a mut dyn FnMut(Progress),
     done: u64,
     of: u64,
     next: u64,
 }
 
-impl<'a> Teller<'a> {
-    pub fn new(told: &'a mut dyn FnMut(Progress)) -> Self {
+impl<'a> ProgressReporter<'a> {
+    pub fn new(report: &'a mut dyn FnMut(Progress)) -> Self {
         Self {
-            told,
+            report,
             done: 0,
             of: 0,
             next: 0,
@@ -37,20 +37,20 @@ impl<'a> Teller<'a> {
     /// So much will be written from here on.
     pub fn expect(&mut self, bytes: u64) {
         self.of = self.done.saturating_add(bytes);
-        self.tell();
+        self.report_progress();
     }
 
     /// So much was written.
     pub fn wrote(&mut self, bytes: u64) {
         self.done += bytes;
         if self.done >= self.next {
-            self.tell();
+            self.report_progress();
         }
     }
 
-    fn tell(&mut self) {
+    fn report_progress(&mut self) {
         self.next = self.done + (self.of / PARTS).max(LEAST);
-        (self.told)(Progress {
+        (self.report)(Progress {
             done: Bytes(self.done),
             of: Bytes(self.of.max(self.done)),
         });
@@ -65,7 +65,7 @@ mod tests {
     fn progress_is_reported_now_and_then_and_never_beyond_its_end() {
         let mut heard = Vec::new();
         let mut hear = |progress: Progress| heard.push((progress.done.0, progress.of.0));
-        let mut teller = Teller::new(&mut hear);
+        let mut teller = ProgressReporter::new(&mut hear);
         teller.expect(5 << 20);
         for _ in 0..12 {
             teller.wrote(512 << 10);

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_brings_it_to_the_part_asked_for() {
+    fn the_missing_bytes_give_the_requested_utilisation() {
         let space = Space {
             used: 100,
             free: 900,

@@ -340,8 +340,8 @@ impl Comparer<'_> {
         packed::damaged(self.archive, member, source, self.stop).into()
     }
 
-    fn failed(&self, doing: &'static str, path: &Path, errno: Errno) -> TreeError {
-        TreeError::io(doing, self.tree.join(path), errno)
+    fn failed(&self, operation: &'static str, path: &Path, errno: Errno) -> TreeError {
+        TreeError::io(operation, self.tree.join(path), errno)
     }
 }
 

@@ -337,8 +337,8 @@ impl Comparer<'_> {
         }
     }
 
-    fn failed(&self, doing: &'static str, side: usize, errno: Errno) -> TreeError {
-        TreeError::io(doing, self.roots[side].join(&self.at), errno)
+    fn failed(&self, operation: &'static str, side: usize, errno: Errno) -> TreeError {
+        TreeError::io(operation, self.roots[side].join(&self.at), errno)
     }
 }
 

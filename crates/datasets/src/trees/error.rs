@@ -8,10 +8,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// A system call failed.
-    #[error("cannot {doing} {} to compare it: {source}", shown(.path))]
+    #[error("cannot {operation} {} to compare it: {source}", shown(.path))]
     Io {
         /// The attempted operation, as a verb.
-        doing: &'static str,
+        operation: &'static str,
         /// The path.
         path: PathBuf,
         /// The cause.
@@ -27,12 +27,12 @@ pub enum TreeError {
 
 impl TreeError {
     pub(crate) fn io(
-        doing: &'static str,
+        operation: &'static str,
         path: impl Into<PathBuf>,
         source: impl Into<io::Error>,
     ) -> Self {
         Self::Io {
-            doing,
+            operation,
             path: path.into(),
             source: source.into(),
         }

@@ -15,7 +15,7 @@ use fsdyno_model::Bytes;
 use std::path::{Path, PathBuf};
 
 /// The number of differences that are kept by name.
-const TOLD: usize = 20;
+const REPORTED: usize = 20;
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ impl Comparison {
 
     fn differ(&mut self, path: &Path, what: impl Into<String>) {
         self.total += 1;
-        if self.differences.len() < TOLD {
+        if self.differences.len() < REPORTED {
             self.differences.push(Difference {
                 path: path.to_owned(),
                 what: what.into(),

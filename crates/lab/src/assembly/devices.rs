@@ -71,7 +71,7 @@ impl Assembly<'_> {
 /// The devices and directories that belong to the provenance, each with its role. Another machine
 /// describes its own devices.
 pub fn described_devices(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
-    let mut here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+    let mut here = plan.contenders.iter().filter(|c| !c.lab.is_remote());
     let directories = here.clone().filter_map(|c| c.directory.clone());
     if here.next().is_none() {
         return Vec::new();

@@ -42,7 +42,7 @@ impl Assembly<'_> {
             return Ok(false);
         };
         let contenders = &self.plan.contenders;
-        let remote = contenders.iter().filter(|c| c.lab.is_elsewhere()).count();
+        let remote = contenders.iter().filter(|c| c.lab.is_remote()).count();
         if remote == 0 {
             return Ok(false);
         }

@@ -146,7 +146,7 @@ impl<'a> Notes<'a> {
             argv: tool.argv.clone(),
             by_system_call: false,
             status: tool.status,
-            took_ns: tool.took,
+            took_ns: tool.elapsed,
             stdout: tool.stdout.clone(),
             stderr: tool.stderr.clone(),
         });

@@ -8,7 +8,7 @@ use fsdyno_host::daemons::Running;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
-use fsdyno_load::plug;
+use fsdyno_load::crash;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, CancelToken, Contender, Daemon, Judgement, Nanos, Recovery, Step};
 use fsdyno_recipes::{Check, Filesystem};
@@ -130,7 +130,7 @@ impl<'a> WorkDir<'a> {
         let Ok(mounted) = self.mount(&contender) else {
             return Ok(None);
         };
-        let judgement = plug::judge(&self.root(), seed, acknowledged);
+        let judgement = crash::judge(&self.root(), seed, acknowledged);
         mounted.unmount()?;
         Ok(Some(judgement))
     }
@@ -197,7 +197,7 @@ pub(super) fn write(
     match begun() {
         Err(reason) => reason,
         Ok((_work_dir, _mounted, root)) => {
-            let ended = plug::write(&root, seed, &mut |operations| acknowledged(operations));
+            let ended = crash::write(&root, seed, &mut |operations| acknowledged(operations));
             let why = ended.err().map(|error| error.to_string());
             format!("writing ended: {}", why.unwrap_or_default())
         }
@@ -237,7 +237,7 @@ fn recover(
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
-            recovery.judgement = Some(plug::judge(&work_dir.root(), seed, acknowledged));
+            recovery.judgement = Some(crash::judge(&work_dir.root(), seed, acknowledged));
             mounted.unmount()?;
         }
     }

@@ -37,8 +37,8 @@ pub(crate) trait BlockSource {
     fn next(&mut self, block: &mut [u8]) -> Option<u64>;
     /// A block transferred this many bytes, as the only one in flight.
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError>;
-    /// A block transferred this many bytes. It ended at `now` and took `took` nanoseconds.
-    fn ended_in(&mut self, now: u64, took: u64, bytes: usize) -> Result<(), LoadError>;
+    /// A block transferred this many bytes. It ended at `now` and took `duration` nanoseconds.
+    fn ended_in(&mut self, now: u64, duration: u64, bytes: usize) -> Result<(), LoadError>;
 }
 
 /// Transfers all blocks by one call each.

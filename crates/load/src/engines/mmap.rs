@@ -272,17 +272,18 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let (cut, whole) = (file(), file());
-                    let (cut_fd, whole_fd) = (cut.try_clone().unwrap().into(), whole.into());
-                    let mut cut_map = Mapping::new(&cut_fd, SIZE, true, true).unwrap();
+                    let (truncated, whole) = (file(), file());
+                    let (truncated_fd, whole_fd) =
+                        (truncated.try_clone().unwrap().into(), whole.into());
+                    let mut truncated_map = Mapping::new(&truncated_fd, SIZE, true, true).unwrap();
                     let mut whole_map = Mapping::new(&whole_fd, SIZE, true, true).unwrap();
-                    cut.set_len(4096).unwrap();
+                    truncated.set_len(4096).unwrap();
                     let mut block = [1; 8192];
-                    cut_map.read(0, &mut block[..4096]).unwrap();
-                    let error = cut_map.read(0, &mut block).unwrap_err().to_string();
+                    truncated_map.read(0, &mut block[..4096]).unwrap();
+                    let error = truncated_map.read(0, &mut block).unwrap_err().to_string();
                     assert!(error.contains("cut to 4096 bytes"), "{error}");
-                    assert!(cut_map.write(0, b"more").is_err());
-                    assert!(cut_map.make_durable().is_err());
+                    assert!(truncated_map.write(0, b"more").is_err());
+                    assert!(truncated_map.make_durable().is_err());
                     whole_map.write(0, &block).unwrap();
                     whole_map.make_durable().unwrap();
                 });

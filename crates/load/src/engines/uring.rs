@@ -91,14 +91,14 @@ fn transfer_queued(
         ring.wait()?;
         while let Some(ended) = ring.next(call)? {
             let now = clock::now();
-            let took = now.saturating_sub(began[ended.slot]);
+            let duration = now.saturating_sub(began[ended.slot]);
             began[ended.slot] = now;
             moved += ended.bytes as u64;
             if writes && ended.bytes < ring.block {
                 let source = io::Error::from_raw_os_error(libc::EIO);
                 return Err(LoadError::io(call, "(less than a block)", source));
             }
-            source.ended_in(now, took, ended.bytes)?;
+            source.ended_in(now, duration, ended.bytes)?;
             in_flight -= 1;
             in_flight += u64::from(ring.begin_next(ended.slot, writes, source)?);
         }

@@ -42,12 +42,12 @@ pub(super) fn run<E: Engine>(
 
 /// The time of each worker, if there are several.
 fn of_workers(mongo: &Mongo) -> Vec<Figure> {
-    let count = mongo.took().count();
-    let workers = (1..).zip(mongo.took()).filter(|_| count > 1);
+    let count = mongo.elapsed().count();
+    let workers = (1..).zip(mongo.elapsed()).filter(|_| count > 1);
     workers
-        .map(|(number, took)| {
+        .map(|(number, elapsed)| {
             let name = format!("worker {number} of {count}");
-            Figure::new(name, took as f64, "ns", Better::Lower)
+            Figure::new(name, elapsed as f64, "ns", Better::Lower)
         })
         .collect()
 }

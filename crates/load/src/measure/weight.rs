@@ -48,7 +48,7 @@ pub struct Contention {
     /// Processor time per operation of a single worker with recorded latencies, nanoseconds.
     pub alone_ns: f64,
     /// The same with all workers in parallel.
-    pub together_ns: f64,
+    pub parallel_ns: f64,
     /// How often they slept, as in waiting for a lock, from their start to the end of the last.
     pub sleeps: u64,
     /// Operations of all parallel workers.
@@ -59,12 +59,12 @@ pub struct Contention {
 /// worker per processor.
 pub fn contention() -> Result<Contention, LoadError> {
     let workers = std::thread::available_parallelism().map_or(2, |many| many.get().max(2));
-    let (alone_ns, _) = side_by_side(1)?;
-    let (together_ns, sleeps) = side_by_side(workers)?;
+    let (alone_ns, _) = run_parallel(1)?;
+    let (parallel_ns, sleeps) = run_parallel(workers)?;
     Ok(Contention {
         workers,
         alone_ns,
-        together_ns,
+        parallel_ns,
         sleeps,
         operations: EACH * workers as u64,
     })
@@ -75,7 +75,7 @@ const EACH: u64 = 200_000;
 
 /// Processor time per operation, nanoseconds, and the sleeps of a whole phase; the minimum of
 /// several.
-fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
+fn run_parallel(workers: usize) -> Result<(f64, u64), LoadError> {
     let files = EACH * workers as u64;
     let given = [
         ("files", files),
@@ -178,13 +178,13 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         // Alternating, so that other load of the machine affects both equally.
         let pairs = (0..REPEATS).map(|_| Ok((pass(&untimed)?, pass(&timed)?)));
         let pairs: Vec<(f64, f64)> = pairs.collect::<Result<_, LoadError>>()?;
-        let took = middle(pairs.iter().map(|pair| pair.0));
+        let duration = middle(pairs.iter().map(|pair| pair.0));
         let added = middle(pairs.iter().map(|pair| pair.1 - pair.0));
         costs.push(EngineCost {
             kind: kind.name,
             calls,
-            call_ns: took / calls.max(1) as f64,
-            file_ns: took / facts.files as f64,
+            call_ns: duration / calls.max(1) as f64,
+            file_ns: duration / facts.files as f64,
             timing_ns: added / facts.files as f64,
         });
     }

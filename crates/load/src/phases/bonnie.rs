@@ -339,7 +339,7 @@ impl Bonnie {
             passes += 1;
             if passes == 1 {
                 first = pass.returned;
-                self.courses_mut().for_each(TimelineRecorder::repeat);
+                self.timelines_mut().for_each(TimelineRecorder::repeat);
             }
             returned += pass.returned;
             elapsed += pass.elapsed;
@@ -351,7 +351,7 @@ impl Bonnie {
                 break pass.tally;
             }
         };
-        let timeline = TimelineRecorder::joined(self.courses());
+        let timeline = TimelineRecorder::joined(self.timelines());
         let figures = figures(
             &timeline,
             &Sums {
@@ -373,7 +373,7 @@ impl Bonnie {
             },
             figures,
             timeline: timeline.summary(self.phase.operation(), Nanos(first)),
-            warnings: self.doubts(elapsed),
+            warnings: self.warnings(elapsed),
         })
     }
 
@@ -396,7 +396,7 @@ impl Bonnie {
     }
 
     /// The timelines of its workers.
-    fn courses(&self) -> impl Iterator<Item = &TimelineRecorder> {
+    fn timelines(&self) -> impl Iterator<Item = &TimelineRecorder> {
         let (one, many) = match &self.room {
             Room::Data(data) => (None, &data.rooms[..]),
             Room::Files(files) => (Some(&files.timeline), &[][..]),
@@ -405,7 +405,7 @@ impl Bonnie {
             .chain(many.iter().map(|room| &room.timeline))
     }
 
-    fn courses_mut(&mut self) -> impl Iterator<Item = &mut TimelineRecorder> {
+    fn timelines_mut(&mut self) -> impl Iterator<Item = &mut TimelineRecorder> {
         let (one, many) = match &mut self.room {
             Room::Data(data) => (None, &mut data.rooms[..]),
             Room::Files(files) => (Some(&mut files.timeline), &mut [][..]),
@@ -414,11 +414,11 @@ impl Bonnie {
             .chain(many.iter_mut().map(|room| &mut room.timeline))
     }
 
-    fn doubts(&self, elapsed: u64) -> Vec<Warning> {
-        let mut doubts = Vec::new();
+    fn warnings(&self, elapsed: u64) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let name = self.phase.name();
         if elapsed < LONG_ENOUGH {
-            doubts.push(Warning::new(
+            warnings.push(Warning::new(
                 WarningKind::TooShort,
                 format!("{name} took {} in all", Nanos(elapsed)),
                 "give it more to do: a larger file, more files, or a larger scale",
@@ -426,7 +426,7 @@ impl Bonnie {
         }
         let memory = memory();
         if self.phase.on_one_file() && memory.is_some_and(|memory| self.bytes() < memory) {
-            doubts.push(Warning::new(
+            warnings.push(Warning::new(
                 WarningKind::SmallerThanCache,
                 format!(
                     "the file of {name} ({}) fits into the memory ({})",
@@ -436,7 +436,7 @@ impl Bonnie {
                 "its figures are of memory as much as of the disk: set its size to twice the memory",
             ));
         }
-        doubts
+        warnings
     }
 }
 

@@ -70,19 +70,19 @@ impl Latencies {
     #[inline]
     pub fn next(&mut self) -> u64 {
         let now = clock::now();
-        let took = now.saturating_sub(self.began);
+        let duration = now.saturating_sub(self.began);
         self.began = now;
-        self.add_one(took);
+        self.add_one(duration);
         now
     }
 
     /// Adds the latency of one operation.
     #[inline]
-    pub fn add_one(&mut self, took: u64) {
-        self.quickest = self.quickest.min(took);
-        self.slowest = self.slowest.max(took);
-        self.sum += took;
-        self.histogram.saturating_record(took);
+    pub fn add_one(&mut self, duration: u64) {
+        self.quickest = self.quickest.min(duration);
+        self.slowest = self.slowest.max(duration);
+        self.sum += duration;
+        self.histogram.saturating_record(duration);
     }
 
     /// Adds the latencies of another worker.
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn percentiles_match_the_recorded_latencies() {
         let mut latencies = Latencies::new();
-        for took in 1..=1000 {
+        for duration in 1..=1000 {
             latencies.began = clock::now();
-            latencies.histogram.saturating_record(took * 1000);
+            latencies.histogram.saturating_record(duration * 1000);
         }
         latencies.slowest = 1_000_000;
         let values: Vec<f64> = latencies.figures().iter().map(|f| f.value).collect();

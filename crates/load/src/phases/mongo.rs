@@ -209,7 +209,7 @@ mod tests {
             let looked = phase(&mut mongo, root, change::stats);
             assert_eq!(looked.files, trees * 2 * trees * files);
             assert_eq!(
-                mongo.took().filter(|took| *took > 0).count(),
+                mongo.elapsed().filter(|elapsed| *elapsed > 0).count(),
                 processes as usize
             );
             phase(&mut mongo, root, change::delete);

@@ -243,7 +243,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
             return Ok(());
         }
         self.between = true;
-        if self.pool.wants(frame.depth) {
+        if self.pool.needs_work(frame.depth) {
             self.hand_over(top);
             return Ok(());
         }

@@ -181,8 +181,8 @@ impl TimelineRecorder {
 
     /// An operation ended at this moment with this latency; others are in flight.
     #[inline]
-    pub fn ended(&mut self, now: u64, took: u64, bytes: u64) {
-        self.latencies.add_one(took);
+    pub fn ended(&mut self, now: u64, duration: u64, bytes: u64) {
+        self.latencies.add_one(duration);
         self.progress(now, bytes);
     }
 

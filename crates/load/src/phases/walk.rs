@@ -94,7 +94,7 @@ pub trait Visitor<E: Calls> {
 }
 
 /// Walks the tree `root` in the work directory of a job.
-pub fn walk_ground<E: Calls, V: Visitor<E>>(
+pub fn walk_work_dir<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
     root: &CStr,

@@ -22,7 +22,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// How often cancellation is checked.
-const TICK: Timespec = Timespec {
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
@@ -86,7 +86,7 @@ pub(super) fn run_processes<W>(
     }
     Ok(all
         .iter_mut()
-        .map(|worker| std::mem::take(&mut worker.said))
+        .map(|worker| std::mem::take(&mut worker.output))
         .collect())
 }
 
@@ -98,13 +98,13 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
         .collect();
     let pipes = talking.iter().filter_map(|worker| worker.pipe.as_ref());
     let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
-    match poll(&mut polled, Some(&TICK)) {
+    match poll(&mut polled, Some(&POLL_INTERVAL)) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(refused("poll")(error)),
     }
     let heard: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
-    let mut said = talking.iter_mut().zip(heard).filter(|(_, heard)| *heard);
-    said.try_for_each(|(worker, _)| worker.hear())
+    let mut output = talking.iter_mut().zip(heard).filter(|(_, heard)| *heard);
+    output.try_for_each(|(worker, _)| worker.hear())
 }
 
 /// A worker process; it is killed when fsdyno exits or this is dropped.
@@ -112,7 +112,7 @@ struct Worker {
     pid: Pid,
     /// None after it has sent everything.
     pipe: Option<PipeReader>,
-    said: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl Worker {
@@ -134,7 +134,7 @@ impl Worker {
         Ok(Self {
             pid,
             pipe: Some(ours),
-            said: Vec::new(),
+            output: Vec::new(),
         })
     }
 
@@ -146,7 +146,7 @@ impl Worker {
         let mut part = [0; 16 * 1024];
         match pipe.read(&mut part) {
             Ok(0) => self.pipe = None,
-            Ok(count) => self.said.extend_from_slice(&part[..count]),
+            Ok(count) => self.output.extend_from_slice(&part[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(refused("read")(error)),
         }
@@ -155,10 +155,10 @@ impl Worker {
         }
         let reason = match self.exit_status().map_err(refused("waitpid"))? {
             Some(PANICKED) => {
-                let message = String::from_utf8_lossy(&self.said);
+                let message = String::from_utf8_lossy(&self.output);
                 format!("a worker process panicked: {}", message.trim())
             }
-            Some(0) if !self.said.is_empty() => return Ok(()),
+            Some(0) if !self.output.is_empty() => return Ok(()),
             Some(status) => format!("a worker process ended with status {status} and no result"),
             None => "a worker process was killed by a signal".to_owned(),
         };
@@ -189,10 +189,10 @@ fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! 
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The parent may have exited before that.
     if getppid() == Some(parent)
-        && let Ok(said) = catch_unwind(AssertUnwindSafe(work))
+        && let Ok(output) = catch_unwind(AssertUnwindSafe(work))
     {
         // A failure means that the parent has exited.
-        let _ = pipe.write_all(&said);
+        let _ = pipe.write_all(&output);
     }
     // SAFETY: the child runs no destructors; the parent owns the resources.
     unsafe { libc::_exit(0) }
@@ -243,22 +243,23 @@ mod tests {
     fn workers_are_processes_with_shared_memory() {
         let sum = SharedMemory::new(AtomicU64::new(0)).unwrap();
         let mut own = [1, 2, 3];
-        let said = run_processes(&mut own, &CancelToken::new(), |number| {
+        let output = run_processes(&mut own, &CancelToken::new(), |number| {
             *number *= 10;
             sum.fetch_add(*number, Ordering::SeqCst);
             // More than the capacity of a pipe.
-            let mut said = vec![u8::try_from(*number).unwrap(); 100_000];
-            said.extend(getpid().as_raw_nonzero().get().to_le_bytes());
-            said
+            let mut output = vec![u8::try_from(*number).unwrap(); 100_000];
+            output.extend(getpid().as_raw_nonzero().get().to_le_bytes());
+            output
         });
-        let said = said.unwrap();
+        let output = output.unwrap();
         assert_eq!(sum.load(Ordering::SeqCst), 60);
         assert_eq!(own, [1, 2, 3], "what each changes is a copy");
-        let mut processes: Vec<&[u8]> = said.iter().map(|said| &said[100_000..]).collect();
+        let mut processes: Vec<&[u8]> = output.iter().map(|output| &output[100_000..]).collect();
         assert!(
-            said.iter()
+            output
+                .iter()
                 .zip([10, 20, 30])
-                .all(|(said, of)| said[..100_000].iter().all(|b| *b == of))
+                .all(|(output, of)| output[..100_000].iter().all(|b| *b == of))
         );
         processes.sort_unstable();
         processes.dedup();

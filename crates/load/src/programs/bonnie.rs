@@ -87,7 +87,7 @@ fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {
 }
 
 /// The requested parts of its work.
-struct Asked {
+struct ArgumentPairs {
     /// The size of the large file, MiB; 0 omits it.
     mebibytes: u64,
     /// The number of small files, in units of 1024; 0 omits them.
@@ -97,11 +97,11 @@ struct Asked {
 }
 
 /// From the validated values of a plan.
-fn argument_pairs(parameters: &BTreeMap<String, String>) -> Option<Asked> {
+fn argument_pairs(parameters: &BTreeMap<String, String>) -> Option<ArgumentPairs> {
     let part = parameters.get("part").map(String::as_str);
     let files = parameters.get("files")?.parse().ok()?;
     let mebibytes = mebibytes(parameters)?;
-    Some(Asked {
+    Some(ArgumentPairs {
         mebibytes: if part == Some("files") { 0 } else { mebibytes },
         files: if part == Some("chunks") { 0 } else { files },
         fast: part == Some("chunks"),
@@ -139,7 +139,7 @@ fn describe(task: &Task<'_>) -> String {
 }
 
 fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
-    let argument_pairs = argument_pairs(task.parameters).unwrap_or(Asked {
+    let argument_pairs = argument_pairs(task.parameters).unwrap_or(ArgumentPairs {
         mebibytes: 16,
         files: 0,
         fast: false,
@@ -331,14 +331,14 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_a_number_is_named() {
-        for (from, to, says) in [
+        for (from, to, expected) in [
             (",566,", ",5x6,", "char write is `5x6`"),
             (",116ms,", ",116h,", "latency of char write"),
             ("1.98,", "3.00,", "form 1.98"),
             (",8192,", ",8192,,", "51 fields"),
         ] {
             let error = read(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(NAME) && error.contains(says), "{error}");
+            assert!(error.contains(NAME) && error.contains(expected), "{error}");
         }
     }
 
@@ -392,9 +392,9 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_or_broken_outputs_give_no_figure() {
+    fn truncated_or_broken_outputs_give_no_figure() {
         for text in [REAL, FILES, HARD_LINKS, SYMLINKS] {
-            outputs::cut_off_it_gives_an_error(&BONNIE, text, text.len());
+            outputs::truncated_output_gives_an_error(&BONNIE, text, text.len());
             outputs::broken_it_gives_no_other_figure(&BONNIE, text);
         }
     }

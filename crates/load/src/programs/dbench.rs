@@ -247,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_or_broken_outputs_give_no_figure() {
+    fn truncated_or_broken_outputs_give_no_figure() {
         for text in [REAL, SYNC, SHORT] {
-            outputs::cut_off_it_gives_an_error(&DBENCH, text, text.len());
+            outputs::truncated_output_gives_an_error(&DBENCH, text, text.len());
             outputs::broken_it_gives_no_other_figure(&DBENCH, text);
         }
     }

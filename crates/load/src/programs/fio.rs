@@ -113,9 +113,9 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
         };
         if !task.get("rw").unwrap_or_default().ends_with("write") {
             // The files to read are created first, so that they can be made cold.
-            let mut laid = all(ToolRun::new("", [NAME])).arg("--create_only=1");
-            laid.current_dir = Some(task.directory.to_owned());
-            before.push(laid);
+            let mut create = all(ToolRun::new("", [NAME])).arg("--create_only=1");
+            create.current_dir = Some(task.directory.to_owned());
+            before.push(create);
         }
         // The cache state must not change: fio drops caches by default.
         all(run).args(["--invalidate=0", "--end_fsync=1"])
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn missing_fields_are_named() {
-        for (from, to, says) in [
+        for (from, to, expected) in [
             ("\"total_ios\" : 1454", "\"x\" : 1", "`total_ios`"),
             (
                 "\"99.900000\" : 12517376",
@@ -285,7 +285,7 @@ mod tests {
         ] {
             assert!(REAL.contains(from), "{from}");
             let error = parse(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains("fio") && error.contains(says), "{error}");
+            assert!(error.contains("fio") && error.contains(expected), "{error}");
         }
     }
 
@@ -307,8 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_or_broken_outputs_give_no_figure() {
-        outputs::cut_off_it_gives_an_error(&FIO, REAL, REAL.trim_end().len());
+    fn truncated_or_broken_outputs_give_no_figure() {
+        outputs::truncated_output_gives_an_error(&FIO, REAL, REAL.trim_end().len());
         outputs::broken_it_gives_no_other_figure(&FIO, REAL);
     }
 }

@@ -27,10 +27,10 @@ pub(super) fn seen(read_output: &ProgramReport, name: &str) -> Option<f64> {
 }
 
 /// Truncates an output at every byte, up to its complete length.
-pub(super) fn cut_off_it_gives_an_error(program: &Program, text: &str, complete: usize) {
+pub(super) fn truncated_output_gives_an_error(program: &Program, text: &str, complete: usize) {
     assert!(read_output(program, &text[..complete]).is_ok());
-    for cut in places(&text[..complete]) {
-        let error = read_output(program, &text[..cut]).expect_err(&text[..cut]);
+    for end in places(&text[..complete]) {
+        let error = read_output(program, &text[..end]).expect_err(&text[..end]);
         assert_eq!(error.program, executable(program));
     }
 }

@@ -178,7 +178,7 @@ mod tests {
             };
             parameters.insert(one.name.to_owned(), value);
         }
-        let said = |parameters: &BTreeMap<String, String>| {
+        let input = |parameters: &BTreeMap<String, String>| {
             let task = Task {
                 directory: Path::new("/mnt/d"),
                 tree: None,
@@ -187,19 +187,19 @@ mod tests {
             let timed = commands(&task)?.timed;
             Ok(String::from_utf8(timed.input.unwrap()).unwrap())
         };
-        let text: Result<String, LoadError> = said(&parameters);
+        let text: Result<String, LoadError> = input(&parameters);
         let text = text.unwrap();
         assert!(text.contains("set size 500 9770\nset read 512\n"), "{text}");
         assert!(!text.contains("subdirectories"), "{text}");
         assert!(text.ends_with("set seed 42\nset report verbose\nshow\nrun\nquit\n"));
         parameters.insert("subdirectories".into(), "3".into());
         assert!(
-            said(&parameters)
+            input(&parameters)
                 .unwrap()
                 .contains("set subdirectories 3\n")
         );
         parameters.insert("size-low".into(), "9771".into());
-        let refused = said(&parameters).unwrap_err().to_string();
+        let refused = input(&parameters).unwrap_err().to_string();
         assert!(refused.contains("postmark: size-low"), "{refused}");
     }
 }

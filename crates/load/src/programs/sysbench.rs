@@ -188,13 +188,13 @@ struct Report<'a> {
 impl Report<'_> {
     /// The numbers in the placeholders of the next line that matches a pattern, ignoring blanks.
     fn decimals(&mut self, pattern: &str) -> Result<Vec<f64>, Unread> {
-        let cut = |line: &str| {
+        let single_spaced = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             words.join(" ")
         };
         self.lines
             .find_map(|line| {
-                let line = cut(line.strip_suffix('\n')?);
+                let line = single_spaced(line.strip_suffix('\n')?);
                 let found = places(&line, pattern)?;
                 found.into_iter().map(decimal).collect()
             })
@@ -353,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_or_broken_outputs_give_no_figure() {
+    fn truncated_or_broken_outputs_give_no_figure() {
         for text in [MIXED, WRITTEN, READ] {
-            outputs::cut_off_it_gives_an_error(&SYSBENCH, text, text.trim_end().len() + 1);
+            outputs::truncated_output_gives_an_error(&SYSBENCH, text, text.trim_end().len() + 1);
             outputs::broken_it_gives_no_other_figure(&SYSBENCH, text);
         }
         let nothing = WRITTEN

@@ -109,7 +109,7 @@ pub fn describe(tree: &Path) -> BTreeMap<PathBuf, String> {
         let full = tree.join(&path);
         let meta = fs::symlink_metadata(&full).unwrap();
         let kind = meta.file_type();
-        let mut said = format!(
+        let mut description = format!(
             "mode {:o} links {} owner {}:{} device {} modified {}.{:09}",
             meta.mode(),
             if kind.is_dir() { 0 } else { meta.nlink() },
@@ -136,18 +136,18 @@ pub fn describe(tree: &Path) -> BTreeMap<PathBuf, String> {
             });
             let holes = meta.blocks() * 512 < meta.len();
             let size = meta.len();
-            write!(said, " size {size} sum {sum:x} holes {holes}").unwrap();
+            write!(description, " size {size} sum {sum:x} holes {holes}").unwrap();
         } else if kind.is_symlink() {
             let target = fs::read_link(&full).unwrap();
-            write!(said, " to {}", target.display()).unwrap();
+            write!(description, " to {}", target.display()).unwrap();
         }
         if kind.is_dir() || kind.is_file() {
             let mut value = [0; 64];
             if let Ok(bytes) = rustix::fs::getxattr(&full, "user.fsdyno", &mut value) {
-                write!(said, " attribute {:?}", &value[..bytes]).unwrap();
+                write!(description, " attribute {:?}", &value[..bytes]).unwrap();
             }
         }
-        found.insert(path, said);
+        found.insert(path, description);
     }
     found
 }

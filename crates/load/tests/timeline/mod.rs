@@ -25,8 +25,8 @@ fn check(measured: &Measured, kind: &str, operation: &str, operations: u64) {
     let [latencies] = &measured.latencies[..] else {
         panic!("{kind}: {:?}", measured.latencies);
     };
-    let told = (latencies.operation.as_str(), latencies.count);
-    assert_eq!(told, (operation, operations), "{kind}");
+    let recorded = (latencies.operation.as_str(), latencies.count);
+    assert_eq!(recorded, (operation, operations), "{kind}");
     let classes: u64 = latencies.buckets.iter().map(|(_, count)| count).sum();
     assert_eq!(classes, operations, "{kind}");
     assert!(latencies.buckets.is_sorted(), "{kind}");

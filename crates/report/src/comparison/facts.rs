@@ -45,7 +45,7 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
 /// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
     let told = set.labs().into_iter().filter_map(|share| {
-        let elsewhere = share.lab.is_elsewhere();
+        let elsewhere = share.lab.is_remote();
         share.guest.map(|about| (about, elsewhere))
     });
     told.map(|(about, elsewhere)| {

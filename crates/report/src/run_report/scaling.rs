@@ -5,7 +5,7 @@ use super::Lab;
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::ResultSet;
-use fsdyno_model::scaling::{alike, workers};
+use fsdyno_model::scaling::{differ_only_in_workers, workers};
 use fsdyno_stats::Summary;
 
 /// The figure with the rate of a phase, and its unit.
@@ -47,7 +47,7 @@ fn scaling(set: &ResultSet) -> Vec<Group> {
             continue;
         }
         let those: Vec<usize> = (first..planned.len())
-            .filter(|at| alike(&planned[first], &planned[*at]))
+            .filter(|at| differ_only_in_workers(&planned[first], &planned[*at]))
             .collect();
         for at in &those {
             seen[*at] = true;

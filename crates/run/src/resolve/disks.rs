@@ -48,12 +48,12 @@ pub fn with_faults(
 /// A plan has one time, because figures in real and virtual time are not compared.
 pub fn in_time(
     disk: Option<ModelDisk>,
-    asked: Option<DiskTime>,
+    requested: Option<DiskTime>,
     contenders: &[Contender],
 ) -> Result<Option<ModelDisk>, (&'static str, ConfigError)> {
     let wrong = |argument, what: String, way: &str| Err((argument, ConfigError::wrong(what, way)));
     let Some(disk) = disk else {
-        return match asked {
+        return match requested {
             None => Ok(None),
             Some(time) => wrong(
                 "time",
@@ -62,7 +62,7 @@ pub fn in_time(
             ),
         };
     };
-    if let Some(far) = contenders.iter().find(|one| one.lab.is_elsewhere()) {
+    if let Some(far) = contenders.iter().find(|one| one.lab.is_remote()) {
         let what = format!(
             "a model disk is one of this machine, and `{}` is not",
             far.label
@@ -81,7 +81,7 @@ pub fn in_time(
         );
     }
     let still = contenders.iter().find(|one| one.lab != LabChoice::Uml);
-    let time = match (asked, still) {
+    let time = match (requested, still) {
         (Some(DiskTime::Virtual), Some(still)) => {
             let what = format!(
                 "only guests of User-mode Linux live in virtual time, and `{}` runs in the lab `{}`",

@@ -5,7 +5,7 @@ use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::planfile::PlanFile;
 use super::suite;
-use super::work::stands_alone;
+use super::work::needs_no_dataset;
 use crate::resolve::options::RunOptions;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ impl<'a> Layers<'a> {
                 ResolveError::argument("the suite")(ConfigError::unknown("suite", name, names))
             })?),
             None if has_workloads || arguments.dataset.is_some() => None,
-            None if stands_alone(arguments, catalogue) => None,
+            None if needs_no_dataset(arguments, catalogue) => None,
             None => suite::find(suite::DEFAULT),
         };
         let suite = named.map(|suite| suite.read(catalogue)).transpose()?;

@@ -132,11 +132,11 @@ pub(super) fn set_defaults(
 ) -> Result<(), ConfigError> {
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
         for one in catalogue.kind(&phase.kind)?.parameters {
-            let said = phase.parameters.get(one.name).cloned();
-            let value = match (&one.given, said) {
+            let explicit = phase.parameters.get(one.name).cloned();
+            let value = match (&one.given, explicit) {
                 (Given::Fixed(text), None) => (*text).to_owned(),
                 (Given::Scaled(full, step), None) => scaled(*full, *step, scale).to_string(),
-                (Given::Scaled(_, step), Some(said)) => match said.parse() {
+                (Given::Scaled(_, step), Some(explicit)) => match explicit.parse() {
                     // At scale 1 the size keeps its exact bytes.
                     Ok(full) if scale.total_cmp(&1.0).is_ne() => {
                         scaled(full, *step, scale).to_string()

@@ -4,7 +4,6 @@ use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::contenders::{Judge, absolute, have_devices, have_own_labels};
 use super::disks;
-use super::elsewhere;
 use super::error::ResolveError;
 use super::labs;
 use super::layers::Layers;
@@ -12,6 +11,7 @@ use super::length;
 use super::parameters;
 use super::place::Place;
 use super::planfile;
+use super::remote;
 use super::states;
 use super::suite;
 use super::work::{short_name, workloads};
@@ -50,7 +50,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let disk = in_time(&layers, disk, &contenders, &device)?;
     have_devices(&contenders, &device).map_err(layers.wrong("device"))?;
     let settings = layers.settings.clone().or_defaults();
-    let engine = elsewhere::engine(
+    let engine = remote::engine(
         &contenders,
         options.engine.as_deref(),
         settings.engine.unwrap_or_default(),

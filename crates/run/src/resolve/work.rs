@@ -17,7 +17,7 @@ const EXEC: &str = "exec";
 /// The workloads of the plan file or suite, with the dataset, phases and pattern of the arguments.
 pub fn workloads(
     options: &RunOptions,
-    said: Option<Vec<Workload>>,
+    from_plan: Option<Vec<Workload>>,
     here: &Path,
     catalogue: &Catalogue,
 ) -> Result<Vec<Workload>, ResolveError> {
@@ -30,13 +30,13 @@ pub fn workloads(
         None => None,
     };
     let typed = typed(options, here, catalogue)?;
-    let mut workloads = match (said, &dataset) {
+    let mut workloads = match (from_plan, &dataset) {
         (Some(workloads), _) => workloads,
         (None, Some((dataset, _))) if !typed.is_empty() => {
             vec![empty_workload(short_name(dataset), dataset)]
         }
         (None, Some((dataset, form))) => vec![default_workload(dataset, *form, catalogue)?],
-        (None, None) if stands_alone(options, catalogue) => {
+        (None, None) if needs_no_dataset(options, catalogue) => {
             let dataset = catalogue
                 .no_files()
                 .unwrap_or_else(|| DatasetChoice::parse("none"));
@@ -66,10 +66,10 @@ pub fn workloads(
         "--phases"
     };
     for workload in &workloads {
-        check_ground(workload, catalogue).map_err(ResolveError::argument(argument))?;
+        check_inputs(workload, catalogue).map_err(ResolveError::argument(argument))?;
     }
     if dataset.is_some() {
-        tell_apart(&mut workloads);
+        deduplicate(&mut workloads);
     }
     Ok(workloads)
 }
@@ -114,7 +114,7 @@ fn typed(
 
 /// Whether the phases of the arguments create their own input. Then no suite is used and no dataset
 /// is created.
-pub fn stands_alone(options: &RunOptions, catalogue: &Catalogue) -> bool {
+pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
     let of_kind = |text: &String| {
         phases::parse_list(text, catalogue).is_ok_and(|drafts| {
             drafts.iter().all(|draft| {
@@ -178,22 +178,25 @@ fn set_dataset(workloads: &mut [Workload], dataset: &DatasetChoice) {
 }
 
 /// Removes workloads that became equal, and numbers those with equal names.
-fn tell_apart(workloads: &mut Vec<Workload>) {
-    let mut apart: Vec<Workload> = Vec::new();
+fn deduplicate(workloads: &mut Vec<Workload>) {
+    let mut distinct: Vec<Workload> = Vec::new();
     for workload in workloads.drain(..) {
-        if !apart.contains(&workload) {
-            apart.push(workload);
+        if !distinct.contains(&workload) {
+            distinct.push(workload);
         }
     }
-    let names: Vec<String> = apart.iter().map(|workload| workload.name.clone()).collect();
-    for (place, workload) in apart.iter_mut().enumerate() {
+    let names: Vec<String> = distinct
+        .iter()
+        .map(|workload| workload.name.clone())
+        .collect();
+    for (place, workload) in distinct.iter_mut().enumerate() {
         let before = names[..place].iter().filter(|name| **name == workload.name);
         match before.count() {
             0 => {}
             n => workload.name = format!("{} {}", workload.name, n + 1),
         }
     }
-    *workloads = apart;
+    *workloads = distinct;
 }
 
 fn set_pattern(
@@ -218,7 +221,7 @@ fn set_pattern(
 }
 
 /// Checks that the phases still have their inputs after dataset and phases changed.
-fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), ConfigError> {
+fn check_inputs(workload: &Workload, catalogue: &Catalogue) -> Result<(), ConfigError> {
     let form = catalogue.form(&workload.dataset)?;
     let drafts: Vec<Draft> = workload
         .phases

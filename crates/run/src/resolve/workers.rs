@@ -136,8 +136,8 @@ mod tests {
             (&["make"], &[2, 2], "2 workers are named twice"),
             (&["make"], &[257], "256"),
         ] {
-            let said = spread_of(kinds, numbers).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            let message = spread_of(kinds, numbers).unwrap_err();
+            assert!(message.contains(words), "{message}");
         }
     }
 }

@@ -148,7 +148,7 @@ pub fn plan(request: &RunOptions) -> Plan {
 }
 
 /// The error of wrong settings.
-pub fn told(request: &RunOptions) -> String {
+pub fn error_of(request: &RunOptions) -> String {
     match resolve(request, &catalogue()) {
         Ok(plan) => panic!("{request:?} gave {plan:?}"),
         Err(error) => error.to_string(),

@@ -125,7 +125,10 @@ const CASES: &[(Change, &str)] = &[
 #[test]
 fn wrong_options_give_an_error_with_a_remedy() {
     for (change, expected) in CASES {
-        let said = told(&request(change));
-        assert!(said.contains(expected), "expected {expected}, got {said}");
+        let message = error_of(&request(change));
+        assert!(
+            message.contains(expected),
+            "expected {expected}, got {message}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::{Catalogue, resolve};
 
-fn asked(fs: &str) -> RunOptions {
+fn options(fs: &str) -> RunOptions {
     request(|r| r.contenders = vec![fs.into()])
 }
 
@@ -36,7 +36,7 @@ fn the_host_is_the_default_lab_and_guests_replace_it_for_all() {
         ("dir:/tmp", &["dir"], true, vec![host]),
         ("ext4@raid0x2,xfs", &["raid0"], true, vec![uml, uml]),
     ] {
-        assert_eq!(chosen(&asked(fs), lacking, guests), expected, "{fs}");
+        assert_eq!(chosen(&options(fs), lacking, guests), expected, "{fs}");
     }
     // A named device belongs to the host.
     let named = request(|r| {
@@ -73,14 +73,14 @@ fn the_lab_of_a_contender_overrides_the_lab_of_the_plan_for_it_alone() {
             vec!["ssh:me@bsd"; 2],
         ),
     ] {
-        let asked = request(|r| {
+        let options = request(|r| {
             r.contenders = vec![fs.into()];
             r.lab = lab;
         });
-        assert_eq!(chosen(&asked, lacking, true), expected, "{fs}");
+        assert_eq!(chosen(&options, lacking, true), expected, "{fs}");
     }
     let labels = |fs: &str| -> Vec<String> {
-        let plan = plan(&asked(fs));
+        let plan = plan(&options(fs));
         plan.contenders.into_iter().map(|c| c.label).collect()
     };
     assert_eq!(
@@ -95,10 +95,10 @@ fn a_plan_file_sets_the_lab_of_a_contender_in_either_form() {
                 { filesystem = \"xfs\", lab = \"uml\", label = \"mine\", fill = \"50%\" }]\n";
     let (_held, path) = written(text);
     let plan = plan(&request(|r| r.plan = Some(path)));
-    let told = plan.contenders.iter();
-    let told: Vec<String> = told.map(|c| format!("{} {}", c.lab, c.label)).collect();
+    let labels = plan.contenders.iter();
+    let labels: Vec<String> = labels.map(|c| format!("{} {}", c.lab, c.label)).collect();
     assert_eq!(
-        told,
+        labels,
         ["uml uml/ext4", "uml uml/xfs", "host xfs", "uml mine"]
     );
     assert!(plan.guest.is_some());
@@ -106,7 +106,7 @@ fn a_plan_file_sets_the_lab_of_a_contender_in_either_form() {
 
 #[test]
 fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
-    let text = told(&request(|r| {
+    let text = error_of(&request(|r| {
         r.contenders = vec!["ext4,uml/ext4".into()];
         r.lab = Some(LabChoice::Uml);
     }));
@@ -120,19 +120,19 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
             r.device = vec!["/dev/sdz".into()];
         })
     };
-    let text = told(&on("ext4,ssh:me@bsd/ext4"));
+    let text = error_of(&on("ext4,ssh:me@bsd/ext4"));
     assert!(text.contains("one of host or of ssh:me@bsd"), "{text}");
     // A device belongs to the machine of its lab.
     let there = plan(&on("ssh:me@bsd/ext4,ssh:me@bsd/xfs"));
     assert!(there.uses(&LabChoice::Ssh("me@bsd".into())) && there.guest.is_none());
-    let text = told(&on("ext4,uml/xfs"));
+    let text = error_of(&on("ext4,uml/xfs"));
     assert!(
         text.contains("--fs") && text.contains("`uml/xfs`"),
         "{text}"
     );
-    let text = told(&asked("uml/dir:/tmp"));
+    let text = error_of(&options("uml/dir:/tmp"));
     assert!(text.contains("directory of this machine"), "{text}");
-    let text = told(&asked("umll/ext4"));
+    let text = error_of(&options("umll/ext4"));
     assert!(
         text.contains("`umll` is no lab") && text.contains("uml?"),
         "{text}"
@@ -153,41 +153,41 @@ fn the_command_line_overrides_the_lab_of_a_plan_file() {
     assert_eq!(smaller.guest.as_ref().unwrap().memory, Bytes(128 << 20));
     // Another lab gives another plan.
     assert_ne!(from_file.hash(), smaller.hash());
-    assert_ne!(from_file.hash(), plan(&asked("ext4")).hash());
+    assert_ne!(from_file.hash(), plan(&options("ext4")).hash());
 }
 
 #[test]
 fn the_guest_kernel_is_set_or_the_default_and_paths_are_relative_to_the_plan() {
     let (held, path) = written("lab = \"uml\"\nguest_kernel = \"./linux\"\n");
     let in_plan = |change: fn(&mut RunOptions)| {
-        let mut asked = request(|r| r.plan = Some(path.clone()));
-        change(&mut asked);
+        let mut options = request(|r| r.plan = Some(path.clone()));
+        change(&mut options);
         let catalogue = Catalogue {
             kernel: Some(KernelChoice::Lab),
             ..catalogue()
         };
-        resolve(&asked, &catalogue).unwrap().guest.unwrap().kernel
+        resolve(&options, &catalogue).unwrap().guest.unwrap().kernel
     };
-    let beside = KernelChoice::File(held.path().join("./linux"));
-    assert_eq!(in_plan(|_| {}), Some(beside));
-    let said = in_plan(|r| r.guest_kernel = Some(KernelChoice::Packaged));
-    assert_eq!(said, Some(KernelChoice::Packaged));
-    let nothing_said = in_plan(|r| {
+    let relative = KernelChoice::File(held.path().join("./linux"));
+    assert_eq!(in_plan(|_| {}), Some(relative));
+    let packaged = in_plan(|r| r.guest_kernel = Some(KernelChoice::Packaged));
+    assert_eq!(packaged, Some(KernelChoice::Packaged));
+    let unset = in_plan(|r| {
         r.plan = None;
         r.lab = Some(LabChoice::Uml);
     });
-    assert_eq!(nothing_said, Some(KernelChoice::Lab));
+    assert_eq!(unset, Some(KernelChoice::Lab));
     let (_held, path) = written("lab = \"uml\"\nguest_kernel = \"labb\"\n");
-    let text = told(&request(|r| r.plan = Some(path)));
+    let text = error_of(&request(|r| r.plan = Some(path)));
     assert!(text.contains("labb") && text.contains("packaged"), "{text}");
-    let text = told(&request(|r| r.guest_kernel = Some(KernelChoice::Lab)));
+    let text = error_of(&request(|r| r.guest_kernel = Some(KernelChoice::Lab)));
     assert!(text.contains("--lab uml"), "{text}");
 }
 
 #[test]
 fn contenders_that_cannot_run_in_guests_are_refused_with_a_remedy() {
     let in_guest = |change: fn(&mut RunOptions)| {
-        told(&request(|r| {
+        error_of(&request(|r| {
             r.lab = Some(LabChoice::Uml);
             change(r);
         }))
@@ -206,10 +206,10 @@ fn contenders_that_cannot_run_in_guests_are_refused_with_a_remedy() {
         text.contains("1.00 MiB") && text.contains("64.0 MiB"),
         "{text}"
     );
-    let text = told(&request(|r| r.guest_memory = Some(Bytes(1 << 30))));
+    let text = error_of(&request(|r| r.guest_memory = Some(Bytes(1 << 30))));
     assert!(text.contains("--lab uml"), "{text}");
     let (_held, path) = written("lab = \"umll\"\n");
-    let text = told(&request(|r| r.plan = Some(path)));
+    let text = error_of(&request(|r| r.plan = Some(path)));
     assert!(text.contains("umll") && text.contains("uml"), "{text}");
 }
 
@@ -232,9 +232,9 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
     assert_eq!((resolved.engine.as_str(), resolved.guest), ("tools", None));
     let same = plan(&there(|r| r.engine = Some("tools".into())));
     assert_eq!(same.engine, "tools");
-    let text = told(&there(|r| r.engine = Some("sync".into())));
+    let text = error_of(&there(|r| r.engine = Some("sync".into())));
     assert!(text.contains("only its own programs"), "{text}");
-    let text = told(&there(|r| r.guest_memory = Some(Bytes(1 << 30))));
+    let text = error_of(&there(|r| r.guest_memory = Some(Bytes(1 << 30))));
     assert!(
         text.contains("nothing of this plan runs in a guest"),
         "{text}"
@@ -261,7 +261,7 @@ fn a_block_trace_needs_a_directory_and_a_model_disk() {
         ("/records".into(), true)
     );
     for (disk, record) in [(None, Some("/records".into())), (Some("nvme".into()), None)] {
-        let refused = told(&request(|r| {
+        let refused = error_of(&request(|r| {
             r.contenders = vec!["ext4".into()]; // example
             r.disk = disk;
             r.disk_trace = record;
@@ -285,7 +285,7 @@ fn a_model_disk_selects_guests_by_default_and_is_found_by_name() {
         r.disk = Some(own.clone());
     }));
     assert_eq!(typed.disk.unwrap().profile, "own");
-    let text = told(&request(|r| {
+    let text = error_of(&request(|r| {
         r.contenders = vec!["ext4".into()];
         r.disk = Some("nvmee".into());
     }));
@@ -296,12 +296,12 @@ fn a_model_disk_selects_guests_by_default_and_is_found_by_name() {
 fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
     let (held, path) =
         written("disk = \"nvme\"\ndisk_faults = \"lies.toml\"\ncontenders = [\"ext4\"]\n");
-    let lies = held.path().join("lies.toml");
+    let fault_file = held.path().join("lies.toml");
     let from_file = || request(|r| r.plan = Some(path.clone()));
-    std::fs::write(&lies, "[flush]\nlies = 1.5\n").unwrap();
-    let text = told(&from_file());
+    std::fs::write(&fault_file, "[flush]\nlies = 1.5\n").unwrap();
+    let text = error_of(&from_file());
     assert!(text.contains("flush.lies"), "{text}");
-    std::fs::write(&lies, "[flush]\nlies = 1.0\n").unwrap();
+    std::fs::write(&fault_file, "[flush]\nlies = 1.0\n").unwrap();
     let planned = plan(&from_file());
     let faults = planned.disk.as_ref().unwrap().faults.as_deref();
     assert_eq!(faults, Some("[flush]\nlies = 1.0\n"));
@@ -309,17 +309,17 @@ fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
         request(|r| {
             r.contenders = vec!["ext4".into()]; // example
             r.disk = disk.map(Into::into);
-            r.disk_faults = Some(lies.clone());
+            r.disk_faults = Some(fault_file.clone());
         })
     };
     assert!(plan(&named(Some("nvme"))).disk.unwrap().faults.is_some());
-    let text = told(&named(None));
+    let text = error_of(&named(None));
     assert!(
         text.contains("--disk-faults") && text.contains("only a model disk"),
         "{text}"
     );
-    std::fs::remove_file(&lies).unwrap();
-    let text = told(&named(Some("nvme")));
+    std::fs::remove_file(&fault_file).unwrap();
+    let text = error_of(&named(Some("nvme")));
     assert!(text.contains("lies.toml"), "{text}");
 }
 
@@ -335,7 +335,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     };
     let time = |fs, time| plan(&on(fs, time)).disk.unwrap().time;
     let (virt, real) = (DiskTime::Virtual, DiskTime::Real);
-    for (fs, asked, got) in [
+    for (fs, options, got) in [
         ("ext4", None, virt),       // example
         ("ext4", Some(real), real), // example
         ("host/ext4", None, real),
@@ -343,7 +343,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
         ("uml/ext4,host/ext4", None, real),
         ("uml/ext4,qemu/ext4", Some(real), real),
     ] {
-        assert_eq!(time(fs, asked), got, "{fs} {asked:?}");
+        assert_eq!(time(fs, options), got, "{fs} {options:?}");
     }
     let of_real = plan(&on("ext4", Some(real))).hash(); // example
     assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
@@ -361,7 +361,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     let (_held, path) = written("disk = \"nvme\"\ntime = \"real\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert!(from_file.disk_in_real_time().is_some());
-    for (asked, words) in [
+    for (options, words) in [
         (on("host/ext4", Some(virt)), "--time real"),
         (on("uml/ext4,qemu/ext4", Some(virt)), "`qemu`"),
         (on("ssh:root@bsd/ext4", None), "of this machine"),
@@ -389,7 +389,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
             "directory",
         ),
     ] {
-        let text = told(&asked);
+        let text = error_of(&options);
         assert!(text.contains(words), "{words}: {text}");
     }
 }

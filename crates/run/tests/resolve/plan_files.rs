@@ -32,7 +32,7 @@ phases = ["copy", { kind = "grep", cache = "warm", pattern = "a b", label = "loo
 
 #[test]
 fn extents_are_counted_for_all_files_large_ones_or_none() {
-    let said = |key: &str, typed: Option<Counting>| {
+    let counted = |key: &str, typed: Option<Counting>| {
         let (_directory, path) = written(&format!("{key}\n{PLAN}"));
         let plan = plan(&request(|r| {
             r.plan = Some(path);
@@ -40,13 +40,13 @@ fn extents_are_counted_for_all_files_large_ones_or_none() {
         }));
         (plan.fragments, plan.fragments_floor.0)
     };
-    assert_eq!(said("", None), (false, 0));
-    assert_eq!(said("fragments = true", None), (true, 0));
+    assert_eq!(counted("", None), (false, 0));
+    assert_eq!(counted("fragments = true", None), (true, 0));
     let large = "fragments = { above = \"16 KiB\" }";
-    assert_eq!(said(large, None), (true, 16_385));
-    assert_eq!(said(large, Some(Counting::All)), (true, 0));
+    assert_eq!(counted(large, None), (true, 16_385));
+    assert_eq!(counted(large, Some(Counting::All)), (true, 0));
     let above = Counting::Above(Bytes(4096));
-    assert_eq!(said("fragments = false", Some(above)), (true, 4097));
+    assert_eq!(counted("fragments = false", Some(above)), (true, 4097));
 }
 
 #[test]

@@ -11,16 +11,16 @@ fn parameters(plan: &fsdyno_model::Plan) -> Vec<String> {
 }
 
 #[test]
-fn commands_stand_alone_or_after_the_phases_of_a_dataset() {
+fn commands_run_alone_or_after_the_phases_of_a_dataset() {
     let alone = plan(&request(|r| {
         r.exec = vec!["make -j2".into(), "make check".into()];
         r.prepare = Some("tar xf x.tar".into());
     }));
     assert_eq!(work(&alone), ["exec=none: exec cold 1, exec cold 2"]);
     assert_eq!(alone.name, "exec");
-    let told = parameters(&alone);
+    let found = parameters(&alone);
     assert_eq!(
-        told,
+        found,
         [
             "command=make -j2",
             "prepare=tar xf x.tar",
@@ -68,36 +68,36 @@ fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
         r.phases = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];
         r.set = vec!["mongo.processes=4".into(), "bonnie.size=3M".into()];
     }));
-    let told = parameters(&plan);
-    let many = |what: &str| told.iter().filter(|one| *one == what).count();
-    assert_eq!(many("processes=4"), 2, "{told:?}");
-    assert_eq!(many("size=3145728"), 1, "{told:?}");
+    let found = parameters(&plan);
+    let many = |what: &str| found.iter().filter(|one| *one == what).count();
+    assert_eq!(many("processes=4"), 2, "{found:?}");
+    assert_eq!(many("size=3145728"), 1, "{found:?}");
     let set = |text: &str| {
-        crate::asking::told(&request(|r| {
+        crate::asking::error_of(&request(|r| {
             r.phases = vec!["mongo-create".into()];
             r.set = vec![text.into()];
         }))
     };
-    for (typed, says) in [
+    for (typed, expected) in [
         ("mongo.proceses=4", "did you mean processes"),
         ("mongo.processes=0", "from 1 to"),
         ("mngo.processes=4", "no kind of phase"),
         ("bonnie.size=4M", "--phases bonnie-"),
     ] {
-        let said = set(typed);
-        assert!(said.contains(says), "{typed}: {said}");
+        let message = set(typed);
+        assert!(message.contains(expected), "{typed}: {message}");
     }
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
     let set = |text: &str| {
-        told(&request(|r| {
+        error_of(&request(|r| {
             r.phases = vec!["press".into()];
             r.set = vec![text.into()];
         }))
     };
-    for (typed, says) in [
+    for (typed, expected) in [
         ("press.sise=1M", "did you mean size"),
         ("press.size=much", "is not a size"),
         ("press.size=0", "is nothing"),
@@ -105,10 +105,10 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         ("exec.command=ls", "--phases exec"),
         ("size", "KIND.NAME=VALUE"),
     ] {
-        let said = set(typed);
-        assert!(said.contains(says), "{typed}: {said}");
+        let message = set(typed);
+        assert!(message.contains(expected), "{typed}: {message}");
     }
-    for (asked, says) in [
+    for (options, expected) in [
         (
             request(|r| r.phases = vec!["exec".into()]),
             "needs a command",
@@ -137,7 +137,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
             "finds no tree",
         ),
     ] {
-        let said = told(&asked);
-        assert!(said.contains(says), "{asked:?}: {said}");
+        let message = error_of(&options);
+        assert!(message.contains(expected), "{options:?}: {message}");
     }
 }

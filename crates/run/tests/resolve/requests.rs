@@ -59,7 +59,7 @@ fn a_dataset_replaces_all_datasets_of_a_suite() {
         r.phases = vec!["untar,copy as-is".to_owned()];
     }));
     assert_eq!(work(&plan), ["a.tar=tar:/x/a.tar: untar, copy"]);
-    let error = told(&request(|r| {
+    let error = error_of(&request(|r| {
         r.suite = Some("classic-2008".to_owned());
         r.dataset = Some("music".to_owned());
     }));
@@ -190,7 +190,7 @@ fn a_plan_of_which_no_phase_can_run_is_refused() {
         r.contenders = vec!["exfat".into()]; // example
         r.phases = vec!["mongo-symlinks".to_owned()];
     });
-    let message = told(&alone);
+    let message = error_of(&alone);
     for part in [
         "--fs",
         "no phase of the plan can run",

@@ -5,7 +5,7 @@ use fsdyno_model::InitialState;
 use fsdyno_run::RunOptions;
 use std::collections::BTreeSet;
 
-fn asked(fs: &str, fill: &[&str], age: &[u32]) -> RunOptions {
+fn options(fs: &str, fill: &[&str], age: &[u32]) -> RunOptions {
     request(|r| {
         r.contenders = vec![fs.into()];
         r.fill = fill.iter().map(|text| (*text).to_owned()).collect();
@@ -15,7 +15,7 @@ fn asked(fs: &str, fill: &[&str], age: &[u32]) -> RunOptions {
 
 #[test]
 fn every_contender_competes_in_every_state_and_the_first_stays_the_baseline() {
-    let plan = plan(&asked("ext4:noatime,xfs", &["50%", "95%"], &[0, 5]));
+    let plan = plan(&options("ext4:noatime,xfs", &["50%", "95%"], &[0, 5]));
     assert_eq!(
         labels(&plan),
         [
@@ -37,18 +37,18 @@ fn every_contender_competes_in_every_state_and_the_first_stays_the_baseline() {
 
 #[test]
 fn no_fill_and_no_age_are_the_plan_without_them() {
-    let fresh = plan(&asked("ext4,xfs", &[], &[]));
-    let none = plan(&asked("ext4,xfs", &["0%"], &[0]));
+    let fresh = plan(&options("ext4,xfs", &[], &[]));
+    let none = plan(&options("ext4,xfs", &["0%"], &[0]));
     assert_eq!(fresh, none);
     assert_eq!(fresh.hash(), none.hash());
-    let mixed = plan(&asked("ext4", &["0%", "90%:fragmented"], &[]));
+    let mixed = plan(&options("ext4", &["0%", "90%:fragmented"], &[]));
     assert_eq!(labels(&mixed), ["ext4", "ext4 fill=90%:fragmented"]);
     assert!(mixed.contenders[1].state.fragmented);
 }
 
 #[test]
 fn age_without_fill_uses_a_half_full_file_system() {
-    let aged = plan(&asked("ext4", &[], &[0, 3]));
+    let aged = plan(&options("ext4", &[], &[0, 3]));
     assert_eq!(labels(&aged), ["ext4", "ext4 fill=50% age=3"]);
 }
 
@@ -103,17 +103,20 @@ fn an_impossible_state_gives_an_error_with_a_remedy() {
         ),
         ("dir:/srv", &[], &[1], "--age: "),
     ] {
-        let said = told(&asked(fs, fill, age));
-        assert!(said.contains(expected), "{fs} {fill:?} {age:?}: {said}");
+        let message = error_of(&options(fs, fill, age));
+        assert!(
+            message.contains(expected),
+            "{fs} {fill:?} {age:?}: {message}"
+        );
     }
-    assert!(labels(&plan(&asked("tmpfs:size=64M", &["90%"], &[])))[0].contains("fill=90%"));
+    assert!(labels(&plan(&options("tmpfs:size=64M", &["90%"], &[])))[0].contains("fill=90%"));
     assert_eq!(
-        labels(&plan(&asked("dir:/srv", &["0%"], &[0]))),
+        labels(&plan(&options("dir:/srv", &["0%"], &[0]))),
         ["dir:/srv"]
     );
     let on = request(|r| {
         r.device = vec!["dir:/srv".to_owned()];
         r.fill = vec!["90%".to_owned()];
     });
-    assert!(told(&on).contains("would fill"), "{}", told(&on));
+    assert!(error_of(&on).contains("would fill"), "{}", error_of(&on));
 }

@@ -7,9 +7,9 @@ use fsdyno_run::resolve::suite;
 #[test]
 fn every_suite_is_valid_and_found_by_name() {
     for suite in suite::ALL {
-        let said = suite.read(&catalogue()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(said.options.name.as_deref(), Some(suite.name));
-        for line in [&said.options.title, &said.options.about] {
+        let parsed = suite.read(&catalogue()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(parsed.options.name.as_deref(), Some(suite.name));
+        for line in [&parsed.options.title, &parsed.options.about] {
             assert!(
                 line.as_ref().is_some_and(|l| !l.is_empty()),
                 "{}",

@@ -17,7 +17,7 @@ fn root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn beside(work_dir: &WorkDir, ending: &str) -> PathBuf {
+fn sibling(work_dir: &WorkDir, ending: &str) -> PathBuf {
     work_dir.directory.path().join(format!("runs.db{ending}"))
 }
 
@@ -206,10 +206,10 @@ fn a_store_that_others_can_change_is_read_from_a_copy_and_not_written() {
         check();
         // A log or a journal of that user is not part of the store, and is never replayed.
         for ending in ["-wal", "-journal"] {
-            fs::write(beside(&work_dir, ending), "planted").unwrap();
+            fs::write(sibling(&work_dir, ending), "planted").unwrap();
             let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
             assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
-            fs::remove_file(beside(&work_dir, ending)).unwrap();
+            fs::remove_file(sibling(&work_dir, ending)).unwrap();
         }
     }
 }
@@ -248,14 +248,14 @@ fn a_planted_journal_deletes_no_file_of_the_reader() {
     let victim = work_dir.directory.path().join("victim");
     fs::write(&victim, "precious").unwrap();
     let store = fs::read(work_dir.path()).unwrap();
-    let planted = beside(&work_dir, "-journal");
+    let planted = sibling(&work_dir, "-journal");
     fs::write(&planted, journal(&store, &victim)).unwrap();
     // The attack succeeds if SQLite opens the file directly.
     let copy = WorkDir::new();
     fs::copy(work_dir.path(), copy.path()).unwrap();
     let other = copy.directory.path().join("victim");
     fs::write(&other, "precious").unwrap();
-    fs::write(beside(&copy, "-journal"), journal(&store, &other)).unwrap();
+    fs::write(sibling(&copy, "-journal"), journal(&store, &other)).unwrap();
     let opened = Connection::open(copy.path()).unwrap();
     let count = opened.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
     assert_eq!((count.unwrap(), other.exists()), (1, false));
@@ -273,12 +273,12 @@ fn planted_symbolic_links_are_never_written_through() {
     let target = work_dir.directory.path().join("target");
     for ending in ["-wal", "-shm", "-journal"] {
         fs::write(&target, "precious").unwrap();
-        symlink(&target, beside(&work_dir, ending)).unwrap();
+        symlink(&target, sibling(&work_dir, ending)).unwrap();
         let error = Store::open(&work_dir.path()).unwrap_err();
         assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
         let _ = Store::open_existing_read_only(&work_dir.path());
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
-        fs::remove_file(beside(&work_dir, ending)).unwrap();
+        fs::remove_file(sibling(&work_dir, ending)).unwrap();
     }
     fs::remove_file(&target).unwrap();
     let link = work_dir.directory.path().join("link.db");
@@ -296,7 +296,7 @@ fn planted_symbolic_links_are_never_written_through() {
 fn a_planted_lock_is_refused_at_once_and_its_target_is_not_touched() {
     let work_dir = filled();
     let store = work_dir.open();
-    let lock = beside(&work_dir, ".r.lock");
+    let lock = sibling(&work_dir, ".r.lock");
     let target = work_dir.directory.path().join("target");
     fs::write(&target, "precious").unwrap();
     let check = || {
@@ -326,7 +326,7 @@ fn the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it() {
     }
     let work_dir = filled();
     let store = work_dir.open();
-    let lock = beside(&work_dir, ".r.lock");
+    let lock = sibling(&work_dir, ".r.lock");
     let mut theirs = fs::File::create(&lock).unwrap();
     theirs.write_all(b"4194303\n").unwrap();
     chown(&lock, Some(NOBODY), None).unwrap();

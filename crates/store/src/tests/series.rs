@@ -1,18 +1,18 @@
 //! Series of power cuts: they round-trip, and are separate from runs.
 
 use super::WorkDir;
-use super::specimen::{self, cut_with_losses, cut_without_losses, series};
+use super::specimen::{self, power_cut_with_losses, power_cut_without_losses, series};
 use crate::{Named, Store, StoreError};
 use fsdyno_model::{ModelDisk, PowerCut, Recovery, Series, StopReason};
 use std::os::unix::ffi::OsStringExt as _;
 
-fn cut_beyond_repair(contender: &str, number: u32) -> PowerCut {
-    let mut cut = cut_without_losses(contender, number);
-    cut.recovery = Recovery {
+fn power_cut_beyond_repair(contender: &str, number: u32) -> PowerCut {
+    let mut power_cut = power_cut_without_losses(contender, number);
+    power_cut.recovery = Recovery {
         beyond_repair: Some("the guest died".into()),
         ..Recovery::default()
     };
-    cut
+    power_cut
 }
 
 #[test]
@@ -28,13 +28,13 @@ fn a_series_round_trips_in_order() {
     });
     store.begin_series(&mut begun).unwrap();
     let cuts = vec![
-        cut_without_losses("xfs", 1),
-        cut_with_losses("ext2", 1),
-        cut_beyond_repair("xfs", 2),
-        cut_without_losses("ext2", 2),
+        power_cut_without_losses("xfs", 1),
+        power_cut_with_losses("ext2", 1),
+        power_cut_beyond_repair("xfs", 2),
+        power_cut_without_losses("ext2", 2),
     ];
-    for cut in &cuts {
-        store.record_cut(&begun.id, cut).unwrap();
+    for power_cut in &cuts {
+        store.record_power_cut(&begun.id, power_cut).unwrap();
     }
     store
         .end_series(&begun.id, StopReason::Interrupted, 99)
@@ -64,7 +64,7 @@ fn a_series_round_trips_in_order() {
         [begun.id.clone()]
     );
     taker
-        .record_cut(&begun.id, &cut_without_losses("xfs", 3))
+        .record_power_cut(&begun.id, &power_cut_without_losses("xfs", 3))
         .unwrap();
     assert_eq!(taker.merge(&work_dir.path()).unwrap().differing, [begun.id]);
 }
@@ -76,19 +76,19 @@ fn an_unknown_or_duplicate_power_cut_is_refused() {
     let mut begun = series(1);
     store.begin_series(&mut begun).unwrap();
     store
-        .record_cut(&begun.id, &cut_without_losses("xfs", 1))
+        .record_power_cut(&begun.id, &power_cut_without_losses("xfs", 1))
         .unwrap();
     let nobody = store
-        .record_cut(&begun.id, &cut_without_losses("jfs", 1))
+        .record_power_cut(&begun.id, &power_cut_without_losses("jfs", 1))
         .unwrap_err();
     assert!(matches!(nobody, StoreError::Unstorable { .. }), "{nobody}");
     assert!(
         store
-            .record_cut(&begun.id, &cut_without_losses("xfs", 1))
+            .record_power_cut(&begun.id, &power_cut_without_losses("xfs", 1))
             .is_err()
     );
     let unknown = store
-        .record_cut("none", &cut_without_losses("xfs", 2))
+        .record_power_cut("none", &power_cut_without_losses("xfs", 2))
         .unwrap_err();
     assert!(matches!(unknown, StoreError::NoSuchRun { .. }), "{unknown}");
     assert_eq!(store.load_series(&begun.id).unwrap().cuts.len(), 1);

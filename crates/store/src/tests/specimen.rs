@@ -482,7 +482,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
 }
 
 /// A power cut that lost nothing.
-pub(crate) fn cut_without_losses(contender: &str, number: u32) -> PowerCut {
+pub(crate) fn power_cut_without_losses(contender: &str, number: u32) -> PowerCut {
     PowerCut {
         contender: contender.into(),
         number,
@@ -505,14 +505,14 @@ pub(crate) fn cut_without_losses(contender: &str, number: u32) -> PowerCut {
 }
 
 /// A power cut with every field set.
-pub(crate) fn cut_with_losses(contender: &str, number: u32) -> PowerCut {
-    let mut cut = cut_without_losses(contender, number);
+pub(crate) fn power_cut_with_losses(contender: &str, number: u32) -> PowerCut {
+    let mut power_cut = power_cut_without_losses(contender, number);
     let judgement = Judgement {
         files: 30,
         lost: [(Loss::Missing, 2), (Loss::Torn, 1)].into(),
         messages: vec!["a/b: missing".into()],
     };
-    cut.recovery = Recovery {
+    power_cut.recovery = Recovery {
         took_ns: Nanos(u64::MAX),
         corrected_by: Some("e2fsck -y".into()),
         refused: Some("bad magic".into()),
@@ -522,13 +522,13 @@ pub(crate) fn cut_with_losses(contender: &str, number: u32) -> PowerCut {
         clean: Some(false),
         found: Some("inode 12".into()),
     };
-    cut.images = vec!["/var/tmp/x y.img".into()];
-    cut.disk = Some(CacheLoss {
+    power_cut.images = vec!["/var/tmp/x y.img".into()];
+    power_cut.disk = Some(CacheLoss {
         lost: 3,
         torn: 1,
         sectors_lost: 900,
         digest: "00ff".into(),
         ..CacheLoss::default()
     });
-    cut
+    power_cut
 }

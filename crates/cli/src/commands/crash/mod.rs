@@ -115,7 +115,7 @@ fn pull(
             };
             match lab.crash(pull, number, work_dir, args.keep) {
                 Ok(cut) => {
-                    store.record_cut(id, &cut)?;
+                    store.record_power_cut(id, &cut)?;
                     print(&info, contender, &cut);
                     cuts.push(cut);
                 }

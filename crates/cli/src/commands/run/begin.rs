@@ -10,7 +10,7 @@ use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Repo
 /// Programs whose versions belong to the provenance, each with the command that prints its version.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
     let mut programs: Vec<(String, Vec<String>)> = Vec::new();
-    if plan.contenders.iter().all(|c| c.lab.is_elsewhere()) {
+    if plan.contenders.iter().all(|c| c.lab.is_remote()) {
         // Contenders on other machines use no programs of this one.
         return programs;
     }

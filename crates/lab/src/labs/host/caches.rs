@@ -21,18 +21,18 @@ const SETTLE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration
 pub(super) fn bring_about(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
-    asked: CacheState,
+    requested: CacheState,
     needs: Needs,
 ) -> Result<CacheEvidence, CellEnd> {
     let mut evidence = CacheEvidence {
-        asked,
+        asked: requested,
         ..CacheEvidence::default()
     };
     if !job.touches_files() {
         "none: this engine touches no file".clone_into(&mut evidence.method);
         return Ok(evidence);
     }
-    match asked {
+    match requested {
         CacheState::AsIs => {
             let left = if executor.counted {
                 "none: as the phase before, and the count of fragments after it, left them"
@@ -51,11 +51,11 @@ pub(super) fn bring_about(
             }
         },
     }
-    if asked == CacheState::Cold && !evidence.proven {
-        let doubt = evidence.doubt.clone().unwrap_or_default();
+    if requested == CacheState::Cold && !evidence.proven {
+        let warning = evidence.doubt.clone().unwrap_or_default();
         executor.notes.warn(Warning::new(
             WarningKind::CacheUnproven,
-            format!("a cold start could not be proven: {doubt}"),
+            format!("a cold start could not be proven: {warning}"),
             "do not read these figures as cold",
         ));
     }

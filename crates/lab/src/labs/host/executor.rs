@@ -2,7 +2,7 @@
 //! released in the reverse order of its creation.
 
 use super::caches;
-use super::fragments;
+use super::fragmentation;
 use super::sampling;
 use super::states;
 use super::verified;
@@ -321,7 +321,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
-        fragments::free_space(self, source, step)
+        fragmentation::free_space(self, source, step)
     }
 
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {

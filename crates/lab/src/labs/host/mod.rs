@@ -3,7 +3,7 @@
 mod caches;
 mod devices;
 mod executor;
-pub(crate) mod fragments;
+pub(crate) mod fragmentation;
 mod programs;
 mod sampling;
 mod states;

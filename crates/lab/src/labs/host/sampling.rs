@@ -1,7 +1,7 @@
 //! Runs a phase between two readings of its counters, and returns its sample.
 
 use super::executor::HostExecutor;
-use super::{fragments, warnings};
+use super::{fragmentation, warnings};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_load::measure::{self, Measured};
@@ -51,7 +51,7 @@ pub(super) fn measure(
         observed,
         warnings: measured.warnings,
     };
-    sample.fragmentation = fragments::after(executor, job, phase)?;
+    sample.fragmentation = fragmentation::after(executor, job, phase)?;
     let found_warnings = warnings::about(&sample, job);
     sample.warnings.extend(found_warnings);
     executor.notes.sample(sample);

@@ -194,7 +194,7 @@ impl SshExecutor<'_, '_> {
         if mounted {
             self.mount_again()?;
         }
-        let (method, doubt) = match (mounted, drop) {
+        let (method, warning) = match (mounted, drop) {
             (true, Some(_)) => (
                 "sync, unmount, drop_caches, mount",
                 format!("cold by unmount and mount, not proven: {NOT_COUNTED}"),
@@ -213,7 +213,7 @@ impl SshExecutor<'_, '_> {
             ),
         };
         method.clone_into(&mut evidence.method);
-        evidence.doubt = Some(doubt);
+        evidence.doubt = Some(warning);
         Ok(())
     }
 }
@@ -371,10 +371,10 @@ impl CellExecutor for SshExecutor<'_, '_> {
             (CacheState::Cold, _) => self.cold(job, &mut evidence)?,
         }
         if phase.cache == CacheState::Cold {
-            let doubt = evidence.doubt.clone().unwrap_or_default();
+            let warning = evidence.doubt.clone().unwrap_or_default();
             self.notes.warn(Warning::new(
                 WarningKind::CacheUnproven,
-                format!("a cold start could not be proven: {doubt}"),
+                format!("a cold start could not be proven: {warning}"),
                 "do not read these figures as proven cold",
             ));
         }

@@ -122,7 +122,7 @@ impl SshLab {
         let machine = Machine::survey(&mut line, &connection.directory, &place)?;
         for contender in &plan.contenders {
             if let Some(path) = &contender.directory
-                && contender.lab.is_elsewhere()
+                && contender.lab.is_remote()
             {
                 may_write(&mut line, path, &place)?;
             }

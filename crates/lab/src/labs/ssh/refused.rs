@@ -24,7 +24,7 @@ pub(super) fn is_command(kind: &str) -> bool {
 
 /// Why a plan cannot run on its other machines; none if it can or has none.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
-    let remote = plan.contenders.iter().find(|c| c.lab.is_elsewhere())?;
+    let remote = plan.contenders.iter().find(|c| c.lab.is_remote())?;
     let lab = &remote.lab;
     if plan.engine != engines::tools::NAME {
         return Some(format!(
@@ -44,7 +44,7 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
     let stale = plan
         .contenders
         .iter()
-        .find(|c| c.lab.is_elsewhere() && !c.state.is_fresh());
+        .find(|c| c.lab.is_remote() && !c.state.is_fresh());
     if let Some(contender) = stale {
         return Some(format!(
             "`{}` is to be filled or aged, which fsdyno does by itself, and not on {lab}: leave \

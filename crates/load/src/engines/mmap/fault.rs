@@ -140,7 +140,7 @@ extern "C" fn on_missing_page(
     let stood_in = code > 0
         && PLACES
             .iter()
-            .any(|place| place.holds(at, thread) && stand_in(place, at));
+            .any(|place| place.holds(at, thread) && map_substitute(place, at));
     if !stood_in {
         // SAFETY: all zeros are the default action.
         let default = unsafe { std::mem::zeroed() };
@@ -177,7 +177,7 @@ impl Place {
 }
 
 /// Maps a page at the missing address and records it; returns whether that succeeded.
-fn stand_in(place: &Place, at: usize) -> bool {
+fn map_substitute(place: &Place, at: usize) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
     // SAFETY: the page is in a mapping that this thread watches, and no reference into it exists.
     // Data copied from or to that page is lost, and the loss is recorded.

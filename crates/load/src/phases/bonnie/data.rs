@@ -271,7 +271,7 @@ mod tests {
         }
 
         #[test]
-        fn tickets_of_a_large_file_are_in_it_and_lie_all_over_it(
+        fn tickets_of_a_large_file_are_in_it_and_cover_it(
             chunks in 10_000_u64..1 << 40,
             seed: u64,
         ) {

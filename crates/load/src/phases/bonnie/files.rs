@@ -210,7 +210,7 @@ pub(super) fn stat<E: Calls>(
                 room.listing.begin(true);
                 while engine.list(dir, &mut room.listing)? {
                     while let Some(entry) = room.listing.take() {
-                        look(engine, dir, entry.name, buffer, &mut tally)?;
+                        inspect(engine, dir, entry.name, buffer, &mut tally)?;
                         timeline.follow(&tally);
                         if place.stop.requested() {
                             return Err(LoadError::Stopped);
@@ -223,7 +223,7 @@ pub(super) fn stat<E: Calls>(
             for number in &room.shuffled {
                 let file = &room.all[*number];
                 let dir = &directories[file.directory];
-                look(engine, dir, file.name.as_c(), buffer, &mut tally)?;
+                inspect(engine, dir, file.name.as_c(), buffer, &mut tally)?;
                 timeline.follow(&tally);
                 if place.stop.requested() {
                     return Err(LoadError::Stopped);
@@ -236,7 +236,7 @@ pub(super) fn stat<E: Calls>(
     Ok(pass)
 }
 
-fn look<E: Calls>(
+fn inspect<E: Calls>(
     engine: &mut E,
     dir: &E::Dir,
     name: &CStr,

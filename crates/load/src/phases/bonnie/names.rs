@@ -117,7 +117,7 @@ mod tests {
         }
 
         #[test]
-        fn no_two_names_are_alike_and_all_lengths_occur(seed: u64, sequential: bool) {
+        fn no_two_names_are_equal_and_all_lengths_occur(seed: u64, sequential: bool) {
             let order = if sequential { Order::Sequential } else { Order::Random };
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let names: Vec<Vec<u8>> = (0..1000)

@@ -25,12 +25,12 @@ pub(super) fn data(
 ) -> Result<(), LoadError> {
     let file = below(&home(place)?, FILE);
     let size = fs::metadata(&file).ok().map(|meta| meta.len());
-    let stands = match phase {
+    let complete = match phase {
         Phase::CharWrite | Phase::Write => false,
         Phase::CharRead => size >= Some(parameters.chars.min(parameters.size)),
         _ => size == Some(parameters.size),
     };
-    if stands {
+    if complete {
         return Ok(());
     }
     with_path("unlink", &file, unless_absent(fs::remove_file(&file)))?;

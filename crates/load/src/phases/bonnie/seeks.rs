@@ -56,12 +56,12 @@ pub(super) fn seeks<E: Calls + Send>(
         tally.bytes.0 += shift.bytes;
         tally.calls += shift.calls;
     }
-    let took = ended.saturating_sub(desk.start.began());
+    let duration = ended.saturating_sub(desk.start.began());
     Ok(Pass {
         tally,
         operations: data.tickets.len() as u64,
-        returned: took,
-        elapsed: took,
+        returned: duration,
+        elapsed: duration,
     })
 }
 

@@ -5,7 +5,7 @@ use super::workers::{CHUNK, Worker};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
-use crate::phases::walk::{Above, Visitor, walk, walk_ground};
+use crate::phases::walk::{Above, Visitor, walk, walk_work_dir};
 use crate::phases::{delete, read};
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
@@ -53,7 +53,7 @@ fn each<E: Calls>(
         },
     };
     let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_ground(engine, job, &worker.trees[0], room, &mut changes)?;
+    walk_work_dir(engine, job, &worker.trees[0], room, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
 
@@ -164,16 +164,16 @@ pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
     let job = worker.mongo.job;
     let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
     let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_ground(engine, job, c".", room, &mut visitor)?;
+    walk_work_dir(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
 
 /// Stats all entries of all workers.
 pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let mut visitor = Looks::default();
+    let mut visitor = StatAll::default();
     let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_ground(engine, job, c".", room, &mut visitor)?;
+    walk_work_dir(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -201,11 +201,11 @@ pub(super) fn delete<E: Calls>(
 
 /// Stats all entries except the root of the walk, which belongs to no worker.
 #[derive(Default)]
-struct Looks {
+struct StatAll {
     tally: Tally,
 }
 
-impl<E: Calls> Visitor<E> for Looks {
+impl<E: Calls> Visitor<E> for StatAll {
     type Level = ();
 
     fn enter(

@@ -37,7 +37,7 @@ pub(super) struct Room {
     pub trail: Trail,
     pub timeline: TimelineRecorder,
     /// The time of its work in all rounds so far, nanoseconds.
-    took: u64,
+    elapsed: u64,
 }
 
 /// One worker in one round.
@@ -73,7 +73,7 @@ impl Mongo {
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
             trail: Trail::default(),
             timeline: TimelineRecorder::new(),
-            took: 0,
+            elapsed: 0,
         };
         Self {
             shape: Shape::of(parameters.bytes, parameters.median),
@@ -93,8 +93,8 @@ impl Mongo {
     }
 
     /// The time of each worker in all rounds, nanoseconds.
-    pub fn took(&self) -> impl Iterator<Item = u64> {
-        self.rooms.iter().map(|room| room.took)
+    pub fn elapsed(&self) -> impl Iterator<Item = u64> {
+        self.rooms.iter().map(|room| room.elapsed)
     }
 
     /// The combined timeline of all workers.
@@ -180,7 +180,7 @@ fn timed<E: Calls>(
     let start = clock::now();
     worker.room.timeline.begin_round();
     let tally = work(engine, worker)?;
-    worker.room.took += clock::now() - start;
+    worker.room.elapsed += clock::now() - start;
     Ok(Tally {
         calls: engine.calls(),
         ..tally

@@ -211,8 +211,8 @@ impl BlockSource for Blocks<'_> {
     }
 
     #[inline]
-    fn ended_in(&mut self, now: u64, took: u64, bytes: usize) -> Result<(), LoadError> {
-        self.timeline.ended(now, took, bytes as u64);
+    fn ended_in(&mut self, now: u64, duration: u64, bytes: usize) -> Result<(), LoadError> {
+        self.timeline.ended(now, duration, bytes as u64);
         self.check_cancelled()
     }
 }

@@ -24,7 +24,7 @@ pub static KINDS: [PhaseKind; 12] = [
 const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     let parameters = match phase {
         Phase::Write | Phase::Read => IN_ORDER,
-        Phase::RandomWrite | Phase::RandomRead => ALL_OVER,
+        Phase::RandomWrite | Phase::RandomRead => RANDOM,
         _ => FILES,
     };
     PhaseKind {
@@ -109,7 +109,7 @@ const IN_ORDER: &[Parameter] = &[
     PIN,
     RATE,
 ];
-const ALL_OVER: &[Parameter] = &[
+const RANDOM: &[Parameter] = &[
     SIZE,
     block("4096"),
     Parameter {

@@ -44,7 +44,7 @@ pub(crate) struct Parameters {
 /// The default block size of sequential access, bytes.
 pub(super) const BLOCK_IN_ORDER: u64 = 128 << 10;
 /// The default block size of random access, bytes.
-pub(super) const BLOCK_ALL_OVER: u64 = 4 << 10;
+pub(super) const RANDOM_BLOCK: u64 = 4 << 10;
 /// The maximum size of a block and of a small file, bytes.
 pub(super) const LARGEST: u64 = 4 << 20;
 
@@ -58,12 +58,12 @@ impl Parameters {
             let text = given.get(name);
             text.and_then(|text| text.parse().ok()).unwrap_or(default)
         };
-        let said = |name: &str, word: &str| given.get(name).is_some_and(|text| text == word);
+        let is_set_to = |name: &str, word: &str| given.get(name).is_some_and(|text| text == word);
         let few = |name: &str, default: u64, most: u64| {
             usize::try_from(number(name, default).min(most)).unwrap_or(usize::MAX)
         };
         let block = match phase {
-            Phase::RandomRead | Phase::RandomWrite => BLOCK_ALL_OVER,
+            Phase::RandomRead | Phase::RandomWrite => RANDOM_BLOCK,
             _ => BLOCK_IN_ORDER,
         };
         let files = number("files", 100_000).max(1);
@@ -74,13 +74,13 @@ impl Parameters {
             size: number("size", 1 << 30).max(1),
             block: few("block", block, LARGEST).max(1),
             operations: number("operations", 65_536).max(1),
-            direct: said("cache", "direct"),
-            sparse: said("lay", "sparse"),
+            direct: is_set_to("cache", "direct"),
+            sparse: is_set_to("lay", "sparse"),
             workers: few("workers", 1, 256).max(1),
-            shared: said("place", "shared"),
+            shared: is_set_to("place", "shared"),
             depth: few("depth", 32, DEEPEST).max(1),
-            processes: said("worker-type", "process"),
-            pin: said("pin", "yes"),
+            processes: is_set_to("worker-type", "process"),
+            pin: is_set_to("pin", "yes"),
             rate: Some(number("rate", 0)).filter(|rate| *rate > 0),
         }
     }

@@ -20,28 +20,28 @@ pub(crate) fn prepare(
 ) -> Result<(), LoadError> {
     let top = below(job.root, HOME);
     with_path("mkdir", &top, fs::create_dir_all(&top))?;
-    let stand = Stand {
+    let inputs = Inputs {
         phase,
         parameters,
         job,
         top,
     };
     if phase.on_data() {
-        stand.data()
+        inputs.data()
     } else {
-        stand.files()
+        inputs.files()
     }
 }
 
 /// The required files.
-struct Stand<'a> {
+struct Inputs<'a> {
     phase: Phase,
     parameters: &'a Parameters,
     job: &'a Job<'a>,
     top: PathBuf,
 }
 
-impl Stand<'_> {
+impl Inputs<'_> {
     /// The workers that have their own directories.
     fn places(&self) -> usize {
         if self.parameters.shared {
@@ -56,8 +56,8 @@ impl Stand<'_> {
         let size = self.parameters.blocks() * self.parameters.block as u64;
         for worker in 0..self.places() {
             let path = self.top.join(large(self.parameters, worker));
-            let stands = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
-            if self.phase == Phase::Write || !stands {
+            let complete = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
+            if self.phase == Phase::Write || !complete {
                 with_path("unlink", &path, unless_absent(fs::remove_file(&path)))?;
                 if self.parameters.shared || self.parameters.sparse {
                     let file = with_path("create", &path, fs::File::create(&path))?;
@@ -131,13 +131,13 @@ impl Stand<'_> {
     fn all_there(&self, letter: u8) -> bool {
         let parameters = self.parameters;
         let size = parameters.bytes as u64;
-        let stands = |worker, number| {
+        let complete = |worker, number| {
             let meta = fs::symlink_metadata(self.path(letter, worker, number));
             meta.is_ok_and(|meta| meta.len() == size)
         };
         let each = (0..parameters.workers).all(|worker| {
             let share = parameters.share(parameters.files, worker);
-            share.is_empty() || stands(worker, share.start) && stands(worker, share.end - 1)
+            share.is_empty() || complete(worker, share.start) && complete(worker, share.end - 1)
         });
         let beyond = self.path(letter, parameters.workers - 1, parameters.files);
         each && fs::symlink_metadata(beyond).is_err()

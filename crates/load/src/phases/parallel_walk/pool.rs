@@ -84,7 +84,7 @@ impl Pool {
 
     /// Whether a directory found at that depth should be offered instead of walked.
     #[inline]
-    pub fn wants(&self, depth: usize) -> bool {
+    pub fn needs_work(&self, depth: usize) -> bool {
         let most = MOST >> (2 * depth).min(16);
         self.waiting.load(Ordering::Relaxed) < most.max(self.workers)
     }

@@ -59,12 +59,12 @@ pub(super) fn low(number: u64) -> u32 {
 
 /// A field up to its first zero byte.
 #[inline]
-pub(super) fn cut(field: &[u8]) -> &[u8] {
+pub(super) fn until_nul(field: &[u8]) -> &[u8] {
     &field[..memchr::memchr(0, field).unwrap_or(field.len())]
 }
 
 pub(super) fn text(mut record: Vec<u8>) -> Vec<u8> {
-    record.truncate(cut(&record).len());
+    record.truncate(until_nul(&record).len());
     record
 }
 

@@ -1,7 +1,7 @@
 //! Parses the members of an archive: ustar and GNU headers, as in tar(5). The parent module unpacks
 //! them.
 
-use super::fields::{check_sum, cut, low, number, signed, text};
+use super::fields::{check_sum, low, number, signed, text, until_nul};
 use super::pax::Overrides;
 use super::stream::Stream;
 use crate::engines::meta::{Kind, Meta, Moment};
@@ -134,12 +134,12 @@ impl Members {
         member.path.clear();
         // The prefix is a field of ustar; GNU's older form has other fields there.
         if &header[257..263] == b"ustar\0" && header[345] != 0 {
-            member.path.extend_from_slice(cut(&header[345..500]));
+            member.path.extend_from_slice(until_nul(&header[345..500]));
             member.path.push(b'/');
         }
-        member.path.extend_from_slice(cut(&header[..100]));
+        member.path.extend_from_slice(until_nul(&header[..100]));
         member.link.clear();
-        member.link.extend_from_slice(cut(&header[157..257]));
+        member.link.extend_from_slice(until_nul(&header[157..257]));
         member.hard_link = flag == b'1';
         member.stretches = None;
         let meta = &mut member.meta;

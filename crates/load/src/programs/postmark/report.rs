@@ -216,7 +216,7 @@ mod tests {
     const SHOWN: &str = include_str!("../../../tests/outputs/postmark-subdirectories.txt");
 
     #[test]
-    fn a_real_output_gives_rates_over_the_seconds_behind_them() {
+    fn a_real_output_gives_rates_over_its_seconds() {
         let report = read(REAL).unwrap();
         assert_eq!(seen(&report, "transactions"), Some(2608.0));
         assert_eq!(seen(&report, "created"), Some(70_018.0 / 123.0));
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_or_broken_outputs_give_no_figure() {
+    fn truncated_or_broken_outputs_give_no_figure() {
         for text in [REAL, SHORT, SHOWN] {
-            outputs::cut_off_it_gives_an_error(&POSTMARK, text, text.len());
+            outputs::truncated_output_gives_an_error(&POSTMARK, text, text.len());
             outputs::broken_it_gives_no_other_figure(&POSTMARK, text);
         }
         let wrong = REAL.replace("alone: 40000 files", "alone: 40001 files");

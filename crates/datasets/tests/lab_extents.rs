@@ -1,6 +1,6 @@
 //! Counts extents on real file systems, compared with `filefrag`. Needs root, to mount image files.
 
-use fsdyno_datasets::fragments::count;
+use fsdyno_datasets::fragmentation::count;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::{self, File, OpenOptions};
@@ -42,8 +42,8 @@ fn there(program: &str, test: &str) -> bool {
 
 fn run(argv: &[&str]) -> String {
     let output = Command::new(argv[0]).args(&argv[1..]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{argv:?}: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{argv:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -154,8 +154,8 @@ fn create(root: &Path) {
 
 /// The number of extents that `filefrag` reports for a file.
 fn filefrag(path: &Path) -> u64 {
-    let said = run(&["filefrag", path.to_str().unwrap()]);
-    let (_, rest) = said.rsplit_once(": ").unwrap();
+    let output = run(&["filefrag", path.to_str().unwrap()]);
+    let (_, rest) = output.rsplit_once(": ").unwrap();
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -179,9 +179,9 @@ fn compare(mkfs: &[&str], options: &str, test: &str) {
         let directory = entry.unwrap().path();
         let expected = filefrag(&directory.join("file"));
         let found = counted(&directory);
-        let told = (found.files, found.extents, found.fragmented);
+        let counts = (found.files, found.extents, found.fragmented);
         assert_eq!(
-            told,
+            counts,
             (1, expected, u64::from(expected > 1)),
             "{mkfs:?} {options}: {}",
             directory.display()
@@ -209,7 +209,7 @@ fn compare(mkfs: &[&str], options: &str, test: &str) {
 }
 
 #[test]
-fn fragments_are_those_filefrag_counts_on_ext4_and_its_kin() {
+fn extents_are_those_filefrag_counts_on_ext4_and_its_kin() {
     let test = "fragments_are_those_filefrag_counts_on_ext4_and_its_kin";
     compare(&["mkfs.ext4", "-q", "-F"], "defaults", test);
     let inline = ["mkfs.ext4", "-q", "-F", "-O", "inline_data", "-I", "256"];
@@ -218,13 +218,13 @@ fn fragments_are_those_filefrag_counts_on_ext4_and_its_kin() {
 }
 
 #[test]
-fn fragments_are_those_filefrag_counts_on_xfs() {
+fn extents_are_those_filefrag_counts_on_xfs() {
     let test = "fragments_are_those_filefrag_counts_on_xfs";
     compare(&["mkfs.xfs", "-q", "-f"], "defaults", test);
 }
 
 #[test]
-fn fragments_are_those_filefrag_counts_on_btrfs_compressed_or_not() {
+fn extents_are_those_filefrag_counts_on_btrfs_compressed_or_not() {
     let test = "fragments_are_those_filefrag_counts_on_btrfs_compressed_or_not";
     compare(&["mkfs.btrfs", "-q", "-f"], "defaults", test);
     compare(&["mkfs.btrfs", "-q", "-f"], "compress-force=zstd", test);
@@ -252,7 +252,7 @@ fn a_file_system_that_keeps_no_map_is_not_available_and_never_zero() {
 }
 
 /// The number behind a word, wherever it is.
-fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
+fn numbers_after(text: &str, word: &str) -> Vec<u64> {
     let rests = text.split(word).skip(1);
     rests
         .filter_map(|rest| {
@@ -278,15 +278,15 @@ fn free_extents_are_as_many_as_the_file_system_keeps_account_of_bitmaps_included
     for number in (0..4000).step_by(2) {
         fs::remove_file(at.join(format!("f{number}"))).unwrap();
     }
-    let told = fsdyno_datasets::free_space::free_space(&at, &CancelToken::new()).unwrap();
+    let counts = fsdyno_datasets::free_space::free_space(&at, &CancelToken::new()).unwrap();
     run(&["umount", at.to_str().unwrap()]);
     let image = mounted.home.path().join("image");
     let program = mkfs[0].strip_prefix("mkfs.").unwrap();
     let words = ["inspect-internal", "dump-tree", "-t", "free_space_tree"];
     let dump = run(&[&[program], &words[..], &[image.to_str().unwrap()]].concat());
     assert!(dump.contains("free space bitmap"), "{dump}");
-    let accounts: u64 = numbers_behind(&dump, "extent count").iter().sum();
-    let listed: u64 = numbers_behind(&told, "free extents:").iter().sum();
+    let accounts: u64 = numbers_after(&dump, "extent count").iter().sum();
+    let listed: u64 = numbers_after(&counts, "free extents:").iter().sum();
     assert!(accounts > 1900, "{accounts}");
-    assert_eq!(listed, accounts, "{told}\n{dump}");
+    assert_eq!(listed, accounts, "{counts}\n{dump}");
 }

@@ -65,7 +65,7 @@ pub(super) struct Operation {
     /// The state after; none if it is deleted.
     pub after: Option<State>,
     /// The length of another file that is written without fsync, as additional dirty data.
-    pub beside: u64,
+    pub unsynced: u64,
 }
 
 /// The infinite sequence of operations of a seed.
@@ -150,7 +150,7 @@ impl Script {
             file,
             before,
             after,
-            beside: 1 + seed.part("beside").below(LONGEST),
+            unsynced: 1 + seed.part("beside").below(LONGEST),
         }
     }
 

@@ -9,13 +9,13 @@ const PROGRAMS: &str = "tools";
 /// The engine of a plan. If a lab requires an engine, any other one is refused.
 pub fn engine(
     contenders: &[Contender],
-    asked: Option<&str>,
+    requested: Option<&str>,
     resolved: String,
 ) -> Result<String, ConfigError> {
-    let Some(far) = contenders.iter().find(|c| c.lab.is_elsewhere()) else {
+    let Some(far) = contenders.iter().find(|c| c.lab.is_remote()) else {
         return Ok(resolved);
     };
-    match asked {
+    match requested {
         Some(engine) if engine != PROGRAMS => Err(ConfigError::wrong(
             format!(
                 "on {} only its own programs work, and not the engine {engine}",

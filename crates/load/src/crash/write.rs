@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// The number of files without fsync, which are overwritten in turn.
-const BESIDE: u64 = 16;
+const UNSYNCED: u64 = 16;
 
 /// Performs the script of a seed in an empty directory, and reports the number of acknowledged
 /// operations after each. It ends with an error: one of the file system, or one of the receiver.
@@ -21,7 +21,7 @@ pub fn write(
     let mut buffer = Vec::new();
     for done in 1.. {
         let operation = script.next();
-        beside(root, done, operation.beside, &mut buffer)?;
+        write_unsynced(root, done, operation.unsynced, &mut buffer)?;
         act(root, &operation, &mut buffer)?;
         acknowledged(done)?;
     }
@@ -46,8 +46,8 @@ fn sync(path: &Path) -> io::Result<()> {
 }
 
 /// Writes a file without a durability guarantee.
-fn beside(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let file = root.join("beside").join((done % BESIDE).to_string());
+fn write_unsynced(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let file = root.join("beside").join((done % UNSYNCED).to_string());
     buffer.resize(usize::try_from(length).unwrap_or(1), 0);
     fs::write(file, buffer)
 }

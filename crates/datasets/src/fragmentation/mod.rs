@@ -111,10 +111,10 @@ impl Counter<'_> {
         &mut self,
         above: &OwnedFd,
         name: &CStr,
-        told: FileType,
+        reported: FileType,
         depth: usize,
     ) -> Result<(), End> {
-        let what = match told {
+        let what = match reported {
             // Some file systems do not set the kind in a directory entry (readdir(3)).
             FileType::Unknown => crate::entry::stat(above, name).map(|stat| kind(&stat)),
             known => Ok(known),
@@ -143,10 +143,10 @@ impl Counter<'_> {
     fn file(&mut self, file: &OwnedFd, size: u64) -> Result<(), End> {
         let mut runs = Runs::new(&mut self.found, size);
         let stop = self.stop;
-        let told = self
+        let complete = self
             .map
             .each(file, || stop.requested(), |extent| runs.add(extent));
-        match told {
+        match complete {
             Ok(true) => {
                 runs.end();
                 Ok(())
@@ -163,8 +163,8 @@ impl Counter<'_> {
         }
     }
 
-    fn failed(&self, doing: &str, errno: Errno) -> End {
-        End::Unavailable(format!("cannot {doing} {}: {errno}", self.at.display()))
+    fn failed(&self, operation: &str, errno: Errno) -> End {
+        End::Unavailable(format!("cannot {operation} {}: {errno}", self.at.display()))
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_to_stop_is_heard_and_what_cannot_be_counted_has_its_reason() {
+    fn counting_can_be_cancelled_and_reports_why_it_is_impossible() {
         let work_dir = tempfile::tempdir().unwrap();
         std::fs::write(work_dir.path().join("file"), "x").unwrap();
         let stop = CancelToken::new();

@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
             let end = extent.logical.saturating_add(extent.length).min(self.size);
             self.found.bytes.0 += end.saturating_sub(extent.logical);
         }
-        if !self.last.is_some_and(|last| goes_on(&last, extent)) {
+        if !self.last.is_some_and(|last| continues(&last, extent)) {
             self.close();
         }
         self.length += extent.length;
@@ -75,7 +75,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-fn goes_on(last: &Extent, next: &Extent) -> bool {
+fn continues(last: &Extent, next: &Extent) -> bool {
     if (last.flags | next.flags) & PLACELESS != 0 {
         return false;
     }
@@ -105,22 +105,22 @@ mod tests {
 
     #[test]
     fn extents_that_are_one_run_on_the_device_are_one_fragment() {
-        let fragments = |extents: &[(u64, u64, u64, u32)]| count(100, extents).extents;
-        assert_eq!(fragments(&[]), 0);
-        assert_eq!(fragments(&[(0, 50, 8, 0)]), 1);
-        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 58, 8, 0)]), 1);
-        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 59, 8, 0)]), 2);
-        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 42, 8, 0)]), 2);
+        let extents_of = |extents: &[(u64, u64, u64, u32)]| count(100, extents).extents;
+        assert_eq!(extents_of(&[]), 0);
+        assert_eq!(extents_of(&[(0, 50, 8, 0)]), 1);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (8, 58, 8, 0)]), 1);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (8, 59, 8, 0)]), 2);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (8, 42, 8, 0)]), 2);
         // A hole of four blocks: packed, in step, and neither.
-        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 58, 8, 0)]), 1);
-        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 62, 8, 0)]), 1);
-        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 60, 8, 0)]), 2);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (12, 58, 8, 0)]), 1);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (12, 62, 8, 0)]), 1);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (12, 60, 8, 0)]), 2);
         // Preallocated behind written.
-        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 58, 8, UNWRITTEN)]), 1);
+        assert_eq!(extents_of(&[(0, 50, 8, 0), (8, 58, 8, UNWRITTEN)]), 1);
         // Without a place: 0x2 | 0x4.
-        assert_eq!(fragments(&[(0, 0, 8, 6), (8, 8, 8, 6)]), 2);
+        assert_eq!(extents_of(&[(0, 0, 8, 6), (8, 8, 8, 6)]), 2);
         // Compressed: 32 blocks of the file in less room on the device.
-        assert_eq!(fragments(&[(0, 50, 32, 8), (32, 60, 32, 8)]), 2);
+        assert_eq!(extents_of(&[(0, 50, 32, 8), (32, 60, 32, 8)]), 2);
     }
 
     #[test]

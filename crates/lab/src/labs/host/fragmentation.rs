@@ -7,7 +7,7 @@
 use super::executor::HostExecutor;
 use crate::job::Job;
 use crate::procedure::CellEnd;
-use fsdyno_datasets::{fragments, free_space};
+use fsdyno_datasets::{fragmentation, free_space};
 use fsdyno_host::command;
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
 use std::path::Path;
@@ -27,10 +27,10 @@ pub(super) fn after(
     let (root, stop) = (&executor.work_dir.root, executor.stop);
     let counted = executor
         .notes
-        .by_call(&counting, || fragments::count(root, floor, stop));
+        .by_call(&counting, || fragmentation::count(root, floor, stop));
     counted
         .map(Some)
-        .map_err(|fragments::Stopped| CellEnd::Stopped)
+        .map_err(|fragmentation::Stopped| CellEnd::Stopped)
 }
 
 /// Records the free extents. They are optional: if they cannot be read, the reason is recorded.

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 /// The maximum number of losses that are reported one by one.
-const TOLD: usize = 5;
+const REPORTED: usize = 5;
 
 /// Judges a directory in which the script of a seed was interrupted after this number of
 /// acknowledged operations.
@@ -22,7 +22,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
     }
     let later: Vec<Operation> = (0..IN_FLIGHT).map(|_| script.next()).collect();
     let mut judgement = Judgement::default();
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for (file, (number, operation)) in last {
         judgement.files += 1;
         let found = Seen::of(root, file);
@@ -31,14 +31,14 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
         }
         let loss = loss(file, &operation, &found);
         *judgement.lost.entry(loss).or_default() += 1;
-        told.push((number, in_words(file, (number, operation), loss, &found)));
+        messages.push((number, in_words(file, (number, operation), loss, &found)));
     }
     // The oldest first: it shows since when data are not durable.
-    told.sort_unstable();
-    judgement.messages = told
+    messages.sort_unstable();
+    judgement.messages = messages
         .into_iter()
         .map(|(_, words)| words)
-        .take(TOLD)
+        .take(REPORTED)
         .collect();
     judgement
 }
@@ -193,7 +193,7 @@ mod tests {
     type Harm<'a> = &'a dyn Fn(&TempDir);
 
     /// A work directory with this number of acknowledged operations.
-    fn cut_after(count: u64) -> TempDir {
+    fn crash_after(count: u64) -> TempDir {
         let work_dir = tempfile::tempdir().unwrap();
         let ended = write(work_dir.path(), SEED, &mut |done| {
             if done < count {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn acknowledged_and_in_flight_operations_are_no_loss() {
         for count in [1, 10, 100, 300] {
-            let work_dir = cut_after(count);
+            let work_dir = crash_after(count);
             // Up to two operations may be unacknowledged.
             for heard in count.saturating_sub(IN_FLIGHT as u64)..=count {
                 let judgement = judge(work_dir.path(), SEED, heard);
@@ -257,13 +257,13 @@ mod tests {
             (Loss::Stale, &shorter),
         ];
         for (loss, harm) in harms {
-            let work_dir = cut_after(count);
+            let work_dir = crash_after(count);
             harm(&work_dir);
             let judgement = judge(work_dir.path(), SEED, count);
             assert_eq!(judgement.lost, BTreeMap::from([(loss, 1)]), "{judgement:?}");
             assert!(judgement.messages[0].contains(loss.name()), "{judgement:?}");
         }
-        let work_dir = cut_after(count);
+        let work_dir = crash_after(count);
         let mut script = Script::new(SEED);
         (0..count).for_each(|_| {
             script.next();
@@ -285,7 +285,7 @@ mod tests {
             })
         };
         let (number, operation) = next(&mut script).unwrap();
-        let work_dir = cut_after(number - 1);
+        let work_dir = crash_after(number - 1);
         let before = operation.before.unwrap();
         let at = path(work_dir.path(), before.directory, operation.file);
         let mut bytes = fs::read(&at).unwrap();
