@@ -15,10 +15,10 @@ fn main() {
         for format in [Format::Json, Format::Markdown, Format::Html] {
             let began = Instant::now();
             let page = render(&set, format, &Options::default()).expect("a run has every format");
-            let (took, size) = (began.elapsed(), page.len());
+            let (elapsed, size) = (began.elapsed(), page.len());
             println!(
                 "{samples} samples, 10 contenders, {} phases, {repeats} repeats: {format:8} \
-                 {size:>9} bytes, {took:.2?}",
+                 {size:>9} bytes, {elapsed:.2?}",
                 2 * workloads
             );
             assert!(format != Format::Html || size < 2_000_000, "{size} bytes");

@@ -47,13 +47,15 @@ fn power_cuts(series: &Series) -> Vec<Block> {
 }
 
 /// The results by contender, with the legend.
-fn summary(info: &SeriesInfo, cuts: &[PowerCut]) -> Vec<Block> {
-    let mut blocks = vec![figures(info, cuts).into()];
+fn summary(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Vec<Block> {
+    let mut blocks = vec![figures(info, power_cuts).into()];
     let losses: Vec<Item> = info
         .contenders
         .iter()
         .flat_map(|contender| {
-            let of = cuts.iter().filter(|cut| cut.contender == contender.label);
+            let of = power_cuts
+                .iter()
+                .filter(|power_cut| power_cut.contender == contender.label);
             losses(of).into_iter().map(|text| Item {
                 lead: Some((terms::printable(&contender.label), Tone::Plain)),
                 text: text.into(),
@@ -86,7 +88,7 @@ fn summary(info: &SeriesInfo, cuts: &[PowerCut]) -> Vec<Block> {
 }
 
 /// A row for each contender.
-pub fn figures(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
+pub fn figures(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
     let columns = [
         ("power cuts", 0),
         ("unaided", 0),
@@ -99,7 +101,9 @@ pub fn figures(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
         .into_iter()
         .map(|(name, gives_way)| Column::giving_way(name, gives_way));
     let rows = info.contenders.iter().map(|contender| {
-        let of = cuts.iter().filter(|cut| cut.contender == contender.label);
+        let of = power_cuts
+            .iter()
+            .filter(|power_cut| power_cut.contender == contender.label);
         row(contender, &of.collect::<Vec<_>>())
     });
     Table {
@@ -114,8 +118,11 @@ pub fn figures(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
     }
 }
 
-fn row(contender: &Contender, cuts: &[&PowerCut]) -> Row {
-    let recoveries: Vec<&Recovery> = cuts.iter().map(|cut| &cut.recovery).collect();
+fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
+    let recoveries: Vec<&Recovery> = power_cuts
+        .iter()
+        .map(|power_cut| &power_cut.recovery)
+        .collect();
     let count = |of: usize| Cell::Count(of as u64);
     let unaided = recoveries.iter().filter(|one| one.is_unaided()).count();
     let checked = recoveries.iter().filter_map(|one| one.clean);
@@ -128,12 +135,17 @@ fn row(contender: &Contender, cuts: &[&PowerCut]) -> Row {
     times.sort_unstable();
     let time = |at: usize| Cell::known(times.get(at).copied(), Cell::Duration);
     let cells = vec![
-        count(cuts.len()),
+        count(power_cuts.len()),
         count(unaided),
         clean,
-        time(cuts.len() / 2),
-        time(cuts.len().saturating_sub(1)),
-        Cell::Count(cuts.iter().map(|cut| cut.acknowledged).sum()),
+        time(power_cuts.len() / 2),
+        time(power_cuts.len().saturating_sub(1)),
+        Cell::Count(
+            power_cuts
+                .iter()
+                .map(|power_cut| power_cut.acknowledged)
+                .sum(),
+        ),
         Cell::Text(lost(&recoveries)),
     ];
     Row::new(label(contender), cells)
@@ -169,11 +181,11 @@ fn lost(recoveries: &[&Recovery]) -> String {
 }
 
 /// How files were lost. For a file system without a journal, also the state before the checker ran.
-fn losses<'a>(cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> {
-    let recoveries = cuts.clone().map(|cut| &cut.recovery);
+fn losses<'a>(power_cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> {
+    let recoveries = power_cuts.clone().map(|power_cut| &power_cut.recovery);
     let lost = by_kind(recoveries.filter_map(|recovery| recovery.judgement.as_ref()));
-    let before: Vec<&Judgement> = cuts
-        .filter_map(|cut| cut.recovery.before_check.as_ref())
+    let before: Vec<&Judgement> = power_cuts
+        .filter_map(|power_cut| power_cut.recovery.before_check.as_ref())
         .collect();
     let mut lines = Vec::new();
     if !lost.is_empty() {
@@ -204,20 +216,20 @@ fn by_kind<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
 }
 
 /// A row for each power cut.
-pub fn each(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
-    let rows = cuts.iter().map(|cut| {
-        let mut outcome = recovered(cut);
-        if let Some(lost) = lost_by_disk(cut) {
+pub fn each(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
+    let rows = power_cuts.iter().map(|power_cut| {
+        let mut outcome = recovered(power_cut);
+        if let Some(lost) = lost_by_disk(power_cut) {
             let _ = write!(outcome, "; {lost}");
         }
         let mut contenders = info.contenders.iter();
-        let contender = contenders.find(|one| one.label == cut.contender);
-        let name = contender.map_or_else(|| cut.contender.as_str().into(), label);
+        let contender = contenders.find(|one| one.label == power_cut.contender);
+        let name = contender.map_or_else(|| power_cut.contender.as_str().into(), label);
         let cells = vec![
-            Cell::Count(u64::from(cut.number)),
-            Cell::Duration(cut.after_ns),
-            Cell::Count(cut.acknowledged),
-            Cell::Duration(cut.recovery.took_ns),
+            Cell::Count(u64::from(power_cut.number)),
+            Cell::Duration(power_cut.after_ns),
+            Cell::Count(power_cut.acknowledged),
+            Cell::Duration(power_cut.recovery.took_ns),
             Cell::Text(terms::printable(&outcome)),
         ];
         Row::new(name, cells)
@@ -243,10 +255,10 @@ pub fn each(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
 /// The environment of the series, and the commands that repeat its power cuts.
 fn provenance(series: &Series) -> Section {
     let info = &series.info;
-    let repeats = series.cuts.iter().filter_map(|cut| {
+    let repeats = series.cuts.iter().filter_map(|power_cut| {
         let mut contenders = info.contenders.iter();
-        let contender = contenders.find(|one| one.label == cut.contender)?;
-        Some(format!("{}\n", repeat_command(contender, cut, info)?))
+        let contender = contenders.find(|one| one.label == power_cut.contender)?;
+        Some(format!("{}\n", repeat_command(contender, power_cut, info)?))
     });
     let repeats: String = repeats.collect();
     let mut section = Section::new("provenance", "Provenance").with(Block::Facts(facts(series)));
@@ -290,7 +302,11 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         ("disk", about)
     }));
     // All power cuts have the same guest, unless the user replaced its kernel during the series.
-    let guests: BTreeSet<&str> = series.cuts.iter().map(|cut| cut.guest.as_str()).collect();
+    let guests: BTreeSet<&str> = series
+        .cuts
+        .iter()
+        .map(|power_cut| power_cut.guest.as_str())
+        .collect();
     facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
     let programs = machine.programs.iter();
     facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
@@ -301,7 +317,7 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
 }
 
 /// How a file system recovered from a power cut, in few words.
-fn recovered(cut: &PowerCut) -> String {
+fn recovered(power_cut: &PowerCut) -> String {
     let Recovery {
         corrected_by,
         refused,
@@ -309,7 +325,7 @@ fn recovered(cut: &PowerCut) -> String {
         judgement,
         clean,
         ..
-    } = &cut.recovery;
+    } = &power_cut.recovery;
     let mut parts = Vec::new();
     let beyond_repair = beyond_repair.as_ref();
     parts.extend(beyond_repair.map(|why| format!("beyond repair: {why}")));
@@ -326,14 +342,14 @@ fn recovered(cut: &PowerCut) -> String {
 }
 
 /// What the disk lost at the power cut: data that it had not written to its medium.
-pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
+pub fn lost_by_disk(power_cut: &PowerCut) -> Option<String> {
     let CacheLoss {
         lost,
         torn,
         sectors_lost,
         in_flight,
         ..
-    } = cut.disk.as_ref()?;
+    } = power_cut.disk.as_ref()?;
     let mut parts = vec![format!("{lost} writes")];
     parts.extend((*torn > 0).then(|| format!("parts of {torn}")));
     let mut text = format!(
@@ -347,13 +363,21 @@ pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
 }
 
 /// The command that checks the kept images of a power cut again. `None` if no images were kept.
-pub fn repeat_command(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) -> Option<String> {
-    if cut.images.is_empty() {
+pub fn repeat_command(
+    contender: &Contender,
+    power_cut: &PowerCut,
+    info: &SeriesInfo,
+) -> Option<String> {
+    if power_cut.images.is_empty() {
         return None;
     }
-    let images: Vec<String> = cut.images.iter().map(|i| i.display().to_string()).collect();
-    let seed = cut.seed.to_string();
-    let acknowledged = cut.acknowledged.to_string();
+    let images: Vec<String> = power_cut
+        .images
+        .iter()
+        .map(|i| i.display().to_string())
+        .collect();
+    let seed = power_cut.seed.to_string();
+    let acknowledged = power_cut.acknowledged.to_string();
     let (label, images) = (&contender.label, images.join(","));
     let mut words = vec!["fsdyno", "crash", "--fs", label, "--seed", &seed];
     words.extend(["--acknowledged", &acknowledged, "--again", &images]);

@@ -32,8 +32,11 @@ pub fn leading(ranks: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>)
     let leader = leader.filter(|leader| judged(*leader) || !places.clone().any(judged));
     let leads = |place: usize| {
         let level = |leader: usize| {
-            let told = verdict(place, leader);
-            matches!(told, Some(Verdict::Indistinguishable | Verdict::Open))
+            let verdict_on = verdict(place, leader);
+            matches!(
+                verdict_on,
+                Some(Verdict::Indistinguishable | Verdict::Inconclusive)
+            )
         };
         leader.is_some_and(|leader| leader == place || level(leader))
     };
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(verdict(&slow, &fast), Some(Verdict::Slower));
         // Faster in every block, but the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
-        assert_eq!(verdict(&near, &slow), Some(Verdict::Open));
+        assert_eq!(verdict(&near, &slow), Some(Verdict::Inconclusive));
     }
 
     #[test]

@@ -33,12 +33,15 @@ impl Open {
     pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
         let rule = Rule::of(&run.plan);
         Self {
-            so_far: rule.looks.map(|_| ResultSet {
+            so_far: rule.analyses.map(|_| ResultSet {
                 schema: ResultSet::SCHEMA,
                 run: run.clone(),
                 cells: before.to_vec(),
             }),
-            analyses: rule.looks.map(InterimAnalyses::places).unwrap_or_default(),
+            analyses: rule
+                .analyses
+                .map(InterimAnalyses::places)
+                .unwrap_or_default(),
             decided: None,
         }
     }

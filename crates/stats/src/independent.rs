@@ -17,7 +17,7 @@ pub struct IndependentRatio {
 }
 
 /// The ratio `a / b` of positive figures. `None` if a figure is not positive, or a sample is empty.
-pub fn ratio_apart(a: &[f64], b: &[f64]) -> Option<IndependentRatio> {
+pub fn ratio_unpaired(a: &[f64], b: &[f64]) -> Option<IndependentRatio> {
     let logs = |of: &[f64]| -> Option<Vec<f64>> {
         let above = of.iter().all(|value| *value > 0.0 && value.is_finite());
         above.then(|| of.iter().map(|value| value.ln()).collect())

@@ -57,22 +57,25 @@ mod tests {
 
     #[test]
     fn interim_analyses_grow_by_a_third_and_spend_the_level_once() {
-        let looks = InterimAnalyses { least: 3, most: 60 };
+        let analyses = InterimAnalyses { least: 3, most: 60 };
         assert_eq!(
-            looks.places(),
+            analyses.places(),
             [3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 60],
             "no look is missed, the last is at the most"
         );
         let sum = |blocks: u32| {
-            let parts = looks.until(blocks, 0.05).into_iter();
+            let parts = analyses.until(blocks, 0.05).into_iter();
             parts.map(|(_, part)| part).sum::<f64>()
         };
         assert!((sum(60) - 0.05).abs() < 1e-12);
         // An end between two analyses spends the budget of its blocks.
         assert!((sum(30) - 0.025).abs() < 1e-12);
-        assert_eq!(looks.until(30, 0.05).last().map(|look| look.0), Some(30));
+        assert_eq!(
+            analyses.until(30, 0.05).last().map(|analysis| analysis.0),
+            Some(30)
+        );
         assert!(
-            looks.until(2, 0.05).is_empty(),
+            analyses.until(2, 0.05).is_empty(),
             "before the first analysis there is no verdict"
         );
         assert_eq!(InterimAnalyses { least: 9, most: 4 }.places(), [4]);

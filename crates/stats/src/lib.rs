@@ -3,7 +3,7 @@
 //! A sample is described by [`Summary`], [`median_interval`] and [`geometric_mean`]. Contenders are
 //! compared by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]). [`judge_table`] gives
 //! the verdicts on all comparisons of a table, also if the figures decide the number of repeats
-//! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_apart`], [`judge_apart`]). Ranks
+//! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_unpaired`], [`judge_unpaired`]). Ranks
 //! and tiers are in [`rank_intervals`] and [`tiers`], and [`rank_correlation`] compares two orders.
 //! [`outliers`], [`drift`], [`modes`] and [`dependence`] raise warnings about a series.
 //!
@@ -36,7 +36,7 @@ mod verdict;
 pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
 pub use holm::holm;
-pub use independent::{IndependentRatio, ratio_apart};
+pub use independent::{IndependentRatio, ratio_unpaired};
 pub use interim::InterimAnalyses;
 pub use pair_medians::median_interval;
 pub use pairs::{PairedRatio, geometric_ratio, ratio_paired};
@@ -47,7 +47,7 @@ pub use series::{Drift, OUTLYING, drift, outliers};
 pub use table::{Line, Verdicts, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
 pub use verdict::{
-    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Series, Verdict, judge, judge_all, judge_apart,
+    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Series, Verdict, judge, judge_all, judge_unpaired,
     reached,
 };
 

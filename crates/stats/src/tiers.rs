@@ -59,7 +59,7 @@ mod tests {
             } else if slower.contains(&(b, a)) {
                 Verdict::Faster
             } else {
-                Verdict::Open
+                Verdict::Inconclusive
             })
         };
         assert_eq!(rank_intervals(4, verdict), [(4, 4), (1, 2), (1, 3), (2, 3)]);

@@ -33,7 +33,7 @@ pub enum Verdict {
     /// They differ by less than the margin. This is established, not only unrefuted.
     Indistinguishable,
     /// The comparison is inconclusive: it needs more repeats.
-    Open,
+    Inconclusive,
 }
 
 impl Verdict {
@@ -58,7 +58,7 @@ pub struct Rule {
     pub margin: f64,
     /// The interim analyses of a run whose figures decide the number of repeats. `None` if the
     /// number was fixed in advance.
-    pub looks: Option<InterimAnalyses>,
+    pub analyses: Option<InterimAnalyses>,
     /// Whether figures have no noise, as in virtual time. One pair is then enough.
     pub certain: bool,
 }
@@ -68,7 +68,7 @@ impl Rule {
     pub fn of(plan: &Plan) -> Self {
         Self {
             margin: plan.margin,
-            looks: plan.adaptive.map(|adaptive| InterimAnalyses {
+            analyses: plan.adaptive.map(|adaptive| InterimAnalyses {
                 least: plan.repeats,
                 most: adaptive.most,
             }),
@@ -81,7 +81,7 @@ impl Default for Rule {
     fn default() -> Self {
         Self {
             margin: MARGIN,
-            looks: None,
+            analyses: None,
             certain: false,
         }
     }
@@ -110,7 +110,7 @@ impl Default for Rule {
 /// 32 cases, which exceeds the budget of so early an analysis.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
-    let Some(analyses) = rule.looks.filter(|_| !rule.certain) else {
+    let Some(analyses) = rule.analyses.filter(|_| !rule.certain) else {
         let paired: Vec<Paired> = family.iter().map(|(a, b)| Paired::of(a, b)).collect();
         return at_once(&paired, margin, LEVEL, rule.certain);
     };
@@ -127,7 +127,7 @@ pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option
             .map(|(a, b)| Paired::of(&so_far(a), &so_far(b)));
         let found = at_once(&paired.collect::<Vec<_>>(), margin, level, false);
         for (kept, found) in kept.iter_mut().zip(found) {
-            if matches!(kept, None | Some(Verdict::Open)) {
+            if matches!(kept, None | Some(Verdict::Inconclusive)) {
                 *kept = found;
             }
         }
@@ -196,20 +196,20 @@ fn clear(these: &[f64], others: &[f64], above: bool) -> bool {
 
 fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Option<Verdict>> {
     let still = |one: &&Paired| certain && one.logs.iter().all(|log| same(*log, one.logs[0]));
-    let told = |one: &&Paired| one.logs.len() >= FEWEST || (still(one) && !one.logs.is_empty());
-    let compared = family.iter().filter(told).count().max(1) as f64;
+    let judged = |one: &&Paired| one.logs.len() >= FEWEST || (still(one) && !one.logs.is_empty());
+    let compared = family.iter().filter(judged).count().max(1) as f64;
     let p = |one: &Paired| {
-        if told(&one) && !still(&one) {
+        if judged(&one) && !still(&one) {
             one.p(margin, level / compared, level < LEVEL)
         } else {
             (1.0, false)
         }
     };
     let found: Vec<(f64, bool)> = family.iter().map(p).collect();
-    let adjusted = holm_of(&found, family, &told);
+    let adjusted = holm_of(&found, family, &judged);
     let each = family.iter().zip(found).zip(adjusted);
     each.map(|((one, (_, above)), p)| {
-        if !told(&one) {
+        if !judged(&one) {
             return None;
         }
         if still(&one) {
@@ -219,15 +219,21 @@ fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Opt
             (true, true) => Verdict::Slower,
             (true, false) => Verdict::Faster,
             _ if equivalent(&one.logs, margin, level) => Verdict::Indistinguishable,
-            _ => Verdict::Open,
+            _ => Verdict::Inconclusive,
         })
     })
     .collect()
 }
 
 /// The Holm-adjusted p-values of the selected comparisons; 1 for the others.
-fn holm_of(found: &[(f64, bool)], family: &[Paired], told: &dyn Fn(&&Paired) -> bool) -> Vec<f64> {
-    let places: Vec<usize> = (0..found.len()).filter(|at| told(&&family[*at])).collect();
+fn holm_of(
+    found: &[(f64, bool)],
+    family: &[Paired],
+    judged: &dyn Fn(&&Paired) -> bool,
+) -> Vec<f64> {
+    let places: Vec<usize> = (0..found.len())
+        .filter(|at| judged(&&family[*at]))
+        .collect();
     let raised = holm(&places.iter().map(|at| found[*at].0).collect::<Vec<_>>());
     let mut all = vec![1.0; found.len()];
     for (at, p) in places.into_iter().zip(raised) {
@@ -266,7 +272,7 @@ pub(crate) fn unsettled(
     let each = verdicts.zip(family);
     each.map(|(verdict, (a, b))| match verdict {
         None => !pairs(a, b).is_empty(),
-        Some(verdict) => verdict == Verdict::Open && !precise(a, b, precision),
+        Some(verdict) => verdict == Verdict::Inconclusive && !precise(a, b, precision),
     })
     .collect()
 }
@@ -287,7 +293,7 @@ pub fn reached(times: Series<'_>, baseline: Series<'_>) -> Option<f64> {
 /// others by more than the margin. `None` with fewer than 3 on either side. The tests are the
 /// unpaired counterparts of [`judge_all`]: rank sums and Welch's test. All other differences
 /// between two runs, such as the hour, are part of the result.
-pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdict>> {
+pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let logs = |of: &[f64]| of.iter().map(|time| time.ln()).collect::<Vec<f64>>();
     let enough = if rule.certain { 1 } else { FEWEST };
@@ -299,10 +305,10 @@ pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdi
     let p = |(a, b): &(Vec<f64>, Vec<f64>)| p_unpaired(a, b, margin, LEVEL / compared);
     let found: Vec<(f64, bool)> = both.iter().flatten().map(p).collect();
     let raised = holm(&found.iter().map(|(p, _)| *p).collect::<Vec<_>>());
-    let mut told = found.into_iter().zip(raised);
+    let mut judged = found.into_iter().zip(raised);
     let one = |both: Option<(Vec<f64>, Vec<f64>)>| {
         let (a, b) = both?;
-        let ((_, above), p) = told.next()?;
+        let ((_, above), p) = judged.next()?;
         let still = |of: &[f64]| of.iter().all(|log| same(*log, of[0]));
         if rule.certain && still(&a) && still(&b) {
             return Some(of_certain(a[0] - b[0], margin));
@@ -314,7 +320,7 @@ pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdi
             _ if interval.is_some_and(|of| -margin <= of.low && of.high <= margin) => {
                 Verdict::Indistinguishable
             }
-            _ => Verdict::Open,
+            _ => Verdict::Inconclusive,
         })
     };
     both.into_iter().map(one).collect()
@@ -354,10 +360,14 @@ mod tests {
         check(&[5.0, 5.1, 5.2], &[6.0, 6.1, 6.2], Verdict::Faster);
         check(&[6.0, 6.1, 6.2], &[5.0, 5.1, 5.2], Verdict::Slower);
         // Every pair agrees by the same ratio, but the times overlap.
-        check(&[5.0, 6.0, 7.0], &[5.5, 6.6, 7.7], Verdict::Open);
+        check(&[5.0, 6.0, 7.0], &[5.5, 6.6, 7.7], Verdict::Inconclusive);
         // They differ by less than the margin. Few pairs cannot establish equivalence.
-        check(&[5.00, 5.01, 5.02], &[5.05, 5.06, 5.07], Verdict::Open);
-        check(&[5.0; 3], &[5.0; 3], Verdict::Open);
+        check(
+            &[5.00, 5.01, 5.02],
+            &[5.05, 5.06, 5.07],
+            Verdict::Inconclusive,
+        );
+        check(&[5.0; 3], &[5.0; 3], Verdict::Inconclusive);
         let (a, b) = (blocks(&[5.0, 5.1]), blocks(&[6.0, 6.1, 6.2]));
         assert_eq!(judge(&a, &b, &Rule::default()), None);
         assert_eq!(judge(&a, &[], &Rule::default()), None);
@@ -386,7 +396,7 @@ mod tests {
         let rule = Rule::default();
         assert_eq!(judge(&near, &base, &rule), Some(Verdict::Slower));
         let family = vec![(&near[..], &base[..]); 60];
-        assert_eq!(judge_all(&family, &rule)[0], Some(Verdict::Open));
+        assert_eq!(judge_all(&family, &rule)[0], Some(Verdict::Inconclusive));
     }
 
     #[test]
@@ -403,14 +413,14 @@ mod tests {
         // Noise in figures that should have none: they are judged as usual.
         let (a, b) = (blocks(&[1.0, 1.2]), blocks(&[1.0, 1.0]));
         assert_eq!(judge(&a, &b, &rule), None);
-        let verdicts = judge_apart(&[(&[2.0], &[1.0])], &rule);
+        let verdicts = judge_unpaired(&[(&[2.0], &[1.0])], &rule);
         assert_eq!(verdicts, [Some(Verdict::Slower)]);
     }
 
     #[test]
     fn a_decision_of_an_interim_analysis_stays() {
         let rule = Rule {
-            looks: Some(InterimAnalyses { least: 6, most: 12 }),
+            analyses: Some(InterimAnalyses { least: 6, most: 12 }),
             ..Rule::default()
         };
         let base: Vec<f64> = (0..8).map(|k| 1.0 + 0.001 * f64::from(k % 3)).collect();
@@ -419,7 +429,7 @@ mod tests {
         let times = blocks(&slow);
         assert_eq!(judge(&times, &blocks(&base), &rule), Some(Verdict::Slower));
         // Without interim analyses, it is open at the end.
-        check(&slow, &base, Verdict::Open);
+        check(&slow, &base, Verdict::Inconclusive);
         // Before the first analysis there is no verdict.
         assert_eq!(judge(&times[..5], &blocks(&base)[..5], &rule), None);
     }
@@ -428,11 +438,11 @@ mod tests {
     fn runs_are_compared_without_pairs() {
         let rule = Rule::default();
         let (a, b) = ([1.0, 1.02, 0.99, 1.01], [1.5, 1.52, 1.49, 1.53]);
-        let verdicts = judge_apart(&[(&a, &b), (&b, &a), (&a, &a), (&a[..2], &b)], &rule);
+        let verdicts = judge_unpaired(&[(&a, &b), (&b, &a), (&a, &a), (&a[..2], &b)], &rule);
         let expected = [
             Some(Verdict::Faster),
             Some(Verdict::Slower),
-            Some(Verdict::Open),
+            Some(Verdict::Inconclusive),
             None,
         ];
         assert_eq!(verdicts, expected);

@@ -114,7 +114,7 @@ impl<'a> Experiment<'a> {
 
     /// Repeats until the comparisons with the baseline are settled, as the conductor does.
     fn run(&mut self, rule: &Rule, precision: f64) {
-        let analyses = rule.looks.unwrap();
+        let analyses = rule.analyses.unwrap();
         let mut takes_part = vec![true; self.truth.len()];
         for block in 0..analyses.most {
             self.block(block, &takes_part);
@@ -175,7 +175,7 @@ fn equal_contenders_are_separated_in_less_than_1_of_20_tables_with_interim_analy
         // Without a margin, which would hide most wrong verdicts.
         let rule = Rule {
             margin: 0.0,
-            looks: Some(ADAPTIVE),
+            analyses: Some(ADAPTIVE),
             certain: false,
         };
         let wrong = wrong(shape, &rule, EXPERIMENTS, seed);
@@ -241,7 +241,7 @@ fn intervals_cover_the_truth_under_the_stopping_rule() {
     for (shape, seed) in SHAPES.iter().zip(1970..) {
         let (mut chance, mut held, mut all) = (Chance(seed), 0, 0);
         let rule = Rule {
-            looks: Some(ADAPTIVE),
+            analyses: Some(ADAPTIVE),
             ..Rule::default()
         };
         // One standard deviation is 0.0025. With 1,000 experiments, chance alone exceeds the
@@ -270,7 +270,7 @@ fn differences_of_five_percent_are_found_and_of_one_percent_are_never_faster() {
         next: |chance, _, _| 1.0 + 0.015 * chance.normal(),
     };
     let rule = Rule {
-        looks: Some(ADAPTIVE),
+        analyses: Some(ADAPTIVE),
         ..Rule::default()
     };
     let mut chance = Chance(1812);
@@ -290,7 +290,7 @@ fn differences_of_five_percent_are_found_and_of_one_percent_are_never_faster() {
     println!(
         "1 %: {} of 300 indistinguishable, {} open",
         one(Verdict::Indistinguishable),
-        one(Verdict::Open)
+        one(Verdict::Inconclusive)
     );
     assert!(one(Verdict::Slower) <= 3 && one(Verdict::Faster) == 0);
     assert!(one(Verdict::Indistinguishable) >= 150);
@@ -304,7 +304,7 @@ fn adaptive_repeats_take_less_time_than_fixed_repeats_of_the_same_precision() {
         next: |chance, _, _| 1.0 + 0.02 * chance.normal(),
     };
     let rule = Rule {
-        looks: Some(ADAPTIVE),
+        analyses: Some(ADAPTIVE),
         ..Rule::default()
     };
     let mut chance = Chance(1945);

@@ -4,7 +4,7 @@
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
-use fsdyno_report::charts::svg::{self, Look, Theme};
+use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
 use fsdyno_store::{Named, Store};
@@ -39,7 +39,7 @@ pub struct ChartArgs {
     #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
     pub theme: Theme,
     /// Width in pixels, 280 to 4000
-    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Look::NARROWEST)..=i64::from(Look::WIDEST)))]
+    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Appearance::NARROWEST)..=i64::from(Appearance::WIDEST)))]
     pub width: u32,
     /// Scale of a PNG, 1 to 4; 2 is sharp in print
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
@@ -168,7 +168,7 @@ fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliE
 }
 
 fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
-    let look = Look {
+    let look = Appearance {
         width: args.width,
         theme: args.theme,
     };

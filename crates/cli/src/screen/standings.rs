@@ -113,7 +113,7 @@ impl Standings {
                         Some(Verdict::Faster) => told.decided[0] += 1,
                         Some(Verdict::Slower) => told.decided[1] += 1,
                         Some(Verdict::Indistinguishable) => told.decided[2] += 1,
-                        None | Some(Verdict::Open) => {
+                        None | Some(Verdict::Inconclusive) => {
                             let ratio = ratio_paired(&line.times[one], &line.times[0]);
                             told.open.push(OpenOne {
                                 phase: if one_workload {

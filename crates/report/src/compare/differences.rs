@@ -21,7 +21,7 @@ pub struct Difference {
 }
 
 /// Longer values are not printed, only the fact that they differ.
-const TOLD: usize = 60;
+const MOST_SHOWN: usize = 60;
 
 /// All differences.
 pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
@@ -40,8 +40,8 @@ fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: Stri
     if base == run {
         return;
     }
-    let told = |text: String| {
-        if text.chars().count() > TOLD {
+    let shown = |text: String| {
+        if text.chars().count() > MOST_SHOWN {
             "...".to_owned()
         } else {
             terms::printable(&text)
@@ -49,8 +49,8 @@ fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: Stri
     };
     all.push(Difference {
         what,
-        base: told(base),
-        run: told(run),
+        base: shown(base),
+        run: shown(run),
         forbids,
     });
 }

@@ -69,7 +69,7 @@ fn row(line: &Line) -> Option<Row> {
         Some(Verdict::Faster) => Outcome::Faster,
         Some(Verdict::Slower) => Outcome::Slower,
         Some(Verdict::Indistinguishable) => Outcome::Equivalent,
-        Some(Verdict::Open) | None => Outcome::Inconclusive,
+        Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     };
     let name = format!("{} / {}, {}", line.workload, line.phase, line.measure());
     let time = |ns: f64| Cell::Duration(Nanos::from_seconds(ns / 1e9));

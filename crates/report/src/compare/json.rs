@@ -150,7 +150,7 @@ fn compared_time(line: &Line) -> ComparedTime {
             Verdict::Faster => RunVerdict::Faster,
             Verdict::Slower => RunVerdict::Slower,
             Verdict::Indistinguishable => RunVerdict::Equivalent,
-            Verdict::Open => RunVerdict::Inconclusive,
+            Verdict::Inconclusive => RunVerdict::Inconclusive,
         }),
     }
 }

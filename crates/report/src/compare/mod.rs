@@ -17,7 +17,7 @@ pub use thresholds::{Checked, Holds, Threshold, ThresholdError, check};
 
 use crate::terms;
 use fsdyno_model::ResultSet;
-use fsdyno_stats::{IndependentRatio, Rule, Summary, Verdict, judge_apart, ratio_apart};
+use fsdyno_stats::{IndependentRatio, Rule, Summary, Verdict, judge_unpaired, ratio_unpaired};
 
 /// A run compared with the first one.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl RunComparison {
         let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
         let rule = Rule {
             margin,
-            looks: None,
+            analyses: None,
             certain,
         };
         let mut lines = lines(base, other);
@@ -84,7 +84,7 @@ impl RunComparison {
             .iter()
             .map(|line| (&line.times[..], &line.base[..]))
             .collect();
-        let verdicts = judge_apart(&family, &rule);
+        let verdicts = judge_unpaired(&family, &rule);
         for (line, verdict) in lines.iter_mut().zip(verdicts) {
             line.verdict = verdict;
         }
@@ -110,14 +110,14 @@ fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
         };
         for line in &then {
             let (workload, phase) = names(base, line.workload, line.phase);
-            let alike = now.iter().find(|one| {
+            let same = now.iter().find(|one| {
                 names(other, one.workload, one.phase) == (workload, phase)
                     && one.durable == line.durable
             });
-            let Some(alike) = alike else { continue };
+            let Some(same) = same else { continue };
             let figures = |of: &[(u32, f64)]| of.iter().map(|(_, time)| *time).collect();
             let (before, after): (Vec<f64>, Vec<f64>) =
-                (figures(&line.times[at]), figures(&alike.times[there]));
+                (figures(&line.times[at]), figures(&same.times[there]));
             if before.is_empty() || after.is_empty() {
                 continue;
             }
@@ -126,7 +126,7 @@ fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
                 workload: terms::printable(workload),
                 phase: terms::printable(phase),
                 durable: line.durable,
-                ratio: ratio_apart(&after, &before),
+                ratio: ratio_unpaired(&after, &before),
                 base: before,
                 times: after,
                 verdict: None,

@@ -1,7 +1,7 @@
 //! Limits on the ratio of a phase to the first run: `copy.durable > 1.05`.
 
 use super::{Line, RunComparison};
-use fsdyno_stats::{Rule, Verdict, judge_apart};
+use fsdyno_stats::{Rule, Verdict, judge_unpaired};
 use std::fmt;
 use std::str::FromStr;
 
@@ -130,19 +130,20 @@ impl Threshold {
 }
 
 /// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is
-/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_apart`]).
+/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_unpaired`]).
 pub fn check<'a>(
-    across: &'a RunComparison,
+    comparison: &'a RunComparison,
     thresholds: &'a [Threshold],
 ) -> Result<Vec<Checked<'a>>, ThresholdError> {
     let mut checked = Vec::new();
     for threshold in thresholds {
-        let lines = across.lines.iter();
+        let lines = comparison.lines.iter();
         let mut of = lines
-            .filter(|line| threshold.is_of(line, &across.lines))
+            .filter(|line| threshold.is_of(line, &comparison.lines))
             .peekable();
         if of.peek().is_none() {
-            let mut phases: Vec<String> = across.lines.iter().map(|l| l.phase.clone()).collect();
+            let mut phases: Vec<String> =
+                comparison.lines.iter().map(|l| l.phase.clone()).collect();
             phases.dedup();
             phases.sort();
             phases.dedup();
@@ -166,12 +167,12 @@ pub fn check<'a>(
         .collect();
     let rule = Rule {
         margin: 0.0,
-        looks: None,
-        certain: across.certain,
+        analyses: None,
+        certain: comparison.certain,
     };
-    let verdicts = judge_apart(&family, &rule);
-    let told = checked.into_iter().zip(verdicts);
-    Ok(told
+    let verdicts = judge_unpaired(&family, &rule);
+    let judged = checked.into_iter().zip(verdicts);
+    Ok(judged
         .map(|((threshold, line), verdict)| {
             let wrong = if threshold.above {
                 Verdict::Slower

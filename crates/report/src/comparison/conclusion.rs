@@ -11,12 +11,12 @@ use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, ratio_paired};
 struct Finding {
     place: Place,
     writes: bool,
-    said: Said,
+    statement: Statement,
     /// Contenders with too few repeats for a verdict.
     unjudged: Vec<usize>,
 }
 
-enum Said {
+enum Statement {
     /// One contender is ahead of all others.
     Ahead {
         leader: usize,
@@ -31,7 +31,7 @@ enum Said {
 }
 
 /// Above this number of phases, findings are grouped by leader.
-const TOLD_ONE_BY_ONE: usize = 3;
+const LISTED_SINGLY: usize = 3;
 
 /// The conclusion, as sentences.
 pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<String> {
@@ -51,14 +51,17 @@ pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<St
     if findings.is_empty() {
         return vec!["No phase has figures of two contenders: there is nothing to compare.".into()];
     }
-    if findings.iter().all(|f| matches!(f.said, Said::Once)) {
-        let way_out = judged.rule().looks.map_or_else(
+    if findings
+        .iter()
+        .all(|f| matches!(f.statement, Statement::Once))
+    {
+        let way_out = judged.rule().analyses.map_or_else(
             || format!("Run at least {FEWEST} repeats to learn what holds."),
-            |looks| {
+            |analyses| {
                 format!(
                     "It ended before its figures were to be looked at, first after {} repeats: \
                      `fsdyno run --resume {}` goes on.",
-                    looks.least,
+                    analyses.least,
                     terms::printable(&set.run.id)
                 )
             },
@@ -67,7 +70,7 @@ pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<St
             "There are too few repeats to judge: a lower figure is a hint, not a finding. {way_out}"
         )];
     }
-    let mut sentences = if findings.len() <= TOLD_ONE_BY_ONE {
+    let mut sentences = if findings.len() <= LISTED_SINGLY {
         findings.iter().map(|f| one(f, labels)).collect()
     } else {
         by_leader(&findings, labels)
@@ -108,42 +111,47 @@ fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
                 label: terms::printable(&phase.label),
             };
             let verdicts = judged.whole(w, p);
-            findings.extend(judge(&times, &verdicts).map(|(said, unjudged)| Finding {
-                place: place.clone(),
-                writes,
-                said,
-                unjudged,
-            }));
+            findings.extend(
+                judge(&times, &verdicts).map(|(statement, unjudged)| Finding {
+                    place: place.clone(),
+                    writes,
+                    statement,
+                    unjudged,
+                }),
+            );
         }
     }
     (findings, fewest)
 }
 
 /// The finding for contenders sorted by median, and the contenders without a verdict.
-fn judge(times: &[(usize, Vec<Blocked>, f64)], verdicts: &Verdicts) -> Option<(Said, Vec<usize>)> {
+fn judge(
+    times: &[(usize, Vec<Blocked>, f64)],
+    verdicts: &Verdicts,
+) -> Option<(Statement, Vec<usize>)> {
     let (leader, rest) = times.split_first()?;
     rest.first()?;
-    let (mut level, mut behind, mut unjudged) = (vec![leader.0], Vec::new(), Vec::new());
+    let (mut level, mut slower, mut unjudged) = (vec![leader.0], Vec::new(), Vec::new());
     for other in rest {
         match verdicts.of(leader.0, other.0) {
-            Some(Verdict::Faster) => behind.push(other),
+            Some(Verdict::Faster) => slower.push(other),
             Some(_) => level.push(other.0),
             None => unjudged.push(other.0),
         }
     }
-    let said = match behind.first() {
+    let statement = match slower.first() {
         _ if level.len() > 1 => {
             level.sort_unstable();
-            Said::Level(level)
+            Statement::Level(level)
         }
-        Some(next) => Said::Ahead {
+        Some(next) => Statement::Ahead {
             leader: leader.0,
             next: next.0,
             ratio: ratio_paired(&leader.1, &next.1)?,
         },
-        None => return Some((Said::Once, Vec::new())),
+        None => return Some((Statement::Once, Vec::new())),
     };
-    Some((said, unjudged))
+    Some((statement, unjudged))
 }
 
 fn one(finding: &Finding, labels: &[String]) -> String {
@@ -161,8 +169,8 @@ fn one(finding: &Finding, labels: &[String]) -> String {
             names(&finding.unjudged)
         )
     };
-    let said = match &finding.said {
-        Said::Ahead {
+    let statement = match &finding.statement {
+        Statement::Ahead {
             leader,
             next,
             ratio,
@@ -177,13 +185,13 @@ fn one(finding: &Finding, labels: &[String]) -> String {
                 format!("{phase}: {blocks} {leader} {less}.")
             }
         }
-        Said::Level(level) => format!(
+        Statement::Level(level) => format!(
             "{phase}: no fastest can be named; the figures of {} do not set them apart.",
             names(level)
         ),
-        Said::Once => format!("{phase}: too few repeats to say anything."),
+        Statement::Once => format!("{phase}: too few repeats to say anything."),
     };
-    said + &unjudged
+    statement + &unjudged
 }
 
 /// `20-25 % less time`: the interval of the saving if there is one, else the smallest to the
@@ -217,8 +225,8 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
     for (contender, label) in labels.iter().enumerate() {
         let led: Vec<(&Place, &PairedRatio)> = findings
             .iter()
-            .filter_map(|f| match &f.said {
-                Said::Ahead { leader, ratio, .. } if *leader == contender => {
+            .filter_map(|f| match &f.statement {
+                Statement::Ahead { leader, ratio, .. } if *leader == contender => {
                     Some((&f.place, ratio))
                 }
                 _ => None,
@@ -261,15 +269,15 @@ fn all_places(findings: &[Finding]) -> Vec<&Place> {
 /// The phases without a leader, and the contenders without verdicts.
 fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let of = |wanted: fn(&Said) -> bool| -> Vec<&Place> {
+    let of = |wanted: fn(&Statement) -> bool| -> Vec<&Place> {
         findings
             .iter()
-            .filter(|f| wanted(&f.said))
+            .filter(|f| wanted(&f.statement))
             .map(|f| &f.place)
             .collect()
     };
     let named = |these: &[&Place]| in_words(these, &all_places(findings));
-    let level = of(|said| matches!(said, Said::Level(_)));
+    let level = of(|statement| matches!(statement, Statement::Level(_)));
     if !level.is_empty() {
         sentences.push(format!(
             "In {} no fastest can be named, because the figures do not set the leaders apart ({}).",
@@ -287,7 +295,7 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
             ));
         }
     }
-    let once = of(|said| matches!(said, Said::Once));
+    let once = of(|statement| matches!(statement, Statement::Once));
     if !once.is_empty() {
         sentences.push(format!(
             "{} too few repeats to say anything ({}).",

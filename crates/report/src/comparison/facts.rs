@@ -31,9 +31,9 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
 fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     let contenders = set.run.plan.contenders.iter().enumerate();
     contenders.filter_map(|(at, contender)| {
-        let told = set.states(at);
-        let first = told.first()?;
-        let of = match told.len() {
+        let reported = set.states(at);
+        let first = reported.first()?;
+        let of = match reported.len() {
             1 => String::new(),
             cells => format!(" (the first of {cells} cells)"),
         };
@@ -44,12 +44,12 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
 /// The guests and other machines in which cells ran, one for each lab, and the effect on the
 /// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
-    let told = set.labs().into_iter().filter_map(|share| {
-        let elsewhere = share.lab.is_remote();
-        share.guest.map(|about| (about, elsewhere))
+    let reported = set.labs().into_iter().filter_map(|share| {
+        let remote = share.lab.is_remote();
+        share.guest.map(|about| (about, remote))
     });
-    told.map(|(about, elsewhere)| {
-        if elsewhere {
+    reported.map(|(about, remote)| {
+        if remote {
             return format!(
                 "{about}; figures are those of that machine: what follows is the one that ran \
                  fsdyno"

@@ -6,7 +6,7 @@ use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 
 /// All counts.
 #[derive(Debug, Clone)]
-pub struct Fragments {
+pub struct ExtentCounts {
     /// Only files above this size are counted; `None` if every file counts.
     pub above: Option<Bytes>,
     /// The heading; it names the selection of files if not all count.
@@ -34,14 +34,14 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The figures.
-    Told(Told),
+    Counted(ExtentSummary),
     /// The reason why there are none.
     Unavailable(String),
 }
 
 /// The figures of one count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+pub struct ExtentSummary {
     /// Regular files counted.
     pub files: u64,
     /// Extents of all of them.
@@ -56,7 +56,7 @@ pub struct Told {
     pub largest_class: Option<u32>,
 }
 
-impl Fragments {
+impl ExtentCounts {
     /// The selection of files, if not all count; otherwise empty.
     pub fn note(&self) -> String {
         self.above.map_or_else(String::new, |above| {
@@ -119,11 +119,11 @@ impl Found {
         counts.sort_by(|a, b| per_file(a).total_cmp(&per_file(b)));
         // The lower median for an even number, which is a measured count.
         let middle = counts.get(counts.len().checked_sub(1)? / 2)?;
-        Some(Self::Told(Told::of(middle)))
+        Some(Self::Counted(ExtentSummary::of(middle)))
     }
 }
 
-impl Told {
+impl ExtentSummary {
     fn of(count: &Fragmentation) -> Self {
         let mut below = 0;
         let sizes = || (0..).zip(&count.extents_by_size);
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn the_median_extent_is_found_in_the_size_classes() {
-        let told = |by_size: &[u64]| {
-            Told::of(&Fragmentation {
+        let summary_of = |by_size: &[u64]| {
+            ExtentSummary::of(&Fragmentation {
                 files: 2,
                 extents: by_size.iter().sum(),
                 extents_by_size: by_size.to_vec(),
@@ -241,13 +241,13 @@ mod tests {
             })
         };
         let classes = |by_size: &[u64]| {
-            let told = told(by_size);
-            (told.median_class, told.largest_class)
+            let summary_of = summary_of(by_size);
+            (summary_of.median_class, summary_of.largest_class)
         };
         assert_eq!(classes(&[]), (None, None));
         assert_eq!(classes(&[0, 3, 1, 0]), (Some(1), Some(2)));
         assert_eq!(classes(&[0, 1, 0, 2]), (Some(3), Some(3)));
-        assert_eq!(told(&[0, 3]).per_file_in_words(), "1.500");
-        assert_eq!(told(&[0, 3]).fragmented_in_words(), "0 %");
+        assert_eq!(summary_of(&[0, 3]).per_file_in_words(), "1.500");
+        assert_eq!(summary_of(&[0, 3]).fragmented_in_words(), "0 %");
     }
 }

@@ -1,7 +1,7 @@
 //! Groups contenders by lab and kernel: only contenders of one group are compared. Comparisons
 //! receive one share of a run and cannot access the others. No other module separates labs.
 
-use super::{CellCounts, Comparison, Doubt, Unmeasured, series, surroundings, warnings};
+use super::{CellCounts, Comparison, Unmeasured, WarningSummary, series, surroundings, warnings};
 use crate::terms;
 use fsdyno_model::{LabShare, ResultSet};
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ pub struct Comparisons {
     /// One for each lab, in the order of the plan.
     pub labs: Vec<Comparison>,
     /// The warnings of the whole run, deduplicated.
-    pub doubts: Vec<Doubt>,
+    pub warning_summaries: Vec<WarningSummary>,
     /// The cells that were not measured, deduplicated.
     pub unmeasured: Vec<Unmeasured>,
     /// Whether the disks have configured faults. The figures are then no basis for a choice.
@@ -93,14 +93,14 @@ impl Comparisons {
                 ..Comparison::of(&share)
             })
             .collect();
-        let mut doubts = warnings::doubts(set);
+        let mut warning_summaries = warnings::warning_summaries(set);
         for one in &labs {
-            doubts.extend(series::doubts(&one.workloads, &one.contenders));
+            warning_summaries.extend(series::warning_summaries(&one.workloads, &one.contenders));
         }
-        doubts.extend(surroundings::doubts(set, &doubts));
+        warning_summaries.extend(surroundings::warning_summaries(set, &warning_summaries));
         Self {
             labs,
-            doubts,
+            warning_summaries,
             unmeasured: warnings::unmeasured(set),
             faulty: has_faults(set),
             cells: CellCounts::of(set),
@@ -115,22 +115,22 @@ impl Comparisons {
     /// The conclusions, a paragraph for each lab. On disks with faults, they begin with the note
     /// that the figures are no basis for a choice.
     pub fn conclusions(&self) -> Vec<String> {
-        let named_alike = |lab: &Lab| {
+        let has_same_name = |lab: &Lab| {
             let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
             labs.filter(|other| other.name == lab.name).count() > 1
         };
-        let said = |one: &Comparison| {
-            let said = one.conclusion.join(" ");
+        let text = |one: &Comparison| {
+            let text = one.conclusion.join(" ");
             match &one.lab {
-                Some(lab) if named_alike(lab) => format!("{}: {said}", lab.heading()),
-                Some(lab) => format!("{}: {said}", lab.name),
-                None => said,
+                Some(lab) if has_same_name(lab) => format!("{}: {text}", lab.heading()),
+                Some(lab) => format!("{}: {text}", lab.name),
+                None => text,
             }
         };
         let faulty = self.faulty.then(|| FAULTY.to_owned());
         faulty
             .into_iter()
-            .chain(self.labs.iter().map(said))
+            .chain(self.labs.iter().map(text))
             .collect()
     }
 }

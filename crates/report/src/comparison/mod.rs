@@ -21,10 +21,10 @@ pub mod warnings;
 pub use cells::CellCounts;
 pub use conclusion::conclusion;
 pub use costs::Cost;
-pub use fragments::Fragments;
+pub use fragments::ExtentCounts;
 pub use labs::{Comparisons, Lab};
 pub use speed::{Line, Measure, Rank, Standing, Value};
-pub use warnings::{Doubt, Unmeasured};
+pub use warnings::{Unmeasured, WarningSummary};
 
 use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::terms;
@@ -63,7 +63,7 @@ pub struct Comparison {
     /// The requested and the reached precision, if the figures decided the number of repeats.
     pub reached: Option<String>,
     /// The extents of files on the devices.
-    pub fragments: Fragments,
+    pub extents: ExtentCounts,
     /// The conclusions, one sentence each.
     pub conclusion: Vec<String>,
 }
@@ -132,7 +132,7 @@ impl Comparison {
             repeats,
             overall,
             overall_phases,
-            fragments: Fragments::of(set),
+            extents: ExtentCounts::of(set),
             contenders,
             workloads,
         };
@@ -196,7 +196,7 @@ impl Comparison {
             "Faster and slower mean by more than {}; all such verdicts of a table together are \
              wrong in 1 of 20 tables at most{}.",
             terms::percent(self.rule.margin),
-            if self.rule.looks.is_some() {
+            if self.rule.analyses.is_some() {
                 ", although repeats ended when enough was known"
             } else if self.repeats.0 < INTERVALS_FROM {
                 ", if the noise is normal; from 6 repeats on, whatever it is like"
@@ -216,16 +216,16 @@ impl Comparison {
 
     /// Whether a contender is within the margin of the baseline.
     pub fn level(&self) -> bool {
-        self.stands(|standing| standing == Standing::Level)
+        self.has_standing(|standing| standing == Standing::Level)
     }
 
     /// Whether a contender has no verdict although there are enough repeats.
     pub fn unjudged(&self) -> bool {
         self.judged()
-            && self.stands(|standing| matches!(standing, Standing::TooFew | Standing::Open))
+            && self.has_standing(|standing| matches!(standing, Standing::TooFew | Standing::Open))
     }
 
-    fn stands(&self, wanted: fn(Standing) -> bool) -> bool {
+    fn has_standing(&self, wanted: fn(Standing) -> bool) -> bool {
         self.lines()
             .any(|line| line.values.iter().flatten().any(|v| wanted(v.standing)))
     }

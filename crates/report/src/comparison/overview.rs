@@ -65,7 +65,7 @@ fn outcome(verdict: Option<Verdict>) -> Outcome {
         Some(Verdict::Faster) => Outcome::Faster,
         Some(Verdict::Slower) => Outcome::Slower,
         Some(Verdict::Indistinguishable) => Outcome::Equivalent,
-        Some(Verdict::Open) => Outcome::Inconclusive,
+        Some(Verdict::Inconclusive) => Outcome::Inconclusive,
         None => Outcome::TooFew,
     }
 }

@@ -10,8 +10,11 @@ const NAMED: usize = 6;
 
 /// The requested and the reached precision, as text. `None` if the number of repeats was fixed, or
 /// nothing is compared.
-pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -> Option<String> {
-    let (least, adaptive) = asked.filter(|_| comparison.compares())?;
+pub(super) fn reached(
+    comparison: &Comparison,
+    requested: Option<(u32, Adaptive)>,
+) -> Option<String> {
+    let (least, adaptive) = requested.filter(|_| comparison.compares())?;
     let (mut widths, mut open) = (Vec::new(), Vec::new());
     for workload in &comparison.workloads {
         for phase in &workload.phases {
@@ -45,7 +48,7 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
             " Reached: intervals of {narrowest} to {widest} either way."
         );
     }
-    let said = match open.len() {
+    let list = match open.len() {
         0 => " All are decided.".to_owned(),
         n if n <= NAMED => format!(" Open: {}.", open.join(", ")),
         n => format!(
@@ -54,5 +57,5 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
             n - NAMED
         ),
     };
-    Some(text + &said)
+    Some(text + &list)
 }

@@ -1,7 +1,7 @@
 //! Warnings that need a whole series of figures: drift over the blocks, outliers, a spread that
-//! hides a difference. Warnings of single cells are in [`doubts`](super::doubts).
+//! hides a difference. Warnings of single cells are in [`warning_summaries`](super::doubts).
 
-use super::{Doubt, Line, PhaseTable, Value, WorkloadTable};
+use super::{Line, PhaseTable, Value, WarningSummary, WorkloadTable};
 use crate::figures::{INTERVALS_FROM, MATTERS};
 use crate::terms;
 use fsdyno_model::WarningKind;
@@ -11,13 +11,16 @@ use fsdyno_stats::{Verdict, dependence, modes};
 const RARE: f64 = 0.005;
 
 /// The warnings of all series of a run, one of each kind.
-pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doubt> {
+pub(super) fn warning_summaries(
+    workloads: &[WorkloadTable],
+    labels: &[String],
+) -> Vec<WarningSummary> {
     let figures = Figures { workloads, labels };
     [
         figures.spread_wide(),
         figures.drifting(),
         figures.outlying(),
-        figures.in_humps(),
+        figures.has_modes(),
         figures.dependent(),
         figures.slow_first(),
     ]
@@ -61,7 +64,7 @@ impl Figures<'_> {
     }
 
     /// Leaders that are not distinguishable although their medians differ by a large factor.
-    fn spread_wide(&self) -> Option<Doubt> {
+    fn spread_wide(&self) -> Option<WarningSummary> {
         let (mut seen, mut most) = (Vec::new(), 0);
         for (phase, table) in self.phases() {
             let Some(line) = table.lines.last() else {
@@ -76,9 +79,9 @@ impl Figures<'_> {
                 continue;
             };
             for (contender, value) in values.filter(|(contender, _)| *contender != ahead) {
-                let behind = value.summary.median / first.summary.median - 1.0;
-                let level = line.verdicts.of(contender, ahead) == Some(Verdict::Open);
-                if !level || behind <= MATTERS {
+                let difference = value.summary.median / first.summary.median - 1.0;
+                let level = line.verdicts.of(contender, ahead) == Some(Verdict::Inconclusive);
+                if !level || difference <= MATTERS {
                     continue;
                 }
                 most = most.max(value.summary.n.min(first.summary.n));
@@ -89,15 +92,15 @@ impl Figures<'_> {
                         "{phase}: the median of {} is {:.0} % above that of {}, yet the spread \
                          hides who is faster",
                         self.labels[contender],
-                        behind * 100.0,
+                        difference * 100.0,
                         self.labels[ahead],
                     ),
-                    weight: behind,
+                    weight: difference,
                 });
             }
         }
         let repeats = (2 * most).max(INTERVALS_FROM);
-        told(
+        summarize(
             WarningKind::Imprecise,
             seen,
             format!("more repeats may tell: --repeats {repeats}"),
@@ -105,7 +108,7 @@ impl Figures<'_> {
     }
 
     /// Series that rise or fall over the blocks.
-    fn drifting(&self) -> Option<Doubt> {
+    fn drifting(&self) -> Option<WarningSummary> {
         let mut seen = Vec::new();
         for (phase, _, line) in self.lines() {
             for (label, value) in self.labels.iter().zip(&line.values) {
@@ -127,7 +130,7 @@ impl Figures<'_> {
                 });
             }
         }
-        told(
+        summarize(
             WarningKind::Drift,
             seen,
             "ratios are taken within blocks and bear it, medians and ranges do not: look for what \
@@ -137,7 +140,7 @@ impl Figures<'_> {
     }
 
     /// Outliers.
-    fn outlying(&self) -> Option<Doubt> {
+    fn outlying(&self) -> Option<WarningSummary> {
         let mut seen = Vec::new();
         for (phase, table, line) in self.lines() {
             let scale = table.scale();
@@ -160,7 +163,7 @@ impl Figures<'_> {
                 }));
             }
         }
-        told(
+        summarize(
             WarningKind::Outlier,
             seen,
             "it is counted, never dropped: look for what else ran then; a median of more repeats \
@@ -182,7 +185,7 @@ impl Figures<'_> {
     }
 
     /// Series that are multimodal.
-    fn in_humps(&self) -> Option<Doubt> {
+    fn has_modes(&self) -> Option<WarningSummary> {
         let of = |(phase, table, line, label, value): (
             String,
             &PhaseTable,
@@ -209,7 +212,7 @@ impl Figures<'_> {
                 weight: modes.high / modes.low,
             })
         };
-        told(
+        summarize(
             WarningKind::Multimodal,
             self.values().filter_map(of).collect(),
             "a median tells of one hump alone, look at every figure; something happens in some \
@@ -220,7 +223,7 @@ impl Figures<'_> {
     }
 
     /// Series of ratios to the baseline with serial dependence.
-    fn dependent(&self) -> Option<Doubt> {
+    fn dependent(&self) -> Option<WarningSummary> {
         let seen = self.lines().flat_map(|(phase, _, line)| {
             let base = line.values.first().and_then(Option::as_ref);
             let others = self.labels.iter().zip(&line.values).skip(1);
@@ -243,7 +246,7 @@ impl Figures<'_> {
             };
             others.filter_map(of).collect::<Vec<_>>()
         });
-        told(
+        summarize(
             WarningKind::Dependent,
             seen.collect(),
             "the interval may be too narrow, for repeats tell the less the more they hang \
@@ -253,7 +256,7 @@ impl Figures<'_> {
     }
 
     /// Phases in which the first block is the slowest of most contenders by a large factor.
-    fn slow_first(&self) -> Option<Doubt> {
+    fn slow_first(&self) -> Option<WarningSummary> {
         let mut seen = Vec::new();
         for (phase, _, line) in self.lines() {
             let first_is_off = |value: &Value| {
@@ -286,7 +289,7 @@ impl Figures<'_> {
                 weight: most,
             });
         }
-        told(
+        summarize(
             WarningKind::WarmUp,
             seen,
             "it is counted, and medians bear it: the machine had to wake (memory given back, \
@@ -298,7 +301,7 @@ impl Figures<'_> {
 
 /// Combines all findings of a kind into one warning, with the message of the largest. A phase with
 /// a finding in both of its times counts once.
-fn told(kind: WarningKind, mut seen: Vec<Seen>, advice: String) -> Option<Doubt> {
+fn summarize(kind: WarningKind, mut seen: Vec<Seen>, advice: String) -> Option<WarningSummary> {
     seen.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let message = seen.first()?.message.clone();
     let (mut met, mut places) = (Vec::new(), Vec::new());
@@ -312,7 +315,7 @@ fn told(kind: WarningKind, mut seen: Vec<Seen>, advice: String) -> Option<Doubt>
         }
         met.push(key);
     }
-    Some(Doubt {
+    Some(WarningSummary {
         kind,
         count: met.len(),
         places,

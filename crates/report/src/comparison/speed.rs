@@ -125,7 +125,7 @@ impl Line {
                     ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
                     standing: match verdicts.of(at, 0) {
                         Some(Verdict::Indistinguishable) => Standing::Level,
-                        Some(Verdict::Open) => Standing::Open,
+                        Some(Verdict::Inconclusive) => Standing::Open,
                         None if at > 0 && most >= FEWEST => Standing::TooFew,
                         _ => Standing::Plain,
                     },

@@ -1,13 +1,13 @@
 //! Warnings about the environment of a run: memory that holds the dataset, processors that change
 //! their frequency, image files without a disk. They apply to the whole run.
 
-use super::Doubt;
+use super::WarningSummary;
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, DeviceChoice, ResultSet, WarningKind};
 
 /// The warnings about the environment of a run, one of each kind, without kinds that are in
 /// `known`.
-pub(super) fn doubts(set: &ResultSet, known: &[Doubt]) -> Vec<Doubt> {
+pub(super) fn warning_summaries(set: &ResultSet, known: &[WarningSummary]) -> Vec<WarningSummary> {
     [
         smaller_than_memory(set),
         speeds(set).or_else(|| governor(set)),
@@ -15,12 +15,12 @@ pub(super) fn doubts(set: &ResultSet, known: &[Doubt]) -> Vec<Doubt> {
     ]
     .into_iter()
     .flatten()
-    .filter(|doubt| !known.iter().any(|other| other.kind == doubt.kind))
+    .filter(|warning_summary| !known.iter().any(|other| other.kind == warning_summary.kind))
     .collect()
 }
 
-fn of_run(kind: WarningKind, message: &str, advice: &str) -> Doubt {
-    Doubt {
+fn of_run(kind: WarningKind, message: &str, advice: &str) -> WarningSummary {
+    WarningSummary {
         kind,
         count: 1,
         places: Vec::new(),
@@ -32,7 +32,7 @@ fn of_run(kind: WarningKind, message: &str, advice: &str) -> Doubt {
 
 /// A dataset that fits in memory and stayed there before a cold phase. If no page was resident, the
 /// size of memory is irrelevant.
-fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
+fn smaller_than_memory(set: &ResultSet) -> Option<WarningSummary> {
     let memory = set.run.provenance.memory_bytes;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
     let data = samples
@@ -56,10 +56,10 @@ fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
 
 /// Samples in which the fastest processor was much slower than in others. The frequency is read
 /// before and after each phase, when at least one processor was just busy.
-fn speeds(set: &ResultSet) -> Option<Doubt> {
+fn speeds(set: &ResultSet) -> Option<WarningSummary> {
     /// Smaller ratios are steps between adjacent frequencies, or readings at an unfavourable
     /// moment.
-    const APART: f64 = 1.2;
+    const MAX_RATIO: f64 = 1.2;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
     let fastest = samples.filter_map(|sample| sample.observed.as_ref()?.frequency);
     let fastest: Vec<u64> = fastest
@@ -67,7 +67,7 @@ fn speeds(set: &ResultSet) -> Option<Doubt> {
         .filter(|khz| *khz > 0)
         .collect();
     let (least, most) = (*fastest.iter().min()?, *fastest.iter().max()?);
-    (most as f64 > APART * least as f64).then(|| {
+    (most as f64 > MAX_RATIO * least as f64).then(|| {
         let gigahertz = |khz: u64| khz as f64 / 1e6;
         of_run(
             WarningKind::Frequency,
@@ -81,7 +81,7 @@ fn speeds(set: &ResultSet) -> Option<Doubt> {
     })
 }
 
-fn governor(set: &ResultSet) -> Option<Doubt> {
+fn governor(set: &ResultSet) -> Option<WarningSummary> {
     let governor = set.run.provenance.governor.as_deref()?;
     (governor != "performance").then(|| {
         of_run(
@@ -93,7 +93,7 @@ fn governor(set: &ResultSet) -> Option<Doubt> {
 }
 
 /// Image files on a file system without a block device, usually in memory.
-fn images_on_no_device(set: &ResultSet) -> Option<Doubt> {
+fn images_on_no_device(set: &ResultSet) -> Option<WarningSummary> {
     if !matches!(set.run.plan.device, DeviceChoice::Loop { .. }) {
         return None;
     }

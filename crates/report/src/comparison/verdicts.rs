@@ -44,6 +44,6 @@ impl Judged {
 }
 
 /// Whether a verdict separates two contenders.
-pub fn apart(verdict: Option<Verdict>) -> bool {
+pub fn differs(verdict: Option<Verdict>) -> bool {
     matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
 }

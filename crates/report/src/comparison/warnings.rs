@@ -5,7 +5,7 @@ use fsdyno_model::{CacheState, Outcome, ResultSet, Sample, Warning, WarningKind}
 
 /// A kind of warning with one advice, and its count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct WarningSummary {
     /// The kind.
     pub kind: WarningKind,
     /// The number of occurrences.
@@ -39,7 +39,7 @@ pub struct Unmeasured {
     pub remedy: Option<String>,
 }
 
-impl Doubt {
+impl WarningSummary {
     /// The first places and the number of others: `ext4 copy, xfs copy and 4 more`.
     pub fn places_in_words(&self) -> String {
         const SHOWN: usize = 4;
@@ -52,16 +52,16 @@ impl Doubt {
 }
 
 /// All warnings of a run, in the order of their first occurrence.
-pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
+pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
     let plan = &set.run.plan;
-    let mut doubts: Vec<Doubt> = Vec::new();
+    let mut warning_summaries: Vec<WarningSummary> = Vec::new();
     for record in &set.cells {
         let label = plan
             .contenders
             .get(record.cell.contender as usize)
             .map_or("?", |c| c.label.as_str());
         for warning in &record.warnings {
-            note(&mut doubts, warning, terms::printable(label));
+            note(&mut warning_summaries, warning, terms::printable(label));
         }
         for sample in &record.samples {
             for warning in sample.warnings.iter().chain(&not_warm(sample)) {
@@ -69,11 +69,11 @@ pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
                 let workload = workload.map_or("?", |w| w.name.as_str());
                 let phase = terms::phase(plan.workloads.len(), workload, &sample.label);
                 let place = terms::printable(&format!("{label} {phase}"));
-                note(&mut doubts, warning, place);
+                note(&mut warning_summaries, warning, place);
             }
         }
     }
-    doubts
+    warning_summaries
 }
 
 /// The warning about a phase that should have started with warm caches but did not.
@@ -92,23 +92,23 @@ pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
     })
 }
 
-fn note(doubts: &mut Vec<Doubt>, warning: &Warning, place: String) {
+fn note(warning_summaries: &mut Vec<WarningSummary>, warning: &Warning, place: String) {
     let (message, advice) = (
         terms::printable(&warning.message),
         terms::printable(&warning.advice),
     );
-    match doubts
+    match warning_summaries
         .iter_mut()
         .find(|d| d.kind == warning.kind && d.advice == advice)
     {
-        Some(doubt) => {
-            doubt.count += 1;
-            doubt.varies |= doubt.message != message;
-            if !doubt.places.contains(&place) {
-                doubt.places.push(place);
+        Some(warning_summary) => {
+            warning_summary.count += 1;
+            warning_summary.varies |= warning_summary.message != message;
+            if !warning_summary.places.contains(&place) {
+                warning_summary.places.push(place);
             }
         }
-        None => doubts.push(Doubt {
+        None => warning_summaries.push(WarningSummary {
             kind: warning.kind,
             count: 1,
             places: vec![place],
@@ -161,7 +161,7 @@ pub(super) fn unmeasured(set: &ResultSet) -> Vec<Unmeasured> {
                 .filter(|r| !r.is_empty())
                 .map(|r| terms::printable(r)),
         };
-        match all.iter_mut().find(|known| known.alike(&one)) {
+        match all.iter_mut().find(|known| known.is_same(&one)) {
             Some(known) => known.blocks.extend(one.blocks),
             None => all.push(one),
         }
@@ -198,7 +198,7 @@ fn skipped_phases(set: &ResultSet) -> Vec<Unmeasured> {
 }
 
 impl Unmeasured {
-    fn alike(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         (&self.contender, &self.workload, self.outcome)
             == (&other.contender, &other.workload, other.outcome)
             && (&self.place, &self.reason, &self.remedy)

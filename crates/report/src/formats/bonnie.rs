@@ -64,11 +64,11 @@ pub struct Values {
 /// One line, without its line feed.
 pub fn line(values: &Values) -> String {
     let (data, files) = (&values.data, &values.files);
-    let told = |given: &BTreeMap<String, String>, name: &str| {
+    let value_of = |given: &BTreeMap<String, String>, name: &str| {
         given.get(name).map_or("", String::as_str).to_owned()
     };
     let chunk = |given| {
-        Some(told(given, "chunk"))
+        Some(value_of(given, "chunk"))
             .filter(|chunk| chunk != CHUNK)
             .unwrap_or_default()
     };
@@ -81,21 +81,21 @@ pub fn line(values: &Values) -> String {
         values.seed.to_string(),
         number(data, "size").map_or_else(String::new, size),
         chunk(data),
-        told(data, "seeks"),
-        told(data, "seekers"),
+        value_of(data, "seeks"),
+        value_of(data, "seekers"),
     ];
     fields.extend(pairs(&values.measures[..ON_ONE_FILE]));
     // bonnie++ encodes the kind of files in the field of the largest size.
     let most = match files.get("made").map(String::as_str) {
         Some("hard-links") => "-1".to_owned(),
         Some("symlinks") => "-2".to_owned(),
-        _ => told(files, "max"),
+        _ => value_of(files, "max"),
     };
     fields.extend([
         number(files, "files").map_or_else(String::new, thousands),
         most,
-        told(files, "min"),
-        told(files, "directories"),
+        value_of(files, "min"),
+        value_of(files, "directories"),
         chunk(files),
     ]);
     fields.extend(pairs(&values.measures[ON_ONE_FILE..]));
@@ -192,12 +192,12 @@ fn values(set: &ResultSet, record: &CellRecord) -> Option<Values> {
         };
         any = true;
         values.measures[place] = Some(measure);
-        let told = if place < ON_ONE_FILE {
+        let cells = if place < ON_ONE_FILE {
             &mut values.data
         } else {
             &mut values.files
         };
-        told.extend(given);
+        cells.extend(given);
     }
     any.then_some(values)
 }
@@ -308,8 +308,8 @@ mod tests {
             [3 << 29, 10 << 20, 1 << 40, 100].map(size),
             ["1536M", "10M", "1024G", "100b"]
         );
-        let told = [400.0, 99_999_000.0, 250_000_000.0, 2e11].map(latency);
-        assert_eq!(told, ["1us", "99999us", "250ms", "200s"]);
+        let cells = [400.0, 99_999_000.0, 250_000_000.0, 2e11].map(latency);
+        assert_eq!(cells, ["1us", "99999us", "250ms", "200s"]);
     }
 
     /// The first program that is missing.
@@ -340,8 +340,8 @@ mod tests {
             assert!(ended.status.success(), "{program}: {}", ended.status);
             let shown = String::from_utf8_lossy(&ended.stdout);
             // `bon_csv2txt` truncates long names.
-            for told in ["ext4", "2000", "12000", "120us"] {
-                assert!(shown.contains(told), "{program}: no {told} in {shown}");
+            for cells in ["ext4", "2000", "12000", "120us"] {
+                assert!(shown.contains(cells), "{program}: no {cells} in {shown}");
             }
         }
     }

@@ -40,11 +40,11 @@ fn every_printed_figure_is_in_its_table_once() {
         for (at, contender) in table.contenders.iter().enumerate() {
             assert!(table.rows.iter().any(|row| row.values[at].is_some()));
             assert!(!contender.kernels.is_empty());
-            let alike = table
+            let matching = table
                 .contenders
                 .iter()
                 .filter(|c| c.label == contender.label);
-            assert_eq!(alike.count(), 1, "{}: {}", table.name, contender.label);
+            assert_eq!(matching.count(), 1, "{}: {}", table.name, contender.label);
         }
     }
     // One figure checked by hand: the table in which btrfs copied 2.7 GB in 1:25.
@@ -62,7 +62,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
             assert!(conclusion.says.ends_with('.'));
             assert!(!conclusion.ahead.is_empty() && !conclusion.behind.is_empty());
             for row in conclusion.rows.iter().map(|row| &table.rows[*row]) {
-                for (ahead, behind) in conclusion
+                for (ahead, trailing) in conclusion
                     .ahead
                     .iter()
                     .flat_map(|a| conclusion.behind.iter().map(move |b| (*a, *b)))
@@ -73,8 +73,8 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
                         })
                     };
                     let so = match row.better.unwrap() {
-                        Better::Lower => figure(ahead) < figure(behind),
-                        Better::Higher => figure(ahead) > figure(behind),
+                        Better::Lower => figure(ahead) < figure(trailing),
+                        Better::Higher => figure(ahead) > figure(trailing),
                     };
                     assert!(so, "{}: {} at {}", table.name, conclusion.says, row.label());
                 }

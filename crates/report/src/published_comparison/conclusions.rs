@@ -90,12 +90,12 @@ impl Holding {
 
     fn of(compared: &[Compared]) -> Self {
         let count = |outcome| compared.iter().filter(|c| c.now == outcome).count();
-        let (ahead, behind) = (count(Outcome::Ahead), count(Outcome::Behind));
+        let (ahead, trailing) = (count(Outcome::Ahead), count(Outcome::Behind));
         match compared.len() {
             0 => Self::NotTested,
             all if ahead == all => Self::Holds,
-            all if behind == all => Self::Reversed,
-            _ if behind > 0 => Self::InPart,
+            all if trailing == all => Self::Reversed,
+            _ if trailing > 0 => Self::InPart,
             _ => Self::CannotBeSaid,
         }
     }
@@ -103,8 +103,8 @@ impl Holding {
 
 impl Outcome {
     /// Compares two entries of a phase, by index: the published leader and the other.
-    fn of(line: &ComparedPhase, ahead: usize, behind: usize) -> Self {
-        let verdict = line.verdict(ahead, behind);
+    fn of(line: &ComparedPhase, ahead: usize, trailing: usize) -> Self {
+        let verdict = line.verdict(ahead, trailing);
         // Verdicts assume that lower is faster.
         let verdict = match line.better {
             Better::Lower => verdict,
@@ -113,7 +113,7 @@ impl Outcome {
         match verdict {
             Some(Verdict::Faster) => Self::Ahead,
             Some(Verdict::Slower) => Self::Behind,
-            Some(Verdict::Indistinguishable | Verdict::Open) => Self::Level,
+            Some(Verdict::Indistinguishable | Verdict::Inconclusive) => Self::Level,
             None => Self::TooFew,
         }
     }
@@ -153,18 +153,18 @@ fn missing(
     let speaks_of = conclusion.ahead.iter().chain(&conclusion.behind);
     let absent = speaks_of
         .filter(|place| !figures().any(|entry| pairs[entry.contender].in_table == **place));
-    let mut told: Vec<String> = Vec::new();
+    let mut labels: Vec<String> = Vec::new();
     let rows = conclusion.rows.iter();
     let rows: Vec<&usize> = rows
         .filter(|row| !lines.iter().any(|line| line.rows.contains(row)))
         .collect();
     // If none of its phases was measured, only the phases are named.
     if rows.len() < conclusion.rows.len() {
-        told.extend(absent.map(|place| table.contenders[*place].label.clone()));
+        labels.extend(absent.map(|place| table.contenders[*place].label.clone()));
     }
-    told.extend(rows.into_iter().map(|row| table.rows[*row].label()));
-    told.dedup();
-    told
+    labels.extend(rows.into_iter().map(|row| table.rows[*row].label()));
+    labels.dedup();
+    labels
 }
 
 impl JudgedConclusion {
@@ -184,12 +184,12 @@ impl JudgedConclusion {
                 entries.position(|entry| pairs[entry.contender].in_table == in_table)
             };
             for ahead in conclusion.ahead.iter().filter_map(|place| entry(*place)) {
-                for behind in conclusion.behind.iter().filter_map(|place| entry(*place)) {
+                for trailing in conclusion.behind.iter().filter_map(|place| entry(*place)) {
                     compared.push(Compared {
                         phase: line.label.clone(),
                         ahead: pairs[line.entries[ahead].contender].now.clone(),
-                        behind: pairs[line.entries[behind].contender].now.clone(),
-                        now: Outcome::of(line, ahead, behind),
+                        behind: pairs[line.entries[trailing].contender].now.clone(),
+                        now: Outcome::of(line, ahead, trailing),
                     });
                 }
             }

@@ -298,8 +298,8 @@ impl PublishedComparison {
     /// The number of conclusions by result: `2 hold, 1 is reversed ...`.
     pub fn tally(&self) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
-        for told in &self.conclusions {
-            let words = told.holding.words();
+        for conclusion in &self.conclusions {
+            let words = conclusion.holding.words();
             match counts.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, n)) => *n += 1,
                 None => counts.push((words, 1)),

@@ -187,26 +187,26 @@ impl PublishedComparison {
     /// Compares a run with a table, each lab separately. A lab that shares nothing with the table
     /// is listed in the first comparison.
     pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NothingShared> {
-        let (mut beside, mut apart, mut why) = (Vec::new(), Vec::new(), None);
+        let (mut compared, mut unmatched, mut why) = (Vec::new(), Vec::new(), None);
         for (lab, share) in labs::shares(set) {
             match Self::of(&share, table) {
-                Ok(against) => beside.push(Self {
+                Ok(comparison) => compared.push(Self {
                     lab: lab.as_ref().map(Lab::heading),
-                    ..against
+                    ..comparison
                 }),
                 Err(nothing) => {
                     let contenders = share.run.plan.contenders.iter();
-                    apart.extend(contenders.map(|c| terms::printable(&c.label)));
+                    unmatched.extend(contenders.map(|c| terms::printable(&c.label)));
                     why = why.or(Some(nothing));
                 }
             }
         }
-        match (beside.first_mut(), why) {
+        match (compared.first_mut(), why) {
             (None, Some(nothing)) => return Err(nothing),
-            (Some(first), _) => first.only_now.contenders.extend(apart),
+            (Some(first), _) => first.only_now.contenders.extend(unmatched),
             (None, None) => {}
         }
-        Ok(beside)
+        Ok(compared)
     }
 
     /// Compares a run of one lab with a table.
@@ -406,7 +406,7 @@ impl ComparedPhase {
         let row = &table.rows[line.rows[0]];
         let (better, mut unit_now) = (row.better?, None);
         let plan = &set.run.plan;
-        let brought = |then: f64, now: f64| {
+        let normalized = |then: f64, now: f64| {
             let size = if row.unit == "s" { plan.scale } else { 1.0 };
             (rerun_of(set, table).is_some() && then > 0.0).then(|| now / size / then)
         };
@@ -436,7 +436,7 @@ impl ComparedPhase {
                 repeats: now.n,
                 ratio_then: None,
                 ratio_now: None,
-                by_then: brought(then, now.median).filter(|_| !idle),
+                by_then: normalized(then, now.median).filter(|_| !idle),
                 level_with_baseline: false,
                 rank_then: 1.0,
                 rank_now: 1.0,
@@ -523,7 +523,10 @@ impl ComparedPhase {
 }
 
 fn is_level(verdict: Option<Verdict>) -> bool {
-    matches!(verdict, Some(Verdict::Indistinguishable | Verdict::Open))
+    matches!(
+        verdict,
+        Some(Verdict::Indistinguishable | Verdict::Inconclusive)
+    )
 }
 
 fn correlation(entries: &[Entry]) -> Option<f64> {

@@ -186,7 +186,7 @@ fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) ->
 
 /// Each contender of the table without figures, with the reason.
 fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
-    let mut told = Vec::new();
+    let mut not_run = Vec::new();
     for (at, contender) in context.table.contenders.iter().enumerate() {
         let pair = context.pairs.iter().position(|pair| pair.in_table == at);
         let measured = context
@@ -204,12 +204,12 @@ fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
             (None, Some(pair)) => unmeasured(context.set, context.pairs[pair].in_run),
             (None, None) => "not asked for (--fs)".to_owned(),
         };
-        told.push(NotRun {
+        not_run.push(NotRun {
             contender: contender.label.clone(),
             why,
         });
     }
-    told
+    not_run
 }
 
 /// The reason why a contender of the run has no figures.
@@ -230,9 +230,9 @@ pub(super) fn explain(
     context: Context<'_>,
     conclusions: &mut [JudgedConclusion],
 ) {
-    for (place, told) in conclusions.iter_mut().enumerate() {
-        if told.holding.departs() {
-            told.because = Because::of_conclusion(setting, context, place);
+    for (place, conclusion) in conclusions.iter_mut().enumerate() {
+        if conclusion.holding.departs() {
+            conclusion.because = Because::of_conclusion(setting, context, place);
         }
     }
 }

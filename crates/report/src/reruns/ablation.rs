@@ -83,27 +83,27 @@ impl AblationSummary {
     pub const SCHEMA: u32 = 1;
 
     /// Collects the runs of an ablation.
-    pub fn of(setting: &Setting, inquiry: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
+    pub fn of(setting: &Setting, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
         let scale = ran.first().map_or(1.0, |(_, set)| set.run.plan.scale);
-        let of_it = |line: &&Line| inquiry.workloads.contains(&line.workload);
+        let of_it = |line: &&Line| ablation.workloads.contains(&line.workload);
         let parts: Vec<Part> = table
             .lines
             .iter()
             .filter(of_it)
-            .map(|line| Part::of(line, inquiry, table, ran))
+            .map(|line| Part::of(line, ablation, table, ran))
             .filter(|part| !part.rows.is_empty())
             .collect();
         let disks = ran.iter().map(|(disk, set)| OnDisk {
             disk: (*disk).to_owned(),
             run: terms::printable(&set.run.id),
         });
-        let contenders = inquiry.contenders.iter();
-        let mut told = Self {
+        let contenders = ablation.contenders.iter();
+        let mut summary = Self {
             schema: Self::SCHEMA,
             rerun: setting.name.clone(),
-            asks: inquiry.asks.clone(),
+            asks: ablation.asks.clone(),
             scale,
-            then: table.contenders[inquiry.beside].label.clone(),
+            then: table.contenders[ablation.beside].label.clone(),
             disks: disks.collect(),
             contenders: contenders
                 .map(|one| (one.contender.clone(), one.is.clone()))
@@ -111,9 +111,9 @@ impl AblationSummary {
             parts,
             read: Vec::new(),
         };
-        told.read = told.read_off();
-        told.read.extend(inquiry.read.iter().cloned());
-        told
+        summary.read = summary.read_off();
+        summary.read.extend(ablation.read.iter().cloned());
+        summary
     }
 
     /// The gain of each contender on the other disk, as text: `xfs, portage copy: 9.1 s for 13 s,
@@ -129,7 +129,7 @@ impl AblationSummary {
                 let (Some(here), Some(there)) = (on(0), on(1)) else {
                     continue;
                 };
-                read.push(format!("{name}, {}: {}", part.label, here.beside(there)));
+                read.push(format!("{name}, {}: {}", part.label, here.compare(there)));
             }
         }
         read
@@ -216,13 +216,13 @@ impl AblationSummary {
 }
 
 impl Part {
-    fn of(line: &Line, inquiry: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
-        let then = line.then(table, inquiry.beside);
+    fn of(line: &Line, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
+        let then = line.then(table, ablation.beside);
         let mut rows = Vec::new();
-        for (contender, asked) in inquiry.contenders.iter().enumerate() {
+        for (contender, requested) in ablation.contenders.iter().enumerate() {
             for (disk, (_, set)) in ran.iter().enumerate() {
                 let mut contenders = set.run.plan.contenders.iter();
-                let in_run = contenders.position(|one| one.short_form() == asked.contender);
+                let in_run = contenders.position(|one| one.short_form() == requested.contender);
                 let (Some(in_run), Some((workload, phase))) = (in_run, place(set, line)) else {
                     continue;
                 };
@@ -280,7 +280,7 @@ impl Row {
     }
 
     /// The figure on this disk, compared with that on the other.
-    fn beside(&self, other: &Self) -> String {
+    fn compare(&self, other: &Self) -> String {
         let whole = |row: &Self| row.durable_ns.unwrap_or(row.return_ns);
         let (here, there) = (whole(self), whole(other));
         let both = format!("{here} to durable, and {there} on the other disk");

@@ -143,13 +143,16 @@ fn line(table: &Table, label: &str) -> Result<usize, String> {
 fn known(table: &Table, text: KnownText) -> Result<Known, String> {
     let conclusion = text.conclusion.map(|begin| {
         let conclusions = table.conclusions.iter().enumerate();
-        let alike: Vec<usize> = conclusions
+        let matching: Vec<usize> = conclusions
             .filter(|(_, one)| one.says.starts_with(&begin))
             .map(|(place, _)| place)
             .collect();
-        match alike[..] {
+        match matching[..] {
             [one] => Ok(one),
-            _ => Err(format!("{} conclusions begin with: {begin}", alike.len())),
+            _ => Err(format!(
+                "{} conclusions begin with: {begin}",
+                matching.len()
+            )),
         }
     });
     let conclusion = conclusion.transpose()?;

@@ -56,7 +56,7 @@ fn guest_memory_scales_with_the_datasets_down_to_a_minimum() {
 fn an_invalid_rerun_is_rejected_with_the_reason() {
     let good = find("btrfs-2008").unwrap();
     let table = good.table().unwrap();
-    let told = |more: &str| {
+    let message = |more: &str| {
         let text = format!("{}\n{more}", good.text);
         let text: &'static str = Box::leak(text.into_boxed_str());
         let broken = Rerun { text, ..*good };
@@ -77,6 +77,10 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
         (because("lines", "[\"avi copy\"]"), "it is said of nothing"),
         (because("line", "[\"avi copy\"]"), "unknown field `line`"),
     ] {
-        assert!(told(&more).contains(words), "{words}: {}", told(&more));
+        assert!(
+            message(&more).contains(words),
+            "{words}: {}",
+            message(&more)
+        );
     }
 }

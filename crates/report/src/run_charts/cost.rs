@@ -44,8 +44,8 @@ pub(super) fn chart(
         let of = |contender: usize| phase.costs.get(contender)?.as_ref().and_then(of);
         chart.panels.extend(panel(place, title, unit, of));
     }
-    let fragments = |contender| fragments(place, at, contender);
-    let counted = panel(place, "extents per file", Unit::Count, fragments);
+    let extents_per_file = |contender| extents_per_file(place, at, contender);
+    let counted = panel(place, "extents per file", Unit::Count, extents_per_file);
     chart.panels.extend(counted);
     if chart.panels.is_empty() {
         return None;
@@ -61,12 +61,12 @@ pub(super) fn chart(
 }
 
 /// Extents per file after that phase.
-fn fragments(place: &Place<'_>, at: (usize, usize), contender: usize) -> Option<f64> {
-    let mut phases = place.comparison.fragments.phases.iter();
+fn extents_per_file(place: &Place<'_>, at: (usize, usize), contender: usize) -> Option<f64> {
+    let mut phases = place.comparison.extents.phases.iter();
     let counted = phases.find(|counted| (counted.workload, counted.phase) == at)?;
     let mut found = counted.contenders.iter();
     match found.find(|(whose, _)| *whose == contender)? {
-        (_, Found::Told(told)) => told.per_file,
+        (_, Found::Counted(counted)) => counted.per_file,
         (_, Found::Unavailable(_)) => None,
     }
 }

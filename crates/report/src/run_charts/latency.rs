@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The step between points of a curve, in powers of ten of the complement.
 const STEP: f64 = 0.1;
 /// The fractions in the text description, with their names.
-const TOLD: [(f64, &str); 6] = [
+const QUANTILES_SHOWN: [(f64, &str); 6] = [
     (0.5, "50 %"),
     (0.9, "90 %"),
     (0.99, "99 %"),
@@ -28,12 +28,12 @@ pub(super) fn chart(
     at: (usize, usize),
 ) -> Option<Chart> {
     let samples = place.share.samples_of_all(at.0, at.1);
-    let told = place.contenders().map(|contender| {
+    let reported = place.contenders().map(|contender| {
         let samples = samples[contender].iter();
         (contender, merged(samples.map(|(_, sample)| *sample)))
     });
-    let told: Vec<(usize, BTreeMap<String, LatencyDistribution>)> = told.collect();
-    let mut operations: Vec<&String> = told.iter().flat_map(|(_, all)| all.keys()).collect();
+    let reported: Vec<(usize, BTreeMap<String, LatencyDistribution>)> = reported.collect();
+    let mut operations: Vec<&String> = reported.iter().flat_map(|(_, all)| all.keys()).collect();
     operations.sort();
     operations.dedup();
     if operations.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn chart(
     let name = place.name(workload, &phase.label);
     chart.title = format!("{name}: how long single operations took");
     for operation in operations {
-        let series = told.iter().map(|(contender, all)| Series {
+        let series = reported.iter().map(|(contender, all)| Series {
             contender: *contender,
             marks: all.get(operation).map_or(Vec::new(), |distribution| {
                 marks(&place.comparison.contenders[*contender], distribution)
@@ -110,12 +110,12 @@ fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
         .collect();
     let longest = distribution.max_ns as f64;
     points.push((last, longest));
-    let told: Vec<(f64, &str, f64)> = TOLD
+    let reported: Vec<(f64, &str, f64)> = QUANTILES_SHOWN
         .into_iter()
         .filter(|(part, _)| *part < last)
         .filter_map(|(part, name)| Some((part, name, distribution.at(part)? as f64)))
         .collect();
-    let in_words = told
+    let in_words = reported
         .iter()
         .map(|(_, name, ns)| format!("{name} within {}", time(*ns)));
     let in_words: Vec<String> = in_words.collect();
@@ -128,7 +128,7 @@ fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
             time(longest)
         ),
     }];
-    marks.extend(told.into_iter().map(|(x, name, y)| Mark::Dot {
+    marks.extend(reported.into_iter().map(|(x, name, y)| Mark::Dot {
         x,
         y,
         label: format!("{contender}: {name} within {}", time(y)),

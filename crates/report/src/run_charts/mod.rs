@@ -193,7 +193,7 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
     let workloads: Vec<_> = plan.workloads.iter().map(|one| &one.name).collect();
     let phases = plan.workloads.iter().flat_map(|one| &one.phases);
     let phases: Vec<_> = phases.map(|phase| &phase.label).collect();
-    let asked = [
+    let requested = [
         ("workload", filter.workload.iter().collect(), workloads),
         ("phase", filter.phase.iter().collect(), phases),
         (
@@ -202,7 +202,7 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
             labels,
         ),
     ];
-    for (what, typed, known) in asked {
+    for (what, typed, known) in requested {
         let mut known: Vec<String> = known
             .into_iter()
             .map(|name| terms::printable(name))

@@ -140,33 +140,33 @@ impl<'a> Rows<'a> {
         let mut series = self.panel.series.iter_mut();
         let series = series.find(|one| one.contender == at);
         if let (Some(series), Some(ratio)) = (series, ratio) {
-            let told = told(&labels[at], at == 0, &ratio, standing);
-            series.marks.extend(marks(&ratio, y, at == 0, &told));
+            let description = describe(&labels[at], at == 0, &ratio, standing);
+            series.marks.extend(marks(&ratio, y, at == 0, &description));
         }
     }
 }
 
 /// `xfs: 0.78 times, interval 0.74 to 0.81, 8 pairs`. // no contender
-fn told(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) -> String {
+fn describe(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) -> String {
     if baseline {
         return format!("{label}: the baseline");
     }
-    let mut told = format!("{label}: {} times", terms::ratio(ratio.middle));
+    let mut description = format!("{label}: {} times", terms::ratio(ratio.middle));
     if let Some(interval) = ratio.interval {
         let (low, high) = (terms::ratio(interval.low), terms::ratio(interval.high));
-        let _ = write!(told, ", interval {low} to {high}");
+        let _ = write!(description, ", interval {low} to {high}");
     }
-    let _ = write!(told, ", {}", terms::count(ratio.pairs, "pair"));
+    let _ = write!(description, ", {}", terms::count(ratio.pairs, "pair"));
     match standing {
         Standing::Plain => {}
-        Standing::Level => told.push_str(", indistinguishable"),
-        Standing::TooFew => told.push_str(", too few repeats to judge"),
-        Standing::Open => told.push_str(", open"),
+        Standing::Level => description.push_str(", indistinguishable"),
+        Standing::TooFew => description.push_str(", too few repeats to judge"),
+        Standing::Open => description.push_str(", open"),
     }
-    told
+    description
 }
 
-fn marks(ratio: &PairedRatio, y: f64, baseline: bool, told: &str) -> Vec<Mark> {
+fn marks(ratio: &PairedRatio, y: f64, baseline: bool, description: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     if ratio.high > ratio.low && !baseline {
         let (low, high) = (terms::ratio(ratio.low), terms::ratio(ratio.high));
@@ -182,13 +182,13 @@ fn marks(ratio: &PairedRatio, y: f64, baseline: bool, told: &str) -> Vec<Mark> {
             low: interval.low,
             high: interval.high,
             y,
-            label: told.to_owned(),
+            label: description.to_owned(),
         });
     }
     marks.push(Mark::Middle {
         x: ratio.middle,
         y,
-        label: told.to_owned(),
+        label: description.to_owned(),
     });
     marks
 }

@@ -78,22 +78,22 @@ fn marks(times: &[(u32, f64)], label: &str, drift: Option<f64>) -> Vec<Mark> {
         } else {
             format!("median of blocks {first} to {last}")
         };
-        let told = format!("{label}, {blocks}: {}", time(summary.median));
-        Some((f64::midpoint(first, last), summary.median, told))
+        let description = format!("{label}, {blocks}: {}", time(summary.median));
+        Some((f64::midpoint(first, last), summary.median, description))
     };
     let points: Vec<_> = times.chunks(every).filter_map(middle).collect();
     let (first, last) = (points.first(), points.last());
-    let mut told = label.to_owned();
+    let mut description = label.to_owned();
     if let (Some(first), Some(last)) = (first, last) {
-        told = format!("{label}: from {} to {}", time(first.1), time(last.1));
+        description = format!("{label}: from {} to {}", time(first.1), time(last.1));
     }
     if let Some(drift) = drift {
         let way = if drift > 0.0 { "rises" } else { "falls" };
-        let _ = write!(told, ", {way} by {}", terms::percent(drift.abs()));
+        let _ = write!(description, ", {way} by {}", terms::percent(drift.abs()));
     }
     let mut marks = vec![Mark::Line {
         points: points.iter().map(|(x, y, _)| (*x, *y)).collect(),
-        label: told,
+        label: description,
     }];
     let dots = points
         .into_iter()

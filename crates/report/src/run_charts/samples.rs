@@ -87,9 +87,9 @@ fn marks(value: &Value, contender: &str, row: f64, scale: Scale) -> Vec<Mark> {
     } else {
         dots(value, row)
     };
-    let mut told = format!("{contender}: {}", time(summary.median));
+    let mut description = format!("{contender}: {}", time(summary.median));
     if n > 1 {
-        told = format!("{contender}: median {} of {n}", time(summary.median));
+        description = format!("{contender}: median {} of {n}", time(summary.median));
         if let Some((low, high)) = interval(value) {
             let between = format!("{} to {}", time(low), time(high));
             let label = format!("{contender}: the median lies between {between}, at 95 % or more");
@@ -99,13 +99,13 @@ fn marks(value: &Value, contender: &str, row: f64, scale: Scale) -> Vec<Mark> {
                 y,
                 label,
             });
-            told = format!("{told}, interval {between}");
+            description = format!("{description}, interval {between}");
         }
     }
     marks.push(Mark::Middle {
         x: summary.median,
         y,
-        label: told,
+        label: description,
     });
     marks
 }

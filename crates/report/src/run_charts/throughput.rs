@@ -12,7 +12,7 @@ use fsdyno_model::{Bytes, Progress, Sample, Slice};
 /// sizes instead of the rate.
 const POINTS: usize = 40;
 /// The number of points in the text description.
-const TOLD: usize = 12;
+const DOTS_SHOWN: usize = 12;
 
 /// A counted quantity with its unit.
 type Counted = (&'static str, Unit, fn(&Slice) -> u64);
@@ -115,8 +115,8 @@ fn marks(
         let rate = count as f64 / (to - begun.0) * 1e9;
         points.push((f64::midpoint(begun.0, to), rate));
     }
-    let told = points.len().div_ceil(TOLD).max(1);
-    let dots = points.iter().step_by(told).map(|(x, y)| Mark::Dot {
+    let step = points.len().div_ceil(DOTS_SHOWN).max(1);
+    let dots = points.iter().step_by(step).map(|(x, y)| Mark::Dot {
         x: *x,
         y: *y,
         label: format!("{label}, {}: {}", time(*x), rate(*y, unit)),

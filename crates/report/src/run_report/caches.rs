@@ -70,7 +70,7 @@ struct Proof {
     /// The phase.
     phase: String,
     /// The requested state.
-    asked: CacheState,
+    requested: CacheState,
     /// The number of samples in which it is proven.
     proven: usize,
     /// The number of samples.
@@ -120,7 +120,7 @@ fn proofs(set: &ResultSet) -> Vec<Proof> {
 fn proof(
     set: &ResultSet,
     (workload, phase): (&str, &str),
-    asked: CacheState,
+    requested: CacheState,
     samples: &[(usize, &Sample)],
 ) -> Proof {
     let any_proven = samples.iter().any(|(_, s)| s.cache.proven);
@@ -141,11 +141,11 @@ fn proof(
         }
         let label = terms::printable(&set.run.plan.contenders[*contender].label);
         if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
-            let doubt = evidence
+            let reason = evidence
                 .doubt
                 .as_deref()
                 .unwrap_or("no reason was recorded");
-            unproven.push((label, terms::printable(doubt)));
+            unproven.push((label, terms::printable(reason)));
         }
     }
     let read = samples
@@ -162,7 +162,7 @@ fn proof(
     Proof {
         workload: terms::printable(workload),
         phase: terms::printable(phase),
-        asked,
+        requested,
         proven: samples.iter().filter(|(_, s)| s.cache.proven).count(),
         samples: samples.len(),
         resident_pages: samples
@@ -184,7 +184,7 @@ fn proof(
 impl Proof {
     fn cells(&self) -> Vec<Cell> {
         vec![
-            Cell::Text(self.asked.to_string()),
+            Cell::Text(self.requested.to_string()),
             Cell::Text(format!("{} of {}", self.proven, self.samples)),
             Cell::Text(self.resident_in_words()),
             Cell::Text(self.read_in_words()),
@@ -233,20 +233,21 @@ struct State {
 fn states(proofs: &[Proof], workloads: usize, contenders: usize) -> Vec<State> {
     [CacheState::Cold, CacheState::Warm]
         .into_iter()
-        .filter_map(|asked| {
-            let of_state: Vec<&Proof> = proofs.iter().filter(|p| p.asked == asked).collect();
+        .filter_map(|requested| {
+            let of_state: Vec<&Proof> =
+                proofs.iter().filter(|p| p.requested == requested).collect();
             let mut exceptions = unproven(&of_state, workloads, contenders);
             exceptions.extend(read_too_little(&of_state, workloads));
             (!of_state.is_empty()).then(|| State {
-                requested: asked,
-                summary: summary(asked, &of_state),
+                requested,
+                summary: summary(requested, &of_state),
                 exceptions,
             })
         })
         .collect()
 }
 
-fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
+fn summary(requested: CacheState, proofs: &[&Proof]) -> String {
     let proven: usize = proofs.iter().map(|p| p.proven).sum();
     let samples: usize = proofs.iter().map(|p| p.samples).sum();
     let of = if proven == samples {
@@ -256,7 +257,7 @@ fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
     };
     let resident = proofs.iter().filter_map(|p| p.resident_pages).max();
     let resident = match resident {
-        Some(0) if asked == CacheState::Cold => ", no page of the data in memory",
+        Some(0) if requested == CacheState::Cold => ", no page of the data in memory",
         _ => "",
     };
     let mut hows: Vec<&str> = Vec::new();
@@ -282,12 +283,12 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
             }
         }
     }
-    let mut told: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
+    let mut grouped: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
     for (reason, contender, places) in each {
-        let mut known = told.iter_mut();
+        let mut known = grouped.iter_mut();
         match known.find(|(why, _, at)| *why == reason && *at == places) {
             Some((_, who, _)) => who.push(contender.to_owned()),
-            None => told.push((reason, vec![contender.to_owned()], places)),
+            None => grouped.push((reason, vec![contender.to_owned()], places)),
         }
     }
     let sentence = |(reason, who, places): (&str, Vec<String>, Vec<String>)| {
@@ -303,7 +304,7 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
         };
         format!("not proven for {who} at {at}: {reason}")
     };
-    told.into_iter().map(sentence).collect()
+    grouped.into_iter().map(sentence).collect()
 }
 
 /// Cold read-only phases that read less than their data from the devices.
@@ -331,7 +332,7 @@ mod tests {
         Proof {
             workload: "tree".into(),
             phase: phase.into(),
-            asked: CacheState::Cold,
+            requested: CacheState::Cold,
             proven: 6 - 3 * unproven.len(),
             samples: 6,
             resident_pages: Some(0),

@@ -59,7 +59,7 @@ fn legend(lab: &Lab<'_>) -> Text {
         "{}. A row for each phase, in the unit of its workload: the time to return and, where it \
          writes, to durable.{}",
         lab.comparison.figures(),
-        lab.comparison.fragments.note(),
+        lab.comparison.extents.note(),
     ));
     lab.explain_marks(text)
         .plain(" Spreads, amounts and methods are under Time.")
@@ -120,12 +120,12 @@ fn detail(phase: &str, detail: &str) -> Row {
 
 /// The extents per file after a phase, by contender; `None` if they were not counted.
 fn extents(lab: &Lab<'_>, workload: usize, phase: usize) -> Option<Vec<Cell>> {
-    let mut counted = lab.comparison.fragments.phases.iter();
+    let mut counted = lab.comparison.extents.phases.iter();
     let counted = counted.find(|c| (c.workload, c.phase) == (workload, phase))?;
     let of = |contender| {
         let mut found = counted.contenders.iter();
         match found.find(|(at, _)| *at == contender) {
-            Some((_, Found::Told(told))) => told.per_file_cell(),
+            Some((_, Found::Counted(counted))) => counted.per_file_cell(),
             _ => Cell::Unknown,
         }
     };

@@ -151,10 +151,10 @@ fn status(comparisons: &Comparisons) -> Text {
             .plain(")")
     };
     text = text.plain(".");
-    if comparisons.doubts.is_empty() {
+    if comparisons.warning_summaries.is_empty() {
         return text;
     }
-    let kinds = comparisons.doubts.len();
+    let kinds = comparisons.warning_summaries.len();
     let plural = if kinds == 1 { "" } else { "s" };
     text.plain(" ")
         .link(format!("{kinds} kind{plural} of warning"), "warnings")

@@ -1,12 +1,12 @@
 //! Warnings, and cells that were not measured.
 
-use crate::comparison::{Comparisons, Doubt, Unmeasured};
+use crate::comparison::{Comparisons, Unmeasured, WarningSummary};
 use crate::document::{Block, Item, Section, Text, Tone};
 use std::fmt::Write as _;
 
 /// The sections, without empty ones.
 pub fn sections(comparisons: &Comparisons) -> Vec<Block> {
-    let warnings: Vec<Item> = comparisons.doubts.iter().map(warning).collect();
+    let warnings: Vec<Item> = comparisons.warning_summaries.iter().map(warning).collect();
     let unmeasured: Vec<Item> = comparisons.unmeasured.iter().map(not_measured).collect();
     let sections = [
         ("warnings", "Warnings", warnings),
@@ -20,17 +20,22 @@ pub fn sections(comparisons: &Comparisons) -> Vec<Block> {
         .collect()
 }
 
-fn warning(doubt: &Doubt) -> Item {
-    let mut text = doubt.message.clone();
-    if doubt.varies {
+fn warning(warning_summary: &WarningSummary) -> Item {
+    let mut text = warning_summary.message.clone();
+    if warning_summary.varies {
         text += " (one of several)";
     }
-    if !doubt.places.is_empty() {
-        let _ = write!(text, "; {} times: {}", doubt.count, doubt.places_in_words());
+    if !warning_summary.places.is_empty() {
+        let _ = write!(
+            text,
+            "; {} times: {}",
+            warning_summary.count,
+            warning_summary.places_in_words()
+        );
     }
-    let advice = Some(&doubt.advice).filter(|advice| !advice.is_empty());
+    let advice = Some(&warning_summary.advice).filter(|advice| !advice.is_empty());
     Item {
-        lead: Some((format!("! {}", doubt.kind), Tone::Warning)),
+        lead: Some((format!("! {}", warning_summary.kind), Tone::Warning)),
         text: text.into(),
         more: advice
             .map(|advice| (Text::from(advice.as_str()), Tone::Soft))

@@ -251,14 +251,14 @@ fn of_sample(sample: &Sample) -> Vec<Cell> {
         Cell::Size(sample.space_before),
         Cell::Size(sample.space_after),
     ];
-    row.extend(fragments(sample.fragmentation.as_ref()));
+    row.extend(extent_cells(sample.fragmentation.as_ref()));
     row.push(kinds_and_messages(&sample.warnings));
     row.push(reported(sample));
     row
 }
 
 /// Empty if extents were not counted; only the reason if counting failed.
-fn fragments(counted: Option<&Fragmentation>) -> [Cell; 6] {
+fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
     let mut row = [const { Cell::Empty }; 6];
     let Some(counted) = counted else {
         return row;

@@ -3,7 +3,7 @@
 
 use super::Advice;
 use super::parts::{Anatomy, Part};
-use super::rows::{Asked, fragments};
+use super::rows::{DeviceRequests, extents_per_file};
 use crate::terms;
 use crate::terms::grouped;
 use fsdyno_model::{Bytes, Contender, Nanos, Sample};
@@ -152,7 +152,7 @@ fn in_the_rest(slower: &Anatomy, faster: &Anatomy, most: f64) -> Result<Found, S
 }
 
 /// The input of an explanation.
-pub(super) struct Told<'a> {
+pub(super) struct Explanation<'a> {
     pub contenders: [&'a Contender; 2],
     pub samples: [&'a Sample; 2],
     pub anatomies: &'a [Anatomy; 2],
@@ -160,7 +160,7 @@ pub(super) struct Told<'a> {
     pub virtual_time: bool,
 }
 
-impl Told<'_> {
+impl Explanation<'_> {
     /// The closer cause, if the counters support it: reads of files in more extents.
     pub fn closer(&self, cause: Cause) -> Cause {
         if cause == Cause::Reads && self.fragmented() {
@@ -172,8 +172,8 @@ impl Told<'_> {
 
     /// About the same bytes in more requests, or with more seeks, of files in more extents.
     fn fragmented(&self) -> bool {
-        let [slow, fast] = self.both(|at| Asked::of(self.samples[at]));
-        let [long, short] = self.both(|at| fragments(self.samples[at]));
+        let [slow, fast] = self.both(|at| DeviceRequests::of(self.samples[at]));
+        let [long, short] = self.both(|at| extents_per_file(self.samples[at]));
         let (Some(slow), Some(fast), Some(long), Some(short)) = (slow, fast, long, short) else {
             return false;
         };
@@ -225,12 +225,12 @@ impl Told<'_> {
     /// The share of time that one contender waits for flushes, and their number.
     fn flushes(&self, at: usize) -> String {
         let anatomy = &self.anatomies[at];
-        let asked = Asked::of(self.samples[at]).unwrap_or_default();
-        let each = asked.each(Part::Flushes);
+        let requests = DeviceRequests::of(self.samples[at]).unwrap_or_default();
+        let each = requests.each(Part::Flushes);
         let (Some(part), Some(each)) = (anatomy.part(Part::Flushes), each) else {
             return "for none".to_owned();
         };
-        let flushes = match asked.flushes {
+        let flushes = match requests.flushes {
             1 => "1 flush".to_owned(),
             n => format!("{} flushes", grouped(n)),
         };
@@ -260,9 +260,9 @@ impl Told<'_> {
         });
         let on =
             |what: &str| format!("processor time of the workers {what}: {long} against {short}");
-        let asked = self.both(|at| Asked::of(self.samples[at]).unwrap_or_default());
-        let [a, b] = asked;
-        let each = |n: u64, bytes: u64, of: &Asked, kind| {
+        let requests = self.both(|at| DeviceRequests::of(self.samples[at]).unwrap_or_default());
+        let [a, b] = requests;
+        let each = |n: u64, bytes: u64, of: &DeviceRequests, kind| {
             let size = bytes.checked_div(n).map(|each| Bytes(each).to_string());
             let time = of.each(kind).map(|ns| Nanos(ns).to_string());
             let each: Vec<String> = [size, time].into_iter().flatten().collect();
@@ -271,8 +271,8 @@ impl Told<'_> {
                 each => format!("{} of {}", grouped(n), terms::list(each)),
             }
         };
-        let reads = |of: &Asked| each(of.reads, of.read_bytes, of, Part::Reads);
-        let writes = |of: &Asked| each(of.writes, of.written_bytes, of, Part::Writes);
+        let reads = |of: &DeviceRequests| each(of.reads, of.read_bytes, of, Part::Reads);
+        let writes = |of: &DeviceRequests| each(of.writes, of.written_bytes, of, Part::Writes);
         match cause {
             Cause::User => on("in their own code"),
             Cause::Kernel => on("in the kernel"),
@@ -290,32 +290,33 @@ impl Told<'_> {
                 "time in which the device served reads, {} against {}{}",
                 reads(&a),
                 reads(&b),
-                seeks(&asked)
+                seeks(&requests)
             ),
             Cause::Fragments => {
-                let [more, fewer] = self
-                    .both(|at| fragments(self.samples[at]).map_or_else(String::new, terms::ratio));
+                let [more, fewer] = self.both(|at| {
+                    extents_per_file(self.samples[at]).map_or_else(String::new, terms::ratio)
+                });
                 format!(
                     "time in which the device served reads, {} against {}{}, with {more} extents per file \
                      against {fewer}",
                     reads(&a),
                     reads(&b),
-                    seeks(&asked)
+                    seeks(&requests)
                 )
             }
             Cause::Writes => format!(
                 "time in which the device served writes, {} against {}{}{}",
                 writes(&a),
                 writes(&b),
-                seeks(&asked),
+                seeks(&requests),
                 self.metadata()
             ),
             Cause::Discards => "time in which the device served discards".to_owned(),
             Cause::Flushes => {
-                let told = self.both(|at| self.flushes(at));
+                let times_in_words = self.both(|at| self.flushes(at));
                 format!(
                     "time in which the device served flushes: {slow} waits {}, {fast} {}",
-                    told[0], told[1]
+                    times_in_words[0], times_in_words[1]
                 )
             }
         }
@@ -330,7 +331,7 @@ fn share(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-fn seeks([a, b]: &[Asked; 2]) -> String {
+fn seeks([a, b]: &[DeviceRequests; 2]) -> String {
     a.seeks.zip(b.seeks).map_or_else(String::new, |(a, b)| {
         format!(" ({} seeks against {})", grouped(a), grouped(b))
     })

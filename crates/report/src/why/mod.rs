@@ -68,12 +68,12 @@ pub struct PhaseWhy {
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
     /// No contender has this name.
-    #[error("the run {run} has no contender `{asked}`; it has {known}")]
+    #[error("the run {run} has no contender `{requested}`; it has {known}")]
     NoContender {
         /// The run.
         run: String,
         /// The requested name.
-        asked: String,
+        requested: String,
         /// The existing names.
         known: String,
     },
@@ -82,14 +82,14 @@ pub enum WhyError {
     Twice(String),
     /// They ran on different kernels.
     #[error("{0} and {1} ran in different labs or kernels. {why}", why = labs::WHY)]
-    Apart(String, String),
+    OtherLab(String, String),
     /// No phase has this name.
-    #[error("the run {run} has no phase `{asked}`; it has {known}")]
+    #[error("the run {run} has no phase `{requested}`; it has {known}")]
     NoPhase {
         /// The run.
         run: String,
         /// The requested name.
-        asked: String,
+        requested: String,
         /// The existing names.
         known: String,
     },
@@ -130,7 +130,7 @@ impl Why {
         }
         let Some(share) = share_of(set, places) else {
             let [a, b] = shown;
-            return Err(WhyError::Apart(a, b));
+            return Err(WhyError::OtherLab(a, b));
         };
         let among = places.map(|at| share.iter().position(|one| *one == at).unwrap_or(0));
         let verdicts = Pair { judged, among };
@@ -171,7 +171,7 @@ fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let found = contenders.iter().position(|one| one.label == label);
     found.ok_or_else(|| WhyError::NoContender {
         run: set.run.id.clone(),
-        asked: terms::printable(label),
+        requested: terms::printable(label),
         known: terms::list(
             &contenders
                 .iter()
@@ -184,17 +184,17 @@ fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
 fn phases(
     set: &ResultSet,
     places: [usize; 2],
-    asked: Option<&str>,
+    requested: Option<&str>,
     advice: Advice<'_>,
     pair: &Pair<'_>,
 ) -> Result<Vec<PhaseWhy>, WhyError> {
     let plan = &set.run.plan;
-    let (mut all, mut known, mut found) = (Vec::new(), Vec::new(), asked.is_none());
+    let (mut all, mut known, mut found) = (Vec::new(), Vec::new(), requested.is_none());
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
             let heading = terms::phase(plan.workloads.len(), &workload.name, &phase.label);
             known.push(terms::printable(&heading));
-            if asked.is_some_and(|asked| asked != heading && asked != phase.label) {
+            if requested.is_some_and(|requested| requested != heading && requested != phase.label) {
                 continue;
             }
             found = true;
@@ -213,7 +213,7 @@ fn phases(
     if !found {
         return Err(WhyError::NoPhase {
             run: set.run.id.clone(),
-            asked: terms::printable(asked.unwrap_or_default()),
+            requested: terms::printable(requested.unwrap_or_default()),
             known: terms::list(&known),
         });
     }
@@ -243,19 +243,22 @@ impl Compared<'_> {
         let [a, b] = &anatomies;
         let difference_ns = b.whole_ns.cast_signed() - a.whole_ns.cast_signed();
         let slower = usize::from(difference_ns > 0);
-        let doubt = self.doubt(&anatomies);
-        let found = match doubt {
-            Some(doubt) => Err(doubt),
+        let reason_against = self.reason_against(&anatomies);
+        let found = match reason_against {
+            Some(reason_against) => Err(reason_against),
             None => cause::find(&anatomies[slower], &anatomies[1 - slower]),
         };
-        let told = cause::Told {
+        let explanation = cause::Explanation {
             contenders: self.contenders,
             samples: middles,
             anatomies: &anatomies,
             slower,
             virtual_time,
         };
-        let cause = found.as_ref().ok().map(|found| told.closer(found.cause));
+        let cause = found
+            .as_ref()
+            .ok()
+            .map(|found| explanation.closer(found.cause));
         Some(PhaseWhy {
             phase,
             blocks: blocks_of_both(self.samples),
@@ -263,14 +266,14 @@ impl Compared<'_> {
             difference_ns,
             cause,
             rows: rows::of(middles, &anatomies),
-            sentence: told.sentence(found, advice),
+            sentence: explanation.sentence(found, advice),
             anatomies,
         })
     }
 
     /// Why there is no difference to explain, by the verdict of the report. `None` with too few
     /// repeats: the measured difference is explained.
-    fn doubt(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
+    fn reason_against(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
         let margin = terms::percent(self.margin);
         let middles = if a.whole_ns > b.whole_ns {
             Verdict::Slower
@@ -281,7 +284,7 @@ impl Compared<'_> {
             Some(Verdict::Indistinguishable) => Some(format!(
                 "the two are equivalent within the margin of {margin}, so there is nothing to explain"
             )),
-            Some(Verdict::Open) => {
+            Some(Verdict::Inconclusive) => {
                 let blocks = terms::count(blocks_of_both(self.samples), "block");
                 Some(format!(
                     "inconclusive: {blocks} do not show whether the two differ by more than {margin}, \
@@ -295,10 +298,10 @@ impl Compared<'_> {
             ),
             Some(_) => None,
             None => {
-                let apart = a.whole_ns.abs_diff(b.whole_ns) as f64;
+                let difference = a.whole_ns.abs_diff(b.whole_ns) as f64;
                 let least = a.whole_ns.min(b.whole_ns) as f64;
                 let blocks = terms::count(blocks_of_both(self.samples), "block");
-                (apart <= self.margin * least).then(|| {
+                (difference <= self.margin * least).then(|| {
                     format!(
                         "they differ by at most the margin of {margin} in {blocks}, which are too few \
                          for a verdict, so there is nothing to explain"
@@ -340,69 +343,69 @@ fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
             .flat_map(|of| &of.anatomies)
             .any(|of| of.source == source)
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if !virtual_time {
-        told.push(
+        lines.push(
             "processors: getrusage of the workers until return, /proc/stat until durable"
                 .to_owned(),
         );
     }
     if met(Source::Recorder) {
-        told.push("devices: the recorder of the model disks, exact".to_owned());
+        lines.push("devices: the recorder of the model disks, exact".to_owned());
     }
     let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
     if any(&|of| of.others_ns.is_some()) {
-        told.push(
+        lines.push(
             "kernel threads and other programs: /proc/PID/stat and schedstat, around the phase"
                 .to_owned(),
         );
     }
     if any(&|of| of.traced.is_some()) {
-        told.push(
+        lines.push(
             "metadata and forced writes: the tracepoint block_bio_queue, as the file system marked \
              what it asked for"
                 .to_owned(),
         );
     }
     if met(Source::BlockStatistics) {
-        told.push("devices: block statistics of the kernel, in its ticks".to_owned());
+        lines.push("devices: block statistics of the kernel, in its ticks".to_owned());
     }
-    told
+    lines
 }
 
 fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<String> {
     let virtual_time = set.run.plan.in_virtual_time();
     let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if virtual_time {
-        told.push("processor time: computing takes none in virtual time".to_owned());
+        lines.push("processor time: computing takes none in virtual time".to_owned());
     } else if any(&|of| of.elsewhere_ns.is_none()) {
-        told.push("processor time elsewhere: nobody counted it there".to_owned());
+        lines.push("processor time elsewhere: nobody counted it there".to_owned());
     }
     if any(&|of| of.source == Source::Unknown) {
-        told.push(
+        lines.push(
             "devices: nobody watched them, so that waiting for them is in the rest".to_owned(),
         );
     } else if any(&|of| of.waits.is_none()) {
-        told.push("the time of requests by kind: the kernel (before 5.5) or the fsdyno that measured did not keep it".to_owned());
+        lines.push("the time of requests by kind: the kernel (before 5.5) or the fsdyno that measured did not keep it".to_owned());
     }
     if any(&|of| of.source != Source::Recorder) {
-        told.push("seeks: only model disks record them".to_owned());
+        lines.push("seeks: only model disks record them".to_owned());
     }
     if phases
         .iter()
         .flat_map(|of| &of.rows)
-        .all(|row| row.name != rows::FRAGMENTS)
+        .all(|row| row.name != rows::EXTENTS)
     {
-        told.push("extents per file: not counted (run --fragments)".to_owned());
+        lines.push("extents per file: not counted (run --fragments)".to_owned());
     }
     if virtual_time {
-        told.push(
+        lines.push(
             "metadata and writes that force themselves to the medium (FUA): a virtio disk is told of \
              neither; where one would be forced, the guest's kernel sends a flush behind it"
                 .to_owned(),
         );
-        return told;
+        return lines;
     }
     let mut unobserved = unobserved(set, places);
     if unobserved.is_empty() && any(&|of| of.others_ns.is_none()) {
@@ -411,8 +414,8 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
                 .to_owned(),
         );
     }
-    told.append(&mut unobserved);
-    told
+    lines.append(&mut unobserved);
+    lines
 }
 
 /// The unavailable observations of both contenders, each reason once.
@@ -422,12 +425,12 @@ fn unobserved(set: &ResultSet, places: [usize; 2]) -> Vec<String> {
     let observed = theirs
         .flat_map(|cell| &cell.samples)
         .filter_map(|sample| sample.observed.as_ref());
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for why in observed.flat_map(|of| &of.unobserved) {
         let why = terms::printable(why);
-        if !told.contains(&why) {
-            told.push(why);
+        if !lines.contains(&why) {
+            lines.push(why);
         }
     }
-    told
+    lines
 }

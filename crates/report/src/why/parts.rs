@@ -210,9 +210,9 @@ impl Anatomy {
         };
         let (processors, beyond) = self.around;
         let rest = parts[Part::Rest.place()];
-        let elsewhere = (self.whole_ns - rest).saturating_add(beyond);
+        let other = (self.whole_ns - rest).saturating_add(beyond);
         let workers: u64 = self.workers_ns.unwrap_or_default().iter().sum();
-        let room = elsewhere.saturating_mul(processors).saturating_sub(workers);
+        let room = other.saturating_mul(processors).saturating_sub(workers);
         (threads.saturating_sub(room) / processors).min(rest)
     }
 

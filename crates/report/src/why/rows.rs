@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The name of the row of extents.
-pub const FRAGMENTS: &str = "extents per file";
+pub const EXTENTS: &str = "extents per file";
 
 /// One figure of both; none where it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
@@ -23,7 +23,7 @@ pub struct Row {
 
 /// The requests of a sample to the devices, from any source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Asked {
+pub(super) struct DeviceRequests {
     pub reads: u64,
     pub read_bytes: u64,
     pub writes: u64,
@@ -38,7 +38,7 @@ pub(super) struct Asked {
     pub causes: Option<Causes>,
 }
 
-impl Asked {
+impl DeviceRequests {
     pub fn of(sample: &Sample) -> Option<Self> {
         if let Some(did) = super::recorded(sample) {
             return Some(Self {
@@ -67,7 +67,7 @@ impl Asked {
     }
 }
 
-impl Asked {
+impl DeviceRequests {
     /// The mean time of a request of that kind.
     pub fn each(&self, kind: Part) -> Option<u64> {
         let waits = self.waits?;
@@ -95,7 +95,7 @@ const WAITED: [&str; 8] = [
 
 /// The total waits of requests on model disks by cause, if there are any.
 fn waited(samples: [&Sample; 2]) -> Vec<Row> {
-    let causes = samples.map(|sample| Asked::of(sample)?.causes);
+    let causes = samples.map(|sample| DeviceRequests::of(sample)?.causes);
     let row = |(at, name): (usize, &'static str)| {
         let ns = causes.map(|of| Some(of?.parts()[at]));
         ns.iter().flatten().any(|ns| *ns > 0).then(|| Row {
@@ -107,7 +107,7 @@ fn waited(samples: [&Sample; 2]) -> Vec<Row> {
 }
 
 /// Extents per file, if they were counted.
-pub(super) fn fragments(sample: &Sample) -> Option<f64> {
+pub(super) fn extents_per_file(sample: &Sample) -> Option<f64> {
     sample.fragmentation.as_ref()?.per_file()
 }
 
@@ -158,8 +158,8 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     rows.extend(marked(samples, anatomies));
     rows.extend(waited(samples));
     rows.push(Row {
-        name: FRAGMENTS,
-        texts: samples.map(|of| fragments(of).map(terms::ratio)),
+        name: EXTENTS,
+        texts: samples.map(|of| extents_per_file(of).map(terms::ratio)),
     });
     rows.retain(|row| row.texts.iter().any(Option::is_some));
     rows
@@ -204,11 +204,14 @@ fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
 
 /// Metadata and forced writes, from tracepoints.
 fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
-    let row = |name, of: &dyn Fn(&Traced, Asked) -> String| Row {
+    let row = |name, of: &dyn Fn(&Traced, DeviceRequests) -> String| Row {
         name,
         texts: [0, 1].map(|at| {
             let traced = anatomies[at].traced?;
-            Some(of(&traced, Asked::of(samples[at]).unwrap_or_default()))
+            Some(of(
+                &traced,
+                DeviceRequests::of(samples[at]).unwrap_or_default(),
+            ))
         }),
     };
     let part = |bytes: Bytes, all: u64| {
@@ -220,12 +223,12 @@ fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     };
     vec![
         row("metadata reads", &|of, _| grouped(of.metadata_reads)),
-        row("metadata read", &|of, asked| {
-            part(of.metadata_read_bytes, asked.read_bytes)
+        row("metadata read", &|of, requests| {
+            part(of.metadata_read_bytes, requests.read_bytes)
         }),
         row("metadata writes", &|of, _| grouped(of.metadata_writes)),
-        row("metadata written", &|of, asked| {
-            part(of.metadata_written_bytes, asked.written_bytes)
+        row("metadata written", &|of, requests| {
+            part(of.metadata_written_bytes, requests.written_bytes)
         }),
         row("forced writes (FUA)", &|of, _| grouped(of.forced_writes)),
         row("flushes asked for", &|of, _| grouped(of.flushes)),
@@ -233,9 +236,9 @@ fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
 }
 
 fn requests(samples: [&Sample; 2]) -> Vec<Row> {
-    let row = |name, of: &dyn Fn(&Sample, Asked) -> Option<String>| Row {
+    let row = |name, of: &dyn Fn(&Sample, DeviceRequests) -> Option<String>| Row {
         name,
-        texts: samples.map(|sample| of(sample, Asked::of(sample)?)),
+        texts: samples.map(|sample| of(sample, DeviceRequests::of(sample)?)),
     };
     let size = |bytes: u64| Bytes(bytes).to_string();
     let time = |ns: u64| Nanos(ns).to_string();

@@ -2,12 +2,12 @@
 
 use crate::fixture::{self, empty, many, mixed_labs, one_phase, repeated, single};
 use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice};
-use fsdyno_report::charts::svg::{Look, Theme, render};
+use fsdyno_report::charts::svg::{Appearance, Theme, render};
 use fsdyno_report::charts::{Axis, Chart, Kind, Mark, Scale, png as pictures};
 use fsdyno_report::run_charts::{Filter, NoChart, choose, of_run};
 use resvg::usvg::roxmltree::{Document, Node};
 
-const PAGE: Look = Look {
+const PAGE: Appearance = Appearance {
     width: 480,
     theme: Theme::Page,
 };
@@ -66,7 +66,7 @@ fn each_kind_of_chart_has_this_drawing() {
         let chart = one(&coursed(), name);
         insta::assert_snapshot!(format!("chart_{name}"), lines(&render(&chart, PAGE)));
     }
-    let narrow = Look {
+    let narrow = Appearance {
         width: 280,
         theme: Theme::Dark,
     };
@@ -102,7 +102,7 @@ fn every_drawing_is_self_contained_and_every_mark_has_a_label() {
     ];
     for chart in sets.iter().flat_map(all) {
         for (width, theme) in [(280, Theme::Light), (360, Theme::Page), (1000, Theme::Dark)] {
-            let svg = render(&chart, Look { width, theme });
+            let svg = render(&chart, Appearance { width, theme });
             let document = Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
             let root = document.root_element();
             assert_eq!(root.attribute("role"), Some("img"));
@@ -167,11 +167,11 @@ fn pixels(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
 #[test]
 fn a_picture_has_its_width_and_its_text_and_is_deterministic() {
     let chart = one(&repeated(), "overview");
-    let look = Look {
+    let appearance = Appearance {
         width: 360,
         theme: Theme::Light,
     };
-    let svg = render(&chart, look);
+    let svg = render(&chart, appearance);
     let bytes = pictures::of_svg(&svg, 2.0).unwrap();
     let (wide, tall, pixels_with) = pixels(&bytes);
     assert_eq!(wide, 720);

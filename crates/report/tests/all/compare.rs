@@ -33,11 +33,11 @@ fn both() -> (ResultSet, ResultSet) {
 #[test]
 fn a_comparison_of_runs_has_this_text() {
     let (was, now) = both();
-    let beside = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02);
     let thresholds = ["copy.durable > 1.05", "*.return > 0.9"].map(|t| t.parse().unwrap());
-    let checked = check(&beside, &thresholds).unwrap();
+    let checked = check(&comparison, &thresholds).unwrap();
     let render = |format| {
-        let bytes = render_run_comparison(&beside, &checked, format, &Options::default());
+        let bytes = render_run_comparison(&comparison, &checked, format, &Options::default());
         String::from_utf8(bytes.unwrap()).unwrap()
     };
     let shown = render(Format::Terminal);
@@ -47,7 +47,7 @@ fn a_comparison_of_runs_has_this_text() {
     );
     insta::assert_snapshot!("across_terminal", shown);
     let checked = checked.iter().map(Into::into).collect();
-    let printed = Comparisons::of(&[(beside.clone(), checked)]);
+    let printed = Comparisons::of(&[(comparison.clone(), checked)]);
     let json = serde_json::to_string_pretty(&printed).unwrap();
     insta::assert_snapshot!("across_json", json);
 }
@@ -142,10 +142,10 @@ fn other_input_content_forbids_a_comparison_and_unknown_content_is_reported() {
 #[test]
 fn only_significant_ratios_exceed_a_threshold() {
     let (was, now) = both();
-    let beside = RunComparison::of(&was, &now, 0.02);
+    let comparison = RunComparison::of(&was, &now, 0.02);
     let holds = |text: &str| -> Vec<Holds> {
         let threshold = [text.parse::<Threshold>().unwrap()];
-        let checked = check(&beside, &threshold).unwrap();
+        let checked = check(&comparison, &threshold).unwrap();
         checked.iter().map(|one| one.holds).collect()
     };
     assert_eq!(holds("copy.durable > 1.05"), [Yes, No]);
@@ -155,7 +155,7 @@ fn only_significant_ratios_exceed_a_threshold() {
     assert_eq!(holds("tree/copy.return < 1.1"), [No, Yes]);
     let error = |text: &str| {
         let threshold = [text.parse::<Threshold>().unwrap()];
-        check(&beside, &threshold).unwrap_err().to_string()
+        check(&comparison, &threshold).unwrap_err().to_string()
     };
     assert!(
         error("untar > 1.1")

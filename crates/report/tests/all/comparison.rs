@@ -92,35 +92,35 @@ fn table(name: &str) -> Table {
 
 /// The comparison of a run of one lab with a table.
 fn alone(set: &ResultSet, table: &Table) -> PublishedComparison {
-    let mut against = PublishedComparison::in_each_lab(set, table).unwrap();
-    assert_eq!(against.len(), 1);
-    against.remove(0)
+    let mut comparison = PublishedComparison::in_each_lab(set, table).unwrap();
+    assert_eq!(comparison.len(), 1);
+    comparison.remove(0)
 }
 
-fn text(against: &PublishedComparison, format: Format, options: &Options) -> String {
-    String::from_utf8(render_comparison(std::slice::from_ref(against), format, options).unwrap())
+fn text(comparison: &PublishedComparison, format: Format, options: &Options) -> String {
+    String::from_utf8(render_comparison(std::slice::from_ref(comparison), format, options).unwrap())
         .unwrap()
 }
 
 #[test]
 fn a_comparison_with_a_table_has_this_text() {
-    let against = alone(&mixed(), &table("btrfs-2008"));
+    let comparison = alone(&mixed(), &table("btrfs-2008"));
     insta::assert_snapshot!(
         "against_terminal",
-        text(&against, Format::Terminal, &wide(80))
+        text(&comparison, Format::Terminal, &wide(80))
     );
     insta::assert_snapshot!(
         "against_markdown",
-        text(&against, Format::Markdown, &wide(80))
+        text(&comparison, Format::Markdown, &wide(80))
     );
-    insta::assert_snapshot!("against_csv", text(&against, Format::Csv, &wide(80)));
-    insta::assert_snapshot!("against_json", text(&against, Format::Json, &wide(80)));
+    insta::assert_snapshot!("against_csv", text(&comparison, Format::Csv, &wide(80)));
+    insta::assert_snapshot!("against_json", text(&comparison, Format::Json, &wide(80)));
 }
 
 #[test]
 fn ratios_ranks_and_correlation_use_the_common_contenders() {
-    let against = alone(&mixed(), &table("btrfs-2008"));
-    let line = |label: &str| against.lines.iter().find(|l| l.label == label).unwrap();
+    let comparison = alone(&mixed(), &table("btrfs-2008"));
+    let line = |label: &str| comparison.lines.iter().find(|l| l.label == label).unwrap();
     let copy = line("portage copy");
     let ranks: Vec<_> = copy
         .entries
@@ -140,17 +140,17 @@ fn ratios_ranks_and_correlation_use_the_common_contenders() {
         .map(|e| e.rank_then)
         .collect();
     assert_eq!(avi, [4.0, 2.5, 2.5, 1.0]);
-    assert_eq!(against.only_now.contenders, ["ext4"]);
-    assert_eq!(against.only_now.phases, ["ports / untar"]);
-    assert_eq!(against.only_then.phases, ["iso copy"]);
+    assert_eq!(comparison.only_now.contenders, ["ext4"]);
+    assert_eq!(comparison.only_now.phases, ["ports / untar"]);
+    assert_eq!(comparison.only_then.phases, ["iso copy"]);
 }
 
 #[test]
 fn a_conclusion_holds_is_reversed_or_is_inconclusive() {
-    let against = alone(&mixed(), &table("btrfs-2008"));
+    let comparison = alone(&mixed(), &table("btrfs-2008"));
     let of = |begin: &str| {
-        let mut told = against.conclusions.iter();
-        told.find(|t| t.says.starts_with(begin)).unwrap()
+        let mut reported = comparison.conclusions.iter();
+        reported.find(|t| t.says.starts_with(begin)).unwrap()
     };
     for (begin, holding) in [
         // Copies of a Portage tree confirm it, copies of a large file do not.
@@ -185,10 +185,12 @@ fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
     let times: &[&[u64]] = &[&[2000, 1000]];
     let of = |repeats| {
         let set = run(&["ext2", "ext3"], &workloads, times, repeats);
-        let against = alone(&set, &table("btrfs-2008"));
-        let mut told = against.conclusions.iter();
-        let told = told.find(|t| t.says.contains("the journal costs")).unwrap();
-        (told.holding, told.today())
+        let comparison = alone(&set, &table("btrfs-2008"));
+        let mut reported = comparison.conclusions.iter();
+        let reported = reported
+            .find(|t| t.says.contains("the journal costs"))
+            .unwrap();
+        (reported.holding, reported.today())
     };
     let (holding, words) = of(3);
     assert_eq!(holding, Holding::Reversed);
@@ -204,13 +206,13 @@ fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
 #[test]
 fn a_single_contender_has_no_ratio_and_no_rank() {
     let set = run(&["ext4", "ext2"], &[work("iso", &["copy"])], &[&[9, 10]], 3);
-    let against = alone(&set, &table("btrfs-2008"));
-    let text = text(&against, Format::Terminal, &wide(80));
+    let comparison = alone(&set, &table("btrfs-2008"));
+    let text = text(&comparison, Format::Terminal, &wide(80));
     assert!(
         !text.contains("base") && !text.contains("Spearman"),
         "{text}"
     );
-    assert!(against.lines[0].rank_correlation.is_none());
+    assert!(comparison.lines[0].rank_correlation.is_none());
 }
 
 #[test]
@@ -220,8 +222,8 @@ fn a_substitute_file_system_is_used_and_reported() {
         let set = run(contenders, &workloads, &[times], 3);
         alone(&set, &table("zfs-two-disks-2008"))
     };
-    let against = at(&["btrfs@pool2", "ext4", "btrfs"], &[100, 100, 200]);
-    let pairs: Vec<_> = against
+    let comparison = at(&["btrfs@pool2", "ext4", "btrfs"], &[100, 100, 200]);
+    let pairs: Vec<_> = comparison
         .contenders
         .iter()
         .map(|pair| (pair.now.as_str(), pair.then.as_str(), pair.instead))
@@ -230,15 +232,19 @@ fn a_substitute_file_system_is_used_and_reported() {
         pairs,
         [("btrfs@pool2", "zfs 2 disks", true), ("btrfs", "zfs", true)]
     );
-    assert_eq!(against.conclusions[0].holding, Holding::Holds);
+    assert_eq!(comparison.conclusions[0].holding, Holding::Holds);
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
-        let told = text(&against, format, &wide(200));
+        let reported = text(&comparison, format, &wide(200));
         let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: not the same";
-        assert!(told.contains(words), "{format}: {told}");
+        assert!(reported.contains(words), "{format}: {reported}");
     }
     // If the original contender is present, there is no substitute.
-    let against = at(&["btrfs", "zfs"], &[200, 100]);
-    let pairs: Vec<_> = against.contenders.iter().map(|p| p.now.as_str()).collect();
+    let comparison = at(&["btrfs", "zfs"], &[200, 100]);
+    let pairs: Vec<_> = comparison
+        .contenders
+        .iter()
+        .map(|p| p.now.as_str())
+        .collect();
     assert_eq!(pairs, ["zfs"]);
 }
 
@@ -337,33 +343,30 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
             ..Fragmentation::default()
         });
     }
-    let against = alone(&set, &published.read().unwrap());
-    let write = &against.lines[0];
+    let comparison = alone(&set, &published.read().unwrap());
+    let write = &comparison.lines[0];
     assert_eq!(
         (write.entries[0].rank_then, write.entries[0].rank_now),
         (1.0, 1.0)
     );
     assert!(write.entries[0].best_now && !write.entries[1].best_now);
     assert_eq!(write.heading(), "write (KB/s)");
-    assert_eq!(against.conclusions[0].holding, Holding::Holds);
-    let fragments = &against.lines[1];
+    assert_eq!(comparison.conclusions[0].holding, Holding::Holds);
+    let extents = &comparison.lines[1];
     // A failed count is omitted, not zero.
-    assert_eq!(fragments.entries[0].repeats, 2);
-    assert!((fragments.entries[1].now - 3.0).abs() < 1e-12);
+    assert_eq!(extents.entries[0].repeats, 2);
+    assert!((extents.entries[1].now - 3.0).abs() < 1e-12);
     assert_eq!(
-        (
-            fragments.entries[0].rank_then,
-            fragments.entries[0].rank_now
-        ),
+        (extents.entries[0].rank_then, extents.entries[0].rank_now),
         (2.0, 1.0)
     );
     // A count over all files does not correspond to the published figure.
     for record in &mut set.cells {
         record.samples[0].fragmentation.as_mut().unwrap().floor = Bytes(0);
     }
-    let against = alone(&set, &published.read().unwrap());
-    assert_eq!(against.lines.len(), 1);
-    assert_eq!(against.only_then.phases, ["out fragments"]);
+    let comparison = alone(&set, &published.read().unwrap());
+    assert_eq!(comparison.lines.len(), 1);
+    assert_eq!(comparison.only_then.phases, ["out fragments"]);
 }
 
 #[test]
@@ -387,18 +390,18 @@ fn two_phases_of_one_kind_are_matched_by_label() {
         let cpu = Figure::new("cpu", seconds, "%", Better::Lower);
         sample.figures = vec![rate, cpu];
     }
-    let against = alone(&set, &table);
-    let told: Vec<_> = against
+    let comparison = alone(&set, &table);
+    let reported: Vec<_> = comparison
         .lines
         .iter()
         .map(|line| (line.heading(), line.entries[0].then, line.entries[0].now))
         .collect();
-    let told: Vec<_> = told
+    let reported: Vec<_> = reported
         .iter()
         .map(|(heading, then, now)| (heading.as_str(), *then, (now * 100.0).round()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("stat (files/s)", 278.0, 9901.0),
             ("stat cpu (%cpu)", 99.0, 1.0),
@@ -406,13 +409,13 @@ fn two_phases_of_one_kind_are_matched_by_label() {
             ("stat random cpu (%cpu)", 100.0, 3.0),
         ]
     );
-    assert_eq!(against.only_now.phases, ["another"]);
+    assert_eq!(comparison.only_now.phases, ["another"]);
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     use unicode_width::UnicodeWidthStr;
-    let against = alone(&mixed(), &table("btrfs-2008"));
+    let comparison = alone(&mixed(), &table("btrfs-2008"));
     for (width, clock) in [60, 80, 120]
         .into_iter()
         .flat_map(|w| [(w, false), (w, true)])
@@ -423,7 +426,7 @@ fn no_line_is_wider_than_the_terminal() {
             color: false,
             ..Options::default()
         };
-        let mut texts = vec![text(&against, Format::Terminal, &options)];
+        let mut texts = vec![text(&comparison, Format::Terminal, &options)];
         for published in fsdyno_report::published::ALL {
             let bytes = render_published(published, Format::Terminal, &options).unwrap();
             texts.push(String::from_utf8(bytes).unwrap());
@@ -438,8 +441,8 @@ fn no_line_is_wider_than_the_terminal() {
 fn the_comparison_page_loads_nothing_and_escapes_labels() {
     let mut set = mixed();
     set.run.plan.contenders[0].label = "<script>alert(1)</script>".into();
-    let against = alone(&set, &table("btrfs-2008"));
-    let page = text(&against, Format::Html, &wide(80));
+    let comparison = alone(&set, &table("btrfs-2008"));
+    let page = text(&comparison, Format::Html, &wide(80));
     let table = render_published(find("atime-2007").unwrap(), Format::Html, &wide(80)).unwrap();
     let table = String::from_utf8(table).unwrap();
     for page in [&page, &table] {

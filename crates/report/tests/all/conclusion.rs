@@ -4,10 +4,10 @@ use crate::fixture::one_phase;
 use fsdyno_report::comparison::Comparisons;
 
 fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
-    let said = Comparisons::of(&one_phase(labels, times))
+    let output = Comparisons::of(&one_phase(labels, times))
         .conclusions()
         .join(" ");
-    assert!(said.contains(expected), "{said}");
+    assert!(output.contains(expected), "{output}");
 }
 
 #[test]
@@ -29,9 +29,9 @@ fn from_six_repeats_the_interval_is_reported_without_every_block() {
     let slow: &[u64] = &[1000; 9];
     // In one block of nine the faster contender was slower.
     let fast: &[u64] = &[750, 760, 770, 780, 1200, 790, 795, 800, 755];
-    let said = "copy: xfs took 3.9-24 % less time to durable than ext4 (a 95 % interval, of 9 \
+    let output = "copy: xfs took 3.9-24 % less time to durable than ext4 (a 95 % interval, of 9 \
                 blocks).";
-    check(&["ext4", "xfs"], &[slow, fast], said);
+    check(&["ext4", "xfs"], &[slow, fast], output);
     let mut set = one_phase(&["ext4", "xfs"], &[slow, fast]);
     set.run.plan.workloads = ["a", "b", "c", "d"].map(crate::fixture::workload).into();
     for workload in &mut set.run.plan.workloads {
@@ -43,10 +43,10 @@ fn from_six_repeats_the_interval_is_reported_without_every_block() {
         record.cell.workload = workload;
         set.cells.push(record);
     }
-    let said = Comparisons::of(&set).conclusions().join(" ");
+    let output = Comparisons::of(&set).conclusions().join(" ");
     let expected = "xfs was the fastest in 4 of 4 phases (a / copy, b / copy, c / copy, d / copy): \
                     it took 3.9-24 % less time than the next, by 95 % intervals.";
-    assert_eq!(said, expected);
+    assert_eq!(output, expected);
 }
 
 #[test]
@@ -81,13 +81,13 @@ fn an_adaptive_run_that_ended_early_reports_how_to_resume() {
         precision: 0.01,
         most: 30,
     });
-    let said = Comparisons::of(&set).conclusions().join(" ");
+    let output = Comparisons::of(&set).conclusions().join(" ");
     let way_out = format!(
         "ended before its figures were to be looked at, first after 6 repeats: `fsdyno run \
          --resume {}` goes on.",
         set.run.id
     );
-    assert!(said.contains(&way_out), "{said}");
+    assert!(output.contains(&way_out), "{output}");
 }
 
 #[test]

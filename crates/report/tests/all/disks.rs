@@ -137,9 +137,9 @@ fn no_line_of_disks_is_wider_than_the_terminal() {
 #[test]
 fn runs_without_recorders_have_no_disk_section() {
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
-        let told = text(&on_disks(), format, &wide(80));
-        assert!(told.contains("On the model disk mine"), "{format}");
-        assert!(!told.contains('\x1b'), "{format}");
+        let output = text(&on_disks(), format, &wide(80));
+        assert!(output.contains("On the model disk mine"), "{format}");
+        assert!(!output.contains('\x1b'), "{format}");
         let without = text(&fixture::run(), format, &wide(80));
         assert!(!without.contains("On the model disk"), "{format}");
     }

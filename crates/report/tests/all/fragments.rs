@@ -63,11 +63,11 @@ fn a_count_of_large_files_is_labelled() {
         fragmentation.floor = Bytes(16_385);
     }
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
-        let told = text(&set, format, &wide(80)).replace('\n', " ");
+        let output = text(&set, format, &wide(80)).replace('\n', " ");
         let heading = "Fragmentation of files larger than 16.0 KiB";
-        assert!(told.contains(heading), "{format}");
+        assert!(output.contains(heading), "{format}");
         let about = "over the files larger than 16.0 KiB that stood then, and no others.";
-        assert!(told.contains(about), "{format}");
+        assert!(output.contains(about), "{format}");
         let of_all = text(&counted(), format, &wide(80));
         assert!(!of_all.contains("larger than"), "{format}");
     }
@@ -93,26 +93,26 @@ fn unknown_values_are_never_printed_as_numbers() {
     let at = |name: &str| header.iter().position(|h| h == name).unwrap();
     let mut seen = [0; 3];
     for row in reader.records().map(Result::unwrap) {
-        let fragments = &row[at("extents")];
+        let extents = &row[at("extents")];
         if &row[at("phase_kind")] != "copy" {
-            assert_eq!(fragments, "");
+            assert_eq!(extents, "");
             seen[0] += 1;
         } else if row[at("contender")].starts_with("btrfs") {
-            assert_eq!((fragments, &row[at("extent_files")]), ("", ""));
+            assert_eq!((extents, &row[at("extent_files")]), ("", ""));
             assert!(row[at("extents_unavailable")].contains("does not tell"));
             seen[1] += 1;
         } else {
-            assert!(fragments.starts_with("2500"), "{fragments}");
+            assert!(extents.starts_with("2500"), "{extents}");
             assert_eq!(&row[at("extent_files")], "24690");
             seen[2] += 1;
         }
     }
     assert!(seen.iter().all(|n| *n > 0), "{seen:?}");
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
-        let told = text(&set, format, &wide(80));
-        assert!(told.contains("not available"), "{format}");
-        assert!(!told.contains('\x1b'), "{format}");
-        let marked = told.contains("<b>where");
+        let output = text(&set, format, &wide(80));
+        assert!(output.contains("not available"), "{format}");
+        assert!(!output.contains('\x1b'), "{format}");
+        let marked = output.contains("<b>where");
         assert_eq!(marked, format == Format::Terminal, "{format}");
         let without = text(&fixture::run(), format, &wide(80));
         assert!(!without.contains("Fragmentation"), "{format}");

@@ -100,9 +100,9 @@ fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     set.run.plan.repeats = 3;
     let terminal = text(&set, Format::Terminal, &wide(80));
     let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
-    let asked =
+    let requested =
         "Asked: each ratio to ext4 decided, or known to 0.5 % either way, by 3 to 8 blocks.";
-    assert!(words.contains(asked), "{terminal}");
+    assert!(words.contains(requested), "{terminal}");
     let reached = "Reached: intervals of 2.8 % to 5.5 % either way. Open: copy at btrfs@pool2, delete \
                    at btrfs@pool2.";
     assert!(words.contains(reached), "{terminal}");
@@ -136,8 +136,8 @@ fn one_repeat_in_virtual_time_has_a_verdict() {
     assert!(!varied.contains("no noise"), "{varied}");
     assert!(varied.contains("too few repeats"), "{varied}");
     let words = varied.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "seed 42 (that of datasets is the next one in each block)";
-    assert!(words.contains(told), "{varied}");
+    let expected = "seed 42 (that of datasets is the next one in each block)";
+    assert!(words.contains(expected), "{varied}");
     set.run.plan.vary = None;
     // Against the clock there is noise, also on a model disk.
     if let Some(disk) = &mut set.run.plan.disk {

@@ -46,11 +46,15 @@ fn each_lab_has_its_own_baseline_and_fastest() {
         panic!("{:?}", compared(&labs[1]));
     };
     assert!(near(base, 1.0) && near(reiserfs, 0.8), "{reiserfs}");
-    let said = Comparisons::of(&mixed_labs()).conclusions();
-    assert!(said[0].starts_with("host: xfs was"), "{}", said[0]);
+    let conclusions = Comparisons::of(&mixed_labs()).conclusions();
     assert!(
-        !said[0].contains("reiserfs") && !said[1].contains("xfs"),
-        "{said:?}"
+        conclusions[0].starts_with("host: xfs was"),
+        "{}",
+        conclusions[0]
+    );
+    assert!(
+        !conclusions[0].contains("reiserfs") && !conclusions[1].contains("xfs"),
+        "{conclusions:?}"
     );
 }
 
@@ -108,7 +112,7 @@ fn ids_on_the_page_are_unique() {
 }
 
 /// Two contenders of the table on the host, and the same two in guests.
-fn beside() -> ResultSet {
+fn in_two_labs() -> ResultSet {
     let labels = ["btrfs", "ext3", "uml/btrfs", "uml/ext3"];
     let mut iso = fixture::workload("iso");
     iso.dataset = fsdyno_model::DatasetChoice::Generated("iso".into());
@@ -141,8 +145,8 @@ fn beside() -> ResultSet {
 #[test]
 fn each_lab_is_compared_with_a_table_separately() {
     let table = find("btrfs-2008").unwrap().read().unwrap();
-    let against = PublishedComparison::in_each_lab(&beside(), &table).unwrap();
-    let ratios: Vec<Vec<Option<f64>>> = against
+    let compared = PublishedComparison::in_each_lab(&in_two_labs(), &table).unwrap();
+    let ratios: Vec<Vec<Option<f64>>> = compared
         .iter()
         .map(|of| {
             of.lines[0]
@@ -160,12 +164,12 @@ fn each_lab_is_compared_with_a_table_separately() {
     let holding = |of: &PublishedComparison| {
         of.conclusions
             .iter()
-            .map(|told| told.holding)
+            .map(|conclusion| conclusion.holding)
             .collect::<Vec<_>>()
     };
-    assert_ne!(holding(&against[0]), holding(&against[1]));
+    assert_ne!(holding(&compared[0]), holding(&compared[1]));
     let shown = |format| {
-        let bytes = render_comparison(&against, format, &Options::default()).unwrap();
+        let bytes = render_comparison(&compared, format, &Options::default()).unwrap();
         String::from_utf8(bytes).unwrap()
     };
     insta::assert_snapshot!("labs_against_terminal", shown(Format::Terminal));
@@ -184,13 +188,13 @@ fn each_lab_is_compared_with_a_table_separately() {
         assert!(text.contains("uml: Linux"), "{format}");
     }
     // A lab that shares nothing with the table is listed in the comparison of the other.
-    let mut set = beside();
+    let mut set = in_two_labs();
     for contender in &mut set.run.plan.contenders[2..] {
         contender.filesystem = "jfs".into();
     }
-    let against = PublishedComparison::in_each_lab(&set, &table).unwrap();
-    assert_eq!(against.len(), 1);
-    let only_now = &against[0].only_now.contenders;
+    let compared = PublishedComparison::in_each_lab(&set, &table).unwrap();
+    assert_eq!(compared.len(), 1);
+    let only_now = &compared[0].only_now.contenders;
     assert!(
         only_now.ends_with(&["uml/btrfs".to_owned(), "uml/ext3".to_owned()]),
         "{only_now:?}"

@@ -117,8 +117,8 @@ fn the_page_bins_many_samples_and_explains_the_dots() {
         few.len(),
         many.len()
     );
-    let said = "too many samples for a dot each";
-    assert_eq!((few.contains(said), many.contains(said)), (false, true));
+    let output = "too many samples for a dot each";
+    assert_eq!((few.contains(output), many.contains(output)), (false, true));
     assert!(many.contains(" of 50 samples"));
 }
 

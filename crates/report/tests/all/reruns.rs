@@ -72,27 +72,27 @@ fn rerun() -> ResultSet {
     )
 }
 
-fn against(set: &ResultSet) -> PublishedComparison {
-    against_table(set, "btrfs-2008")
+fn compared(set: &ResultSet) -> PublishedComparison {
+    compare_with(set, "btrfs-2008")
 }
 
-fn against_table(set: &ResultSet, table: &str) -> PublishedComparison {
+fn compare_with(set: &ResultSet, table: &str) -> PublishedComparison {
     let table = find(table).unwrap().table().unwrap();
-    let mut against = PublishedComparison::in_each_lab(set, &table).unwrap();
-    assert_eq!(against.len(), 1);
-    against.remove(0)
+    let mut compared = PublishedComparison::in_each_lab(set, &table).unwrap();
+    assert_eq!(compared.len(), 1);
+    compared.remove(0)
 }
 
-fn terminal(against: &PublishedComparison) -> String {
-    let all = std::slice::from_ref(against);
+fn terminal(compared: &PublishedComparison) -> String {
+    let all = std::slice::from_ref(compared);
     String::from_utf8(render_comparison(all, Format::Terminal, &wide(80)).unwrap()).unwrap()
 }
 
 #[test]
 fn one_repeat_in_virtual_time_decides_conclusions() {
-    let told = against(&rerun());
+    let reported = compared(&rerun());
     let of = |begin: &str| {
-        let mut all = told.conclusions.iter();
+        let mut all = reported.conclusions.iter();
         all.find(|one| one.says.starts_with(begin)).unwrap()
     };
     // Published as slowest at copying and deleting; now in between.
@@ -104,18 +104,21 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     // One repeat against the clock has no verdict.
     let mut paced = rerun();
     paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
-    let mut all = against(&paced).conclusions.into_iter();
+    let mut all = compared(&paced).conclusions.into_iter();
     let xfs = all.find(|one| one.says.starts_with("XFS is the slowest"));
     assert_eq!(xfs.unwrap().holding, Holding::CannotBeSaid);
 }
 
 #[test]
 fn times_are_scaled_and_large_differences_are_explained() {
-    let told = against(&rerun());
-    let line = told.lines.iter().find(|line| line.label == "portage copy");
+    let reported = compared(&rerun());
+    let line = reported
+        .lines
+        .iter()
+        .find(|line| line.label == "portage copy");
     let xfs = &line.unwrap().entries[1];
     assert!((xfs.by_then.unwrap() - 81.54 / 1013.0).abs() < 1e-12);
-    let rerun = told.rerun.as_ref().unwrap();
+    let rerun = reported.rerun.as_ref().unwrap();
     assert_eq!(rerun.of_the_same_order, (3, 6));
     let departed: Vec<_> = rerun
         .departures
@@ -129,7 +132,7 @@ fn times_are_scaled_and_large_differences_are_explained() {
     // Another run of the same work is not a rerun.
     let mut other = self::rerun();
     other.run.plan.name = "classic-2008".into();
-    assert_eq!(against(&other).rerun, None);
+    assert_eq!(compared(&other).rerun, None);
 }
 
 #[test]
@@ -143,7 +146,7 @@ fn a_contender_that_did_not_rerun_is_named_with_the_reason() {
     );
     set.run.plan.workloads[0].name = "mixed".into();
     set.run.plan.workloads[0].dataset = DatasetChoice::Generated("mixed".into());
-    let rerun = against_table(&set, "ufs-async-2004").rerun.unwrap();
+    let rerun = compare_with(&set, "ufs-async-2004").rerun.unwrap();
     let why = |label: &str| {
         let mut all = rerun.not_run.iter();
         all.find(|one| one.contender == label).unwrap().why.as_str()
@@ -154,7 +157,7 @@ fn a_contender_that_did_not_rerun_is_named_with_the_reason() {
 
 #[test]
 fn a_rerun_fits_its_page() {
-    let text = terminal(&against(&rerun()));
+    let text = terminal(&compared(&rerun()));
     for words in [
         "now",
         "/then",
@@ -171,8 +174,8 @@ fn a_rerun_fits_its_page() {
         "{text}"
     );
     for format in [Format::Markdown, Format::Html, Format::Json] {
-        let told = against(&rerun());
-        let bytes = render_comparison(std::slice::from_ref(&told), format, &wide(80)).unwrap();
+        let reported = compared(&rerun());
+        let bytes = render_comparison(std::slice::from_ref(&reported), format, &wide(80)).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains("not asked for (--fs)"), "{format:?}");
         assert!(text.contains("3 flushes"), "{format:?}");
@@ -184,27 +187,27 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     let rerun = find("btrfs-2008").unwrap();
     let table = rerun.table().unwrap();
     let setting = rerun.read(&table).unwrap();
-    let inquiry = setting.inquiry.clone().unwrap();
+    let ablation = setting.inquiry.clone().unwrap();
     // example
-    let asked = ["xfs", "xfs:wsync"];
+    let requested = ["xfs", "xfs:wsync"];
     let here = run(
         "rerun-btrfs-2008+barriers",
-        &asked,
+        &requested,
         [&[8000, 400_000], &[1900, 100_000]],
         &[3, 40_000],
     );
     let there = run(
         "rerun-btrfs-2008+barriers-ignored",
-        &asked,
+        &requested,
         [&[7990, 20_000], &[1900, 5000]],
         &[3, 40_000],
     );
     let ran = [("as it is", &here), ("that ignores flushes", &there)];
-    let told = AblationSummary::of(&setting, &inquiry, &table, &ran);
-    assert_eq!(told.parts.len(), 2);
-    assert_eq!(told.parts[0].then, Some(1013.0));
-    assert_eq!(told.parts[0].rows.len(), 4);
-    let waits = told
+    let reported = AblationSummary::of(&setting, &ablation, &table, &ran);
+    assert_eq!(reported.parts.len(), 2);
+    assert_eq!(reported.parts[0].then, Some(1013.0));
+    assert_eq!(reported.parts[0].rows.len(), 4);
+    let waits = reported
         .read
         .iter()
         .find(|read| read.starts_with("xfs:wsync, portage copy")); // example
@@ -213,7 +216,7 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
         waits.contains("95 % of it is what 40,000 flushes cost, 9.50 ms each"),
         "{waits}"
     );
-    let bytes = render_ablation(&told, Format::Terminal, &wide(80)).unwrap();
+    let bytes = render_ablation(&reported, Format::Terminal, &wide(80)).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
@@ -221,7 +224,7 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     );
     assert!(text.contains("portage copy (then 1013 s)"), "{text}");
     for format in [Format::Markdown, Format::Json] {
-        assert!(render_ablation(&told, format, &wide(80)).is_ok());
+        assert!(render_ablation(&reported, format, &wide(80)).is_ok());
     }
-    assert!(render_ablation(&told, Format::OpenMetrics, &wide(80)).is_err());
+    assert!(render_ablation(&reported, Format::OpenMetrics, &wide(80)).is_err());
 }

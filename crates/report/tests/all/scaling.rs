@@ -41,22 +41,23 @@ fn set() -> ResultSet {
 
 #[test]
 fn rates_are_listed_by_number_of_workers_with_the_speedup() {
-    let said = text(&set(), Format::Terminal, &wide(80));
-    let at = said.find("By the number of workers").unwrap();
-    let section: Vec<&str> = said[at..].lines().take(14).collect();
+    let output = text(&set(), Format::Terminal, &wide(80));
+    let at = output.find("By the number of workers").unwrap();
+    let section: Vec<&str> = output[at..].lines().take(14).collect();
     let has = |line: &str| assert!(section.contains(&line), "{line}: {section:#?}");
     has("op-create");
     has("  1 worker   1050        1050");
     has("  2 workers  1995 1.90x  1050 1.00x");
     has("  4 workers  3675 3.50x     -");
-    let said = text(&set(), Format::Markdown, &wide(80));
+    let output = text(&set(), Format::Markdown, &wide(80));
     assert!(
-        said.contains("| op-create | 4 workers | 3675 3.50x | - |"),
-        "{said}"
+        output.contains("| op-create | 4 workers | 3675 3.50x | - |"),
+        "{output}"
     );
-    let said = text(&set(), Format::Html, &wide(80));
+    let output = text(&set(), Format::Html, &wide(80));
     assert!(
-        said.contains("id=\"scaling\"") && said.contains("3675</span> <span class=\"ratio\">3.50×")
+        output.contains("id=\"scaling\"")
+            && output.contains("3675</span> <span class=\"ratio\">3.50×")
     );
 }
 

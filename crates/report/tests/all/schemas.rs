@@ -141,7 +141,7 @@ fn crash_tests_are_valid_by_their_schemas() {
         lost: [(Loss::Missing, 1)].into(),
         messages: vec!["a: missing".into()],
     };
-    let cut = PowerCut {
+    let power_cut = PowerCut {
         contender: "ext4".into(),
         number: 1,
         seed: 1,
@@ -159,10 +159,10 @@ fn crash_tests_are_valid_by_their_schemas() {
     let whole = PowerCut {
         disk: None,
         recovery: Recovery::default(),
-        ..cut.clone()
+        ..power_cut.clone()
     };
-    let cuts = vec![cut, whole];
-    assert_eq!(violations("crash", &to_value(&cuts)), NONE);
+    let power_cuts = vec![power_cut, whole];
+    assert_eq!(violations("crash", &to_value(&power_cuts)), NONE);
     let run = fixture::run().run;
     let series = Series {
         schema: Series::SCHEMA,
@@ -180,7 +180,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             provenance: run.provenance,
             command_line: run.command_line,
         },
-        cuts,
+        cuts: power_cuts,
     };
     assert_eq!(violations("series", &to_value(&series)), NONE);
 }

@@ -4,12 +4,14 @@ use crate::fixture::{self, one_phase};
 use crate::{text, wide};
 use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
 use fsdyno_report::Format;
-use fsdyno_report::comparison::{Comparisons, Doubt};
+use fsdyno_report::comparison::{Comparisons, WarningSummary};
 
 /// The warning of that kind; there is at most one.
-fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {
-    let doubts = Comparisons::of(set).doubts;
-    let mut found = doubts.into_iter().filter(|doubt| doubt.kind == kind);
+fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<WarningSummary> {
+    let warning_summaries = Comparisons::of(set).warning_summaries;
+    let mut found = warning_summaries
+        .into_iter()
+        .filter(|warning_summary| warning_summary.kind == kind);
     let first = found.next();
     assert_eq!(found.next(), None);
     first
@@ -21,13 +23,13 @@ fn a_rising_series_is_reported_once_with_the_largest_drift() {
     let steep: &[u64] = &[1000, 1200, 1400, 1600, 1800];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
     let set = one_phase(&["ext4", "xfs", "btrfs"], &[rising, steep, level]);
-    let doubt = of_kind(&set, WarningKind::Drift).unwrap();
+    let warning_summary = of_kind(&set, WarningKind::Drift).unwrap();
     // Both times of the phase rise: they are one series of blocks.
-    assert_eq!((doubt.count, doubt.varies), (2, true));
-    assert_eq!(doubt.places, ["xfs copy", "ext4 copy"]);
+    assert_eq!((warning_summary.count, warning_summary.varies), (2, true));
+    assert_eq!(warning_summary.places, ["xfs copy", "ext4 copy"]);
     let expected = "copy at xfs: time to return rose by 57 % of its median from the first to the \
                     last of 5 blocks";
-    assert_eq!(doubt.message, expected);
+    assert_eq!(warning_summary.message, expected);
     let comparison = Comparisons::of(&set).labs.remove(0);
     let line = comparison.lines().last().unwrap();
     let marked: Vec<bool> = line.values.iter().flatten().map(|v| v.doubted).collect();
@@ -39,11 +41,11 @@ fn an_outlier_is_reported_with_its_block() {
     let one_off: &[u64] = &[1000, 1010, 990, 3000, 1005];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
     let set = one_phase(&["ext4", "xfs"], &[one_off, level]);
-    let doubt = of_kind(&set, WarningKind::Outlier).unwrap();
-    assert_eq!((doubt.count, doubt.varies), (1, false));
-    assert_eq!(doubt.places, ["ext4 copy"]);
+    let warning_summary = of_kind(&set, WarningKind::Outlier).unwrap();
+    assert_eq!((warning_summary.count, warning_summary.varies), (1, false));
+    assert_eq!(warning_summary.places, ["ext4 copy"]);
     let expected = "copy at ext4, block 4: 1500 ms to return, where the median is 502 ms";
-    assert_eq!(doubt.message, expected);
+    assert_eq!(warning_summary.message, expected);
     assert_eq!(of_kind(&set, WarningKind::Drift), None);
 }
 
@@ -52,12 +54,12 @@ fn distant_but_inconclusive_leaders_need_more_repeats() {
     let wide: &[u64] = &[700, 1000, 1500];
     let other: &[u64] = &[800, 1300, 1400];
     let set = one_phase(&["ext4", "xfs"], &[wide, other]);
-    let doubt = of_kind(&set, WarningKind::Imprecise).unwrap();
+    let warning_summary = of_kind(&set, WarningKind::Imprecise).unwrap();
     let expected =
         "copy: the median of xfs is 30 % above that of ext4, yet the spread hides who is faster";
-    assert_eq!(doubt.message, expected);
-    assert_eq!(doubt.places, ["copy"]);
-    assert_eq!(doubt.advice, "more repeats may tell: --repeats 6");
+    assert_eq!(warning_summary.message, expected);
+    assert_eq!(warning_summary.places, ["copy"]);
+    assert_eq!(warning_summary.advice, "more repeats may tell: --repeats 6");
     // Separated, equal, or too few for a verdict, which the conclusion mentions: no warning.
     for other in [&[9000, 12_500, 19_000][..], &[710, 1010, 1490], &[1300]] {
         let set = one_phase(&["ext4", "xfs"], &[wide, other]);
@@ -68,13 +70,13 @@ fn distant_but_inconclusive_leaders_need_more_repeats() {
 #[test]
 fn a_dataset_that_stayed_in_memory_has_a_warning() {
     let mut set = fixture::run();
-    let doubt = of_kind(&set, WarningKind::SmallerThanCache).unwrap();
+    let warning_summary = of_kind(&set, WarningKind::SmallerThanCache).unwrap();
     assert!(
-        doubt
+        warning_summary
             .message
             .contains("the data (34.0 MiB) fit into memory (8.00 GiB)"),
         "{}",
-        doubt.message
+        warning_summary.message
     );
     set.run.provenance.memory_bytes = 34 << 20;
     assert_eq!(of_kind(&set, WarningKind::SmallerThanCache), None);
@@ -98,8 +100,8 @@ fn a_phase_that_did_not_start_warm_has_a_warning() {
     let cache = &mut set.cells[1].samples[1].cache;
     cache.proven = false;
     cache.doubt = Some("after the pass only 0 of at least 313 pages were in memory".into());
-    let doubt = of_kind(&set, WarningKind::CacheUnproven).unwrap();
-    assert_eq!(doubt.places, ["xfs grep warm"]);
+    let warning_summary = of_kind(&set, WarningKind::CacheUnproven).unwrap();
+    assert_eq!(warning_summary.places, ["xfs grep warm"]);
     let comparison = Comparisons::of(&set).labs.remove(0);
     let marked: Vec<bool> = comparison
         .lines()
@@ -111,7 +113,8 @@ fn a_phase_that_did_not_start_warm_has_a_warning() {
 #[test]
 fn warnings_about_processors_and_image_files_need_a_reason() {
     let mut set = fixture::single();
-    let of = |set: &ResultSet, kind| of_kind(set, kind).map(|doubt| doubt.message);
+    let of =
+        |set: &ResultSet, kind| of_kind(set, kind).map(|warning_summary| warning_summary.message);
     for calm in [None, Some("performance".to_owned())] {
         set.run.provenance.governor = calm;
         assert_eq!(of(&set, WarningKind::Frequency), None);
@@ -125,9 +128,9 @@ fn warnings_about_processors_and_image_files_need_a_reason() {
     assert_eq!(of(&set, WarningKind::Frequency), None);
     let slow = set.cells[1].samples[0].observed.as_mut().unwrap();
     slow.frequency.as_mut().unwrap().most_khz = 2_000_000;
-    let told = of(&set, WarningKind::Frequency).unwrap();
+    let message = of(&set, WarningKind::Frequency).unwrap();
     assert_eq!(
-        told,
+        message,
         "the fastest processor ran at 2.00 GHz in one sample and at 3.60 in another"
     );
     set.cells[1].samples[0].observed = None;
@@ -167,8 +170,12 @@ fn warnings_of_several_workloads_name_the_workload() {
             set.cells.push(record);
         }
     }
-    let doubt = of_kind(&set, WarningKind::Drift).unwrap();
-    assert!(doubt.places.contains(&"xfs ports / copy".to_owned()));
+    let warning_summary = of_kind(&set, WarningKind::Drift).unwrap();
+    assert!(
+        warning_summary
+            .places
+            .contains(&"xfs ports / copy".to_owned())
+    );
 }
 
 #[test]
@@ -176,29 +183,29 @@ fn multimodal_dependent_and_slow_first_repeats_are_reported() {
     let checkpoint: &[u64] = &[1000, 1010, 1500, 990, 1020, 1520, 1000, 1010, 1490];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995, 2003, 1997, 2001, 1999];
     let set = one_phase(&["ext4", "xfs"], &[level, checkpoint]);
-    let doubt = of_kind(&set, WarningKind::Multimodal).unwrap();
-    assert_eq!(doubt.places, ["xfs copy"]);
+    let warning_summary = of_kind(&set, WarningKind::Multimodal).unwrap();
+    assert_eq!(warning_summary.places, ["xfs copy"]);
     let expected = "copy at xfs: 3 of 9 times to return lie near 752 ms, the others near 502 ms";
-    assert_eq!(doubt.message, expected);
+    assert_eq!(warning_summary.message, expected);
     assert_eq!(of_kind(&set, WarningKind::WarmUp), None);
 
     let slow_first: &[u64] = &[5000, 1010, 1000, 990, 1020, 1005];
     let set = one_phase(&["ext4", "xfs"], &[slow_first, slow_first]);
-    let doubt = of_kind(&set, WarningKind::WarmUp).unwrap();
+    let warning_summary = of_kind(&set, WarningKind::WarmUp).unwrap();
     assert!(
-        doubt
+        warning_summary
             .message
             .contains("at 2 of 2 contenders, up to 5.0 times"),
         "{}",
-        doubt.message
+        warning_summary.message
     );
     assert_eq!(of_kind(&set, WarningKind::Multimodal), None);
 
     let wave: Vec<u64> = (0..20).map(|k| 1000 + 10 * (10_u64.abs_diff(k))).collect();
     let flat = [1000; 20];
     let set = one_phase(&["ext4", "xfs"], &[&flat, &wave]);
-    let doubt = of_kind(&set, WarningKind::Dependent).unwrap();
-    assert_eq!(doubt.places, ["xfs copy"]);
+    let warning_summary = of_kind(&set, WarningKind::Dependent).unwrap();
+    assert_eq!(warning_summary.places, ["xfs copy"]);
 }
 
 #[test]

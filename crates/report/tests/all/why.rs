@@ -26,7 +26,7 @@ fn two(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
 }
 
 /// Sets the time and the processor times, milliseconds.
-fn took(sample: &mut Sample, whole: u64, user: u64, kernel: u64) {
+fn set_times(sample: &mut Sample, whole: u64, user: u64, kernel: u64) {
     let whole = Nanos(whole * MS);
     (sample.return_ns, sample.durable_ns) = (whole, Some(whole));
     sample.cpu = CpuUse {
@@ -47,18 +47,18 @@ fn device(sample: &mut Sample, busy: u64, waits: [u64; 4]) -> &mut DeviceUse {
 
 fn flushing() -> ResultSet {
     let quiet = |sample: &mut Sample| {
-        took(sample, 1000, 50, 100);
+        set_times(sample, 1000, 50, 100);
         device(sample, 500, [0, 480, 0, 20]).flushes = 4;
     };
     two(quiet, |sample| {
-        took(sample, 9000, 50, 150);
+        set_times(sample, 9000, 50, 150);
         device(sample, 8700, [0, 800, 0, 8000]).flushes = 31_204;
     })
 }
 
 /// A read-only phase on model disks, of files with this number of extents.
-fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments: u64) {
-    took(sample, whole, 0, 0);
+fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, extents: u64) {
+    set_times(sample, whole, 0, 0);
     sample.durable_ns = None;
     sample.tally.bytes = Bytes(bytes);
     let did = DiskUse {
@@ -83,7 +83,7 @@ fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments
     }];
     sample.fragmentation = Some(Fragmentation {
         files: 10,
-        extents: fragments,
+        extents,
         ..Fragmentation::default()
     });
 }
@@ -113,7 +113,7 @@ fn why(set: &ResultSet) -> Why {
 }
 
 /// The cause of the only phase, and its explanation.
-fn said(set: &ResultSet) -> (Option<Cause>, String) {
+fn cause_and_sentence(set: &ResultSet) -> (Option<Cause>, String) {
     let mut phases = why(set).phases;
     assert_eq!(phases.len(), 1);
     let phase = phases.remove(0);
@@ -127,7 +127,7 @@ fn said(set: &ResultSet) -> (Option<Cause>, String) {
 
 #[test]
 fn waits_for_flushes_are_named_with_a_remedy() {
-    let (cause, sentence) = said(&flushing());
+    let (cause, sentence) = cause_and_sentence(&flushing());
     assert_eq!(cause, Some(Cause::Flushes));
     insta::assert_snapshot!(sentence, @"other took 9.00 s and one 1.00 s (9.00x); 96 % of the difference is time in which the device served flushes: other waits 86 % of its time for 31,204 flushes of 256 us, one 1 % of its time for 4 flushes of 5.00 ms; to try: less of it on other.");
 }
@@ -135,15 +135,15 @@ fn waits_for_flushes_are_named_with_a_remedy() {
 #[test]
 fn computing_in_user_and_kernel_mode_is_named() {
     let idle = |sample: &mut Sample| {
-        took(sample, 1000, 100, 300);
+        set_times(sample, 1000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
     };
     for (user, kernel, expected) in [(100, 4200, Cause::Kernel), (4200, 300, Cause::User)] {
         let set = two(idle, |sample| {
-            took(sample, 5000, user, kernel);
+            set_times(sample, 5000, user, kernel);
             device(sample, 300, [300, 0, 0, 0]);
         });
-        let (cause, sentence) = said(&set);
+        let (cause, sentence) = cause_and_sentence(&set);
         assert_eq!(cause, Some(expected), "{sentence}");
         assert!(sentence.contains("4.20 s against"), "{sentence}");
     }
@@ -151,7 +151,7 @@ fn computing_in_user_and_kernel_mode_is_named() {
 
 #[test]
 fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
-    let (cause, sentence) = said(&fragmented());
+    let (cause, sentence) = cause_and_sentence(&fragmented());
     assert_eq!(cause, Some(Cause::Fragments));
     insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, where computing takes none.");
     // Twice the bytes: extents do not explain the difference.
@@ -163,14 +163,14 @@ fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
         !why(&set).virtual_time,
         "model disks keep the clock's time as well"
     );
-    let (cause, sentence) = said(&set);
+    let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Reads), "{sentence}");
     // Extents were not counted.
     let mut set = fragmented();
     for record in &mut set.cells {
         record.samples[0].fragmentation = None;
     }
-    let (cause, sentence) = said(&set);
+    let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Reads), "{sentence}");
     assert!(!sentence.contains("extents"), "{sentence}");
     assert!(
@@ -180,7 +180,7 @@ fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
 }
 
 /// Sets the time of kernel threads and of other programs, milliseconds.
-fn beside(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
+fn set_processors(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
     sample.observed = Some(Observed {
         over_ns: sample.whole_ns(),
         processors,
@@ -195,20 +195,20 @@ fn beside(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
 /// A contender with a rest longer by four seconds, while others used processors.
 fn resting(processors: u32, threads: u64, others: u64) -> ResultSet {
     let idle = |sample: &mut Sample| {
-        took(sample, 1000, 100, 300);
+        set_times(sample, 1000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
-        beside(sample, processors, 100, 10);
+        set_processors(sample, processors, 100, 10);
     };
     two(idle, |sample| {
-        took(sample, 5000, 100, 300);
+        set_times(sample, 5000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
-        beside(sample, processors, threads, others);
+        set_processors(sample, processors, threads, others);
     })
 }
 
 #[test]
 fn kernel_threads_are_named_only_if_they_certainly_ran_alone() {
-    let (cause, sentence) = said(&resting(2, 9000, 10));
+    let (cause, sentence) = cause_and_sentence(&resting(2, 9000, 10));
     assert_eq!(cause, Some(Cause::KernelThreads), "{sentence}");
     assert!(
         sentence.contains("only kernel threads ran") && sentence.contains("for 9.00 s against"),
@@ -225,13 +225,17 @@ fn kernel_threads_are_named_only_if_they_certainly_ran_alone() {
             "other programs had 50 % of the processors meanwhile: measure again",
         ),
     ] {
-        let (cause, sentence) = said(&set);
+        let (cause, sentence) = cause_and_sentence(&set);
         assert_eq!(cause, None, "{sentence}");
         assert!(sentence.contains(why), "{sentence}");
     }
-    let told = why(&resting(2, 9000, 10));
-    assert!(told.missing.contains(&"throttling: none here".to_owned()));
-    let shown = |name: &str| told.phases[0].rows.iter().any(|row| row.name == name);
+    let explained = why(&resting(2, 9000, 10));
+    assert!(
+        explained
+            .missing
+            .contains(&"throttling: none here".to_owned())
+    );
+    let shown = |name: &str| explained.phases[0].rows.iter().any(|row| row.name == name);
     assert!(shown("other programs") && shown("some waited, device"));
     assert!(!shown("processors elsewhere") && !shown("metadata writes"));
 }
@@ -239,7 +243,7 @@ fn kernel_threads_are_named_only_if_they_certainly_ran_alone() {
 #[test]
 fn metadata_is_reported_if_traced_for_both() {
     let traced = |sample: &mut Sample, metadata: u64| {
-        beside(sample, 2, 0, 0);
+        set_processors(sample, 2, 0, 0);
         sample.observed.as_mut().unwrap().traced = Some(Traced {
             metadata_writes: metadata,
             metadata_written_bytes: Bytes(metadata << 12),
@@ -248,24 +252,24 @@ fn metadata_is_reported_if_traced_for_both() {
         });
     };
     let few = |sample: &mut Sample| {
-        took(sample, 1000, 50, 100);
+        set_times(sample, 1000, 50, 100);
         device(sample, 800, [0, 800, 0, 0]).written_bytes = Bytes(64 << 20);
         traced(sample, 256);
     };
     let set = two(few, |sample| {
-        took(sample, 4000, 50, 100);
+        set_times(sample, 4000, 50, 100);
         device(sample, 3800, [0, 9000, 0, 10]).written_bytes = Bytes(128 << 20);
         traced(sample, 8192);
     });
-    let (cause, sentence) = said(&set);
+    let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Writes), "{sentence}");
     assert!(
         sentence.contains("32.0 MiB of it is metadata against 1.00 MiB"),
         "{sentence}"
     );
-    let told = why(&set);
+    let explained = why(&set);
     let row = |name: &str| {
-        let rows = &told.phases[0].rows;
+        let rows = &explained.phases[0].rows;
         let row = rows.iter().find(|row| row.name == name).unwrap();
         row.texts.clone().map(Option::unwrap)
     };
@@ -274,20 +278,25 @@ fn metadata_is_reported_if_traced_for_both() {
         ["1.00 MiB (2 %)", "32.0 MiB (25 %)"]
     );
     assert_eq!(row("forced writes (FUA)"), ["7", "7"]);
-    assert!(told.sources.iter().any(|of| of.contains("block_bio_queue")));
+    assert!(
+        explained
+            .sources
+            .iter()
+            .any(|of| of.contains("block_bio_queue"))
+    );
 }
 
 #[test]
 fn writes_are_named_on_a_device() {
     let few = |sample: &mut Sample| {
-        took(sample, 1000, 50, 100);
+        set_times(sample, 1000, 50, 100);
         device(sample, 800, [0, 800, 0, 0]).writes = 100;
     };
     let set = two(few, |sample| {
-        took(sample, 4000, 50, 100);
+        set_times(sample, 4000, 50, 100);
         device(sample, 3800, [0, 9000, 0, 10]).writes = 9_000;
     });
-    let (cause, sentence) = said(&set);
+    let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Writes), "{sentence}");
     assert!(sentence.contains("9,000 of"), "{sentence}");
 }
@@ -295,17 +304,17 @@ fn writes_are_named_on_a_device() {
 #[test]
 fn no_cause_is_named_without_support_by_counters() {
     let idle = |sample: &mut Sample| {
-        took(sample, 1000, 100, 300);
+        set_times(sample, 1000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
     };
     let unknown = |set: ResultSet, why: &str| {
-        let (cause, sentence) = said(&set);
+        let (cause, sentence) = cause_and_sentence(&set);
         assert_eq!(cause, None, "{sentence}");
         assert!(sentence.contains(why), "{sentence}");
     };
     // The device was busy all the time; the workers may have been too.
     let overlapping = two(idle, |sample| {
-        took(sample, 5000, 100, 2400);
+        set_times(sample, 5000, 100, 2400);
         device(sample, 2500, [2500, 0, 0, 0]);
     });
     unknown(
@@ -313,7 +322,7 @@ fn no_cause_is_named_without_support_by_counters() {
         "not known: for 55 % of it the device was busy while workers may",
     );
     let several = two(idle, |sample| {
-        took(sample, 5000, 100, 9000);
+        set_times(sample, 5000, 100, 9000);
         device(sample, 2500, [2500, 0, 0, 0]);
     });
     unknown(
@@ -321,7 +330,7 @@ fn no_cause_is_named_without_support_by_counters() {
         "not known: workers ran on several processors at once",
     );
     let locked = two(idle, |sample| {
-        took(sample, 5000, 100, 300);
+        set_times(sample, 5000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
     });
     unknown(
@@ -329,7 +338,7 @@ fn no_cause_is_named_without_support_by_counters() {
         "not known: for 100 % of it the workers did not run and the device had nothing",
     );
     let at_once = two(idle, |sample| {
-        took(sample, 5000, 100, 300);
+        set_times(sample, 5000, 100, 300);
         device(sample, 4900, [4000, 90_000, 0, 0]);
     });
     unknown(
@@ -353,7 +362,7 @@ fn no_cause_is_named_without_support_by_counters() {
     }
     unknown(old, "nobody counted for which requests");
     let level = two(idle, |sample| {
-        took(sample, 1010, 100, 310);
+        set_times(sample, 1010, 100, 310);
         device(sample, 300, [300, 0, 0, 0]);
     });
     unknown(level, "they differ by at most the margin of 2 % in 1 block");
@@ -374,12 +383,14 @@ fn explanations_agree_with_the_verdicts_of_the_report() {
     let mut met = [0; 4];
     for turn in 0..300_u64 {
         let blocks = 1 + next(10);
-        let (apart, noise) = (
+        let (difference, noise) = (
             [0, 10, 40, 300][usize::try_from(next(4)).unwrap()],
             1 + [5, 100][usize::try_from(next(2)).unwrap()],
         );
         let base: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
-        let other: Vec<u64> = (0..blocks).map(|_| 1000 + apart + next(noise)).collect();
+        let other: Vec<u64> = (0..blocks)
+            .map(|_| 1000 + difference + next(noise))
+            .collect();
         // Other contenders enlarge the family of comparisons.
         let third: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
         let labels = ["one", "other", "third"];
@@ -400,7 +411,7 @@ fn explanations_agree_with_the_verdicts_of_the_report() {
                 );
                 met[0] += 1;
             }
-            Some(Verdict::Open) => {
+            Some(Verdict::Inconclusive) => {
                 assert!(has("inconclusive: ") && has(margin), "{sentence}");
                 met[1] += 1;
             }
@@ -448,7 +459,7 @@ fn the_parts_always_add_up_to_the_time() {
         }
     }
     // Writes after the return of a read-only phase are not part of its time.
-    took(&mut sample, 1000, 100, 0);
+    set_times(&mut sample, 1000, 100, 0);
     sample.durable_ns = None;
     device(&mut sample, 900, [600, 0, 0, 250]);
     let anatomy = Anatomy::of(&sample, 1, false);
@@ -469,11 +480,11 @@ fn invalid_comparisons_are_rejected_with_the_names() {
         Why::of(set, labels, phase, &none).unwrap_err()
     };
     let set = fixture::mixed_labs();
-    let apart = refused(&set, ["ext4", "uml/ext4"], None);
-    assert!(matches!(apart, WhyError::Apart(..)), "{apart}");
+    let difference = refused(&set, ["ext4", "uml/ext4"], None);
+    assert!(matches!(difference, WhyError::OtherLab(..)), "{difference}");
     assert!(
-        apart.to_string().contains("Figures of another kernel"),
-        "{apart}"
+        difference.to_string().contains("Figures of another kernel"),
+        "{difference}"
     );
     assert!(
         set.run
@@ -497,12 +508,12 @@ fn invalid_comparisons_are_rejected_with_the_names() {
     let one = Why::of(&set, ["ext4", "xfs"], Some("delete"), &none).unwrap();
     assert_eq!(one.phases.len(), 1);
     let all = Why::of(&set, ["xfs", "ext4"], None, &none).unwrap();
-    let apart = |phase: &fsdyno_report::why::PhaseWhy| phase.difference_ns.unsigned_abs();
+    let difference = |phase: &fsdyno_report::why::PhaseWhy| phase.difference_ns.unsigned_abs();
     assert_eq!(all.phases.len(), 4);
     assert!(
         all.phases
             .windows(2)
-            .all(|two| apart(&two[0]) >= apart(&two[1]))
+            .all(|two| difference(&two[0]) >= difference(&two[1]))
     );
 }
 

@@ -17,7 +17,7 @@ pub struct Browser {
     child: Child,
     /// Its input pipe; `None` after shutdown.
     input: Option<ChildStdin>,
-    said: Receiver<Value>,
+    received: Receiver<Value>,
     last: u64,
     session: Option<String>,
     /// Errors, warnings and requests of the page since it was opened.
@@ -51,7 +51,7 @@ impl Browser {
             .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, said) = channel();
+        let (sender, received) = channel();
         std::thread::spawn(move || {
             for message in output.split(0).map_while(Result::ok) {
                 if let Ok(message) = serde_json::from_slice(&message)
@@ -64,7 +64,7 @@ impl Browser {
         let mut browser = Self {
             input: child.stdin.take(),
             child,
-            said,
+            received,
             last: 0,
             session: None,
             noise: Vec::new(),
@@ -92,7 +92,7 @@ impl Browser {
         bytes.push(0);
         self.input.as_mut().unwrap().write_all(&bytes).unwrap();
         let id = self.last;
-        let mut answer = self.wait(method, |said| said["id"] == id);
+        let mut answer = self.wait(method, |received| received["id"] == id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
         answer["result"].take()
     }
@@ -100,17 +100,21 @@ impl Browser {
     /// Waits for a message; other messages are recorded.
     fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let said = self.said.recv_timeout(PATIENCE);
-            let said = said.unwrap_or_else(|why| panic!("the browser is silent at {what}: {why}"));
-            self.listen(&said);
-            if is_it(&said) {
-                return said;
+            let received = self.received.recv_timeout(PATIENCE);
+            let received =
+                received.unwrap_or_else(|why| panic!("the browser is silent at {what}: {why}"));
+            self.listen(&received);
+            if is_it(&received) {
+                return received;
             }
         }
     }
 
-    fn listen(&mut self, said: &Value) {
-        let (method, parameters) = (said["method"].as_str().unwrap_or_default(), &said["params"]);
+    fn listen(&mut self, received: &Value) {
+        let (method, parameters) = (
+            received["method"].as_str().unwrap_or_default(),
+            &received["params"],
+        );
         let loud = |level: &Value| level == "error" || level == "warning" || level == "assert";
         let noise = match method {
             "Runtime.exceptionThrown" => true,
@@ -121,7 +125,7 @@ impl Browser {
             _ => false,
         };
         if noise {
-            self.noise.push(said.to_string());
+            self.noise.push(received.to_string());
         }
     }
 
@@ -146,8 +150,9 @@ impl Browser {
 
     /// The value of an expression on the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let mut answer = self.ask("Runtime.evaluate", &asked);
+        let request =
+            json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.ask("Runtime.evaluate", &request);
         assert!(
             answer["exceptionDetails"].is_null(),
             "{expression}: {answer}"

@@ -124,10 +124,10 @@ fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
     assert_eq!(browser.text(tip), "");
     browser.point_at(".times tbody tr:nth-child(2) .durable circle");
     // The dots of the first block are drawn first, so they are lowest. Each shows its own tooltip.
-    let told = browser.text(tip);
+    let text = browser.text(tip);
     assert!(
-        told.starts_with("block ") && told.ends_with(" ms"),
-        "{told}"
+        text.starts_with("block ") && text.ends_with(" ms"),
+        "{text}"
     );
     browser.point_at("h1");
     assert_eq!(browser.text(tip), "");
@@ -177,8 +177,8 @@ fn what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it() {
             browser.evaluate(&seen("[data-p=\"tree / copy\"] [data-c=ext4]")),
             json!(0)
         );
-        let told = browser.text("document.querySelector('.hidden-count span').textContent");
-        assert_eq!(told, "Hidden: 1 of 3 contenders, 2 of 4 phases.");
+        let text = browser.text("document.querySelector('.hidden-count span').textContent");
+        assert_eq!(text, "Hidden: 1 of 3 contenders, 2 of 4 phases.");
         // The same URL shows the same selection.
         let address = browser.text("location.hash");
         assert_eq!(address, "#hide-contender=xfs&hide-cache=cache+cold");

@@ -2,7 +2,7 @@
 //! is above; if there is room, names are also at the ends of the lines.
 
 use super::paper::{LETTERS, Paper, SMALL, dashes, fitting, n, symbol, width};
-use super::scale::Laid;
+use super::scale::PlacedScale;
 use crate::charts::{Axis, Chart, Mark, Panel};
 use std::fmt::Write as _;
 
@@ -69,8 +69,8 @@ fn names(paper: &mut Paper, chart: &Chart) {
 struct Field<'a> {
     chart: &'a Chart,
     panel: &'a Panel,
-    x: Laid<'a>,
-    y: Laid<'a>,
+    x: PlacedScale<'a>,
+    y: PlacedScale<'a>,
     origin: (f64, f64),
     left: f64,
     right: f64,
@@ -86,7 +86,7 @@ impl<'a> Field<'a> {
         let up: &Axis = panel.y.as_ref().unwrap_or(&panel.x);
         let tall = (wide * 0.48).clamp(130.0, 250.0);
         let (top, bottom) = (origin.1 + HEAD, origin.1 + HEAD + tall);
-        let y = Laid::of(up, marks().flat_map(|mark| points(mark, 1)), bottom, top);
+        let y = PlacedScale::of(up, marks().flat_map(|mark| points(mark, 1)), bottom, top);
         let values = y.ticks(26.0).into_iter();
         let values = values
             .map(|(_, text)| width(&text, SMALL))
@@ -98,7 +98,7 @@ impl<'a> Field<'a> {
         let ends = (wide >= LEAST && named <= 0.3 * wide).then_some(named);
         let right = origin.0 + wide - ends.unwrap_or(6.0);
         Self {
-            x: Laid::of(
+            x: PlacedScale::of(
                 &panel.x,
                 marks().flat_map(|mark| points(mark, 0)),
                 left + 4.0,
@@ -215,7 +215,7 @@ impl<'a> Field<'a> {
 
     /// The names at the ends of the lines, moved so that they do not overlap.
     fn names_at_ends(&self, paper: &mut Paper) {
-        const APART: f64 = 12.0;
+        const MIN_DISTANCE: f64 = 12.0;
         let end = |one: &crate::charts::Series| {
             let mut lines = one.marks.iter().filter_map(|mark| match mark {
                 Mark::Line { points, .. } => points.last(),
@@ -226,15 +226,15 @@ impl<'a> Field<'a> {
         };
         let mut ends: Vec<(f64, usize)> = self.panel.series.iter().filter_map(end).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut lowest = self.top - APART;
+        let mut lowest = self.top - MIN_DISTANCE;
         for (y, _) in &mut ends {
-            *y = y.max(lowest + APART);
+            *y = y.max(lowest + MIN_DISTANCE);
             lowest = *y;
         }
         // Names pushed below the panel move up again.
-        let mut highest = self.bottom + APART;
+        let mut highest = self.bottom + MIN_DISTANCE;
         for (y, _) in ends.iter_mut().rev() {
-            *y = y.min(highest - APART);
+            *y = y.min(highest - MIN_DISTANCE);
             highest = *y;
         }
         for (y, contender) in ends {

@@ -18,8 +18,8 @@ use theme::standalone;
 
 /// The width and the colours of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// Its width, pixels; at least [`Look::NARROWEST`].
+pub struct Appearance {
+    /// Its width, pixels; at least [`Appearance::NARROWEST`].
     pub width: u32,
     /// The source of the colours.
     pub theme: Theme,
@@ -66,7 +66,7 @@ impl FromStr for Theme {
     }
 }
 
-impl Look {
+impl Appearance {
     /// The smallest width, pixels. It fits a phone.
     pub const NARROWEST: u32 = 280;
     /// The largest width, pixels.
@@ -82,13 +82,13 @@ impl Look {
 const MARGIN: f64 = 12.0;
 
 /// Renders a chart. The same chart and look give the same bytes.
-pub fn render(chart: &Chart, look: Look) -> String {
-    let margin = if look.theme == Theme::Page {
+pub fn render(chart: &Chart, appearance: Appearance) -> String {
+    let margin = if appearance.theme == Theme::Page {
         0.0
     } else {
         MARGIN
     };
-    let wide = look.wide() - 2.0 * margin;
+    let wide = appearance.wide() - 2.0 * margin;
     let mut paper = Paper::new(wide);
     paper.down(20.0);
     let title = fitting(&chart.title, wide, 13.0);
@@ -104,16 +104,16 @@ pub fn render(chart: &Chart, look: Look) -> String {
         paper.text((0.0, paper.y - 4.0), "k", "nothing was measured");
     }
     let left_out = paper.left_out;
-    let said = (left_out > 0)
+    let omission = (left_out > 0)
         .then(|| format!("{left_out} marks have no place on their scale and are not drawn."));
-    for note in chart.notes.iter().chain(said.as_ref()) {
+    for note in chart.notes.iter().chain(omission.as_ref()) {
         for line in wrapped(note, wide, SMALL) {
             paper.down(14.0);
             paper.text((0.0, paper.y - 3.0), "k", &line);
         }
     }
     paper.down(4.0);
-    frame(chart, look.theme, &paper, margin)
+    frame(chart, appearance.theme, &paper, margin)
 }
 
 /// Wraps the elements in an `svg` element with a description.

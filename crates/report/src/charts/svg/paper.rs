@@ -62,14 +62,14 @@ impl Paper {
 
     /// A label with limited width. A longer text is truncated, and a tooltip shows all of it.
     pub(super) fn label(&mut self, (x, y): (f64, f64), room: f64, size: f64, text: &str) {
-        let cut = fitting(text, room, size);
-        if cut == text {
+        let shortened = fitting(text, room, size);
+        if shortened == text {
             return self.text((x, y), "", text);
         }
-        let (x, y, cut, text) = (n(x), n(y), escaped(&cut), escaped(text));
+        let (x, y, shortened, text) = (n(x), n(y), escaped(&shortened), escaped(text));
         let _ = write!(
             self.svg,
-            r#"<text x="{x}" y="{y}"><title>{text}</title>{cut}</text>"#
+            r#"<text x="{x}" y="{y}"><title>{text}</title>{shortened}</text>"#
         );
     }
 
@@ -186,16 +186,16 @@ pub(super) fn fitting(text: &str, room: f64, size: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
     }
-    let mut cut = String::new();
+    let mut shortened = String::new();
     for c in text.chars() {
-        cut.push(c);
-        if width(&cut, size) + 0.7 * size > room {
-            cut.pop();
+        shortened.push(c);
+        if width(&shortened, size) + 0.7 * size > room {
+            shortened.pop();
             break;
         }
     }
-    cut.push('\u{2026}');
-    cut
+    shortened.push('\u{2026}');
+    shortened
 }
 
 /// Wraps a text to a width.

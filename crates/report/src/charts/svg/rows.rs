@@ -2,7 +2,7 @@
 //! chart is narrow. Panels share a line if there is room.
 
 use super::paper::{LETTERS, Paper, fitting, n, symbol, width};
-use super::scale::Laid;
+use super::scale::PlacedScale;
 use crate::charts::{Chart, Mark, Panel, Row};
 use std::fmt::Write as _;
 
@@ -38,15 +38,15 @@ impl Layout {
         let widest = |of: &dyn Fn(&Row) -> f64| rows().map(of).fold(0.0, f64::max);
         let label = widest(&|row| width(&chart.contenders[row.contender], LETTERS)) + SYMBOL + 8.0;
         let figures = widest(&|row| width(&row.value, LETTERS)) + 10.0;
-        let beside = label <= 0.34 * wide;
-        let gutter = if beside { label } else { 0.0 };
-        let figures = if beside { figures } else { 0.0 };
+        let label_column = label <= 0.34 * wide;
+        let gutter = if label_column { label } else { 0.0 };
+        let figures = if label_column { figures } else { 0.0 };
         let bars = chart.panels.iter().all(is_of_bars);
         let series = chart.panels.iter().flat_map(|panel| &panel.series);
         let mut marks = series.flat_map(|one| &one.marks);
         let many = marks.any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
         let plot = if bars { 50.0 } else { 170.0 };
-        let least = if beside {
+        let least = if label_column {
             plot + figures
         } else {
             label.min(wide)
@@ -99,7 +99,7 @@ struct Field<'a> {
     panel: &'a Panel,
     left: f64,
     top: f64,
-    x: Laid<'a>,
+    x: PlacedScale<'a>,
     /// The top of each row.
     rows: Vec<f64>,
     tall: f64,
@@ -126,7 +126,7 @@ impl<'a> Field<'a> {
         }
         let to = left + layout.field - layout.figures;
         Self {
-            x: Laid::of(&panel.x, marks().flat_map(ends), left, to),
+            x: PlacedScale::of(&panel.x, marks().flat_map(ends), left, to),
             bars: is_of_bars(panel),
             layout,
             chart,
@@ -161,7 +161,7 @@ impl<'a> Field<'a> {
     /// Draws the panel and returns its bottom.
     fn draw(&self, paper: &mut Paper, first: bool) -> f64 {
         paper.text((self.left, self.top + 12.0), "p", &self.panel.title);
-        self.behind(paper);
+        self.draw_background(paper);
         self.labels(paper, first);
         for one in self.panel.series.iter().filter(|one| !one.marks.is_empty()) {
             paper.open(one.contender, &self.chart.contenders[one.contender]);
@@ -176,7 +176,7 @@ impl<'a> Field<'a> {
     }
 
     /// The background of the marks: ticks, reference line, zero line.
-    fn behind(&self, paper: &mut Paper) {
+    fn draw_background(&self, paper: &mut Paper) {
         let bottom = self.bottom();
         if self.bars {
             self.upright(paper, "g", self.x.zero());
@@ -214,25 +214,25 @@ impl<'a> Field<'a> {
 
     fn labels(&self, paper: &mut Paper, first: bool) {
         let mut group = "";
-        let beside = self.layout.gutter > 0.0;
+        let label_column = self.layout.gutter > 0.0;
         for (row, top) in self.panel.rows.iter().zip(&self.rows) {
             let contender = &self.chart.contenders[row.contender];
             if row.group != group {
                 group = &row.group;
-                let y = top - if beside { 5.0 } else { 5.0 + ABOVE };
+                let y = top - if label_column { 5.0 } else { 5.0 + ABOVE };
                 let text = fitting(group, self.layout.field + self.layout.gutter, LETTERS);
-                let x = if beside { 0.0 } else { self.left };
+                let x = if label_column { 0.0 } else { self.left };
                 paper.text((x, y), "p", &text);
             }
             let end = self.left + self.layout.field;
-            let y = if beside {
+            let y = if label_column {
                 top + self.tall / 2.0 + 4.0
             } else {
                 top - 3.0
             };
             paper.open(row.contender, contender);
-            if first || !beside {
-                let (x, room) = if beside {
+            if first || !label_column {
+                let (x, room) = if label_column {
                     (0.0, self.layout.gutter)
                 } else {
                     (self.left, self.layout.field - width(&row.value, LETTERS))

@@ -6,7 +6,7 @@ use crate::terms::{self, significant};
 
 /// An axis: its range of values and its two end positions.
 #[derive(Debug, Clone)]
-pub(super) struct Laid<'a> {
+pub(super) struct PlacedScale<'a> {
     axis: &'a Axis,
     low: f64,
     high: f64,
@@ -17,7 +17,7 @@ pub(super) struct Laid<'a> {
 /// The upper limit of a nines axis: 0.999,999,999.
 const LAST_NINE: f64 = 9.0;
 
-impl<'a> Laid<'a> {
+impl<'a> PlacedScale<'a> {
     /// Creates an axis for these values between two positions.
     pub(super) fn of(
         axis: &'a Axis,
@@ -26,7 +26,7 @@ impl<'a> Laid<'a> {
         to: f64,
     ) -> Self {
         let places = values.chain(axis.reference);
-        let mut laid = Self {
+        let mut placed = Self {
             axis,
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
@@ -34,10 +34,10 @@ impl<'a> Laid<'a> {
             to,
         };
         for place in places.filter_map(|value| bend(axis.scale, value)) {
-            (laid.low, laid.high) = (laid.low.min(place), laid.high.max(place));
+            (placed.low, placed.high) = (placed.low.min(place), placed.high.max(place));
         }
-        laid.widen();
-        laid
+        placed.widen();
+        placed
     }
 
     /// Adds padding at both ends, and widens an empty range.
@@ -89,11 +89,11 @@ impl<'a> Laid<'a> {
         self.at(0.0).unwrap_or(self.from)
     }
 
-    /// The ticks: positions and labels, each at least `apart` from the next.
-    pub(super) fn ticks(&self, apart: f64) -> Vec<(f64, String)> {
-        let most = ((self.to - self.from).abs() / apart).floor().max(1.0);
+    /// The ticks: positions and labels, each at least `spacing` from the next.
+    pub(super) fn ticks(&self, spacing: f64) -> Vec<(f64, String)> {
+        let most = ((self.to - self.from).abs() / spacing).floor().max(1.0);
         let (values, step) = match self.axis.scale {
-            Scale::Nines => return self.nines(apart),
+            Scale::Nines => return self.nines(spacing),
             Scale::FromZero | Scale::Linear => self.even(self.low, self.high, most),
             Scale::Log => self.by_ratio(most),
         };
@@ -164,7 +164,7 @@ impl<'a> Laid<'a> {
         (fitting.unwrap_or_default(), None)
     }
 
-    fn nines(&self, apart: f64) -> Vec<(f64, String)> {
+    fn nines(&self, spacing: f64) -> Vec<(f64, String)> {
         let parts = [
             0.5,
             0.9,
@@ -180,7 +180,7 @@ impl<'a> Laid<'a> {
             let Some(place) = self.at(part).filter(|place| *place <= self.to + 0.5) else {
                 continue;
             };
-            let near = |(other, _): &(f64, String)| (place - other).abs() < apart;
+            let near = |(other, _): &(f64, String)| (place - other).abs() < spacing;
             if !ticks.last().is_some_and(near) {
                 let digits = format!("{:.5}", part * 100.0);
                 let digits = digits.trim_end_matches('0').trim_end_matches('.');
@@ -272,7 +272,7 @@ impl<'a> Laid<'a> {
             }
             Unit::OperationsPerSecond | Unit::Count | Unit::Part => thousands(value),
             Unit::Nanoseconds | Unit::Bytes | Unit::BytesPerSecond => {
-                let near = Laid {
+                let near = PlacedScale {
                     low: value.ln(),
                     high: value.ln(),
                     ..self.clone()

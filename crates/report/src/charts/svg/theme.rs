@@ -169,9 +169,9 @@ mod tests {
                 for (at, a) in first.iter().enumerate() {
                     for b in &first[at + 1..] {
                         let (x, y) = (seen(a), seen(b));
-                        let apart: f64 =
+                        let distance: f64 =
                             (0..3).map(|at| (x[at] - y[at]).powi(2)).sum::<f64>().sqrt();
-                        assert!(apart > 0.2, "{a} and {b}: {apart:.2}");
+                        assert!(distance > 0.2, "{a} and {b}: {distance:.2}");
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! The charts of a page as SVG. Their total size is limited. Further charts are only counted, kind
 //! by kind, and the page shows the command that draws them.
 
-use crate::charts::svg::{Look, Theme, render};
+use crate::charts::svg::{Appearance, Theme, render};
 use crate::charts::{Chart, Kind};
 use crate::document::Block;
 use std::collections::BTreeMap;
@@ -39,11 +39,11 @@ impl Drawings {
         let mut bytes = 0;
         for kind in ORDER {
             for chart in charts.iter().filter(|chart| chart.kind == kind) {
-                let look = Look {
+                let appearance = Appearance {
                     width: WIDTH,
                     theme: Theme::Page,
                 };
-                let svg = render(chart, look);
+                let svg = render(chart, appearance);
                 if bytes + svg.len() <= BUDGET {
                     bytes += svg.len();
                     drawings.drawn.insert(chart.name.clone(), svg);

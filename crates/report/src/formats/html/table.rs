@@ -306,7 +306,7 @@ impl Page {
         } else {
             format!(r#"<span aria-hidden="true">{sign}</span> "#)
         };
-        let says = compared.outcome.map_or_else(String::new, |outcome| {
+        let label = compared.outcome.map_or_else(String::new, |outcome| {
             let word = match outcome {
                 Outcome::Itself => itself,
                 outcome => outcome.word(),
@@ -316,7 +316,7 @@ impl Page {
                 class(compared)
             )
         });
-        format!(r#"<span class="ratio">{mark}{ratio}</span>{says}{interval}"#)
+        format!(r#"<span class="ratio">{mark}{ratio}</span>{label}{interval}"#)
     }
 
     /// The times of a phase: a row for each contender, with bars.
