@@ -279,9 +279,12 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let named = |these: &[&Place]| in_words(these, &all_places(findings));
     let level = of(|statement| matches!(statement, Statement::Level(_)));
     if !level.is_empty() {
-        sentences.push(format!(
-            "In {} no fastest can be named, because the figures do not set the leaders apart ({}).",
+        let (phases, verb) = (
             terms::count(level.len(), "phase"),
+            if level.len() == 1 { "is" } else { "are" },
+        );
+        sentences.push(format!(
+            "{phases} {verb} inconclusive: no contender is shown to be the fastest ({}).",
             named(&level)
         ));
     }
