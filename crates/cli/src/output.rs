@@ -251,7 +251,7 @@ mod tests {
         let trouble = to(Some(&place.path().join("no/page")), b"one", Existing::Keep).unwrap_err();
         assert!(trouble.to_string().contains("no/page"), "{trouble}");
         let trouble = to(Some(Path::new("/dev/full")), b"one", Existing::Keep).unwrap_err();
-        assert!(trouble.to_string().contains("free space"), "{trouble}");
+        assert!(trouble.to_string().contains("Free space"), "{trouble}");
     }
 
     #[test]

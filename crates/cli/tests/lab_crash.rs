@@ -211,7 +211,10 @@ fn a_contender_that_cannot_crash_is_refused_by_name() {
         ),
         ("ext4@raid0x2", "ext4@raid0x2: crash tests need"),
         ("ext5", "ext5"),
-        ("host/ext4", "host/ext4: the lab of all contenders is uml"),
+        (
+            "host/ext4",
+            "host/ext4: this contender names the lab host, but all contenders run in uml",
+        ),
         ("ext4,xfs,ext4", "ext4 is named twice"),
     ] {
         let output = crash(&home, &["--fs", fs]);

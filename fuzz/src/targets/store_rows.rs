@@ -7,7 +7,9 @@ use fsdyno_model::{CellRecord, Outcome};
 use fsdyno_store::{Store, fuzz};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
-use specimen::{bare, cells, cut_with_losses, cut_without_losses, measured, run, series};
+use specimen::{
+    bare, cells, measured, power_cut_with_losses, power_cut_without_losses, run, series,
+};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
@@ -94,8 +96,8 @@ fn fill(path: &Path) -> Result<String, fsdyno_store::StoreError> {
     begun.disk = run(RUN, 1).plan.disk;
     store.begin_series(&mut begun)?;
     let label = begun.contenders[0].label.clone();
-    store.record_cut(&begun.id, &cut_with_losses(&label, 1))?;
-    store.record_cut(&begun.id, &cut_without_losses(&label, 2))?;
+    store.record_power_cut(&begun.id, &power_cut_with_losses(&label, 1))?;
+    store.record_power_cut(&begun.id, &power_cut_without_losses(&label, 2))?;
     Ok(begun.id)
 }
 

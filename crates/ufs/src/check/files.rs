@@ -129,7 +129,7 @@ pub(super) fn walk<D: Read + Seek>(
                 }
                 (false, 0) => {}
                 (false, _) => {
-                    verdict.report(|| format!("inode {ino} is a file, and marked as free"))
+                    verdict.report(|| format!("inode {ino} is a file, and marked as free"));
                 }
             }
         }

@@ -26,7 +26,7 @@ impl<'a> PlacedScale<'a> {
         to: f64,
     ) -> Self {
         let places = values.chain(axis.reference);
-        let mut placed = Self {
+        let mut positioned = Self {
             axis,
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
@@ -34,10 +34,11 @@ impl<'a> PlacedScale<'a> {
             to,
         };
         for place in places.filter_map(|value| bend(axis.scale, value)) {
-            (placed.low, placed.high) = (placed.low.min(place), placed.high.max(place));
+            (positioned.low, positioned.high) =
+                (positioned.low.min(place), positioned.high.max(place));
         }
-        placed.widen();
-        placed
+        positioned.widen();
+        positioned
     }
 
     /// Adds padding at both ends, and widens an empty range.
