@@ -16,7 +16,7 @@ const STRETCH: usize = 4096;
 /// The length of the pattern that fills the compressible part of a stretch.
 const PATTERN: usize = 16;
 
-/// Buffers for content: a multiple of [`STRETCH`].
+/// Buffers for content: a multiple of `STRETCH`.
 pub const BUFFER: usize = 1 << 20;
 
 /// A kind of content.

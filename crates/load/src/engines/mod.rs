@@ -1,6 +1,6 @@
 //! Engines: how an operation reaches the kernel, or that it does not.
 //!
-//! An engine is one file and one line in [`ALL`]. Phases are generic over the traits [`Engine`] and
+//! An engine is one file and one line in [`ALL`]. Phases are generic over the traits `Engine` and
 //! [`Calls`] and are compiled for each engine. The engine is chosen once, before the loop.
 
 mod large_file;

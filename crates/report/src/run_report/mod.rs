@@ -1,6 +1,6 @@
 //! The report of a run: a section for each question, lab by lab.
 //!
-//! A section is a file here with a function that builds it for a lab, and one line in [`SECTIONS`].
+//! A section is a file here with a function that builds it for a lab, and one line in `SECTIONS`.
 //! All renderers show it.
 
 mod caches;

@@ -1,7 +1,7 @@
 //! The settings of a run, each defined once: name, type, flag, plan key, default, check and help.
 //!
 //! The doc comment of a field is the help of its flag and its text in the plan reference. To add a
-//! setting: a field here and its line in [`RunOptions::into_plan`], a field of the plan in `model`,
+//! setting: a field here and its line in `RunOptions::into_plan`, a field of the plan in `model`,
 //! and the code that uses it.
 
 use crate::resolve::entry::{ContenderEntry, WorkloadTable};
