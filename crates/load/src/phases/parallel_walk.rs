@@ -6,7 +6,6 @@
 //! The queue of passed directories is bounded, so that no list of the tree is held in memory. A
 //! waiting worker takes directories from the queue meanwhile. There is no deadlock: a worker waits
 //! only for work that began later, and higher entries of a stack began after lower ones.
-//! waits for it, and what is higher on a stack began after what is below.
 
 mod pool;
 
