@@ -1,9 +1,9 @@
 //! `delete`: removes the newest tree, as `rm -rf` does, in the order of the directory. The order of
 //! inode numbers takes a tenth longer on a file system that lists files in the order of creation.
 
-use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
+use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Left, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -52,24 +52,7 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let walkers = rooms.iter_mut().map(
-        |Scratch {
-             trail, timeline, ..
-         }| {
-            let visitor = Delete::default();
-            Walker {
-                visitor,
-                trail,
-                timeline,
-            }
-        },
-    );
-    let mut walkers: Vec<_> = walkers.collect();
-    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
-    Ok(summed(
-        calls,
-        walkers.iter().map(|walker| walker.visitor.tally),
-    ))
+    visit_source(engine, job, rooms, |_, _| Some(Delete::default()))
 }
 
 impl<E: Calls> Visitor<E> for Delete {

@@ -1,9 +1,9 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines that `grep -r` would print. A file with zero bytes has one line, which reports the match.
 
-use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
+use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -120,32 +120,15 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    // Allocated by `Scratch::for_job` for this kind.
-    let walkers = rooms.iter_mut().filter_map(
-        |Scratch {
-             search,
-             trail,
-             timeline,
-             ..
-         }| {
-            let visitor = GrepAll {
-                search: search.as_mut()?,
-                stop: job.stop,
-                tally: Tally::default(),
-            };
-            Some(Walker {
-                visitor,
-                trail,
-                timeline,
-            })
-        },
-    );
-    let mut walkers: Vec<_> = walkers.collect();
-    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
-    Ok(summed(
-        calls,
-        walkers.iter().map(|walker| walker.visitor.tally),
-    ))
+    visit_source(engine, job, rooms, |_, search| {
+        // Allocated by `Scratch::for_job` for this kind.
+        let search = search.as_mut()?;
+        Some(GrepAll {
+            search,
+            stop: job.stop,
+            tally: Tally::default(),
+        })
+    })
 }
 
 impl GrepAll<'_> {

@@ -10,14 +10,16 @@
 mod pool;
 
 use super::barrier::run_threads;
+use super::grep::Search;
 use super::timeline::TimelineRecorder;
 use super::walk::{Above, Trail, Visitor, begin_level, walk};
-use super::{Job, own_descriptors};
+use super::{Job, Scratch, own_descriptors, summed};
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
 use pool::{Errand, Left, Pool};
 use std::ffi::CStr;
 
@@ -107,20 +109,31 @@ where
     Ok(engine.calls() + calls.sum::<u64>())
 }
 
-/// Walks the tree of a job with its workers.
-pub fn walk_source_in_parallel<E, V>(
+/// Walks the tree of a job with one worker for each of `rooms`; returns the sum of their tallies.
+/// `visitor` makes the visitor of a worker from its buffer and its search.
+pub fn visit_source<'a, E, V>(
     engine: &mut E,
     job: &Job<'_>,
-    walkers: &mut [Walker<'_, V>],
-) -> Result<u64, LoadError>
+    rooms: &'a mut [Scratch],
+    visitor: impl Fn(&'a mut [u8], &'a mut Option<Search>) -> Option<V>,
+) -> Result<Tally, LoadError>
 where
     E: Calls + Send,
     V: Shared<E> + Send,
 {
+    let walkers = rooms.iter_mut().filter_map(|room| {
+        Some(Walker {
+            visitor: visitor(&mut room.data, &mut room.search)?,
+            trail: &mut room.trail,
+            timeline: &mut room.timeline,
+        })
+    });
+    let mut walkers: Vec<_> = walkers.collect();
     let base = engine.open_work_dir(job.root)?;
-    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, walkers)?;
+    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, &mut walkers)?;
     engine.close_dir(base);
-    Ok(calls + 1)
+    let tallies = walkers.iter().map(|walker| *walker.visitor.tally());
+    Ok(summed(calls + 1, tallies))
 }
 
 /// A directory that is being walked.
@@ -357,7 +370,6 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
 mod tests {
     use super::*;
     use crate::engines::null::{Facts, NullCalls};
-    use fsdyno_model::sample::Tally;
 
     /// Panics at a file.
     struct Panics {

@@ -1,8 +1,8 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
+use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -62,27 +62,9 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let walkers = rooms.iter_mut().map(
-        |Scratch {
-             data,
-             trail,
-             timeline,
-             ..
-         }| {
-            let visitor = ReadAll::new(data, job.stop);
-            Walker {
-                visitor,
-                trail,
-                timeline,
-            }
-        },
-    );
-    let mut walkers: Vec<_> = walkers.collect();
-    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
-    Ok(summed(
-        calls,
-        walkers.iter().map(|walker| walker.visitor.tally),
-    ))
+    visit_source(engine, job, rooms, |data, _| {
+        Some(ReadAll::new(data, job.stop))
+    })
 }
 
 impl<E: Calls> Visitor<E> for ReadAll<'_> {

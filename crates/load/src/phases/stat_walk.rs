@@ -1,8 +1,8 @@
 //! `stat-walk`: walks the newest tree and stats every entry, without following symbolic links.
 
-use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
+use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -39,6 +39,7 @@ fn tool(job: &Job<'_>) -> ToolRun {
         .args(["-links", "0"])
 }
 
+#[derive(Default)]
 struct StatAll {
     tally: Tally,
 }
@@ -48,25 +49,7 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let walkers = rooms.iter_mut().map(
-        |Scratch {
-             trail, timeline, ..
-         }| {
-            let tally = Tally::default();
-            let visitor = StatAll { tally };
-            Walker {
-                visitor,
-                trail,
-                timeline,
-            }
-        },
-    );
-    let mut walkers: Vec<_> = walkers.collect();
-    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
-    Ok(summed(
-        calls,
-        walkers.iter().map(|walker| walker.visitor.tally),
-    ))
+    visit_source(engine, job, rooms, |_, _| Some(StatAll::default()))
 }
 
 impl<E: Calls> Visitor<E> for StatAll {
