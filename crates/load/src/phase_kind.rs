@@ -48,4 +48,17 @@ impl PhaseKind {
             removes_tree: false,
         }
     }
+
+    /// A kind that works on the newest tree. It does not write, unless its module overrides this.
+    pub(crate) const fn on_tree(
+        name: &'static str,
+        title: &'static str,
+        parameters: &'static [Parameter],
+    ) -> Self {
+        Self {
+            needs: Needs::Tree,
+            writes: false,
+            ..Self::standalone(name, title, parameters)
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::attributes::{Creation, Keeper};
 use super::data::Mover;
 use super::parallel_walk::{Shared, Walker, walk_in_parallel};
 use super::walk::{Above, Left, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -17,15 +17,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kind `copy`.
 pub static KIND: PhaseKind = PhaseKind {
-    name: "copy",
-    title: "copies the newest tree, with all metadata that cp -a preserves",
-    needs: Needs::Tree,
-    parameters: PARAMETERS,
     writes: true,
     makes_tree: true,
-    removes_tree: false,
     reads_data: true,
-    searches: false,
+    ..PhaseKind::on_tree(
+        "copy",
+        "copies the newest tree, with all metadata that cp -a preserves",
+        PARAMETERS,
+    )
 };
 
 /// The phase, by the calls of one engine.

@@ -3,7 +3,7 @@
 
 use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Left, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -13,15 +13,9 @@ use std::io;
 
 /// The kind `delete`.
 pub static KIND: PhaseKind = PhaseKind {
-    name: "delete",
-    title: "deletes the newest tree",
-    needs: Needs::Tree,
-    parameters: PARAMETERS,
     writes: true,
-    makes_tree: false,
     removes_tree: true,
-    reads_data: false,
-    searches: false,
+    ..PhaseKind::on_tree("delete", "deletes the newest tree", PARAMETERS)
 };
 
 /// The phase, by the calls of one engine.

@@ -3,7 +3,7 @@
 
 use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -24,15 +24,13 @@ const LONGEST_LINE: usize = 64 << 20;
 
 /// The kind `grep`.
 pub static KIND: PhaseKind = PhaseKind {
-    name: "grep",
-    title: "searches every file of the newest tree for a regular expression",
-    needs: Needs::Tree,
-    parameters: PARAMETERS,
-    writes: false,
-    makes_tree: false,
-    removes_tree: false,
     reads_data: true,
     searches: true,
+    ..PhaseKind::on_tree(
+        "grep",
+        "searches every file of the newest tree for a regular expression",
+        PARAMETERS,
+    )
 };
 
 /// What the phase does, by the calls of one engine.

@@ -2,7 +2,7 @@
 
 use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -12,15 +12,12 @@ use std::ffi::CStr;
 
 /// The kind `read`.
 pub static KIND: PhaseKind = PhaseKind {
-    name: "read",
-    title: "reads every byte of every file of the newest tree",
-    needs: Needs::Tree,
-    parameters: PARAMETERS,
-    writes: false,
-    makes_tree: false,
-    removes_tree: false,
     reads_data: true,
-    searches: false,
+    ..PhaseKind::on_tree(
+        "read",
+        "reads every byte of every file of the newest tree",
+        PARAMETERS,
+    )
 };
 
 /// The phase, by the calls of one engine.

@@ -2,7 +2,7 @@
 
 use super::parallel_walk::{Shared, visit_source};
 use super::walk::{Above, Visitor};
-use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -10,17 +10,11 @@ use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
 /// The kind `stat-walk`.
-pub static KIND: PhaseKind = PhaseKind {
-    name: "stat-walk",
-    title: "walks the newest tree and stats every entry",
-    needs: Needs::Tree,
-    parameters: PARAMETERS,
-    writes: false,
-    makes_tree: false,
-    removes_tree: false,
-    reads_data: false,
-    searches: false,
-};
+pub static KIND: PhaseKind = PhaseKind::on_tree(
+    "stat-walk",
+    "walks the newest tree and stats every entry",
+    PARAMETERS,
+);
 
 /// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {

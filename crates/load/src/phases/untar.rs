@@ -22,15 +22,9 @@ use stream::Stream;
 
 /// The kind `untar`.
 pub static KIND: PhaseKind = PhaseKind {
-    name: "untar",
-    title: "unpacks the archive into a new tree",
     needs: Needs::Archive,
-    parameters: &[],
-    writes: true,
     makes_tree: true,
-    removes_tree: false,
-    reads_data: false,
-    searches: false,
+    ..PhaseKind::standalone("untar", "unpacks the archive into a new tree", &[])
 };
 
 /// The phase, by the calls of one engine.
