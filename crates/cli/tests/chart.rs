@@ -60,14 +60,14 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
     let several: serde_json::Value = serde_json::from_str(&several).unwrap();
     assert_eq!(several.as_array().map(Vec::len), Some(2));
 
-    for (asked, told) in [
+    for (arguments, message) in [
         (["last", "smaples"], names[0]),
         (["--phase", "untar"], "it has copy and stat-walk"),
         (["--width", "100000"], "280..=4000"),
         (["--theme", "blue"], "light and dark"),
     ] {
-        let printed = home.fsdyno(&[&["chart"][..], &asked].concat());
+        let printed = home.fsdyno(&[&["chart"][..], &arguments].concat());
         assert_eq!(printed.code, Some(2), "{}", printed.err);
-        assert!(printed.err.contains(told), "{}", printed.err);
+        assert!(printed.err.contains(message), "{}", printed.err);
     }
 }

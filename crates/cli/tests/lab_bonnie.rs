@@ -53,10 +53,11 @@ fn waits(home: &Home, command: &Command) -> Vec<&'static str> {
     traced.args(["-f", "-y", "-qq", "-e", "trace=fsync,syncfs,sync", "-o"]);
     traced.arg(&log).arg(command.get_program());
     run(traced.args(command.get_args()));
-    let told = fs::read_to_string(&log).unwrap();
+    let trace = fs::read_to_string(&log).unwrap();
     // strace prints `PID call(arguments) = 0`, or `PID call(arguments <unfinished ...>` and the
     // return later. The journal entry of the created files is written after the phase.
-    told.lines()
+    trace
+        .lines()
         .filter(|line| !line.contains("/.fsdyno-"))
         .filter_map(|line| {
             let (call, _) = line.split_whitespace().nth(1)?.split_once('(')?;

@@ -170,8 +170,8 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
     let before = std::fs::read(image).unwrap();
     let acknowledged = cut["acknowledged"].as_u64().unwrap();
     // The output has the command that repeats the check.
-    let told = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
-    assert!(output.err.contains(&told), "{}", output.err);
+    let printed = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
+    assert!(output.err.contains(&printed), "{}", output.err);
     let again = |acknowledged: u64| {
         let acknowledged = acknowledged.to_string();
         let words = [

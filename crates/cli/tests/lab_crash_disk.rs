@@ -96,17 +96,17 @@ fn only_unflushed_data_is_lost() {
     let words: Vec<&str> = again.split_whitespace().skip(1).collect();
     assert!(
         again.contains("--disk laptop-4200-2004"),
-        "the disk of its recovery is told: {again}"
+        "the disk of its recovery is printed: {again}"
     );
     let output = home.fsdyno(&words);
     let recovery = json(&output);
     assert_eq!(recovery, lossy["recovery"], "{again}");
     let report = home.fsdyno(&["report", "last"]);
-    for told in [
+    for part in [
         "Disk: laptop-4200-2004, virtual time",
         "not\nyet written to its medium",
     ] {
-        assert!(report.out.contains(told), "{told}: {}", report.out);
+        assert!(report.out.contains(part), "{part}: {}", report.out);
     }
     home.assert_no_guest();
 }

@@ -36,8 +36,11 @@ fn digest(kernel: &Path, fs: &str) -> String {
     let printed = home.fsdyno(&words);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     let result: Value = serde_json::from_str(&printed.out).unwrap();
-    let told = result["cells"][0]["effective"].as_array().unwrap();
-    let disk = told.iter().find(|one| one["source"] == "disk").unwrap();
+    let effective = result["cells"][0]["effective"].as_array().unwrap();
+    let disk = effective
+        .iter()
+        .find(|one| one["source"] == "disk")
+        .unwrap();
     let text = disk["text"].as_str().unwrap();
     let (_, digest) = text.rsplit_once("digest ").unwrap();
     digest.to_owned()

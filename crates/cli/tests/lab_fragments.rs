@@ -48,11 +48,15 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
         let (copied, deleted) = (counted(0), counted(2));
         assert!(counted(1).is_null(), "a phase that reads: {cell}");
         // Only the phase directly after a count records it in its cache method.
-        let told = |phase: usize| {
+        let follows_count = |phase: usize| {
             let method = cell["samples"][phase]["cache"]["method"].as_str().unwrap();
             method.contains("count of fragments")
         };
-        assert_eq!((told(1), told(2)), (true, false), "{cell}");
+        assert_eq!(
+            (follows_count(1), follows_count(2)),
+            (true, false),
+            "{cell}"
+        );
         if cell["cell"]["contender"] == 3 {
             let reason = copied["unavailable"].as_str().unwrap();
             assert!(reason.contains("FIEMAP"), "{reason}");

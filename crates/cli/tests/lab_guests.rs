@@ -53,8 +53,11 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 5);
     for cell in result["cells"].as_array().unwrap() {
-        let told = cell["effective"].as_array().unwrap();
-        let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+        let effective = cell["effective"].as_array().unwrap();
+        let guest = effective
+            .iter()
+            .find(|one| one["source"] == "guest")
+            .unwrap();
         assert!(
             guest["text"].as_str().unwrap().starts_with("Linux "),
             "{guest}"

@@ -70,8 +70,11 @@ fn every_file_system_of_the_lab_kernel_runs_in_it() {
     let result = home.result("last");
     assert_eq!(outcomes(&result).len(), 15);
     for cell in result["cells"].as_array().unwrap() {
-        let told = cell["effective"].as_array().unwrap();
-        let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+        let effective = cell["effective"].as_array().unwrap();
+        let guest = effective
+            .iter()
+            .find(|one| one["source"] == "guest")
+            .unwrap();
         let text = guest["text"].as_str().unwrap();
         assert!(text.contains("-fsdyno (User-mode Linux)"), "{text}");
         assert_eq!(cell["samples"].as_array().unwrap().len(), 2, "{cell}");

@@ -119,14 +119,14 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut() {
             Some(name.to_owned())
         });
         if let Some(name) = announced.next() {
-            let told = shown(&name);
-            assert!(told.contains(&name), "{told}");
-            recorded.push((name, told));
+            let printed = shown(&name);
+            assert!(printed.contains(&name), "{printed}");
+            recorded.push((name, printed));
         }
     }
-    let cuts = recorded.iter().map(|(_, told)| {
-        let told: Value = serde_json::from_str(told).unwrap();
-        told["cuts"].as_array().map_or(0, Vec::len)
+    let cuts = recorded.iter().map(|(_, printed)| {
+        let printed: Value = serde_json::from_str(printed).unwrap();
+        printed["cuts"].as_array().map_or(0, Vec::len)
     });
     println!("{} series, {} cuts", recorded.len(), cuts.sum::<usize>());
 }

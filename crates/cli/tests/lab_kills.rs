@@ -104,8 +104,8 @@ fn a_killed_guest_fails_its_cell_by_name_and_the_others_run() {
         );
         for cell in result["cells"].as_array().unwrap() {
             if cell["outcome"]["outcome"] == "failed" {
-                let told = cell["outcome"].to_string();
-                assert!(told.contains("was killed by signal 9"), "{told}");
+                let message = cell["outcome"].to_string();
+                assert!(message.contains("was killed by signal 9"), "{message}");
             }
         }
         killed += here;
@@ -275,10 +275,10 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
             guest.kill();
             let code = server.ended();
             // The connection ended between two messages, or within one.
-            let told = home.last_words();
+            let message = home.last_words();
             assert!(
-                code == Some(0) || told.contains("the guest's"),
-                "{code:?}: {told}"
+                code == Some(0) || message.contains("the guest's"),
+                "{code:?}: {message}"
             );
         }
     }
@@ -314,7 +314,7 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
     kill_process(pid.unwrap(), Signal::INT).unwrap();
     until(
         PATIENCE,
-        "a server that is told to end takes its name with it",
+        "a server that is asked to end takes its name with it",
         || !home.path("disk0").exists(),
     );
 }

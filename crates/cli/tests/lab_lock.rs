@@ -79,7 +79,7 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
     }
     let home = Home::new();
     let mut holder = Holder::start(&home);
-    let told = refused(&home).unwrap();
+    let message = refused(&home).unwrap();
     let pid = format!("process {} (root", holder.pid());
     for part in [
         &*pid,
@@ -88,7 +88,7 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
         "--lock-timeout",
         "--no-lock",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(message.contains(part), "{part}: {message}");
     }
     for words in [
         "selftest --lock-timeout 0s",

@@ -35,8 +35,8 @@ fn small(home: &Home, fs: &str, repeats: &str) -> Vec<String> {
 fn by_guest(result: &serde_json::Value) -> (Vec<u64>, Vec<u64>) {
     let cells = result["cells"].as_array().unwrap().iter();
     let in_guest = |cell: &&serde_json::Value| {
-        let told = cell["effective"].as_array().unwrap();
-        told.iter().any(|one| one["source"] == "guest")
+        let effective = cell["effective"].as_array().unwrap();
+        effective.iter().any(|one| one["source"] == "guest")
     };
     let (within, without): (Vec<_>, Vec<_>) = cells.partition(in_guest);
     let contenders = |cells: Vec<&serde_json::Value>| {

@@ -86,12 +86,12 @@ fn assert_cold(result: &serde_json::Value, lab: &str) {
 }
 
 /// Asserts that each cell records the status of its pool and the requested property.
-fn assert_told(result: &serde_json::Value, property: &str) {
+fn assert_reported(result: &serde_json::Value, property: &str) {
     for cell in result["cells"].as_array().unwrap() {
         let effective = cell["effective"].as_array().unwrap();
         let text = |source: &str| {
-            let told = effective.iter().find(|one| one["source"] == source);
-            told.map(|one| one["text"].to_string()).unwrap_or_default()
+            let found = effective.iter().find(|one| one["source"] == source);
+            found.map(|one| one["text"].to_string()).unwrap_or_default()
         };
         assert!(text("zpool status").contains("ONLINE"), "{cell}");
         let all = text("zfs get all");
@@ -112,7 +112,7 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_cold(&result, "host");
-    assert_told(&result, "atime");
+    assert_reported(&result, "atime");
     let shown = home.fsdyno(&["show", "last", "--commands", "0"]);
     assert!(shown.out.contains("zdb -e -p "), "{}", shown.out);
     home.assert_cleanable();
@@ -278,6 +278,6 @@ fn a_pool_of_two_is_measured_in_a_guest() {
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_cold(&result, "uml");
-    assert_told(&result, "atime");
+    assert_reported(&result, "atime");
     assert!(home.left_in_work().is_empty());
 }

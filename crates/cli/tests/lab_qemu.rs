@@ -76,8 +76,11 @@ phases = ["copy"]
         .iter()
         .find(|cell| cell["samples"] != serde_json::json!([]));
     let cell = measured.unwrap();
-    let told = cell["effective"].as_array().unwrap();
-    let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+    let effective = cell["effective"].as_array().unwrap();
+    let guest = effective
+        .iter()
+        .find(|one| one["source"] == "guest")
+        .unwrap();
     let guest = guest["text"].as_str().unwrap();
     assert!(
         guest.starts_with("Linux ") && guest.contains("(QEMU "),

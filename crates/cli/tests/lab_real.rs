@@ -46,8 +46,11 @@ fn measured(home: &Home, words: &[String]) -> (Value, String) {
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let result: Value = serde_json::from_str(&output.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
-    let told = result["cells"][0]["effective"].as_array().unwrap();
-    let disk = told.iter().find(|one| one["source"] == "disk").unwrap();
+    let effective = result["cells"][0]["effective"].as_array().unwrap();
+    let disk = effective
+        .iter()
+        .find(|one| one["source"] == "disk")
+        .unwrap();
     let disk = disk["text"].as_str().unwrap().to_owned();
     (result, disk)
 }

@@ -28,9 +28,9 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     let fewer = ["--fs", "ext3", "--format", "json"];
     let output = home.fsdyno(&words(&home, &kernel, table, &fewer));
     assert_eq!(output.code, Some(0), "{}", output.err);
-    let told: Value = serde_json::from_str(&output.out).unwrap();
-    assert_eq!(told["virtual_time"], true);
-    let rerun = &told["rerun"];
+    let report: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(report["virtual_time"], true);
+    let rerun = &report["rerun"];
     assert!(
         rerun["disk"]
             .as_str()
@@ -39,7 +39,7 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     );
     // Two of the four contenders ran; the report names the others.
     assert_eq!(rerun["not_run"].as_array().unwrap().len(), 2);
-    let lines = told["lines"].as_array().unwrap();
+    let lines = report["lines"].as_array().unwrap();
     let cold = lines
         .iter()
         .find(|l| l["label"] == "grep cold real")
@@ -50,7 +50,7 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
         assert!(entry["then"].as_f64() > Some(500.0), "{entry}");
     }
     // Virtual time has no processor time, so conclusions about it are not tested.
-    let conclusions = told["conclusions"].as_array().unwrap();
+    let conclusions = report["conclusions"].as_array().unwrap();
     let of = |words: &str| {
         let mut all = conclusions.iter();
         let says = |one: &&Value| one["says"].as_str().unwrap().contains(words);
@@ -61,7 +61,7 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     // A rerun is a normal run: it can be reported alone or compared with its table again.
     let again = ["report", "last", "--against", table, "--format", "json"];
     let again: Value = serde_json::from_str(&home.fsdyno(&again).out).unwrap();
-    assert_eq!(again, told);
+    assert_eq!(again, report);
     let plain = home.fsdyno(&["report", "last"]);
     assert!(plain.out.contains("rerun-atime-2007"), "{}", plain.out);
     let page = home.path("page.html").display().to_string();
@@ -132,11 +132,11 @@ fn the_ablation_of_a_rerun_runs_on_two_disks_that_differ_in_flushes() {
     let more = ["--ablation", "--format", "json"];
     let output = home.fsdyno(&words(&home, &kernel, "btrfs-2008", &more));
     assert_eq!(output.code, Some(0), "{}", output.err);
-    let told: Value = serde_json::from_str(&output.out).unwrap();
-    assert_eq!(told["disks"].as_array().unwrap().len(), 2);
-    let part = &told["parts"][1];
+    let report: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(report["disks"].as_array().unwrap().len(), 2);
+    let part = &report["parts"][1];
     assert_eq!(part["label"], "portage delete");
-    let waiting = told["contenders"].as_array().unwrap();
+    let waiting = report["contenders"].as_array().unwrap();
     let waiting = waiting
         .iter()
         .position(|one| one[0] == "xfs:wsync")

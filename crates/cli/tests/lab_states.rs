@@ -58,10 +58,10 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
     ];
     assert_eq!(labels, expected);
     for cell in result["cells"].as_array().unwrap() {
-        let told = cell["effective"].as_array().unwrap().iter();
-        let told: Vec<_> = told.filter(|one| one["source"] == "state").collect();
+        let effective = cell["effective"].as_array().unwrap().iter();
+        let effective: Vec<_> = effective.filter(|one| one["source"] == "state").collect();
         let filled = cell["cell"]["contender"].as_u64().unwrap() % 2 == 1;
-        assert_eq!(told.len(), usize::from(filled), "{cell}");
+        assert_eq!(effective.len(), usize::from(filled), "{cell}");
         if filled {
             // The fill is used space before the copy, and does not count as written by it.
             let used = cell["samples"][0]["space_before"].as_u64().unwrap();

@@ -40,8 +40,8 @@ fn figures(cells: &Value) -> Vec<(Value, Value)> {
     let cells = cells.as_array().unwrap().iter();
     cells
         .map(|cell| {
-            let told = cell["effective"].as_array().unwrap();
-            let disk = told.iter().find(|one| one["source"] == "disk");
+            let effective = cell["effective"].as_array().unwrap();
+            let disk = effective.iter().find(|one| one["source"] == "disk");
             (cell["samples"].clone(), disk.unwrap().clone())
         })
         .collect()

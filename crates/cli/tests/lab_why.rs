@@ -51,8 +51,8 @@ fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
 fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
     let output = home.fsdyno(&["why", "last", one, other, "--json"]);
     assert_eq!(output.code, Some(0), "{}", output.err);
-    let mut told: Value = serde_json::from_str(&output.out).unwrap();
-    told["phases"][0].take()
+    let mut json: Value = serde_json::from_str(&output.out).unwrap();
+    json["phases"][0].take()
 }
 
 #[test]
@@ -136,14 +136,18 @@ fn processor_time_is_named_as_the_cause_under_other_load() {
     // The other load of the machine is recorded, or recorded as unknown.
     let result = home.result("last");
     let observed = &result["cells"][0]["samples"][0]["observed"];
-    let told = observed["unobserved"].to_string();
+    let unobserved = observed["unobserved"].to_string();
     for (field, name) in [
         ("others_ns", "load of others: "),
         ("pressure", "pressure: "),
         ("throttled", "throttling: "),
         ("traced", "tracepoints: "),
     ] {
-        assert_eq!(observed[field].is_null(), told.contains(name), "{observed}");
+        assert_eq!(
+            observed[field].is_null(),
+            unobserved.contains(name),
+            "{observed}"
+        );
     }
     assert!(observed["over_ns"].as_u64() > Some(0), "{observed}");
 }
@@ -191,8 +195,8 @@ fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
     let why = [&["why", "last"][..], &contenders].concat();
     let output = home.fsdyno(&[&why[..], &["--json"]].concat());
     assert_eq!(output.code, Some(0), "{}", output.err);
-    let told: Value = serde_json::from_str(&output.out).unwrap();
-    let phase = &told["phases"][0];
+    let json: Value = serde_json::from_str(&output.out).unwrap();
+    let phase = &json["phases"][0];
     assert_eq!(phase["cause"], "flushes", "{}", output.out);
     for anatomy in phase["anatomies"].as_array().unwrap() {
         assert_eq!(anatomy["source"], "recorder");

@@ -123,7 +123,7 @@ fn items(what: Listed) -> Result<Vec<Item>, CliError> {
                 let item = Item::new(kind.name, kind.title, Vec::new());
                 match kind.parameters {
                     [] => item,
-                    takes => item.from(told(takes)),
+                    takes => item.from(render_parameters(takes)),
                 }
             })
             .chain(programs::ALL.iter().map(|program| of_program(program)))
@@ -136,10 +136,10 @@ fn items(what: Listed) -> Result<Vec<Item>, CliError> {
 fn of_program(program: &programs::Program) -> Item {
     let requirements = program.requirement().into_iter().collect();
     Item::new(program.kind.name, program.kind.title, requirements)
-        .from(told(program.kind.parameters))
+        .from(render_parameters(program.kind.parameters))
 }
 
-fn told(parameters: &[Parameter]) -> String {
+fn render_parameters(parameters: &[Parameter]) -> String {
     let parameters = parameters.iter();
     let takes: Vec<String> = parameters
         .map(|one| format!("{}: {}", one.name, one.about))

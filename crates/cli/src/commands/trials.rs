@@ -32,7 +32,7 @@ const SCALE: f64 = 0.02;
 
 /// The verdict of one experiment, over the whole time of each of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum TrialVerdict {
     /// The second contender is slower.
     Slower,
     /// The second contender is faster.
@@ -94,12 +94,12 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
             code = Code::Interrupted;
             break;
         };
-        let (told, blocks) = (told(&set), blocks(&set));
+        let (verdict, blocks) = (judge(&set), blocks(&set));
         output::note(format_args!(
             "experiment {number} of {wanted}: {} after {blocks} blocks",
-            words(told)
+            name_of(verdict)
         ));
-        all.push((told, blocks, width(&set)));
+        all.push((verdict, blocks, width(&set)));
     }
     let trials = summed(&plan, slower, &all, began.elapsed());
     if args.json {
@@ -110,12 +110,12 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
     Ok(code)
 }
 
-fn words(told: Told) -> &'static str {
-    match told {
-        Told::Slower => "slower",
-        Told::Faster => "faster",
-        Told::Equivalent => "equivalent",
-        Told::Inconclusive => "inconclusive",
+fn name_of(verdict: TrialVerdict) -> &'static str {
+    match verdict {
+        TrialVerdict::Slower => "slower",
+        TrialVerdict::Faster => "faster",
+        TrialVerdict::Equivalent => "equivalent",
+        TrialVerdict::Inconclusive => "inconclusive",
     }
 }
 
@@ -213,23 +213,23 @@ fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliE
 }
 
 /// The verdict on the second contender over all phases.
-fn told(set: &ResultSet) -> Told {
+fn judge(set: &ResultSet) -> TrialVerdict {
     let lines = set.time_lines();
     let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
     let table = judge_table(&times, &Rule::of(&set.run.plan));
     let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
     let any = |wanted| verdicts.contains(&Some(wanted));
     if any(Verdict::Faster) {
-        Told::Faster
+        TrialVerdict::Faster
     } else if any(Verdict::Slower) {
-        Told::Slower
+        TrialVerdict::Slower
     } else if verdicts
         .iter()
         .all(|v| *v == Some(Verdict::Indistinguishable))
     {
-        Told::Equivalent
+        TrialVerdict::Equivalent
     } else {
-        Told::Inconclusive
+        TrialVerdict::Inconclusive
     }
 }
 
@@ -245,29 +245,35 @@ fn width(set: &ResultSet) -> Option<f64> {
     widths.max_by(f64::total_cmp)
 }
 
-fn summed(plan: &Plan, slower: f64, all: &[(Told, u32, Option<f64>)], took: Duration) -> Trials {
+fn summed(
+    plan: &Plan,
+    slower: f64,
+    all: &[(TrialVerdict, u32, Option<f64>)],
+    took: Duration,
+) -> Trials {
     let count = |wanted| all.iter().filter(|one| one.0 == wanted).count() as u64;
     let experiments = all.len() as u64;
-    let faster = count(Told::Faster);
+    let faster = count(TrialVerdict::Faster);
+    let found_slower = count(TrialVerdict::Slower);
     // For equals, both verdicts are wrong.
-    let wrong = faster + if slower > 0.0 { 0 } else { count(Told::Slower) };
+    let wrong = faster + if slower > 0.0 { 0 } else { found_slower };
     let share = |hits: u64| 100.0 * hits as f64 / experiments.max(1) as f64;
     let interval = |hits: u64| {
         let of = proportion_interval(hits, experiments.max(1));
         [100.0 * of.low, 100.0 * of.high]
     };
     let middle = |values: Vec<f64>| fsdyno_stats::Summary::of(&values).map(|of| of.median);
-    let found = (slower > 0.0).then(|| count(Told::Slower));
+    let found = (slower > 0.0).then_some(found_slower);
     Trials {
         contender: plan.contenders[0].label.clone(),
         injected_percent: slower * 100.0,
         margin_percent: plan.margin * 100.0,
         most_blocks: plan.most_repeats(),
         experiments,
-        slower: count(Told::Slower),
+        slower: found_slower,
         faster,
-        equivalent: count(Told::Equivalent),
-        inconclusive: count(Told::Inconclusive),
+        equivalent: count(TrialVerdict::Equivalent),
+        inconclusive: count(TrialVerdict::Inconclusive),
         wrong_percent: share(wrong),
         wrong_percent_interval: interval(wrong),
         found_percent: found.map(share),

@@ -207,9 +207,9 @@ pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
     for contradiction in &verdict.contradictions {
         let _ = writeln!(text, "{contradiction}");
     }
-    let told = verdict.contradictions.len() as u64;
-    if verdict.total > told {
-        let _ = writeln!(text, "and {} more", verdict.total - told);
+    let printed = verdict.contradictions.len() as u64;
+    if verdict.total > printed {
+        let _ = writeln!(text, "and {} more", verdict.total - printed);
     }
     if !verdict.unmounted {
         let _ = writeln!(text, "it was not unmounted cleanly");

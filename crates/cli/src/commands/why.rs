@@ -108,20 +108,20 @@ mod tests {
         let other = Contender::plain("nothing");
         for recipe in fs::ALL {
             let mut contender = Contender::plain(recipe.name());
-            let told = advice([&contender, &other], Cause::Flushes).unwrap();
+            let text = advice([&contender, &other], Cause::Flushes).unwrap();
             let Some(option) = recipe.unflushed() else {
-                assert!(!told.contains("mount option"), "{told}");
+                assert!(!text.contains("mount option"), "{text}");
                 continue;
             };
             assert!(recipe.mount_options().contains(&option));
-            assert!(told.contains(option) && told.contains("risks"), "{told}");
+            assert!(text.contains(option) && text.contains("risks"), "{text}");
             let mut without = contender.clone();
             (without.label, without.mount) = ("unsafe".into(), vec![option.to_owned()]);
-            let told = advice([&contender, &without], Cause::Flushes).unwrap();
-            assert!(told.contains("as unsafe has it, which risks"), "{told}");
+            let text = advice([&contender, &without], Cause::Flushes).unwrap();
+            assert!(text.contains("as unsafe has it, which risks"), "{text}");
             contender.mount.push(option.to_owned());
-            let told = advice([&contender, &other], Cause::Flushes).unwrap();
-            assert!(!told.contains(option), "{told}");
+            let text = advice([&contender, &other], Cause::Flushes).unwrap();
+            assert!(!text.contains(option), "{text}");
         }
         assert_eq!(advice([&other, &other], Cause::Flushes), None);
     }

@@ -121,7 +121,7 @@ impl Drawer {
     }
 
     /// Prints a line above the view.
-    pub fn tell(&self, line: &str) {
+    pub fn print(&self, line: &str) {
         self.shared.bar.println(visible(line, false));
     }
 }

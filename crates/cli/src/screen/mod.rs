@@ -27,7 +27,7 @@ pub struct Screen {
     run: RunInfo,
     left: Vec<Cell>,
     pace: Pace,
-    blocks_told: u32,
+    blocks_reported: u32,
     /// The view; `None` if nothing is drawn.
     drawn: Option<(Drawer, Standings)>,
 }
@@ -48,7 +48,7 @@ impl Screen {
             drawer.change(|view| {
                 *view = View::new(run, cells, Instant::now());
                 view.done = done.len();
-                view.standings = standings.told();
+                view.standings = standings.summarize();
             });
             (drawer, standings)
         });
@@ -56,7 +56,7 @@ impl Screen {
             run: run.clone(),
             left,
             pace,
-            blocks_told: 0,
+            blocks_reported: 0,
             drawn,
         }
     }
@@ -65,7 +65,7 @@ impl Screen {
         match event {
             Event::RunStarted { run, done, cells } => {
                 let verb = if *done > 0 { "resumes" } else { "begins" };
-                self.tell(&format!(
+                self.print(&format!(
                     "run {} {verb}: {} of {cells} cells to do",
                     run.id,
                     cells - done
@@ -92,7 +92,7 @@ impl Screen {
                 } else {
                     "they are measured on"
                 };
-                self.tell(&format!(
+                self.print(&format!(
                     "after {blocks} blocks {open} of {of} comparisons are open: {what}"
                 ));
             }
@@ -147,7 +147,7 @@ impl Screen {
         match &record.outcome {
             Outcome::Measured => {}
             Outcome::Skipped { reason, .. } => {
-                self.tell(&format!("skipped {}: {reason}", self.name(cell)));
+                self.print(&format!("skipped {}: {reason}", self.name(cell)));
             }
             Outcome::Failed(failure) => {
                 let message = format!(
@@ -156,26 +156,26 @@ impl Screen {
                     failure.stage,
                     failure.message
                 );
-                self.tell(&message);
+                self.print(&message);
             }
         }
         let block_over = self.left.first().is_none_or(|next| next.block > cell.block);
         let left = self.pace.left(&self.left);
         if let Some((drawer, standings)) = &mut self.drawn {
             standings.note(record);
-            let told = block_over.then(|| standings.told());
+            let summary = block_over.then(|| standings.summarize());
             drawer.change(|view| {
                 view.now.timed = false;
                 view.done += 1;
                 view.left = left;
-                if let Some(told) = told {
-                    view.standings = told;
+                if let Some(summary) = summary {
+                    view.standings = summary;
                 }
             });
-        } else if block_over && cell.block >= self.blocks_told {
-            self.blocks_told = cell.block + 1;
+        } else if block_over && cell.block >= self.blocks_reported {
+            self.blocks_reported = cell.block + 1;
             let left = left.map(|ns| format!(", {}{} left", view::at_most(&self.run), ns.clock()));
-            self.tell(&format!(
+            self.print(&format!(
                 "block {} of {} done{}",
                 cell.block + 1,
                 self.run.plan.most_repeats(),
@@ -210,9 +210,9 @@ impl Screen {
     }
 
     /// Prints a line that stays.
-    fn tell(&self, line: &str) {
+    fn print(&self, line: &str) {
         match &self.drawn {
-            Some((drawer, _)) => drawer.tell(line),
+            Some((drawer, _)) => drawer.print(line),
             None => output::note(line),
         }
     }

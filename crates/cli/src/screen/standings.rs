@@ -14,7 +14,7 @@ pub struct Standings {
 
 /// The state of all comparisons.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Told {
+pub struct StandingsSummary {
     /// Inconclusive comparisons, the widest first.
     pub open: Vec<OpenOne>,
     /// Number of comparisons that are faster, slower, and equivalent.
@@ -89,8 +89,8 @@ impl Standings {
     }
 
     /// The current state of all comparisons.
-    pub fn told(&self) -> Told {
-        let mut told = Told::default();
+    pub fn summarize(&self) -> StandingsSummary {
+        let mut summary = StandingsSummary::default();
         let plan = &self.so_far.run.plan;
         let one_workload = plan.workloads.len() == 1;
         for share in self.so_far.labs() {
@@ -110,12 +110,12 @@ impl Standings {
                         continue;
                     }
                     match verdicts.of(one, 0) {
-                        Some(Verdict::Faster) => told.decided[0] += 1,
-                        Some(Verdict::Slower) => told.decided[1] += 1,
-                        Some(Verdict::Indistinguishable) => told.decided[2] += 1,
+                        Some(Verdict::Faster) => summary.decided[0] += 1,
+                        Some(Verdict::Slower) => summary.decided[1] += 1,
+                        Some(Verdict::Indistinguishable) => summary.decided[2] += 1,
                         None | Some(Verdict::Inconclusive) => {
                             let ratio = ratio_paired(&line.times[one], &line.times[0]);
-                            told.open.push(OpenOne {
+                            summary.open.push(OpenOne {
                                 phase: if one_workload {
                                     phase.clone()
                                 } else {
@@ -135,8 +135,8 @@ impl Standings {
                 }
             }
         }
-        told.open.sort_by(|a, b| b.width().total_cmp(&a.width()));
-        told
+        summary.open.sort_by(|a, b| b.width().total_cmp(&a.width()));
+        summary
     }
 
     /// Whether a contender has figures or can still get some: it was not skipped so far.

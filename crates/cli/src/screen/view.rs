@@ -1,7 +1,7 @@
 //! The text of the progress view: progress of the run, current step, and standings. Lines are
 //! truncated and never wrapped. Their number leaves room for the lines above the view.
 
-use super::standings::{OpenOne, Told};
+use super::standings::{OpenOne, StandingsSummary};
 use console::{Alignment, pad_str, style, truncate_str};
 use fsdyno_model::printable;
 use fsdyno_model::{Nanos, RunInfo};
@@ -32,7 +32,7 @@ pub struct View {
     /// The current step.
     pub now: Now,
     /// The standings of the contenders.
-    pub standings: Told,
+    pub standings: StandingsSummary,
 }
 
 /// The current step.
@@ -161,7 +161,7 @@ impl View {
 
     /// Renders the standings in this number of lines plus the heading.
     fn comparisons(&self, width: usize, room: usize, color: bool) -> Vec<String> {
-        let Told { open, decided } = &self.standings;
+        let StandingsSummary { open, decided } = &self.standings;
         let known: usize = decided.iter().sum();
         let all = known + open.len();
         if all == 0 {
@@ -274,7 +274,7 @@ mod tests {
                 timed: false,
                 usual: None,
             },
-            standings: Told {
+            standings: StandingsSummary {
                 open: (0..open).map(one).collect(),
                 decided: [3, 3, 1],
             },

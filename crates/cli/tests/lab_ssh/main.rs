@@ -56,10 +56,13 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
         let durable = |at: usize| samples[at]["durable_ns"].as_u64();
         assert!(durable(0) >= samples[0]["return_ns"].as_u64() && durable(2).is_none());
         found.push(samples[3]["tally"]["matches"].as_u64().unwrap());
-        let told = server.home.fsdyno(&["report", "last"]).out;
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("on ssh:there"), "{told}");
-        assert!(told.contains("figures are those of that machine"), "{told}");
+        let report = server.home.fsdyno(&["report", "last"]).out;
+        let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(report.contains("on ssh:there"), "{report}");
+        assert!(
+            report.contains("figures are those of that machine"),
+            "{report}"
+        );
         server.assert_nothing_left();
     }
     // The same seed gives the same files, so both programs find the same number of matches.
@@ -222,7 +225,7 @@ fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
         return;
     };
     let fs = format!("dir:{}", server.work_dir().display());
-    let told = |args: &[&str], code: i32, words: &str| {
+    let check_refused = |args: &[&str], code: i32, words: &str| {
         let printed = server.run(args);
         assert_eq!(
             printed.code,
@@ -234,25 +237,25 @@ fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
         assert!(printed.err.contains(words), "{args:?}: {}", printed.err);
     };
     let here = ["--fs", &fs, "--exec", "true"];
-    told(
+    check_refused(
         &["--fs", "dir:/no/such", "--exec", "true"],
         2,
         "/no/such cannot be written to",
     );
-    told(
+    check_refused(
         &["--fs", "ffs[-U]", "--exec", "true"],
         4,
         "its kernel is Linux",
     );
     fs::rename(server.home.path("busybox/grep"), server.home.path("grep")).unwrap();
-    told(&here, 4, "no program `grep`");
+    check_refused(&here, 4, "no program `grep`");
     fs::rename(server.home.path("grep"), server.home.path("busybox/grep")).unwrap();
     let known = fs::read(server.home.path("known")).unwrap();
     fs::write(server.home.path("known"), "").unwrap();
-    told(&here, 1, "`ssh there true` once");
+    check_refused(&here, 1, "`ssh there true` once");
     fs::write(server.home.path("known"), known).unwrap();
     fs::write(server.home.path("authorized"), "").unwrap();
-    told(&here, 1, "ssh-copy-id there");
+    check_refused(&here, 1, "ssh-copy-id there");
     server.assert_nothing_left();
 }
 

@@ -180,7 +180,7 @@ fn in_real_time(
     thread::scope(|threads| {
         let serving = disks.into_iter().map(|(name, mut disk, socket)| {
             threads.spawn(move || {
-                let mut hear = |happening| tell(&name, happening);
+                let mut hear = |happening| report_event(&name, happening);
                 let mut real = Real::new(&mut disk, &name, discards);
                 let served = real.serve(&socket.listener, stop, &mut hear);
                 if served.is_err() {
@@ -202,7 +202,7 @@ fn in_real_time(
 }
 
 /// Prints an event on standard error. An error of the print is ignored.
-fn tell(name: &str, happening: Happening) {
+fn report_event(name: &str, happening: Happening) {
     match happening {
         Happening::Connected => output::note(format_args!("{name}: guest connected")),
         Happening::Ended { served, why } => {
@@ -255,7 +255,7 @@ fn in_virtual_time(
     let (setting, nobody) = (Setting::default(), &mut Vec::new);
     match calendar::serve(&calendar.listener, &mut seats, setting, nobody, stop) {
         Ok(passed) => {
-            output::bytes(told(&seats, &passed).as_bytes())?;
+            output::bytes(render_summary(&seats, &passed).as_bytes())?;
             Ok(Code::Ok)
         }
         Err(CalendarError::Stopped) => Ok(Code::Interrupted),
@@ -263,7 +263,7 @@ fn in_virtual_time(
     }
 }
 
-fn told(seats: &[Seat], passed: &Passed) -> String {
+fn render_summary(seats: &[Seat], passed: &Passed) -> String {
     let seconds = passed.time.0 / 1_000_000_000;
     let rest = passed.time.0 % 1_000_000_000;
     let mut text = format!("{seconds}.{rest:09} s of virtual time\n");

@@ -201,7 +201,7 @@ fn guests(
     let journal = places::journal()?;
     let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
     let (about, missing) = match survey {
-        Ok(told) => told,
+        Ok(survey) => survey,
         Err(error @ GuestLabError::Stopped) => return Err(guest_trouble(error)),
         // An error of one lab does not hide the other labs.
         Err(error) => {

@@ -71,7 +71,7 @@ fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
 struct Screen {
     bar: ProgressBar,
     began: Instant,
-    told: u64,
+    printed: u64,
 }
 
 impl Screen {
@@ -84,7 +84,7 @@ impl Screen {
         Self {
             bar,
             began: Instant::now(),
-            told: 0,
+            printed: 0,
         }
     }
 
@@ -93,24 +93,24 @@ impl Screen {
             Progress::Step(step) => {
                 self.bar.set_message(printable(step));
                 if self.bar.is_hidden() {
-                    self.tell(step);
+                    self.print(step);
                 }
             }
-            Progress::Note(note) => self.tell(note),
+            Progress::Note(note) => self.print(note),
             Progress::Object { done, of, name } => {
                 self.bar.set_message(printable(&format!(
                     "compiling {} of {of}: {name}",
                     done + 1
                 )));
-                if self.bar.is_hidden() && done * LINES / of > self.told {
-                    self.told = done * LINES / of;
-                    self.tell(&format!("{done} of {of} objects compiled"));
+                if self.bar.is_hidden() && done * LINES / of > self.printed {
+                    self.printed = done * LINES / of;
+                    self.print(&format!("{done} of {of} objects compiled"));
                 }
             }
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn print(&self, text: &str) {
         let line = format!("fsdyno: {text} ({})", self.elapsed());
         if self.bar.is_hidden() {
             output::note(format_args!("{line}"));

@@ -59,7 +59,7 @@ impl Inquired<'_> {
             }
         }
         if !sets.is_empty() {
-            self.tell(args, &sets)?;
+            self.print(args, &sets)?;
         }
         Ok(code)
     }
@@ -85,12 +85,12 @@ impl Inquired<'_> {
         Ok(plan)
     }
 
-    fn tell(&self, args: &RerunArgs, sets: &[(String, ResultSet)]) -> Result<(), CliError> {
+    fn print(&self, args: &RerunArgs, sets: &[(String, ResultSet)]) -> Result<(), CliError> {
         let ran: Vec<(&str, &ResultSet)> = sets
             .iter()
             .map(|(disk, set)| (disk.as_str(), set))
             .collect();
-        let told = AblationSummary::of(self.setting, self.inquiry, self.table, &ran);
+        let summary = AblationSummary::of(self.setting, self.inquiry, self.table, &ran);
         let options = Options {
             width: output::width(),
             color: output::color(),
@@ -104,8 +104,8 @@ impl Inquired<'_> {
             Format::Json if args.ablation => Format::Json,
             _ => Format::Terminal,
         };
-        let bytes =
-            fsdyno_report::render_ablation(&told, format, &options).map_err(CliError::failure)?;
+        let bytes = fsdyno_report::render_ablation(&summary, format, &options)
+            .map_err(CliError::failure)?;
         let output = args.output.as_deref().filter(|_| args.ablation);
         if !args.ablation && args.format == Format::Json && args.output.is_none() {
             // Standard output holds one document: the JSON of the rerun.

@@ -105,7 +105,7 @@ pub fn fresh(
     let preflight = preflight(&plan, stop)?;
     if execution.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
-        return say(&plan, &preflight);
+        return print_dry_run(&plan, &preflight);
     }
     for skipped in &plan.skipped {
         output::note(format_args!(
@@ -149,7 +149,7 @@ fn resume(
     let info = &set.run;
     same_user(info)?;
     if execution.dry_run {
-        return say(&info.plan, &preflight(&info.plan, stop)?);
+        return print_dry_run(&info.plan, &preflight(&info.plan, stop)?);
     }
     same_machine(info)?;
     let all = set.cells.len() == schedule(&info.plan).len();
@@ -301,7 +301,7 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
         advice: crate::commands::why::advice,
     };
     if !execution.silent {
-        let text = told(&set, execution, &options)?;
+        let text = render_report(&set, execution, &options)?;
         output::to(execution.output.as_deref(), &text, execution.existing)?;
     }
     let any = |test: fn(&Outcome) -> bool| set.cells.iter().any(|record| test(&record.outcome));
@@ -315,11 +315,15 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
 }
 
 /// Renders the report of a run. For a rerun, renders the comparison with its table.
-fn told(set: &ResultSet, execution: &Execution, options: &Options) -> Result<Vec<u8>, CliError> {
+fn render_report(
+    set: &ResultSet,
+    execution: &Execution,
+    options: &Options,
+) -> Result<Vec<u8>, CliError> {
     if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
-        && let Ok(beside) = published::against(set, rerun.name, execution.format, options)
+        && let Ok(comparison) = published::against(set, rerun.name, execution.format, options)
     {
-        return Ok(beside);
+        return Ok(comparison);
     }
     // If the run measured nothing of the table, the plain report gives the reasons.
     fsdyno_report::render(set, execution.format, options).map_err(CliError::failure)
@@ -378,7 +382,7 @@ fn assembly_error(error: AssemblyError) -> CliError {
 }
 
 /// Prints the dry run.
-fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> {
+fn print_dry_run(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> {
     let varies = plan
         .vary
         .map_or("", |_| " (datasets: the next one in each block)");

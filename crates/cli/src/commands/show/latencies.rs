@@ -26,8 +26,8 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
         output::json(&all)?;
         return Ok(Code::Ok);
     }
-    let untold = untold(set);
-    if all.is_empty() && untold.is_empty() {
+    let not_timed = not_timed(set);
+    if all.is_empty() && not_timed.is_empty() {
         output::bytes(NOTHING.as_bytes())?;
         return Ok(Code::Ok);
     }
@@ -44,7 +44,7 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|one| row(set, one)));
     output::rows(&rows, output::width())?;
-    for line in untold {
+    for line in not_timed {
         output::bytes(format!("{line}\n").as_bytes())?;
     }
     Ok(Code::Ok)
@@ -58,9 +58,9 @@ fn of_run(set: &ResultSet) -> Vec<Latency<'_>> {
         for (p, phase) in workload.phases.iter().enumerate() {
             for (c, contender) in plan.contenders.iter().enumerate() {
                 let samples = set.samples(c, w, p);
-                let told = samples.iter().flat_map(|(_, sample)| &sample.latencies);
+                let latencies = samples.iter().flat_map(|(_, sample)| &sample.latencies);
                 let mut kinds: Vec<(usize, LatencyDistribution)> = Vec::new();
-                for one in told {
+                for one in latencies {
                     match kinds
                         .iter_mut()
                         .find(|(_, of)| of.operation == one.operation)
@@ -99,18 +99,18 @@ fn row(set: &ResultSet, one: &Latency<'_>) -> Vec<String> {
         of.count.to_string(),
     ];
     let shares = [0.5, 0.99, 0.999].map(|share| of.at(share));
-    let told = |ns: Option<u64>| ns.map_or_else(String::new, |ns| Nanos(ns).to_string());
-    row.extend(shares.into_iter().chain([Some(of.max_ns)]).map(told));
+    let time = |ns: Option<u64>| ns.map_or_else(String::new, |ns| Nanos(ns).to_string());
+    row.extend(shares.into_iter().chain([Some(of.max_ns)]).map(time));
     row
 }
 
 /// The reasons why files were not timed, with their contenders; each reason once.
-fn untold(set: &ResultSet) -> Vec<String> {
+fn not_timed(set: &ResultSet) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for record in &set.cells {
         let label = &set.run.plan.contenders[record.cell.contender as usize].label;
-        let told = record.effective.iter();
-        for why in told.filter(|effective| effective.source == Effective::CLOCK) {
+        let effective = record.effective.iter();
+        for why in effective.filter(|one| one.source == Effective::CLOCK) {
             let line = format!("{label}: {}", why.text);
             if !lines.contains(&line) {
                 lines.push(line);

@@ -130,7 +130,7 @@ fn labs(set: &ResultSet) -> Vec<Vec<String>> {
 
 /// The setup of the initial states, cell by cell.
 fn states(set: &ResultSet) -> Vec<Vec<String>> {
-    let told = set.cells.iter().flat_map(|record| {
+    let rows = set.cells.iter().flat_map(|record| {
         let effective = record.effective.iter();
         let states = effective.filter(|effective| effective.source == Effective::STATE);
         states.map(|state| {
@@ -138,7 +138,7 @@ fn states(set: &ResultSet) -> Vec<Vec<String>> {
             vec!["state".to_owned(), text]
         })
     });
-    told.collect()
+    rows.collect()
 }
 
 fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {
