@@ -53,8 +53,8 @@ pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
 fn colour(c: char, rest: &str) -> Option<&'static str> {
     let rest = rest.strip_prefix('[').filter(|_| c == '\x1b')?;
     COLOURS.into_iter().find(|colour| {
-        let serve_by_fuse = rest.strip_prefix(colour);
-        serve_by_fuse.is_some_and(|serve_by_fuse| serve_by_fuse.starts_with('m'))
+        let after = rest.strip_prefix(colour);
+        after.is_some_and(|after| after.starts_with('m'))
     })
 }
 

@@ -60,7 +60,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     if !args.force {
         all.iter().try_for_each(comparable)?;
     }
-    let checked = all.iter().map(|across| check(across, &thresholds));
+    let checked = all.iter().map(|comparison| check(comparison, &thresholds));
     let checked: Vec<Vec<Checked<'_>>> =
         checked.collect::<Result<_, _>>().map_err(CliError::usage)?;
     if args.json {
@@ -69,8 +69,8 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         output::json(&Comparisons::of(&all.collect::<Vec<_>>()))?;
     } else {
         let options = super::report::options(false, false);
-        for (at, (across, checked)) in all.iter().zip(&checked).enumerate() {
-            let text = render_run_comparison(across, checked, Format::Terminal, &options);
+        for (at, (comparison, checked)) in all.iter().zip(&checked).enumerate() {
+            let text = render_run_comparison(comparison, checked, Format::Terminal, &options);
             let gap: &[u8] = if at > 0 { b"\n" } else { b"" };
             output::bytes(gap)?;
             output::coloured(&text.map_err(CliError::failure)?)?;
@@ -87,8 +87,8 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
 }
 
 /// Refuses runs that measured different things.
-fn comparable(across: &RunComparison) -> Result<(), CliError> {
-    let forbids = across.differences.iter().filter(|one| one.forbids);
+fn comparable(comparison: &RunComparison) -> Result<(), CliError> {
+    let forbids = comparison.differences.iter().filter(|one| one.forbids);
     let lines: Vec<String> = forbids
         .map(|one| format!("  {}: {} and {}", one.what, one.base, one.run))
         .collect();
@@ -98,8 +98,8 @@ fn comparable(across: &RunComparison) -> Result<(), CliError> {
     Err(CliError::usage(format!(
         "cannot compare {} and {}: they measured different things:\n{}\nto compare phases of the \
          same name anyway, add --force",
-        across.base,
-        across.run,
+        comparison.base,
+        comparison.run,
         lines.join("\n")
     )))
 }

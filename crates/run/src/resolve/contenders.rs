@@ -124,11 +124,11 @@ pub fn have_own_labels(contenders: &[ContenderSpec]) -> Result<(), (usize, Confi
     for (place, typed) in contenders.iter().enumerate() {
         let mut before = contenders[..place].iter();
         if before.any(|other| label(other) == label(typed)) {
-            let config_error = ConfigError::wrong(
+            let error = ConfigError::wrong(
                 format!("the contender `{}` is named twice", label(typed)),
                 "to run one twice, write both in a plan file, each with a `label` of its own",
             );
-            return Err((place, config_error));
+            return Err((place, error));
         }
     }
     Ok(())

@@ -149,11 +149,11 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigErro
             }
         });
         if phases.iter().any(|phase| phase.label == label) {
-            let config_error = ConfigError::wrong(
+            let error = ConfigError::wrong(
                 format!("two phases are labelled `{label}`"),
                 "labels tell the phases of a workload apart: give one another label",
             );
-            return Err((place, config_error));
+            return Err((place, error));
         }
         phases.push(PhasePlan {
             label,
@@ -186,18 +186,18 @@ pub fn check_inputs(
         let name = &kind.name;
         let needs = parameters::needs(kind, &draft.parameters);
         if needs == Needs::Archive && form != DatasetForm::Archive {
-            let config_error = ConfigError::wrong(
+            let error = ConfigError::wrong(
                 format!("phase `{name}` needs an archive, and the dataset is none"),
                 "take a dataset that comes as one (tar:FILE), or leave the phase out",
             );
-            return Err((place, config_error));
+            return Err((place, error));
         }
         if needs == Needs::Tree && trees == 0 {
-            let config_error = ConfigError::wrong(
+            let error = ConfigError::wrong(
                 format!("phase `{name}` finds no tree: none is made before it, or it is deleted"),
                 "put a phase that makes one (copy, untar) before it, or choose a dataset with --dataset",
             );
-            return Err((place, config_error));
+            return Err((place, error));
         }
         trees = trees + u32::from(kind.makes_tree) - u32::from(kind.removes_tree);
     }

@@ -86,11 +86,11 @@ fn typed(
         typed.extend(list.map_err(ResolveError::argument("--phases"))?);
     }
     if let (true, Some(prepare)) = (options.exec.is_empty(), &options.prepare) {
-        let config_error = ConfigError::wrong(
+        let error = ConfigError::wrong(
             format!("nothing follows what `{prepare}` prepares"),
             "name a command with --exec",
         );
-        return Err(ResolveError::argument("--prepare")(config_error));
+        return Err(ResolveError::argument("--prepare")(error));
     }
     for (number, command) in options.exec.iter().enumerate() {
         let mut given = BTreeMap::new();

@@ -206,9 +206,9 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
         let list = judge.list(list).map_err(ResolveError::argument("--fs"));
         all.extend(list.map_err(CliError::usage)?);
     }
-    if let Some((printed, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
+    if let Some((own, label)) = all.iter().find_map(|one| other_lab(one, lab)) {
         return Err(CliError::usage(format!(
-            "{label}: this contender names the lab {printed}, but all contenders run in {lab}. Choose \
+            "{label}: this contender names the lab {own}, but all contenders run in {lab}. Choose \
              one lab with --lab"
         )));
     }
@@ -242,7 +242,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
 }
 
 /// A lab of the contender that differs from the lab of the series.
-fn no_cuts_in<'a>(typed: &'a ContenderSpec, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
-    let printed = typed.lab.as_ref().filter(|printed| *printed != lab)?;
-    Some((printed, &typed.contender.label))
+fn other_lab<'a>(typed: &'a ContenderSpec, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
+    let own = typed.lab.as_ref().filter(|own| *own != lab)?;
+    Some((own, &typed.contender.label))
 }
