@@ -1,11 +1,12 @@
 //! `published`: the published tables, and the comparison of a run with one, for `report --against`.
 
+use super::report;
 use crate::args::PublishedCommand;
 use crate::catalogue::catalogue;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_model::{Contender, FilesystemKind, ResultSet};
-use fsdyno_recipes::{closest_name, fs, layouts};
+use fsdyno_model::{Contender, ResultSet};
+use fsdyno_recipes::{closest_name, kind_of, layouts};
 use fsdyno_report::published::{self, Published, PublishedError, Table};
 use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options};
@@ -68,12 +69,7 @@ fn list(json: bool) -> Result<Code, CliError> {
 
 fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     let published = find(name)?;
-    let options = Options {
-        width: output::width(),
-        color: output::color(),
-        clock,
-        advice: super::why::advice,
-    };
+    let options = report::options(clock, false);
     let bytes =
         fsdyno_report::render_published(published, format, &options).map_err(CliError::failure)?;
     output::coloured(&bytes)?;
@@ -200,20 +196,14 @@ fn none_today(table: &Table) -> String {
 
 /// Whether there are a recipe and a layout for a contender in short form.
 fn can_be_made(form: &str) -> bool {
-    let kind_of = |name: &str| -> Option<FilesystemKind> {
-        fs::ALL
-            .iter()
-            .find(|recipe| recipe.name() == name)
-            .map(|recipe| recipe.kind())
-    };
     let contender = Contender::parse(form, &kind_of);
-    contender.is_ok_and(|c| layouts::ALL.iter().any(|l| l.name == c.layout.name))
+    contender.is_ok_and(|c| layouts::find(&c.layout.name).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsdyno_model::Bytes;
+    use fsdyno_model::{Bytes, FilesystemKind};
     use fsdyno_report::published::{Competitor, Today};
     use fsdyno_run::resolve::Counting;
 

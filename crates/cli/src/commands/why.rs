@@ -53,13 +53,8 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     let format = if args.json { Format::Json } else { args.format };
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
-    let options = fsdyno_report::Options {
-        width: output::width(),
-        color: output::color(),
-        clock: false,
-        advice,
-    };
-    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(CliError::usage)?;
+    let bytes = fsdyno_report::render_why(&why, format, &super::report::options(false, false));
+    let bytes = bytes.map_err(CliError::usage)?;
     output::coloured(&bytes)?;
     Ok(Code::Ok)
 }

@@ -3,13 +3,14 @@
 
 use super::{RerunArgs, execution, options};
 use crate::catalogue::catalogue_here;
+use crate::commands::report;
 use crate::commands::run::{self, Execution};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Plan, ResultSet};
+use fsdyno_report::Format;
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{Ablation, AblationSummary, Rerun, Setting};
-use fsdyno_report::{Format, Options};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
@@ -91,12 +92,7 @@ impl Inquired<'_> {
             .map(|(disk, set)| (disk.as_str(), set))
             .collect();
         let summary = AblationSummary::of(self.setting, self.inquiry, self.table, &ran);
-        let options = Options {
-            width: output::width(),
-            color: output::color(),
-            clock: args.clock,
-            advice: crate::commands::why::advice,
-        };
+        let options = report::options(args.clock, false);
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
         // printed on the terminal.
         let format = match args.format {

@@ -8,7 +8,7 @@ mod listener;
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::measuring::{LockArgs, Measuring};
-use crate::commands::published;
+use crate::commands::{published, report};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::RunArgs;
@@ -294,13 +294,8 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
 /// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
     let set = store.load(id)?;
-    let options = Options {
-        width: output::width(),
-        color: output::color() && execution.output.is_none(),
-        clock: execution.clock,
-        advice: crate::commands::why::advice,
-    };
     if !execution.silent {
+        let options = report::options(execution.clock, execution.output.is_some());
         let text = render_report(&set, execution, &options)?;
         output::to(execution.output.as_deref(), &text, execution.existing)?;
     }
