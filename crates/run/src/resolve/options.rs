@@ -302,11 +302,9 @@ impl RunOptions {
     /// The argument of a setting with its default in the help.
     pub fn with_default(argument: clap::Arg) -> clap::Arg {
         let name = argument.get_id().as_str();
-        let shown = |value: &&str| !matches!(*value, "true" | "false");
-        let default = Self::DEFAULTS.iter().find(|(named, _)| *named == name);
-        let Some(default) = default
-            .map(|(_, value)| *value)
-            .filter(|value| shown(value))
+        let shown = |value: &str| !matches!(value, "true" | "false");
+        let mut defaults = Self::DEFAULTS.iter();
+        let Some((_, default)) = defaults.find(|(named, value)| *named == name && shown(value))
         else {
             return argument;
         };
@@ -322,21 +320,21 @@ impl RunOptions {
         }
     }
 
-    /// The plan of these settings; `resolved` has what several settings decide.
+    /// The plan of these settings, which have their defaults; `resolved` has what several settings
+    /// decide.
     pub(crate) fn into_plan(self, resolved: Plan) -> Plan {
-        let settings = self.or_defaults();
-        let extents = settings.fragments.unwrap_or_default();
+        let extents = self.fragments.unwrap_or_default();
         Plan {
-            seed: settings.seed.unwrap_or_default(),
-            vary: settings.vary,
-            scale: settings.scale.unwrap_or_default(),
-            margin: settings.margin.unwrap_or_default(),
-            budget: settings.budget,
-            cell_budget: settings.cell_budget,
-            copy_method: settings.copy_method.unwrap_or_default(),
-            verify: settings.verify.unwrap_or_default(),
-            check: settings.check.unwrap_or_default(),
-            trace: settings.trace.unwrap_or_default(),
+            seed: self.seed.unwrap_or_default(),
+            vary: self.vary,
+            scale: self.scale.unwrap_or_default(),
+            margin: self.margin.unwrap_or_default(),
+            budget: self.budget,
+            cell_budget: self.cell_budget,
+            copy_method: self.copy_method.unwrap_or_default(),
+            verify: self.verify.unwrap_or_default(),
+            check: self.check.unwrap_or_default(),
+            trace: self.trace.unwrap_or_default(),
             fragments: extents.is_counted(),
             fragments_floor: extents.floor(),
             ..resolved

@@ -53,7 +53,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let engine = remote::engine(
         &contenders,
         options.engine.as_deref(),
-        settings.engine.unwrap_or_default(),
+        settings.engine.clone().unwrap_or_default(),
     );
     let engine = engine.map_err(layers.wrong("engine"))?;
     let (name, workloads) = work(&layers, settings.scale.unwrap_or_default(), catalogue)?;
@@ -74,7 +74,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         disk_trace,
         ..Plan::new(contenders, workloads)
     };
-    Ok(layers.settings.into_plan(resolved))
+    Ok(settings.into_plan(resolved))
 }
 
 /// The phases that contenders skip because their file systems do not support them. At least one
