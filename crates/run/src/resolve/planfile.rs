@@ -48,12 +48,11 @@ pub struct PlanFile {
     source: Source,
 }
 
-/// The text of a plan file, and the position of the value of each top-level key.
+/// The text of a plan file.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Source {
     path: String,
     text: String,
-    keys: BTreeMap<String, Range<usize>>,
 }
 
 impl PlanFile {
@@ -73,8 +72,12 @@ impl PlanFile {
             base: whole.parent().unwrap_or(Path::new("/")),
             unchecked_options,
         };
-        let plan = Self::parse(&path.display().to_string(), &text, judge, catalogue)?;
-        Ok(plan)
+        Ok(Self::parse(
+            &path.display().to_string(),
+            &text,
+            judge,
+            catalogue,
+        )?)
     }
 
     /// Parses the text of a plan file and checks it.
@@ -87,7 +90,6 @@ impl PlanFile {
         let source = Source {
             path: path.to_owned(),
             text: text.to_owned(),
-            keys: keys_of(text),
         };
         let reader = Reader {
             source: &source,
@@ -123,10 +125,20 @@ impl PlanFile {
 
 impl Source {
     fn wrong_at(&self, key: &str, error: &ConfigError) -> PlanFileError {
-        let earlier = EARLIER_NAMES.iter().find(|(_, now)| *now == key);
-        let earlier = earlier.and_then(|(earlier, _)| self.keys.get(*earlier));
-        let span = self.keys.get(key).or(earlier);
-        self.wrong(span.cloned().unwrap_or(0..0), error)
+        let earlier = || {
+            let named = EARLIER_NAMES.iter().find(|(_, now)| *now == key);
+            named.and_then(|(earlier, _)| self.place_of(earlier))
+        };
+        let span = self.place_of(key).or_else(earlier);
+        self.wrong(span.unwrap_or(0..0), error)
+    }
+
+    /// The position of the value of a top-level key; `None` if the text does not have it.
+    fn place_of(&self, key: &str) -> Option<Range<usize>> {
+        let table = DeTable::parse(&self.text).ok()?;
+        let mut keys = table.get_ref().iter();
+        let (_, value) = keys.find(|(name, _)| name.get_ref() == key)?;
+        Some(value.span())
     }
 
     fn wrong(&self, span: Range<usize>, error: &ConfigError) -> PlanFileError {
@@ -142,16 +154,6 @@ impl Source {
             help,
         }
     }
-}
-
-/// The position of the value of each top-level key; empty if the text is not TOML.
-fn keys_of(text: &str) -> BTreeMap<String, Range<usize>> {
-    let Ok(table) = DeTable::parse(text) else {
-        return BTreeMap::new();
-    };
-    let keys = table.get_ref().iter();
-    keys.map(|(key, value)| (key.get_ref().clone().into_owned(), value.span()))
-        .collect()
 }
 
 /// Checks a plan file and resolves its tables.
