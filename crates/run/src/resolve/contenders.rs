@@ -34,20 +34,28 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// Parses contenders of a plan file.
+    /// Parses the contenders of a setting.
     pub fn entries(&self, entries: &[ContenderEntry]) -> Result<Vec<ContenderSpec>, ConfigError> {
         let mut all = Vec::new();
         for ContenderEntry(entry) in entries {
-            match entry.get_ref() {
-                ShortOr::Short(text) => all.extend(self.list(text)?),
-                ShortOr::Long(table) => all.push(self.table(table)?),
-            }
+            all.extend(self.entry(entry.get_ref())?);
         }
         Ok(all)
     }
 
+    /// Parses one entry: contenders in short form, or a contender in long form.
+    pub(super) fn entry(
+        &self,
+        entry: &ShortOr<ContenderTable>,
+    ) -> Result<Vec<ContenderSpec>, ConfigError> {
+        match entry {
+            ShortOr::Short(text) => self.list(text),
+            ShortOr::Long(table) => Ok(vec![self.table(table)?]),
+        }
+    }
+
     /// Parses a contender in long form. Its default label is its short form.
-    pub fn table(&self, table: &ContenderTable) -> Result<ContenderSpec, ConfigError> {
+    fn table(&self, table: &ContenderTable) -> Result<ContenderSpec, ConfigError> {
         let mut contender = Contender::plain(table.filesystem.get_ref());
         contender.mkfs.clone_from(&table.mkfs);
         contender.mount.clone_from(&table.mount);

@@ -184,10 +184,7 @@ impl Reader<'_> {
     fn contenders(&self, entries: &[ContenderEntry]) -> Checked<Vec<ContenderSpec>> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
         for ContenderEntry(entry) in entries {
-            let listed = match entry.get_ref() {
-                ShortOr::Short(text) => self.judge.list(text),
-                ShortOr::Long(table) => self.judge.table(table).map(|contender| vec![contender]),
-            };
+            let listed = self.judge.entry(entry.get_ref());
             let at = || place_in(entry);
             for contender in listed.map_err(|error| self.source.wrong(at(), &error))? {
                 contenders.push(contender);
