@@ -190,9 +190,7 @@ fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError
     let mut copy = in_memory(&bytes).map_err(failed())?;
     drop(bytes);
     migrate(path, &mut copy)?;
-    copy.pragma_update(None, "query_only", true)
-        .map_err(failed())?;
-    Ok(copy)
+    read_only(copy).map_err(failed())
 }
 
 /// Hardens a connection: a schema can execute nothing outside its own tables, and no value is
