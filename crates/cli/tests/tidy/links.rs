@@ -57,7 +57,7 @@ fn anchor(heading: &str) -> String {
 
 /// Normalises a path: `docs/a.md` and `../README.md` give `README.md`. `None` outside the
 /// repository.
-fn resolve(from: &str, link: &str) -> Option<String> {
+pub fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in link.split('/') {

@@ -60,7 +60,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// All files of the repository with these name endings, without build output and hidden files.
+/// All files of the repository with these name endings, without build output and hidden folders.
 fn files(endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root()];

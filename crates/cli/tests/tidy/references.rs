@@ -1,8 +1,8 @@
 //! Files that no other file refers to, and files that are too large for a repository.
 
-use crate::{Finding, Source, files, find_word, read, report, root, sources};
+use crate::{Finding, Source, files, find_word, links, read, report, root, sources};
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A larger file needs an entry with a reason in the list below.
 const LARGE: u64 = 200 * 1024;
@@ -13,37 +13,13 @@ const LARGE_FILES: [(&str, &str); 1] = [(
     "the whole page of a run in several labs, byte by byte",
 )];
 
-/// Normalises a path: `a/b/../c` is `a/c`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
-}
-
 /// The possible files of the modules that a source declares.
 fn modules(source: &Source) -> Vec<PathBuf> {
     let path = Path::new(&source.path);
     let folder = path.parent().unwrap_or(path);
     let own = folder.join(path.file_stem().unwrap_or_default());
     let mut found = Vec::new();
-    for (at, line) in source.code.iter().enumerate() {
-        let Some(declared) = line.trim().strip_suffix(';') else {
-            continue;
-        };
-        let words: Vec<&str> = declared.split_whitespace().collect();
-        let Some(name) = words
-            .iter()
-            .position(|word| *word == "mod")
-            .map(|at| words[at + 1])
-        else {
-            continue;
-        };
+    for (at, name) in source.declared_modules() {
         for folder in [folder, &own] {
             found.push(folder.join(format!("{name}.rs")));
             found.push(folder.join(name).join("mod.rs"));
@@ -52,7 +28,7 @@ fn modules(source: &Source) -> Vec<PathBuf> {
         let before = at.saturating_sub(2);
         for (line, text) in &source.strings {
             if (before..=at).contains(line) && source.lines[*line].contains("#[path") {
-                found.push(normal(&folder.join(text)));
+                found.extend(links::resolve(&source.path, text).map(PathBuf::from));
             }
         }
     }
@@ -172,7 +148,7 @@ fn large_files(sizes: &[(String, u64)], listed: &[(&str, &str)]) -> Vec<Finding>
     findings
 }
 
-/// All files of the repository with `.ci` and `.github`, without build output.
+/// All files of the repository and those of `.ci`, without build output and other hidden folders.
 fn all_files() -> Vec<String> {
     let mut paths = files(&[""]);
     paths.extend([".ci/run", ".ci/left"].map(str::to_owned));

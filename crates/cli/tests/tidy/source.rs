@@ -89,18 +89,21 @@ impl Source {
             Some(stem) => folder.join(stem),
         };
         let mut files = Vec::new();
-        for (at, line) in self.code.iter().enumerate() {
-            let declared = line.trim().strip_suffix(';').and_then(|l| {
-                let words: Vec<_> = l.split_whitespace().collect();
-                let at = words.iter().position(|w| *w == "mod")?;
-                words.get(at + 1).map(|name| (*name).to_owned())
-            });
-            if let Some(name) = declared.filter(|_| self.test[at]) {
-                files.push(own.join(format!("{name}.rs")));
-                files.push(own.join(name).join("mod.rs"));
-            }
+        for (_, name) in self.declared_modules().filter(|(at, _)| self.test[*at]) {
+            files.push(own.join(format!("{name}.rs")));
+            files.push(own.join(name).join("mod.rs"));
         }
         files
+    }
+
+    /// The names that `mod NAME;` declares, with their lines from 0.
+    pub fn declared_modules(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.code.iter().enumerate().filter_map(|(at, line)| {
+            let declared = line.trim().strip_suffix(';')?;
+            let mut words = declared.split_whitespace();
+            words.find(|word| *word == "mod")?;
+            Some((at, words.next()?))
+        })
     }
 
     fn mark_test_items(&mut self) {
