@@ -19,9 +19,8 @@ use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
 use fsdyno_lab::assembly::described_devices;
 use fsdyno_lab::{Assembly, AssemblyError, Labs, Preflight, SshLabError};
-use fsdyno_observe::provenance;
-
 use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet, RunInfo, StopReason};
+use fsdyno_observe::provenance;
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
