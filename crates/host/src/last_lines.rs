@@ -64,7 +64,7 @@ pub(crate) fn keep(mut stream: impl BufRead, kept: &Mutex<VecDeque<String>>) -> 
         let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(text);
         if lines.len() > KEPT {
-            lines.remove(0);
+            lines.pop_front();
         }
     }
 }
