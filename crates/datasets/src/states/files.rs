@@ -1,6 +1,6 @@
-//! Numbered files below a directory of their own, made, grown, cut and removed by number.
+//! Numbered files below a separate directory: created, extended, truncated and removed by number.
 //!
-//! Only counts are kept here, not which files exist.
+//! Only their totals are kept here. The caller knows which numbers exist.
 
 use super::error::StateError;
 use super::progress::ProgressReporter;
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// systems place them by their directory.
 const DIRECTORIES: u32 = 32;
 
-/// How much is written before the file system is synced: so much has to be
-/// waited for when the user cancels, as an unmount writes what is left.
+/// How many bytes are written before the file system is synced. After a cancellation the unmount
+/// writes at most this much.
 const HELD_BACK: u64 = 64 << 20;
 
 /// The files.
@@ -30,7 +30,7 @@ pub(super) struct Files<'a> {
     seed: Seed,
     stop: &'a CancelToken,
     progress: ProgressReporter<'a>,
-    /// Written since the file system was last reported to write everything.
+    /// Bytes written since the last sync.
     unwritten: u64,
     next: u32,
     count: u64,
@@ -39,7 +39,7 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Makes the directory that holds them. Nobody but the superuser may look into it.
+    /// Creates the directory that holds them. Other users have no access to it.
     pub(super) fn make(
         root: &Path,
         seed: Seed,
@@ -72,22 +72,22 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// How many are.
+    /// The number of existing files.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The bytes in those that are.
+    /// The bytes in the existing files.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
 
-    /// The bytes written in all.
+    /// All bytes written so far.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// So much will be written from here on.
+    /// This many bytes will be written from now on.
     pub(super) fn expect(&mut self, bytes: u64) {
         self.progress.expect(bytes);
     }
@@ -98,25 +98,25 @@ impl<'a> Files<'a> {
         self.next - 1
     }
 
-    /// Where others have numbered files: what comes next.
+    /// Sets the next number, if the caller has numbered files itself.
     pub(super) fn number_from(&mut self, next: u32) {
         self.next = self.next.max(next);
     }
 
-    /// The space of the file system, everything written and freed.
+    /// The space of the file system, after everything is written and freed.
     pub(super) fn space(&self) -> Result<Space, StateError> {
         self.check_cancelled()?;
         Space::settled(&self.directories[0])
             .map_err(|e| StateError::io("sync and examine", &self.root, e))
     }
 
-    /// How those are that could be in fragments: of two blocks or more.
+    /// The fragmentation of the files of at least two blocks.
     pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
-        // Only one reason has no error number.
-        fragmentation::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
+        fragmentation::count(&self.root, Bytes(8192), self.stop)
+            .map_err(|fragmentation::Stopped| StateError::Stopped)
     }
 
-    /// That the file system did not reach the requested state.
+    /// The error that the file system did not reach the requested state.
     pub(super) fn not_reached(&self, permille: u32, space: &Space) -> StateError {
         StateError::NotReached {
             path: self.root.clone(),
@@ -126,7 +126,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Makes a file. Where there is no room for all of it, none of it stays.
+    /// Creates a file. If there is no space for all of it, it is removed.
     pub(super) fn create(&mut self, number: u32, size: u64) -> Result<(), StateError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = self.open(number, flags)?;
@@ -134,13 +134,13 @@ impl<'a> Files<'a> {
         let result = self.pour(&file, number, 0, size);
         drop(file);
         if result.is_err() {
-            // What is reported is why it could not be written, not why what was could not be removed.
+            // The reported error is that of the write, not of the removal.
             let _ = self.remove(number, 0);
         }
         result
     }
 
-    /// Makes a file longer. Where there is no room for all of it, it stays as it was.
+    /// Extends a file. If there is no space for all of it, the file is truncated to its old size.
     pub(super) fn append(&mut self, number: u32, from: u64, bytes: u64) -> Result<(), StateError> {
         let file = self.open(number, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC)?;
         let result = self.pour(&file, number, from, bytes);
@@ -150,7 +150,7 @@ impl<'a> Files<'a> {
         result
     }
 
-    /// Makes a file shorter.
+    /// Truncates a file.
     pub(super) fn truncate(&mut self, number: u32, from: u64, to: u64) -> Result<(), StateError> {
         let file = self.open(number, OFlags::WRONLY | OFlags::CLOEXEC)?;
         fs::ftruncate(&file, to).map_err(|e| StateError::io("truncate", &self.path(number), e))?;
@@ -158,8 +158,8 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Gives back what the file system holds ready beyond the end of a file for it to grow: it
-    /// would go by itself with the next unmount, and with it the utilisation reached.
+    /// Frees the space that the file system preallocated after the end of a file. Otherwise the
+    /// next unmount would free it, and reduce the utilisation.
     pub(super) fn trim(&mut self, number: u32, size: u64) -> Result<(), StateError> {
         self.truncate(number, size, size)
     }
@@ -197,8 +197,7 @@ impl<'a> Files<'a> {
             .map_err(|e| StateError::io("open", &self.path(number), e))
     }
 
-    /// Writes content that no other stretch of any file has. What was written counts as held
-    /// only where all of it was.
+    /// Writes content that occurs nowhere else. It counts as held only after all of it is written.
     fn pour(
         &mut self,
         file: &OwnedFd,
@@ -256,8 +255,8 @@ mod tests {
         let root = place.path().join("state");
         let stop = CancelToken::new();
         let mut ignored = |_| {};
-        let teller = ProgressReporter::new(&mut ignored);
-        let mut files = Files::make(&root, Seed::new(1), &stop, teller).unwrap();
+        let reporter = ProgressReporter::new(&mut ignored);
+        let mut files = Files::make(&root, Seed::new(1), &stop, reporter).unwrap();
         files.create(40, 10_000).unwrap();
         files.create(41, 0).unwrap();
         files.append(40, 10_000, 5000).unwrap();
@@ -272,8 +271,8 @@ mod tests {
             (1, 0, 15_000)
         );
         let mut ignored = |_| {};
-        let teller = ProgressReporter::new(&mut ignored);
-        let again = Files::make(&root, Seed::new(1), &stop, teller)
+        let reporter = ProgressReporter::new(&mut ignored);
+        let again = Files::make(&root, Seed::new(1), &stop, reporter)
             .err()
             .unwrap();
         assert!(

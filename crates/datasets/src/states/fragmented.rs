@@ -1,12 +1,12 @@
-//! Filled so that the free space is in small holes: nearly full, in the end with small files,
-//! of which then every other is deleted.
+//! Filled so that the free space is in small holes: filled almost completely, at the end with small
+//! files, of which every second one is then deleted.
 
 use super::error::StateError;
 use super::files::Files;
 use super::plain::{enough, large, top_up};
 use super::{Manner, Work};
 
-/// Small files, every other deleted.
+/// Small files, every second one deleted.
 pub static FRAGMENTED: Manner = Manner {
     name: "fragmented",
     typed: "--fill 90%:fragmented",
@@ -17,8 +17,8 @@ pub static FRAGMENTED: Manner = Manner {
 
 /// The size of a small file, and so of a hole.
 const HOLE: u64 = 32 << 10;
-/// How full it is before files are deleted, in tenths of a percent: only a two-hundredth stays
-/// free next to the holes.
+/// The utilisation before files are deleted, in tenths of a percent. The remaining two-hundredth
+/// is free space outside of the holes.
 const BRIM: u32 = 995;
 
 fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
@@ -26,13 +26,13 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let files = &mut work.files;
     let missing = files.space()?.missing(BRIM.max(work.permille));
     files.expect(missing);
-    // So much that half of what is between it and the brim is what is to be free.
+    // Half of the space between this and the brim is the space to be freed.
     let bulk = (2 * work.permille).saturating_sub(BRIM);
     top_up(files, bulk, size, &mut |_, _| {})?;
     let before = files.space()?;
     let mut small: Vec<u32> = Vec::new();
     let brim = BRIM.max(work.permille);
-    // Where it will take no more, it is as full as it can be.
+    // A file system that accepts no more data is as full as possible.
     top_up(files, brim, HOLE, &mut |number, bytes| {
         if bytes == HOLE {
             small.push(number);
@@ -45,7 +45,7 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let deleted = standing - small.len() as u64;
     let outcome = top_up(files, work.permille, HOLE, &mut |_, _| {})?;
     enough(work, outcome)?;
-    // Where more are deleted than stay, holes grow together.
+    // If more are deleted than remain, holes are adjacent and merge.
     let hole = HOLE * deleted.div_ceil(small.len().max(1) as u64).max(1);
     Ok(format!(
         "filled, with {deleted} small files deleted between others, so that free space lies in \
@@ -54,7 +54,7 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     ))
 }
 
-/// Deletes small files, evenly spread over those that are, until no more is in use.
+/// Deletes small files, evenly spread over all of them, until the utilisation is reached.
 fn thin_to(
     files: &mut Files<'_>,
     permille: u32,

@@ -1,10 +1,10 @@
 //! States of a file system before its workload: filled, with its free space in holes, aged.
 //!
-//! What brings a state about is a [`Manner`]: one file in this folder and one line in [`ALL`]. All
-//! of them write numbered files of incompressible content below [`DIRECTORY`], through our own
-//! system calls, untimed and unverified, until the utilisation requested is reached (see
-//! [`InitialState`] for what that is). They approach it from below, and take what the file system
-//! itself states (statfs after syncfs), so that metadata counts.
+//! A [`Manner`] sets up a state: one file in this folder and one line in [`ALL`]. All of them write
+//! numbered files of incompressible content below [`DIRECTORY`] by system calls, untimed and
+//! unverified, until the requested utilisation is reached (defined at [`InitialState`]). They
+//! approach it from below, by the figures of the file system (statfs after syncfs), so that
+//! metadata counts.
 
 mod aged;
 mod churn;
@@ -31,24 +31,24 @@ use std::time::Instant;
 /// The directory that holds the files, next to the work directory of the workload.
 pub const DIRECTORY: &str = "state";
 
-/// All manners of bringing a state about; the first that applies does it.
+/// All manners; the first that applies sets up the state.
 pub static ALL: &[&Manner] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLAIN];
 
-/// A manner of bringing a state about.
+/// A manner of setting up a state.
 pub struct Manner {
     /// Its name.
     pub name: &'static str,
     /// Its name on the command line.
     pub typed: &'static str,
-    /// What it does, in one line.
+    /// A description of one line.
     pub title: &'static str,
-    /// Whether it is the one for a state.
+    /// Whether it applies to a state.
     applies: fn(&InitialState) -> bool,
-    /// Brings the state about.
+    /// Sets up the state; returns a description.
     run: fn(&mut Work<'_>) -> Result<String, StateError>,
 }
 
-/// What a manner works with.
+/// The input of a manner.
 struct Work<'a> {
     files: Files<'a>,
     permille: u32,
@@ -56,29 +56,29 @@ struct Work<'a> {
     seed: Seed,
 }
 
-/// What was reached.
+/// The state that was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
     /// What was done, in words: `filled`, `aged 3 times over`.
     pub what: String,
     /// The utilisation reached, percent.
     pub percent: f64,
-    /// Files that are.
+    /// Existing files.
     pub files: u64,
     /// Bytes in them.
     pub bytes: Bytes,
-    /// Bytes written in all.
+    /// All bytes written.
     pub written: Bytes,
-    /// How its files are, those that could be in fragments.
+    /// The fragmentation of the files of at least two blocks.
     pub fragmentation: Fragmentation,
     /// How long it took.
     pub elapsed: Nanos,
 }
 
-/// Brings the file system of a directory into a state; makes [`DIRECTORY`] in it.
+/// Sets up a state on the file system of a directory; creates [`DIRECTORY`] in it.
 ///
-/// How far it has come is `report` now and then. Cancellation takes effect within a piece of a file; what
-/// is written but not yet on the device never grows so large that giving it up would take long.
+/// `report` receives the progress. Cancellation takes effect within a piece of a file. The amount
+/// of data that is not on the device yet is bounded, so that a cancellation does not take long.
 ///
 /// The same seed on a file system of the same size gives the same files and the same sequence.
 pub fn bring_about(

@@ -1,5 +1,5 @@
-//! Filled with large files in sequence: what is left free hangs together, as far as the file
-//! system lets it.
+//! Filled with large files in sequence: the free space is contiguous, as far as the file system
+//! permits.
 
 use super::error::StateError;
 use super::files::Files;
@@ -24,9 +24,9 @@ pub static PLAIN: Manner = Manner {
 /// How filling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
-    /// As asked.
+    /// The requested utilisation was reached.
     Reached,
-    /// The file system took no more.
+    /// The file system accepted no more data.
     Full,
 }
 
@@ -36,11 +36,11 @@ pub(super) fn large(work: &Work<'_>) -> Result<u64, StateError> {
     Ok(hundredth.next_multiple_of(4096).clamp(64 << 10, 16 << 20))
 }
 
-/// Writes files of `size`, the last smaller, until so much is in use; reports the number of each
-/// and size.
+/// Writes files of `size`, the last one smaller, until the utilisation is reached; `made` receives
+/// the number and the size of each.
 ///
-/// Each round writes a bit less than what is missing, and asks again: metadata comes on top of
-/// what is written, and is to be met from below.
+/// Each round writes slightly less than what is missing and then reads the utilisation again,
+/// because metadata takes additional space.
 pub(super) fn top_up(
     files: &mut Files<'_>,
     permille: u32,
@@ -68,7 +68,7 @@ pub(super) fn top_up(
     Ok(Filled::Reached)
 }
 
-/// Refuses what stopped short by more than a hundredth.
+/// An error if a full file system is more than one percent below the requested utilisation.
 pub(super) fn enough(work: &Work<'_>, outcome: Filled) -> Result<(), StateError> {
     let space = work.files.space()?;
     let short = space.percent() + 1.0 < f64::from(work.permille) / 10.0;

@@ -1,22 +1,22 @@
-//! How far a state has come about, reported while it does: bytes written of those that will be.
+//! The progress of setting up a state: the bytes written, and all bytes to be written.
 
 use fsdyno_model::Bytes;
 
-/// How far it has come.
+/// The progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes written so far.
     pub done: Bytes,
-    /// Bytes that will have been written in the end, as far as can be reported; never below `done`.
+    /// All bytes to be written, as far as known; never below `done`.
     pub of: Bytes,
 }
 
-/// How often it is reported: once for each such part.
+/// The progress is reported once for each of this number of parts.
 const PARTS: u64 = 500;
-/// And no oftener than after so many bytes.
+/// The minimum number of bytes between two reports.
 const LEAST: u64 = 1 << 20;
 
-/// Counts what is written, and reports progress now and then.
+/// Counts written bytes, and reports the progress.
 pub(super) struct ProgressReporter<'a> {
     report: &'a mut dyn FnMut(Progress),
     done: u64,
@@ -34,13 +34,13 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// So much will be written from here on.
+    /// This many bytes will be written from now on.
     pub fn expect(&mut self, bytes: u64) {
         self.of = self.done.saturating_add(bytes);
         self.report_progress();
     }
 
-    /// So much was written.
+    /// This many bytes were written.
     pub fn wrote(&mut self, bytes: u64) {
         self.done += bytes;
         if self.done >= self.next {
@@ -65,10 +65,10 @@ mod tests {
     fn progress_is_reported_now_and_then_and_never_beyond_its_end() {
         let mut heard = Vec::new();
         let mut hear = |progress: Progress| heard.push((progress.done.0, progress.of.0));
-        let mut teller = ProgressReporter::new(&mut hear);
-        teller.expect(5 << 20);
+        let mut reporter = ProgressReporter::new(&mut hear);
+        reporter.expect(5 << 20);
         for _ in 0..12 {
-            teller.wrote(512 << 10);
+            reporter.wrote(512 << 10);
         }
         let mib = |done: u64, of: u64| (done << 20, of << 20);
         let all = [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 6)];
