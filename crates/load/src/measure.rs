@@ -1,7 +1,7 @@
 //! The measured loop: allocates memory, starts the clock, runs the phase on its engine, and reads
 //! the clock. If the phase writes, the clock is read again after `syncfs`.
 //!
-//! `phases` defines the phases. This module does not handle caches, devices and statistics.
+//! `phases` defines the phases. This module does not handle caches, devices or statistics.
 
 mod bonnie;
 mod mongo;

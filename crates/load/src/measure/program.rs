@@ -19,7 +19,8 @@ pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Pl
     Planned::of(phase, &work_dir.root, tree)
 }
 
-/// Prepares a phase, untimed, before the cache state is set. Only phases of programs need this.
+/// Prepares a phase, untimed, before the cache state is set: creates the files of a phase of bonnie
+/// or of operations, or runs the preparing commands of a program.
 pub fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,

@@ -118,7 +118,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
             }
         }
         place.give_back(name);
-        // Kinds without data have no capability to check.
+        // `stored` is 0 for kinds without data.
         let padding = stored.next_multiple_of(BLOCK) - stored;
         stream
             .skip(padding)

@@ -1,8 +1,7 @@
-//! Programs as workloads: what people run already, under the discipline of a phase. One file a
-//! program, and one line in [`ALL`].
+//! External programs as phases: one file for each program, and one line in [`ALL`].
 //!
-//! A program reports which commands are run, which of them is timed, and how its figures are read
-//! from what it printed. They run in `command`; the clock is in `measure`.
+//! A [`Program`] defines the commands of a phase, which of them is timed, and how its output is
+//! parsed. `command` runs them, and `measure` reads the clock.
 
 pub mod bonnie;
 pub mod dbench;
@@ -34,15 +33,15 @@ pub struct Program {
     pub kind: PhaseKind,
     /// The executable and the Debian package that holds it; none where the user names it.
     pub executable: Option<(&'static str, &'static str)>,
-    /// The command that reports its version; empty where it has none.
+    /// The command that prints its version; empty if there is none.
     pub version: &'static [&'static str],
     /// The commands of a phase.
     pub(crate) commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
-    /// Reads its report from what the timed command printed.
+    /// Parses the output of the timed command.
     pub(crate) read: fn(&str, &Task<'_>) -> Result<ProgramReport, Unread>,
-    /// How it is described in reports.
+    /// Its description in reports.
     pub(crate) describe: fn(&Task<'_>) -> String,
-    /// The bytes of data it works on, where its parameters report.
+    /// The bytes of data it works on, if its parameters define them.
     pub(crate) data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
 }
 
@@ -56,7 +55,7 @@ pub static ALL: &[&Program] = &[
     &sysbench::SYSBENCH,
 ];
 
-/// How a package reports its version, where its program does not.
+/// The format of a package's version, for a program that does not print its own.
 const VERSION_FORM: &str = "--showformat=${Package} ${Version}\n";
 
 /// The program of that name.
@@ -71,29 +70,29 @@ pub fn find(name: &str) -> Option<&'static Program> {
 pub(crate) struct Task<'a> {
     /// The directory it works in.
     pub directory: &'a Path,
-    /// The newest tree, where one is.
+    /// The newest tree, if there is one.
     pub tree: Option<&'a Path>,
-    /// What it was given, by name.
+    /// Its parameters.
     pub parameters: &'a BTreeMap<String, String>,
 }
 
 impl Task<'_> {
-    /// What was given by that name.
+    /// The parameter with that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 }
 
-/// What is run for one phase.
+/// The commands of one phase.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    /// Untimed, before the state of the caches is set up.
+    /// Untimed, before the cache state is set.
     pub before: Vec<ToolRun>,
     /// Timed.
     pub timed: ToolRun,
 }
 
-/// What a program reported of itself.
+/// The parsed output of a program.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ProgramReport {
     pub figures: Vec<Figure>,
@@ -101,7 +100,7 @@ pub(crate) struct ProgramReport {
 }
 
 impl Program {
-    /// What it needs to run.
+    /// The requirement that it is installed; none if the user names the command.
     pub fn requirement(&self) -> Option<Requirement> {
         let (name, package) = self.executable?;
         let need = Need::Program {
@@ -114,7 +113,8 @@ impl Program {
         ))
     }
 
-    /// Where it works, below the work directory: a command of the user's in the work directory itself.
+    /// The directory it works in, below the work directory. A command of the user works in the work
+    /// directory itself.
     fn directory(&self, root: &Path, phase: &PhasePlan) -> PathBuf {
         if self.executable.is_none() {
             return root.to_owned();
@@ -125,18 +125,18 @@ impl Program {
     }
 }
 
-/// The bytes of data that the program of a phase works on, where it is one and that is known.
+/// The bytes of data that the program of a phase works on; none if unknown or no program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     (find(&phase.kind)?.data)(&phase.parameters)
 }
 
-/// Refuses what the program of a phase cannot do with what it was given, before anything is made.
+/// Checks the parameters of a phase that is a program, before anything is created.
 pub fn check(phase: &PhasePlan) -> Result<(), LoadError> {
     let nowhere = Path::new("/");
     Planned::of(phase, nowhere, Some(nowhere)).map(|_| ())
 }
 
-/// What a phase needs to exist in the work directory: what its kind does, or the tree it speaks of.
+/// The input of a phase: that of its kind, or a tree if its parameters name one by `{tree}`.
 pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
     let speaks = phase
         .parameters
@@ -148,17 +148,17 @@ pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
     of_kind
 }
 
-/// A phase of a program in its work directory: what is run, and where.
+/// A phase of a program in a work directory: its commands and its directory.
 pub(crate) struct Planned {
     pub program: &'static Program,
-    /// Where it works.
+    /// The directory it works in.
     pub directory: PathBuf,
     pub tree: Option<PathBuf>,
     pub commands: Commands,
 }
 
 impl Planned {
-    /// What is run for a phase, where it is one of a program.
+    /// The commands of a phase; none if it is not a phase of a program.
     pub fn of(
         phase: &PhasePlan,
         root: &Path,
@@ -190,7 +190,7 @@ impl Planned {
         }))
     }
 
-    /// What its parameters are read with.
+    /// The task with which its output is parsed.
     pub fn task<'a>(&'a self, phase: &'a PhasePlan) -> Task<'a> {
         Task {
             directory: &self.directory,
@@ -200,8 +200,8 @@ impl Planned {
     }
 }
 
-/// The lines for a shell that do what a phase of a program does: first those before the state of
-/// the caches, then the timed one. None where the phase is none of a program.
+/// The shell lines of a phase of a program: those before the cache state is set, and the timed one.
+/// None if it is not a phase of a program.
 pub fn lines(
     phase: &PhasePlan,
     root: &Path,
