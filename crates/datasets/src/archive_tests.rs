@@ -261,13 +261,13 @@ fn the_tar_of_the_system_gives_what_the_comparison_expects() {
     };
     tar(&["-czf"], &from);
     tar(&["-xf"], &to);
-    let found = compare_archive(&archive, &to, &CancelToken::new()).unwrap();
+    let found = compare_archive(&archive, &to, Capabilities::ALL, &CancelToken::new()).unwrap();
     assert!(found.equal(), "{:?}", found.differences);
 
     std::fs::write(to.join("d/extra"), "").unwrap();
     std::fs::remove_file(to.join("d/e/again")).unwrap();
     std::fs::write(to.join("new\nline"), "n").unwrap();
-    let found = compare_archive(&archive, &to, &CancelToken::new()).unwrap();
+    let found = compare_archive(&archive, &to, Capabilities::ALL, &CancelToken::new()).unwrap();
     let differences: Vec<_> = found.differences.iter().map(ToString::to_string).collect();
     for wanted in [
         "d/extra: in the tree, but not in the archive",
@@ -519,7 +519,7 @@ fn members_that_a_file_system_cannot_store_are_left_out_and_counted() {
         (names.len(), names[0].file_name().to_str()),
         (1, Some("file"))
     );
-    let on = |stores| crate::trees::compare_archive_on(&archive, tree, stores, &stop).unwrap();
+    let on = |stores| compare_archive(&archive, tree, stores, &stop).unwrap();
     assert!(
         on(work_dir.stores).equal(),
         "{:?}",

@@ -248,9 +248,10 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
         size < expected && expected < size * 3 / 2,
         "{size}, told {expected}"
     );
+    let tree = root.path().join("source");
+    let stores = work_dir.stores;
     let compared =
-        crate::trees::compare_archive(&archive, &root.path().join("source"), &CancelToken::new())
-            .unwrap();
+        crate::trees::compare_archive(&archive, &tree, stores, &CancelToken::new()).unwrap();
     assert!(compared.equal(), "{:?}", compared.differences);
     assert_eq!(compared.files, dataset.facts().files);
 }

@@ -27,17 +27,9 @@ use std::path::{Path, PathBuf};
 /// The size of the pieces in which data is compared.
 const PIECE: usize = 1 << 18;
 
-/// Compares the members of an archive with a tree, in all properties that `tar -x` guarantees.
+/// Compares the members of an archive with a tree, in all properties that `tar -x` guarantees on a
+/// file system with these capabilities.
 pub fn compare_archive(
-    archive: &Path,
-    tree: &Path,
-    stop: &CancelToken,
-) -> Result<Comparison, TreeError> {
-    compare_archive_on(archive, tree, Capabilities::ALL, stop)
-}
-
-/// The same on a file system with these capabilities: other properties are not compared.
-pub fn compare_archive_on(
     archive: &Path,
     tree: &Path,
     stores: Capabilities,

@@ -7,7 +7,7 @@ mod archive_comparison;
 mod compare;
 mod error;
 
-pub use archive_comparison::{compare_archive, compare_archive_on, compare_archive_with};
+pub use archive_comparison::{compare_archive, compare_archive_with};
 pub use compare::{Options, compare, compare_with};
 pub use error::TreeError;
 

@@ -18,8 +18,8 @@ pub(super) fn compare(
     let newest = executor.work_dir.newest().cloned().unwrap_or_default();
     let (original, result) = if needs == Needs::Archive {
         let archive = executor.work_dir.archive.clone().unwrap_or_default();
-        let result =
-            trees::compare_archive_on(&archive, &newest, job.recipe.capabilities(), executor.stop);
+        let stores = job.recipe.capabilities();
+        let result = trees::compare_archive(&archive, &newest, stores, executor.stop);
         (archive, result)
     } else {
         let count = executor.work_dir.trees.len();
