@@ -189,9 +189,8 @@ impl<'a> Timing<'a> {
         let used = watch.read();
         (self.mark)(Point::Returned);
         let durable_ns = if let Some(handle) = handle {
-            let refused = |errno: rustix::io::Errno| errno.into();
             rustix::fs::syncfs(handle)
-                .map_err(|errno| LoadError::io("syncfs", self.root, refused(errno)))?;
+                .map_err(|errno| LoadError::io("syncfs", self.root, errno.into()))?;
             watch.lengthen(used.wall, self.handicap_permille);
             Some(watch.wall())
         } else {

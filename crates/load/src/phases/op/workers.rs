@@ -83,9 +83,10 @@ impl Room {
         } else {
             parameters.bytes.max(1)
         };
-        let wheel = match phase {
-            Phase::RandomRead | Phase::RandomWrite => Wheel::drawn(parameters.blocks(), number),
-            _ => Wheel::default(),
+        let wheel = if phase.is_random() {
+            Wheel::drawn(parameters.blocks(), number)
+        } else {
+            Wheel::default()
         };
         Self {
             number,
