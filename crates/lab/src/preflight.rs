@@ -413,7 +413,7 @@ impl Preflight {
 }
 
 /// The directory for images, mount points and trees.
-fn scratch(plan: &Plan) -> PathBuf {
+pub(crate) fn scratch(plan: &Plan) -> PathBuf {
     match (&plan.device, &plan.work_dir) {
         (DeviceChoice::Loop { directory, .. }, _) | (_, Some(directory)) => directory.clone(),
         _ => PathBuf::from(DEFAULT_SCRATCH),

@@ -2,7 +2,7 @@
 //! described in the provenance.
 
 use super::{Assembly, AssemblyError};
-use crate::preflight::DEFAULT_SCRATCH;
+use crate::preflight::scratch;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::probe::probe;
 use fsdyno_model::{Availability, Contender, DeviceChoice, Need, Plan};
@@ -85,9 +85,7 @@ pub fn described_devices(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
             named.extend(paths.iter().map(|path| (path.clone(), "device under test")));
         }
         DeviceChoice::None if named.is_empty() => {
-            let place = plan.work_dir.clone();
-            let place = place.unwrap_or_else(|| DEFAULT_SCRATCH.into());
-            named.push((place, "mount points"));
+            named.push((scratch(plan), "mount points"));
         }
         DeviceChoice::None => {}
     }
