@@ -17,8 +17,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A contender on the disks of this guest.
-struct WorkDir<'a> {
+/// The file system under test, on the disks of this guest.
+struct TestedFilesystem<'a> {
     contender: &'a Contender,
     recipe: &'static dyn Filesystem,
     devices: Vec<String>,
@@ -43,7 +43,7 @@ impl Standing {
     }
 }
 
-impl<'a> WorkDir<'a> {
+impl<'a> TestedFilesystem<'a> {
     fn of(contender: &'a Contender, place: &Path, virtual_time: bool) -> Result<Self, String> {
         let recipe = fsdyno_recipes::find(&contender.filesystem)
             .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
@@ -185,18 +185,18 @@ pub(super) fn write(
     (place, virtual_time): (&Path, bool),
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
-    let begun = || -> Result<(WorkDir<'_>, Standing, PathBuf), String> {
-        let work_dir = WorkDir::of(contender, place, virtual_time)?;
+    let begun = || -> Result<(TestedFilesystem<'_>, Standing, PathBuf), String> {
+        let tested = TestedFilesystem::of(contender, place, virtual_time)?;
         let _released = release(&disks(contender), Bytes(0))?;
-        work_dir.make()?;
-        let mounted = work_dir.mount(contender)?;
-        let root = work_dir.root();
+        tested.make()?;
+        let mounted = tested.mount(contender)?;
+        let root = tested.root();
         fs::create_dir(&root).map_err(|e| format!("mkdir {}: {e}", root.display()))?;
-        Ok((work_dir, mounted, root))
+        Ok((tested, mounted, root))
     };
     match begun() {
         Err(reason) => reason,
-        Ok((_work_dir, _mounted, root)) => {
+        Ok((_tested, _mounted, root)) => {
             let ended = crash::write(&root, seed, &mut |operations| acknowledged(operations));
             let why = ended.err().map(|error| error.to_string());
             format!("writing ended: {}", why.unwrap_or_default())
@@ -226,24 +226,24 @@ fn recover(
     acknowledged: u64,
     (place, virtual_time): (&Path, bool),
 ) -> Result<Recovery, String> {
-    let work_dir = WorkDir::of(contender, place, virtual_time)?;
+    let tested = TestedFilesystem::of(contender, place, virtual_time)?;
     let mut recovery = Recovery {
-        before_check: work_dir.judge_before_check(seed, acknowledged)?,
+        before_check: tested.judge_before_check(seed, acknowledged)?,
         ..Recovery::default()
     };
     let began = Instant::now();
-    let mounted = work_dir.come_back(&mut recovery);
+    let mounted = tested.come_back(&mut recovery);
     recovery.took_ns = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
-            recovery.judgement = Some(crash::judge(&work_dir.root(), seed, acknowledged));
+            recovery.judgement = Some(crash::judge(&tested.root(), seed, acknowledged));
             mounted.unmount()?;
         }
     }
-    let check = work_dir
+    let check = tested
         .recipe
-        .check_for(contender, &work_dir.devices, &work_dir.target);
+        .check_for(contender, &tested.devices, &tested.target);
     if let Some(Check { step, clean }) = check {
         let found = program(&step, clean).err();
         recovery.clean = Some(found.is_none());

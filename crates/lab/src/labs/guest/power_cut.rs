@@ -5,7 +5,7 @@
 use super::crash::{CrashTest, Written};
 use super::line::Line;
 use super::session::with_last;
-use super::virtual_time::{NoRecord, WorkDir, about, write_task};
+use super::virtual_time::{NoRecord, TimedDisks, about, write_task};
 use super::{GuestLab, GuestLabError, LAST_LINES};
 use crate::messages::{GuestMessage, Task};
 use fsdyno_datasets::seed::Seed;
@@ -46,10 +46,10 @@ impl GuestLab {
             seed: test.seed,
         };
         write_task(scratch, &task).map_err(died)?;
-        let WorkDir {
+        let TimedDisks {
             calendar,
             mut seats,
-        } = WorkDir::lay(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
+        } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
         let mut witness = Witness::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
@@ -106,13 +106,13 @@ impl GuestLab {
         let _one = OneProcessor::here();
         write_task(scratch, task).map_err(died)?;
         let place = (disks, size(disks)?);
-        let work_dir = WorkDir::lay(model, place, scratch, figures).map_err(died)?;
+        let timed_disks = TimedDisks::create(model, place, scratch, figures).map_err(died)?;
         let mut setting = Setting::default();
         setting.time_of_day += NEXT_DAY;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
         let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
-        let kept = work_dir.keep(line, setting);
+        let kept = timed_disks.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
             GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
             other if about(&other).is_some() => Ok(None),

@@ -36,17 +36,17 @@ const LEAVE: Duration = Duration::from_secs(20);
 /// connected.
 const GONE: Duration = Duration::from_secs(2);
 
-/// A calendar and disks for a guest, in its directory.
-pub(super) struct WorkDir {
+/// The disks of a guest and the calendar that keeps their time, in its directory.
+pub(super) struct TimedDisks {
     /// The socket of the calendar.
     pub calendar: UnixListener,
     /// The disks.
     pub seats: Vec<Seat>,
 }
 
-impl WorkDir {
+impl TimedDisks {
     /// Creates disks of a profile on these images; a missing image is created with this size.
-    pub fn lay(
+    pub fn create(
         model: &ModelDisk,
         (images, size): (&[PathBuf], Bytes),
         scratch: &Path,
@@ -138,7 +138,7 @@ impl GuestLab {
             .collect();
         let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
         let place = (images.as_slice(), self.image_bytes);
-        let work_dir = WorkDir::lay(model, place, scratch.path(), recorder)
+        let timed_disks = TimedDisks::create(model, place, scratch.path(), recorder)
             .map_err(|e| notes.halt(e, None))?;
         let size = (memory_for(plan, contender), images.len());
         let started = self.start_in_virtual_time(size, scratch.path());
@@ -146,7 +146,7 @@ impl GuestLab {
         notes.guest(guest.argv());
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
-        let kept = work_dir.keep(line, Setting::default());
+        let kept = timed_disks.keep(line, Setting::default());
         let received = self.hear(&mut guest, &words, notes);
         if received.is_ok() {
             // The guest exits by itself, or is killed by its guard.
