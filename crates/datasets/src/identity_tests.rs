@@ -10,7 +10,7 @@ fn read(choice: &DatasetChoice) -> Identity {
         .unwrap()
 }
 
-/// What is changed in the tree at a path.
+/// A change of the tree at a path.
 type Change<'a> = &'a dyn Fn(&Path);
 
 /// A tree with an entry of each kind that needs no privilege.

@@ -25,11 +25,11 @@ fn identifying_args(scratch: &Path) -> [OsString; 2] {
     [folder, pid_file(scratch).into_os_string()]
 }
 
-/// Ends what a dead process has left of a guest: `directory` is that of the guest's own notes.
-/// Whether there was anything.
+/// Kills the remaining processes of a guest whose owner died; returns whether there were any.
+/// `directory` is in the scratch directory of the guest.
 ///
-/// The helpers of a kernel that was killed live on. All of them carry its command line, which names
-/// a directory that no other process has.
+/// After a kernel was killed, its helper processes continue. All of them have its command line,
+/// which names a directory that no other process uses.
 pub(crate) fn end_orphans(directory: &Path) -> io::Result<bool> {
     let Some(scratch) = directory.parent() else {
         return Ok(false);

@@ -1,20 +1,20 @@
 # shellcheck shell=sh
-# What runs on the other machine: a shell that does what it is told on descriptor 3, answers on
-# standard output, and undoes what it made when it is left. POSIX, and nothing installed.
-# shellcheck disable=SC2154 # MARK and N come with the first line that is said.
+# The shell on the other machine. It reads scripts from descriptor 3, prints their results on
+# standard output, and removes its resources when the session ends. It needs only POSIX.
+# shellcheck disable=SC2154 # The first line that is sent sets MARK and N.
 
 LC_ALL=C
 export LC_ALL
 unset GREP_OPTIONS TAR_OPTIONS CDPATH ENV
-# The login of that machine set the path; system programs may be missing from it.
+# The path is that of the login, which may lack the directories of system programs.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export PATH
 umask 022
 
-# The job that runs; what undoes the cell and the run, newest first; the directory of this run.
+# The running job; the lines that undo the cell and the run, newest first; the directory of the run.
 JOB='' UNDO_CELL='' UNDO_RUN='' D=''
 
-# Ends a process and all that it started.
+# Kills a process and its descendants.
 end_all() {
   children=$(ps -A -o ppid,pid | while read -r parent child; do
     [ "$parent" = "$1" ] && echo "$child"
@@ -23,12 +23,12 @@ end_all() {
   for child in $children; do end_all "$child"; done
 }
 
-# Notes what undoes the next act, before it is done.
+# Registers the line that undoes the next action.
 undo() {
   UNDO_CELL=$1$N$UNDO_CELL
 }
 
-# Undoes the cell. What could not be undone keeps what it stands on: R tells.
+# Undoes the cell. A line that fails sets R; later lines then keep the resources that are in use.
 undo_cell() {
   R=0
   eval "$UNDO_CELL"
@@ -36,7 +36,7 @@ undo_cell() {
   return "$R"
 }
 
-# Unmounts, with patience: what was just ended may still hold it.
+# Unmounts, with retries: a process that was just killed may still hold the mount.
 unmount() {
   for pause in 0 1 1 2 3; do
     sleep "$pause"
@@ -45,7 +45,7 @@ unmount() {
   return 1
 }
 
-# The end, however it came about.
+# Ends the session.
 bye() {
   trap '' HUP INT TERM PIPE
   exec >/dev/null 2>&1
@@ -62,7 +62,7 @@ bye() {
 }
 trap bye HUP INT TERM PIPE
 
-# Answers: the mark, the status, the lengths of the ends of both outputs, and these.
+# Prints a result: the mark, the status, the lengths of the ends of both outputs, and these ends.
 answer() {
   tail -c 65536 "$D/out" >"$D/out.end"
   tail -c 65536 "$D/err" >"$D/err.end"
@@ -70,25 +70,25 @@ answer() {
   cat "$D/out.end" "$D/err.end"
 }
 
-# Makes the directory of this run.
+# Creates the directory of this run.
 begin() {
-  said=$(mkdir "$1" 2>&1)
+  message=$(mkdir "$1" 2>&1)
   status=$?
   if [ "$status" = 0 ]; then
     D=$1
-    # shellcheck disable=SC2016 # It is read when it is done.
+    # shellcheck disable=SC2016 # Expanded when it runs.
     UNDO_RUN='rm -rf "$D"'
   fi
-  printf '%s %s 0 %s\n%s' "$MARK" "$status" "$(($(printf %s "$said" | wc -c)))" "$said"
+  printf '%s %s 0 %s\n%s' "$MARK" "$status" "$(($(printf %s "$message" | wc -c)))" "$message"
 }
 
-# Does something short in this shell: it may set variables.
+# Runs a short script in this shell: it may set variables.
 here() {
   { eval "$1"; } >"$D/out" 2>"$D/err" 3<&-
   answer "$?"
 }
 
-# Does something long beside this shell, which meanwhile hears whether anybody is still there.
+# Runs a long script in a subshell. Meanwhile another one detects the end of the connection.
 job() {
   (eval "$1") >"$D/out" 2>"$D/err" </dev/null 3<&- &
   JOB=$!
@@ -96,13 +96,13 @@ job() {
     read -r _ <&3
     kill -TERM "$$"
   ) >/dev/null 2>&1 &
-  ear=$!
+  watcher=$!
   wait "$JOB"
   status=$?
   JOB=''
-  # A signal that can be trapped is lost where it comes before the new shell has dropped the traps
-  # of this one.
-  kill -KILL "$ear"
-  wait "$ear"
+  # A signal that can be trapped is lost if it arrives before the subshell has dropped the traps of
+  # this shell.
+  kill -KILL "$watcher"
+  wait "$watcher"
   answer "$status"
 } 2>/dev/null

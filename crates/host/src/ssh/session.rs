@@ -11,20 +11,20 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// What runs there.
+/// The shell script that runs there.
 const REMOTE_SHELL: &str = include_str!("remote.sh");
-/// What starts it, by a shell of any kind. Lines are gathered until the mark, for the shell must
-/// not read beyond what it is to do: `read` takes no byte too many, and no shell reads so by itself.
+/// Starts it in a shell of any kind. Lines are collected by `read` until the mark, because `read`
+/// takes no byte beyond the line, whereas a shell may read ahead of its commands.
 const BOOT: &str = "exec 3<&0 </dev/null; N=$(printf \"\\012x\"); N=${N%x}; S=; \
     while IFS= read -r L <&3; do case $L in $MARK) eval \"$S\"; S=;; *) S=$S$L$N;; esac; done; bye";
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How many last lines of ssh are reported.
 const LAST_LINES: usize = 3;
-/// How long the other machine may take to undo what was made there.
+/// How long the other machine may take to remove the resources of the session.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How a script is done.
+/// How a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     /// In the shell itself: short, and its variables stay.
@@ -42,11 +42,11 @@ pub struct ScriptOutput {
     pub stdout: String,
     /// The last 64 KiB of its standard error; invalid UTF-8 is replaced.
     pub stderr: String,
-    /// How long that took, seen from here.
+    /// How long it took, measured here.
     pub elapsed: Nanos,
 }
 
-/// A shell on another machine. It undoes what it made when this ends, however it ends.
+/// A shell on another machine. It removes its resources when the session ends for any reason.
 #[derive(Debug)]
 pub struct Session {
     ssh: Ssh,
