@@ -291,6 +291,11 @@ mod tests {
             ("[sheet]", "[sheets]", "sheets"),
             ("estimated = [", "estimated = [\"hdd.rmp\",", "`hdd.rmp`"),
             ("full_ms = 23", "full_ms = 1", "hdd.seek"),
+            (
+                "segments = 16",
+                "segments = 16\nwrite_room = \"0M\"",
+                "`hdd.write_room`",
+            ),
         ] {
             assert!(good.contains(from), "{from}");
             let text = good.replacen(from, to, 1);

@@ -1,6 +1,7 @@
 //! Parameters of a hard disk in a profile, and their validation.
 
 use super::seek::{SeekCurve, SeekSpec};
+use crate::SECTOR;
 use crate::profiles::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
@@ -96,10 +97,16 @@ impl HddSpec {
             return Err(Impossible::new(tracks, format!("[{outer}, {inner}]"), why));
         }
         Impossible::outside("hdd.cache", self.cache.0 as f64, 16_384.0, 1e12)?;
-        if self.write_room() > self.cache.0 {
-            let why = "it is a part of `hdd.cache`";
-            let room = self.write_room().to_string();
-            return Err(Impossible::new("hdd.write_room", room, why));
+        let room = self.write_room();
+        let wrong_room = if room > self.cache.0 {
+            Some("it is a part of `hdd.cache`")
+        } else if self.write_cache && room < SECTOR {
+            Some("no write fits in it; `write_cache = false` is a disk without a write cache")
+        } else {
+            None
+        };
+        if let Some(why) = wrong_room {
+            return Err(Impossible::new("hdd.write_room", room.to_string(), why));
         }
         Ok(())
     }

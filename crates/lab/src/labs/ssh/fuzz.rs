@@ -3,9 +3,8 @@
 use super::clock::Clock;
 use super::{devices, executor, machine, phases};
 
-/// Parses a text with every parser; returns the length of their results.
+/// Parses a text with every parser; returns the length of the longest result.
 pub fn read_far(printed: &str) -> usize {
-    let mut length = 0;
     for clock in [Clock::Date, Clock::Time] {
         let _ = clock.read(printed, true);
     }
@@ -13,8 +12,7 @@ pub fn read_far(printed: &str) -> usize {
         let _ = executor::column(printed, at);
     }
     let _ = (phases::matches(printed), phases::machine_busy(printed));
-    length += machine::output(printed, "kernel").map_or(0, |text| text.len());
-    // example
-    length += devices::use_of("/dev/sda", printed).map_or(0, str::len);
-    length
+    let output = machine::output(printed, "kernel").map_or(0, |text| text.len());
+    let in_use = devices::use_of("/dev/sda", printed).map_or(0, str::len);
+    output.max(in_use)
 }
