@@ -26,6 +26,8 @@ pub struct TrustedDir {
 pub enum Access {
     /// To be read.
     Read,
+    /// To be read; may also belong to root, as the files of a package do.
+    ReadSystem,
     /// To be read and appended to.
     Append,
     /// To be read and written; made with mode 0600 where it is missing.
@@ -154,13 +156,14 @@ impl TrustedDir {
     }
 
     /// Opens a file in the directory. It must be regular, have one link, belong to the effective user
-    /// and not be writable by others. It is never waited for: a FIFO is refused.
+    /// (or to root, with [`Access::ReadSystem`]) and not be writable by others. It is never waited
+    /// for: a FIFO is refused.
     pub fn file(&self, name: &OsStr, access: Access) -> Result<File, Untrusted> {
         let path = self.path.join(plain(&self.path, name)?);
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let flags = flags
             | match access {
-                Access::Read => OFlags::RDONLY,
+                Access::Read | Access::ReadSystem => OFlags::RDONLY,
                 Access::Append => OFlags::RDWR | OFlags::APPEND,
                 Access::Create => OFlags::RDWR | OFlags::CREATE,
                 Access::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
@@ -171,7 +174,7 @@ impl TrustedDir {
             _ => Untrusted::io("open", &path)(errno),
         })?;
         let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
-        check_file(&stat, &path)?;
+        check_file(&stat, &path, access == Access::ReadSystem)?;
         Ok(fd.into())
     }
 
@@ -196,7 +199,7 @@ impl TrustedDir {
         let path = self.path.join(plain(&self.path, name)?);
         let stat = fs::statat(&self.fd, name, fs::AtFlags::SYMLINK_NOFOLLOW)
             .map_err(Untrusted::io("examine", &path))?;
-        check_file(&stat, &path)
+        check_file(&stat, &path, false)
     }
 
     /// Refuses a directory in which others can make files, such as `/tmp`: they could make one that
@@ -229,7 +232,7 @@ pub fn open_own(path: &Path) -> Result<File, Untrusted> {
             _ => Untrusted::io("open", path)(errno),
         })?;
     let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", path))?;
-    check_file(&stat, path)?;
+    check_file(&stat, path, false)?;
     Ok(fd.into())
 }
 
@@ -305,10 +308,10 @@ fn check_dir(fd: &OwnedFd, path: &Path) -> Result<(), Untrusted> {
     }
 }
 
-fn check_file(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
+fn check_file(stat: &Stat, path: &Path, root_too: bool) -> Result<(), Untrusted> {
     let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         "it is not a regular file".to_owned()
-    } else if stat.st_uid != geteuid().as_raw() {
+    } else if stat.st_uid != geteuid().as_raw() && !(root_too && stat.st_uid == 0) {
         format!("it belongs to uid {}", stat.st_uid)
     } else if stat.st_nlink != 1 {
         format!("it has {} links, not one", stat.st_nlink)
@@ -379,7 +382,9 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
         chmod(&path, 0o602);
-        assert!(why(dir.file(name, Access::Read)).contains("writable by everybody"));
+        for access in [Access::Read, Access::ReadSystem] {
+            assert!(why(dir.file(name, access)).contains("writable by everybody"));
+        }
         chmod(&path, 0o600);
         std::fs::hard_link(&path, dir.path().join("link")).unwrap();
         assert!(why(dir.file(name, Access::Append)).contains("2 links"));
@@ -399,7 +404,9 @@ mod tests {
         if geteuid().is_root() {
             dir.remove(OsStr::new("link")).unwrap();
             chown(&path, Some(65_534), None).unwrap();
-            assert!(why(dir.file(name, Access::Read)).contains("belongs to uid 65534"));
+            for access in [Access::Read, Access::ReadSystem] {
+                assert!(why(dir.file(name, access)).contains("belongs to uid 65534"));
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Command;
 use clap_mangen::Man;
+use std::fs;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Code, CliError> {
     let mut text = Vec::new();
@@ -18,6 +19,12 @@ pub fn man(args: &ManArgs) -> Result<Code, CliError> {
     command.build();
     let mut pages = Vec::new();
     render_pages(&command, &mut pages)?;
+    if let Some(directory) = &args.dir {
+        fs::create_dir_all(directory).map_err(|error| {
+            let path = directory.display();
+            CliError::failure(format!("cannot make the directory {path}: {error}"))
+        })?;
+    }
     for (file, text) in &pages {
         match &args.dir {
             Some(directory) => {

@@ -6,6 +6,7 @@
 use super::building::{BuildError, Tree};
 use super::fragment::{self, Fragment, NotUnderstood, Taken};
 use super::identity::{Identity, sha256};
+use super::import::ImportError;
 use super::sources::{self, Sources, SourcesError};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
 use crate::GuestError;
@@ -121,6 +122,9 @@ pub enum SetupError {
     /// The result is not a kernel.
     #[error("what was built does not start: {0}")]
     NoKernel(#[source] Box<GuestError>),
+    /// A kernel that was built elsewhere cannot be installed.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// A program did not run.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -140,7 +144,10 @@ pub enum SetupError {
     },
 }
 
-fn refused<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> SetupError + 'a {
+pub(super) fn refused<'a>(
+    act: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> SetupError + 'a {
     move |cause| SetupError::Cache {
         act,
         path: path.to_owned(),
@@ -148,7 +155,7 @@ fn refused<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> S
     }
 }
 
-type Hear<'a> = &'a mut dyn FnMut(Progress<'_>);
+pub(super) type Hear<'a> = &'a mut dyn FnMut(Progress<'_>);
 
 /// Builds a kernel of these sources with our config fragment, unless it exists.
 pub fn set_up(
@@ -158,6 +165,14 @@ pub fn set_up(
     on_progress: Hear<'_>,
 ) -> Result<Made, SetupError> {
     let fragment = Fragment::ours()?;
+    if order.source.is_none()
+        && let Some(kernel) = current(&Kernels::of_system(), |_| true)?
+    {
+        return Ok(Made {
+            kernel,
+            was_there: true,
+        });
+    }
     let sources = sources::find(order.source.as_deref(), stop)?;
     if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
@@ -174,7 +189,7 @@ pub fn set_up(
             folder: folder.to_owned(),
         });
     }
-    let workshop = Workshop::claim(folder, &identity, stop, on_progress)?;
+    let workshop = Workshop::claim(folder, &identity.name(), stop, on_progress)?;
     // The previous holder of the claim may have built it.
     if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
@@ -204,14 +219,21 @@ pub fn set_up(
 /// The kernel of these sources and our fragment, by any compiler. One without the recorded content
 /// is built again.
 fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
-    let fits = |one: &LabKernel| {
-        one.is_current() && one.identity.source == sources.name && one.verified().is_ok()
-    };
-    let kernel = kernels.ready()?.into_iter().find(fits);
+    let kernel = current(kernels, |identity| identity.source == sources.name)?;
     Ok(kernel.map(|kernel| Made {
         kernel,
         was_there: true,
     }))
+}
+
+/// The first kernel of our fragment that fits and has the recorded content.
+fn current(
+    kernels: &Kernels,
+    fits: impl Fn(&Identity) -> bool,
+) -> Result<Option<LabKernel>, Untrusted> {
+    let usable =
+        |one: &LabKernel| one.is_current() && fits(&one.identity) && one.verified().is_ok();
+    Ok(kernels.ready()?.into_iter().find(usable))
 }
 
 /// Installs or reports missing programs.
@@ -245,7 +267,7 @@ fn have_tools(stop: &CancelToken, on_progress: Hear<'_>) -> Result<(), SetupErro
 }
 
 /// The directory of an unfinished build, claimed by one process at a time.
-struct Workshop {
+pub(super) struct Workshop {
     folder: PathBuf,
     lock: PathBuf,
     claim: OwnedFd,
@@ -253,14 +275,13 @@ struct Workshop {
 
 impl Workshop {
     /// Claims it; waits for the holder, which may be a process of a killed build.
-    fn claim(
+    pub(super) fn claim(
         kernels: &Path,
-        identity: &Identity,
+        name: &str,
         stop: &CancelToken,
         on_progress: Hear<'_>,
     ) -> Result<Self, SetupError> {
-        let name = identity.name();
-        let folder = kernels.join(UNFINISHED).join(&name);
+        let folder = kernels.join(UNFINISHED).join(name);
         TrustedDir::create(&folder)?;
         let lock = kernels.join(UNFINISHED).join(format!("{name}.lock"));
         let mut options = OpenOptions::new();
@@ -318,11 +339,11 @@ impl Workshop {
         .remove()
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    fn remove(self) -> Result<(), SetupError> {
+    pub(super) fn remove(self) -> Result<(), SetupError> {
         remove_tree(&self.folder).map_err(refused("remove", &self.folder))?;
         fs::remove_file(&self.lock).map_err(refused("remove", &self.lock))?;
         if let Some(folder) = self.folder.parent() {
@@ -491,18 +512,27 @@ impl KernelBuild<'_> {
         let identity = self.identity.clone();
         let identity = identity.built(&release.release, &digest, lacks);
         identity.write(&part).map_err(refused("write", &part))?;
-        let place = kernels.join(identity.name());
-        // A directory that cannot be read any more is replaced.
-        remove_tree(&place).map_err(refused("remove", &place))?;
-        fs::rename(&part, &place).map_err(refused("rename", &part))?;
-        File::open(kernels)
-            .and_then(|folder| folder.sync_all())
-            .map_err(refused("write", kernels))?;
-        Ok(LabKernel {
-            program: place.join(PROGRAM),
-            identity,
-        })
+        publish(&part, kernels, identity)
     }
+}
+
+/// Renames a complete directory of a kernel into the cache.
+pub(super) fn publish(
+    part: &Path,
+    kernels: &Path,
+    identity: Identity,
+) -> Result<LabKernel, SetupError> {
+    let place = kernels.join(identity.name());
+    // A directory that cannot be read any more is replaced.
+    remove_tree(&place).map_err(refused("remove", &place))?;
+    fs::rename(part, &place).map_err(refused("rename", part))?;
+    File::open(kernels)
+        .and_then(|folder| folder.sync_all())
+        .map_err(refused("write", kernels))?;
+    Ok(LabKernel {
+        program: place.join(PROGRAM),
+        identity,
+    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::Path;
 
 /// The file in the folder of a kernel.
-const FILE: &str = "identity.json";
+pub(super) const FILE: &str = "identity.json";
 
 /// What a kernel was built from, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Identity {
 
     /// The identity of the kernel in a directory; none where there is none in a known format.
     pub(super) fn read(folder: &TrustedDir) -> Result<Option<Self>, Untrusted> {
-        let mut file = match folder.file(OsStr::new(FILE), Access::Read) {
+        let mut file = match folder.file(OsStr::new(FILE), Access::ReadSystem) {
             Err(error) if error.is_missing() => return Ok(None),
             file => file?,
         };

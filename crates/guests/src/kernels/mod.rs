@@ -2,7 +2,8 @@
 //! that the user names.
 //!
 //! Built kernels are in the user's cache, each in its own directory, which appears complete by a
-//! rename. Unfinished builds have separate directories and are never started.
+//! rename. Unfinished builds have separate directories and are never started. A package installs
+//! its kernel into [`SYSTEM`], for all users.
 //!
 //! The cache is reached through [`TrustedDir`], and a kernel is executed only by the descriptor whose
 //! content was compared with the recorded hash.
@@ -11,6 +12,7 @@ mod build;
 mod building;
 mod fragment;
 mod identity;
+mod import;
 mod patches;
 mod sources;
 mod tools;
@@ -19,6 +21,7 @@ mod verified;
 pub use build::{Made, Order, Progress, SetupError, set_up};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
+pub use import::{ImportError, install};
 pub use patches::{HOST_REFUSES_PAGES, has_amx, known_end};
 pub use verified::NotVerified;
 
@@ -36,16 +39,19 @@ use std::sync::Arc;
 /// The program in the folder of a kernel.
 pub(super) const PROGRAM: &str = "linux";
 
+/// The kernels of packages, for all users.
+const SYSTEM: &str = "/usr/lib/fsdyno/kernels";
+
 /// The separate directory of unfinished builds.
 const UNFINISHED: &str = "unfinished";
 
-/// The directory of the kernels that were built here.
+/// A directory of kernels.
 #[derive(Debug, Clone)]
 pub struct Kernels {
     folder: PathBuf,
 }
 
-/// A kernel that was built here.
+/// A kernel that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabKernel {
     /// The program.
@@ -66,6 +72,11 @@ impl Kernels {
     pub fn of_user() -> Result<Self, NoPlaces> {
         let cache = places::of_effective_user()?.cache;
         Ok(Self::in_folder(cache.join("fsdyno").join("kernels")))
+    }
+
+    /// The kernels of packages.
+    pub fn of_system() -> Self {
+        Self::in_folder(SYSTEM.into())
     }
 
     /// Those in a folder.
@@ -116,10 +127,18 @@ impl Kernels {
     }
 }
 
-/// The lab kernel of this user that would be selected.
+/// The lab kernel that would be selected: those of our fragment first, and of these those of this
+/// user before those of packages.
 pub fn lab() -> Result<LabKernel, GuestError> {
-    let first = Kernels::of_user()?.first()?;
-    first.ok_or(GuestError::NoLabKernel)
+    let packaged = Kernels::of_system().ready()?;
+    let own = match Kernels::of_user() {
+        Ok(kernels) => kernels.ready()?,
+        Err(error) if packaged.is_empty() => return Err(error.into()),
+        Err(_) => Vec::new(),
+    };
+    let all = own.into_iter().chain(packaged);
+    all.min_by_key(|kernel| !kernel.is_current())
+        .ok_or(GuestError::NoLabKernel)
 }
 
 /// Whether there is a lab kernel that can be started; else why not, and what to do.

@@ -56,7 +56,7 @@ impl LabKernel {
             return Ok(Arc::clone(file));
         }
         let folder = TrustedDir::open(self.program.parent().unwrap_or(Path::new("/")))?;
-        let file = folder.file(OsStr::new(PROGRAM), Access::Read)?;
+        let file = folder.file(OsStr::new(PROGRAM), Access::ReadSystem)?;
         let found = sha256(&file).map_err(|cause| NotVerified::Read {
             program: self.program.clone(),
             cause,

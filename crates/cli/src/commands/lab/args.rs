@@ -24,8 +24,9 @@ pub enum LabCommand {
     ///
     /// The sources are those of the distribution. The build takes some minutes, and 2 GiB while it
     /// runs. An interrupted build resumes at the next start; an existing kernel is not built again.
-    /// The command prints the path of the kernel. Exit codes: 0 the kernel exists, 1 the build
-    /// failed, 4 sources or programs are missing, 130 interrupted.
+    /// `--from` installs a kernel that was built elsewhere, in a second. The command prints the path
+    /// of the kernel. Exit codes: 0 the kernel exists, 1 the build or the kernel failed, 4 sources,
+    /// programs or the file of `--from` are missing, 130 interrupted.
     Setup(SetupArgs),
 }
 
@@ -40,6 +41,9 @@ pub struct SetupArgs {
     /// Keep the sources and the build directory
     #[arg(long)]
     pub keep: bool,
+    /// Install a built kernel: a package fsdyno-lab-kernel, or a file `linux`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["jobs", "source", "keep"])]
+    pub from: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

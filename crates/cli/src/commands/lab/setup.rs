@@ -1,9 +1,9 @@
-//! `lab setup`: builds the lab kernel and shows the progress. `fsdyno_lab` decides how to build it.
+//! `lab setup`: builds or installs the lab kernel and shows the progress. `fsdyno_guests` decides how.
 
 use super::args::SetupArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_guests::kernels::{Kernels, Order, Progress, SetupError, set_up};
+use fsdyno_guests::kernels::{Kernels, Order, Progress, SetupError, install, set_up};
 use fsdyno_host::signals;
 use fsdyno_model::printable;
 use fsdyno_model::{CancelToken, Nanos};
@@ -32,14 +32,18 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
         keep: args.keep,
     };
     let mut screen = Screen::new();
-    let made = set_up(&kernels, &order, &stop, &mut |progress| {
-        screen.show(progress);
-    });
+    let mut on_progress = |progress: Progress<'_>| screen.show(progress);
+    let made = match &args.from {
+        Some(file) => install(&kernels, file, &stop, &mut on_progress),
+        None => set_up(&kernels, &order, &stop, &mut on_progress),
+    };
     screen.bar.finish_and_clear();
     let made = made.map_err(|error| trouble(&error, &stop))?;
     let identity = &made.kernel.identity;
     let verb = if made.was_there {
         "exists".to_owned()
+    } else if args.from.is_some() {
+        "was installed".to_owned()
     } else {
         format!("was built in {}", screen.elapsed())
     };
@@ -61,6 +65,7 @@ fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
     }
     let code = match error {
         SetupError::Tools { .. } | SetupError::Sources(_) => Code::Missing,
+        SetupError::Import(error) if error.is_missing() => Code::Missing,
         _ => Code::Failure,
     };
     CliError::new(code, error)
