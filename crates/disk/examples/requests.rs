@@ -26,7 +26,7 @@ fn main() {
     let only = std::env::args().nth(1);
     let requested = |name: &str| only.as_deref().is_none_or(|only| only == name);
     for shipped in ALL.iter().filter(|one| requested(one.name)) {
-        let profile = shipped.profile().expect("a profile that comes along");
+        let profile = shipped.profile().expect("a built-in profile");
         for what in [What::Core, What::Payload, What::Figures] {
             let began = Instant::now();
             let own = run(&profile, what);
@@ -61,7 +61,7 @@ fn run(profile: &Profile, what: What) -> Nanos {
                 .expect("within the disk, in memory");
             sent += 1;
         }
-        now = disk.next_completion().expect("some are under way");
+        now = disk.next_completion().expect("some are in flight");
         while let Some(completion) = disk.complete(now).expect("in memory") {
             if what != What::Core && completion.request.kind == Kind::Read {
                 disk.read(completion.request.sector * 512, &mut bytes)

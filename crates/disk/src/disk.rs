@@ -66,7 +66,7 @@ struct Open {
 pub enum SubmitError {
     /// The extent ends beyond the end of the disk.
     #[error(
-        "{kind} of {sectors} sectors at sector {sector}: the disk ends at sector {end}; a front end \
+        "{kind} of {sectors} sectors at sector {sector}: the disk ends at sector {end}; a transport \
          answers this with an error"
     )]
     BeyondTheEnd {
@@ -80,7 +80,7 @@ pub enum SubmitError {
         end: u64,
     },
     /// The extent is empty.
-    #[error("{0} of no sectors; a front end answers this with an error")]
+    #[error("{0} of no sectors; a transport answers this with an error")]
     Nothing(Kind),
     /// An I/O error of the contents.
     #[error(transparent)]

@@ -32,7 +32,7 @@ pub struct PowerCutReport {
     /// Acknowledged writes that are on the medium completely.
     pub landed: u64,
     /// Writes in flight, not acknowledged, with any outcome.
-    pub under_way: u64,
+    pub in_flight: u64,
     /// Sectors of acknowledged writes that are not on the medium.
     pub sectors_lost: u64,
 }
@@ -117,7 +117,7 @@ impl PowerCut<'_> {
 impl PowerCutReport {
     fn count(&mut self, write: &Unlanded, there: u64) {
         if !write.acknowledged {
-            self.under_way += 1;
+            self.in_flight += 1;
             return;
         }
         self.sectors_lost += write.sectors - there;

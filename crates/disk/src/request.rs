@@ -127,7 +127,7 @@ impl Completion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// A medium error: these sectors cannot be read or written.
-    #[error("the medium failed at sector {sector}; a fault that the disk was told to have")]
+    #[error("the medium failed at sector {sector}; a configured fault")]
     Medium {
         /// First failed sector.
         sector: u64,

@@ -387,10 +387,10 @@ fn a_disk_that_ignores_flushes_loses_flushed_writes() {
         (pair.read()[8], report.unwrap().lost)
     };
     assert_eq!(left(""), (1, 0));
-    let any = FaultPlan::parse("[cut]\nremains = \"any\"").unwrap();
+    let any = FaultPlan::parse("[power_cut]\nremains = \"any\"").unwrap();
     let disk = Pair::new(&profile, Faults::new(any)).disk;
     assert!(disk.is_volatile() && disk.remains() == Remains::Any);
-    assert_eq!(left("[flush]\nlies = 1.0"), (0, 1));
+    assert_eq!(left("[flush]\nignored = 1.0"), (0, 1));
 }
 
 #[test]

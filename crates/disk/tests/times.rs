@@ -102,7 +102,7 @@ impl SlowArm {
             let begins = (skew + sector as f64 * each) % self.turn;
             return (cylinder, head, begins, each);
         }
-        panic!("{sector} lies beyond the end");
+        panic!("{sector} is beyond the end");
     }
 
     fn seek_ns(&self, distance: u64) -> f64 {

@@ -150,12 +150,16 @@ fn invalid_setup_messages_end_the_connection_with_an_error() {
     let messages: [(u32, Vec<u8>, &str); 9] = [
         (99, vec![], "request 99"),
         (2, words(&[u64::MAX]), "not offered"),
-        (2, vec![0; 7], "too few"),
+        (2, vec![0; 7], "fewer than"),
         (16, words(&[1 << 14]), "not offered"),
         (5, words(&[1, 0, 4096, 0, 0]), "one descriptor each"),
         (8, halves(&[1, 256]), "ring 1"),
         (8, halves(&[0, 77]), "ring"),
-        (18, halves(&[0, 1]), "before it told of the guest's memory"),
+        (
+            18,
+            halves(&[0, 1]),
+            "before the table of the guest's memory was set",
+        ),
         (24, halves(&[250, 250, 0]), "250 bytes of configuration"),
     ];
     for (number, payload, expected) in messages {

@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
     /// Whether extents are counted after that phase: the plan requests it, and the phase writes.
     pub fn counts_extents(&self, phase: &PhasePlan) -> bool {
         let writes = || kinds::find(&phase.kind).is_some_and(|kind| kind.writes);
-        self.plan.fragments && self.touches_files() && writes()
+        self.plan.count_extents && self.touches_files() && writes()
     }
 
     /// The seed for filling and ageing its file system: different in each block, and equal for all

@@ -91,7 +91,7 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     }
     // Once, at the end, where it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)
-        && job.plan.fragments
+        && job.plan.count_extents
         && job.touches_files()
     {
         executor.enter(Stage::Describe);

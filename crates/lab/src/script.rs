@@ -155,7 +155,7 @@ impl DryRun {
     /// Counts extents after a phase, where requested.
     fn count_extents(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_extents(phase) {
-            self.print(&fragmentation::step(&self.root, job.plan.fragments_floor));
+            self.print(&fragmentation::step(&self.root, job.plan.extent_floor));
         }
     }
 

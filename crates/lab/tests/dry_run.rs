@@ -196,7 +196,7 @@ fn a_script_counts_extents_after_phases_that_write() {
         lines.iter().filter(counting).cloned().collect::<Vec<_>>()
     };
     assert!(counts(&plan).is_empty());
-    plan.fragments = true;
+    plan.count_extents = true;
     let printed = counts(&plan);
     assert_eq!(printed.len(), 1, "{printed:?}");
     assert!(

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// Where in a phase a workload stands; told to the recorders of its disks in one sequence with
-/// the requests.
+/// Where in a phase a workload is. The block traces of its disks contain these marks in one sequence
+/// with the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
@@ -153,8 +153,7 @@ pub struct Causes {
     pub fault: u64,
 }
 
-/// What a device did, whoever waited for it: counted from when it was switched on, or within a
-/// stretch of time.
+/// What a device did: counted since it was switched on, or within a period of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// Moves of the arm to another cylinder.

@@ -31,7 +31,7 @@ pub enum Event {
         /// The stage.
         stage: Stage,
     },
-    /// The file system is brought into the state of its contender.
+    /// The file system is filled or aged, as its contender requires.
     StateProgress {
         /// The cell.
         cell: Cell,

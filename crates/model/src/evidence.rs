@@ -33,6 +33,7 @@ impl CacheState {
 
     /// The state with that name, or with its name in version 0.1.
     pub fn from_name(name: &str) -> Option<Self> {
+        // retired word kept: the name in version 0.1
         let name = if name == "as-left" { "as-is" } else { name };
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
@@ -48,7 +49,8 @@ impl fmt::Display for CacheState {
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CacheEvidence {
     /// The requested state.
-    pub asked: CacheState,
+    #[serde(alias = "asked")]
+    pub requested: CacheState,
     /// Whether that state was proven.
     pub proven: bool,
     /// How it was set up: `remount, drop_caches`, `fadvise`, `full pass`.
@@ -62,5 +64,6 @@ pub struct CacheEvidence {
     /// Pages of these files found in memory.
     pub resident_pages: Option<u64>,
     /// Why it is not proven, where it is not.
-    pub doubt: Option<String>,
+    #[serde(alias = "doubt")]
+    pub reason: Option<String>,
 }

@@ -33,6 +33,7 @@ mod tests {
 
     #[test]
     fn a_phase_of_version_0_1_is_read_with_current_names() {
+        // retired word kept: names of version 0.1
         let stored = r#"{"label": "op-stat", "kind": "op-stat", "cache": "as-left", "pattern": null,
             "parameters": {"as": "processes", "each": "7", "lay": "hole", "files": "9"}}"#;
         let phase: PhasePlan = serde_json::from_str(stored).unwrap();

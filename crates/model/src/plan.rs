@@ -67,14 +67,22 @@ pub struct Plan {
     /// Whether the file system's checker runs after each cell.
     pub check: bool,
     /// Whether extents are counted, untimed, after phases that write.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fragments: bool,
+    #[serde(
+        rename = "fragments",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub count_extents: bool,
     /// Whether tracepoints count metadata and forced writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
     /// Files smaller than this are left out where extents are counted, bytes.
-    #[serde(default, skip_serializing_if = "Bytes::is_zero")]
-    pub fragments_floor: Bytes,
+    #[serde(
+        alias = "fragments_floor",
+        default,
+        skip_serializing_if = "Bytes::is_zero"
+    )]
+    pub extent_floor: Bytes,
     /// The size of the guests in which contenders run; none where all run on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestSize>,
@@ -164,9 +172,9 @@ impl Plan {
             copy_method: CopyMethod::default(),
             verify: false,
             check: true,
-            fragments: false,
+            count_extents: false,
             trace: false,
-            fragments_floor: Bytes(0),
+            extent_floor: Bytes(0),
             guest: None,
             disk: None,
             disk_trace: None,

@@ -43,7 +43,7 @@ pub struct Sample {
     pub space_before: Bytes,
     /// Space in use after it was durable (statfs), bytes.
     pub space_after: Bytes,
-    /// How the files are laid out on the devices after it; none where that was not requested.
+    /// Extents of the files on the devices after it; none where that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<Fragmentation>,
     /// Further figures: what a program measured itself.

@@ -19,6 +19,7 @@ pub struct Series {
     /// What was to be done, and where.
     pub info: SeriesInfo,
     /// All power cuts recorded, in the order they were made.
+    // retired word kept: a key of the JSON, as the flag `--cuts`
     pub cuts: Vec<PowerCut>,
 }
 
@@ -36,6 +37,7 @@ pub struct SeriesInfo {
     /// The tested contenders, each with a label of its own.
     pub contenders: Vec<Contender>,
     /// How often on each.
+    // retired word kept: as above
     pub cuts_planned: u32,
     /// The seed of the first cut of each; the next one has the next.
     pub seed: u64,

@@ -107,7 +107,7 @@ pub enum Step {
     DropCaches,
     /// Count the extents of all regular files below a directory by system call. The shell form is
     /// `filefrag`, which counts the same.
-    CountFragments {
+    CountExtents {
         /// The directory.
         path: PathBuf,
         /// Smaller files are not counted.
@@ -198,7 +198,7 @@ impl Step {
             Self::Remove { path: what } => words(&["rm", "-rf", "--one-file-system", &path(what)]),
             Self::SyncFilesystem { path: at } => words(&["sync", "-f", &path(at)]),
             Self::DropCaches => words(&["sysctl", "-qw", "vm.drop_caches=3"]),
-            Self::CountFragments { path: below, floor } => {
+            Self::CountExtents { path: below, floor } => {
                 let mut argv = words(&["find", &path(below), "-xdev", "-type", "f"]);
                 if let Some(most_left_out) = floor.0.checked_sub(1) {
                     argv.extend(["-size".to_owned(), format!("+{most_left_out}c")]);
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn counting_prints_as_a_command_of_every_system() {
-        let count = |floor| Step::CountFragments {
+        let count = |floor| Step::CountExtents {
             path: "/mnt/ground".into(),
             floor: Bytes(floor),
         };

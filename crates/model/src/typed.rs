@@ -3,10 +3,10 @@
 //! ```text
 //! [ LAB "/" ] CONTENDER
 //!
-//! uml/reiserfs:notail             in a guest, whatever the others do
+//! uml/reiserfs:notail             in a guest, independent of the other contenders
 //! host/ext4                       on this machine
 //! ssh:root@bsd/dir:/mnt/soft      a directory of another machine
-//! ext4                            where the plan says, or where it can run
+//! ext4                            in the lab of the plan, or in one that can run it
 //! ```
 //!
 //! The text before the first `/` is a lab only if it parses as one: `dir:/mnt/nfs` has none.

@@ -82,7 +82,7 @@ fn impossible_contenders_are_rejected_by_name() {
         ("ext4:remount", "does something else than to mount"),
         ("ext4:=5", "has no name"),
         ("zfs:dirsync", "no property of zfs does that"),
-        ("zfs:ro", "nothing could be laid on it"),
+        ("zfs:ro", "nothing could be written to it"),
         ("zfs:compression", "with a value: compression=VALUE"),
     ] {
         assert!(

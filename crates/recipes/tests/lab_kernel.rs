@@ -217,7 +217,7 @@ fn smoke(fs: &dyn Filesystem, layout: LayoutChoice) {
     std::fs::write(target.join("file"), "data").expect(&test);
     for (source, step) in fs.describe(&contender, devices, &target) {
         let output = run(&step.argv()).expect(&test);
-        assert!(!output.stdout.is_empty(), "{test}: {source} says nothing");
+        assert!(!output.stdout.is_empty(), "{test}: {source} prints nothing");
     }
     work_dir.unmount().expect(&test);
     if let Some(check) = fs.check(&contender, devices) {

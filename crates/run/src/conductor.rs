@@ -184,7 +184,7 @@ mod tests {
             engine: "sync".into(),
             method: String::new(),
             cache: CacheEvidence {
-                asked: CacheState::AsIs,
+                requested: CacheState::AsIs,
                 ..CacheEvidence::default()
             },
             return_ns: Nanos::from_seconds(seconds),

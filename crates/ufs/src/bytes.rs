@@ -38,7 +38,7 @@ pub(crate) fn get64(bytes: &[u8], at: usize) -> u64 {
 
 /// Converts a count of objects in memory to `usize`.
 pub(crate) fn index(number: u64) -> usize {
-    usize::try_from(number).expect("what lies in memory is counted by usize")
+    usize::try_from(number).expect("objects in memory are counted by usize")
 }
 
 /// Whether bit `at` is set, counted from the least significant bit of the first byte.

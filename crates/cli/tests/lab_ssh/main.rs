@@ -86,9 +86,9 @@ fn file_systems_are_made_on_image_files_of_another_machine() {
         assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
         let result = server.home.result("last");
         let cold = &result["cells"][0]["samples"][0]["cache"];
-        let doubt = cold["doubt"].as_str().unwrap_or_default();
+        let reason = cold["reason"].as_str().unwrap_or_default();
         assert!(
-            doubt.contains("not proven") || doubt.contains("memory"),
+            reason.contains("not proven") || reason.contains("memory"),
             "{cold}"
         );
         server.assert_nothing_left();

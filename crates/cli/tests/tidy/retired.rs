@@ -229,7 +229,8 @@ fn in_source(list: &List, source: &Source) -> Vec<Finding> {
         }
     }
     for (at, literal) in &source.strings {
-        if !source.code[*at].contains("alias") {
+        let code = &source.code[*at];
+        if !code.contains("alias") && !code.contains("rename") {
             words_of_text(*at, literal, &mut words);
             words.push((*at, String::new()));
         }

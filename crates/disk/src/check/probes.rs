@@ -284,7 +284,7 @@ fn submit(disk: &mut Disk, at: u64, request: Request) -> Result<u64, StoreError>
     match disk.submit(Nanos(at), request, |_| {}) {
         Ok(order) => Ok(order),
         Err(SubmitError::Store(error)) => Err(error),
-        Err(error) => unreachable!("a probe asks for what is there: {error}"),
+        Err(error) => unreachable!("a probe is inside the disk: {error}"),
     }
 }
 

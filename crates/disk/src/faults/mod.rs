@@ -52,17 +52,17 @@ impl Faults {
 
     /// The fate of acknowledged writes at a power cut, as configured in the plan.
     pub fn remains(&self) -> Remains {
-        self.plan.cut.remains
+        self.plan.power_cut.remains
     }
 
     /// Whether the write cache has power-loss protection.
     pub(crate) fn cache_survives(&self) -> bool {
-        self.plan.cut.cache_survives
+        self.plan.power_cut.cache_survives
     }
 
     /// Whether the disk acknowledges this flush or FUA write without doing it.
     pub(crate) fn ignores_flush(&self, order: u64) -> bool {
-        let share = self.plan.flush.lies;
+        let share = self.plan.flush.ignored;
         share > 0.0 && Random::new(self.plan.seed ^ order.rotate_left(32)).unit() < share
     }
 

@@ -24,7 +24,8 @@ pub struct FaultPlan {
     /// Periods of added latency.
     pub slow: Vec<SlowPlan>,
     /// The fate of volatile writes at a power cut.
-    pub cut: PowerCutPlan,
+    #[serde(alias = "cut")]
+    pub power_cut: PowerCutPlan,
 }
 
 /// An extent with I/O errors.
@@ -92,7 +93,8 @@ pub struct LatentPlan {
 #[serde(deny_unknown_fields)]
 pub struct FlushPlan {
     /// Share of flushes and FUA writes that are ignored, 0 to 1.
-    pub lies: f64,
+    #[serde(alias = "lies")]
+    pub ignored: f64,
 }
 
 /// A period of added latency.
@@ -229,7 +231,7 @@ impl FaultPlan {
             Impossible::outside(key, count as f64, 1.0, MOST_LATENT as f64)?;
             Impossible::outside(key, lost as f64, 1.0, MOST_LATENT as f64)?;
         }
-        Impossible::outside("flush.lies", self.flush.lies, 0.0, 1.0)?;
+        Impossible::outside("flush.ignored", self.flush.ignored, 0.0, 1.0)?;
         for slow in &self.slow {
             Impossible::outside("slow.from_s", slow.from_s, 0.0, 1e9)?;
             Impossible::outside("slow.for_s", slow.for_s, 0.0, 1e9)?;
@@ -253,17 +255,26 @@ mod tests {
             "seed = 7\n\
              [[error]]\nat = \"1M\"\nlength = \"4K\"\non = [\"read\", \"write\"]\n\
              [[latent]]\nat = \"0\"\nlength = \"1M\"\ncount = 3\ntakes_ms = 200\n\
-             [flush]\nlies = 0.5\n\
+             [flush]\nignored = 0.5\n\
              [[slow]]\nfrom_s = 10\nfor_s = 1\nevery_s = 60\nadds_ms = 30\n\
-             [cut]\nremains = \"any\"\ncache_survives = true\n",
+             [power_cut]\nremains = \"any\"\ncache_survives = true\n",
         )
         .unwrap();
         assert_eq!(plan.error[0].sectors(), 2048..2056);
-        assert_eq!((plan.cut.remains, plan.flush.lies), (Remains::Any, 0.5));
+        assert_eq!(
+            (plan.power_cut.remains, plan.flush.ignored),
+            (Remains::Any, 0.5)
+        );
         let slow: Vec<u64> = (0..140)
             .filter(|s| plan.slow[0].covers(s * 1_000_000_000))
             .collect();
         assert_eq!(slow, [10, 70, 130]);
+    }
+
+    #[test]
+    fn names_of_version_0_1_are_read() {
+        let plan = FaultPlan::parse("[flush]\nlies = 0.5\n[cut]\ncache_survives = true").unwrap();
+        assert!(plan.flush.ignored > 0.0 && plan.power_cut.cache_survives);
     }
 
     #[test]
@@ -273,7 +284,7 @@ mod tests {
         let documented = blocks.find(|block| block.contains("[[latent]]")).unwrap();
         let plan = FaultPlan::parse(documented.split("```").next().unwrap()).unwrap();
         assert_eq!((plan.error.len(), plan.latent.len()), (1, 1));
-        assert_eq!((plan.slow.len(), plan.flush.lies), (1, 1.0));
+        assert_eq!((plan.slow.len(), plan.flush.ignored), (1, 1.0));
     }
 
     #[test]
@@ -284,7 +295,7 @@ mod tests {
                 "[[error]]\nat = \"1\"\nlength = \"4K\"\non = []",
                 "error.at",
             ),
-            ("[flush]\nlies = 2.0", "flush.lies"),
+            ("[flush]\nignored = 2.0", "flush.ignored"),
             (
                 "[[latent]]\nat = \"0\"\nlength = \"1K\"\ncount = 2",
                 "latent.count",

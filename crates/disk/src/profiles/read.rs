@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub enum ProfileError {
     /// Neither a built-in profile nor a file has this name.
     #[error(
-        "`{name}` is no disk profile and no file ({way}); `fsdyno disk list` tells which there are"
+        "`{name}` is no disk profile and no file ({way}); `fsdyno disk list` prints the profiles"
     )]
     Unknown {
         /// The given name.
@@ -84,7 +84,7 @@ impl Impossible {
         Err(Self::new(
             key,
             value,
-            format!("it lies between {least} and {most}"),
+            format!("it must be between {least} and {most}"),
         ))
     }
 }
@@ -292,8 +292,8 @@ mod tests {
             ("estimated = [", "estimated = [\"hdd.rmp\",", "`hdd.rmp`"),
             ("full_ms = 23", "full_ms = 1", "hdd.seek"),
             (
-                "segments = 16",
-                "segments = 16\nwrite_room = \"0M\"",
+                "write_room = \"4M\"",
+                "write_room = \"0M\"",
                 "`hdd.write_room`",
             ),
         ] {

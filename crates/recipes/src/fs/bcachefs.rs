@@ -42,10 +42,7 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     ],
     refused: &[
         ("source", "it copies a directory into the file system"),
-        (
-            "encrypted",
-            "it asks for a passphrase, at each mount as well",
-        ),
+        ("encrypted", "it requires a passphrase, also at each mount"),
         ("help", "it makes nothing"),
         ("h", "it makes nothing"),
     ],

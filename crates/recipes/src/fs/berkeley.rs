@@ -44,7 +44,7 @@ static NEWFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "ObficmoghL",
     long_with_value: &[],
     refused: &[
-        ("O", "the name of the contender tells the format"),
+        ("O", "the name of the contender selects the format"),
         (
             "U",
             "soft updates exist only in BSD kernels; run this contender on a BSD machine",

@@ -24,9 +24,9 @@ static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "oOmRt",
     long_with_value: &[],
     refused: &[
-        ("m", "where it is mounted is fsdyno's to say"),
-        ("R", "where it is mounted is fsdyno's to say"),
-        ("t", "the name of the pool is fsdyno's to say"),
+        ("m", "fsdyno chooses the mount point"),
+        ("R", "fsdyno chooses the mount point"),
+        ("t", "fsdyno chooses the name of the pool"),
         ("n", "it makes nothing"),
     ],
     refused_values: &[

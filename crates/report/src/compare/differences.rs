@@ -98,7 +98,7 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
         guest.map_or_else(|| "none".to_owned(), |guest| guest.memory.to_string())
     });
     both("fragments", true, &|plan| {
-        if plan.fragments {
+        if plan.count_extents {
             "counted"
         } else {
             "not counted"

@@ -36,7 +36,7 @@ fn smaller_than_memory(set: &ResultSet) -> Option<WarningSummary> {
     let memory = set.run.provenance.memory_bytes;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
     let data = samples
-        .filter(|sample| sample.cache.asked == CacheState::Cold && !sample.cache.proven)
+        .filter(|sample| sample.cache.requested == CacheState::Cold && !sample.cache.proven)
         .filter(|sample| sample.cache.resident_pages != Some(0))
         .map(|sample| sample.cache.bytes_checked)
         .filter(|data| (1..memory).contains(data))

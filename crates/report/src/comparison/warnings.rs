@@ -79,12 +79,12 @@ pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
 /// The warning about a phase that should have started with warm caches but did not.
 pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
     let cache = &sample.cache;
-    (cache.asked == CacheState::Warm && !cache.proven).then(|| {
+    (cache.requested == CacheState::Warm && !cache.proven).then(|| {
         Warning::new(
             WarningKind::CacheUnproven,
             format!(
                 "a warm start could not be proven: {}",
-                cache.doubt.as_deref().unwrap_or("no reason was recorded")
+                cache.reason.as_deref().unwrap_or("no reason was recorded")
             ),
             "do not read these figures as warm: does something else on the machine fill or drop \
              caches?",

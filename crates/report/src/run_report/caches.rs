@@ -142,7 +142,7 @@ fn proof(
         let label = terms::printable(&set.run.plan.contenders[*contender].label);
         if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
             let reason = evidence
-                .doubt
+                .reason
                 .as_deref()
                 .unwrap_or("no reason was recorded");
             unproven.push((label, terms::printable(reason)));
@@ -154,7 +154,7 @@ fn proof(
     let reading = samples.iter().all(|(_, s)| s.durable_ns.is_none());
     let read_less = samples
         .iter()
-        .filter(|(_, s)| reading && s.cache.asked == CacheState::Cold)
+        .filter(|(_, s)| reading && s.cache.requested == CacheState::Cold)
         .filter_map(|(c, s)| Some((c, s.device?.read_bytes, s.tally.bytes)))
         .filter(|(_, read, data)| read < data)
         .min_by_key(|(_, read, _)| *read)

@@ -226,7 +226,7 @@ fn of_sample(sample: &Sample) -> Vec<Cell> {
         text(&sample.kind),
         text(&sample.engine),
         text(&sample.method),
-        text(sample.cache.asked.name()),
+        text(sample.cache.requested.name()),
         Cell::Text(sample.cache.proven.to_string()),
         Cell::known(sample.cache.resident_pages, Cell::Count),
         Cell::Duration(sample.return_ns),

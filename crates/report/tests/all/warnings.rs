@@ -99,7 +99,7 @@ fn a_phase_that_did_not_start_warm_has_a_warning() {
     assert_eq!(of_kind(&set, WarningKind::CacheUnproven), None);
     let cache = &mut set.cells[1].samples[1].cache;
     cache.proven = false;
-    cache.doubt = Some("after the pass only 0 of at least 313 pages were in memory".into());
+    cache.reason = Some("after the pass only 0 of at least 313 pages were in memory".into());
     let warning_summary = of_kind(&set, WarningKind::CacheUnproven).unwrap();
     assert_eq!(warning_summary.places, ["xfs grep warm"]);
     let comparison = Comparisons::of(&set).labs.remove(0);

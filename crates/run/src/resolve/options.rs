@@ -335,8 +335,8 @@ impl RunOptions {
             verify: self.verify.unwrap_or_default(),
             check: self.check.unwrap_or_default(),
             trace: self.trace.unwrap_or_default(),
-            fragments: extents.is_counted(),
-            fragments_floor: extents.floor(),
+            count_extents: extents.is_counted(),
+            extent_floor: extents.floor(),
             ..resolved
         }
     }

@@ -295,16 +295,16 @@ fn a_model_disk_selects_guests_by_default_and_is_found_by_name() {
 #[test]
 fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
     let (held, path) =
-        written("disk = \"nvme\"\ndisk_faults = \"lies.toml\"\ncontenders = [\"ext4\"]\n");
-    let fault_file = held.path().join("lies.toml");
+        written("disk = \"nvme\"\ndisk_faults = \"faulty.toml\"\ncontenders = [\"ext4\"]\n");
+    let fault_file = held.path().join("faulty.toml");
     let from_file = || request(|r| r.plan = Some(path.clone()));
-    std::fs::write(&fault_file, "[flush]\nlies = 1.5\n").unwrap();
+    std::fs::write(&fault_file, "[flush]\nignored = 1.5\n").unwrap();
     let text = error_of(&from_file());
-    assert!(text.contains("flush.lies"), "{text}");
-    std::fs::write(&fault_file, "[flush]\nlies = 1.0\n").unwrap();
+    assert!(text.contains("flush.ignored"), "{text}");
+    std::fs::write(&fault_file, "[flush]\nignored = 1.0\n").unwrap();
     let planned = plan(&from_file());
     let faults = planned.disk.as_ref().unwrap().faults.as_deref();
-    assert_eq!(faults, Some("[flush]\nlies = 1.0\n"));
+    assert_eq!(faults, Some("[flush]\nignored = 1.0\n"));
     let named = |disk: Option<&str>| {
         request(|r| {
             r.contenders = vec!["ext4".into()]; // example
@@ -320,7 +320,7 @@ fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
     );
     std::fs::remove_file(&fault_file).unwrap();
     let text = error_of(&named(Some("nvme")));
-    assert!(text.contains("lies.toml"), "{text}");
+    assert!(text.contains("faulty.toml"), "{text}");
 }
 
 #[test]

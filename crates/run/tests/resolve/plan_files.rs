@@ -38,7 +38,7 @@ fn extents_are_counted_for_all_files_large_ones_or_none() {
             r.plan = Some(path);
             r.fragments = typed;
         }));
-        (plan.fragments, plan.fragments_floor.0)
+        (plan.count_extents, plan.extent_floor.0)
     };
     assert_eq!(counted("", None), (false, 0));
     assert_eq!(counted("fragments = true", None), (true, 0));

@@ -73,8 +73,8 @@ fn mongo_runs_with_one_and_four_workers_on_trees_that_grow_with_the_scale() {
         r.scale = Some(0.2);
     }));
     // Extents are counted for files above 16 KiB, as in the publication.
-    assert!(plan.fragments);
-    assert_eq!(plan.fragments_floor.0, 16_385);
+    assert!(plan.count_extents);
+    assert_eq!(plan.extent_floor.0, 16_385);
     let facts = |workload: &fsdyno_model::Workload| {
         assert_eq!(workload.phases.len(), 7);
         let first = workload.phases[0].parameters.clone();

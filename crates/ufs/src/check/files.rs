@@ -44,7 +44,7 @@ impl Claims {
     fn take(&mut self, inode: u64, first: u64, count: u64, verdict: &mut Verdict) -> bool {
         if first.checked_add(count).is_none_or(|end| end > self.size) {
             verdict.report(|| {
-                format!("inode {inode}: fragment {first} lies behind the end of the file system")
+                format!("inode {inode}: fragment {first} is beyond the end of the file system")
             });
             return false;
         }
@@ -189,7 +189,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             if number >= last {
                 let ino = self.ino;
                 self.verdict
-                    .report(|| format!("inode {ino}: block {number} lies behind its end"));
+                    .report(|| format!("inode {ino}: block {number} is beyond its end"));
             }
             self.take_data(*first, parts, directory);
         }
@@ -231,7 +231,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
         }
         if from >= last {
             self.verdict.report(|| {
-                format!("inode {ino}: pointers to block {from} and further lie behind its end")
+                format!("inode {ino}: pointers to block {from} and further are beyond its end")
             });
         }
         self.held += parts;
@@ -250,7 +250,7 @@ impl<D: Read + Seek> Walk<'_, '_, D> {
             } else if below != 0 {
                 if block >= last {
                     self.verdict
-                        .report(|| format!("inode {ino}: block {block} lies behind its end"));
+                        .report(|| format!("inode {ino}: block {block} is beyond its end"));
                 }
                 self.take_data(below, parts, directory);
             }

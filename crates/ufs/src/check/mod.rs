@@ -19,8 +19,8 @@ const MAX_REPORTED: usize = 100;
 pub enum CheckError {
     /// There is no superblock at its location.
     #[error(
-        "no superblock of a little-endian UFS at byte 65536 or 8192; if it was made in a cut or is \
-         of another kind, nothing here reads it"
+        "no superblock of a little-endian UFS at byte 65536 or 8192: it was not made completely, or is of \
+         another kind"
     )]
     NoSuperblock,
     /// The file system is larger than the device.

@@ -48,8 +48,7 @@ pub(super) fn check<D: Read + Seek>(
     for ino in found.directories.keys() {
         let (up, parent) = (upward.get(ino), parents.get(ino));
         if up.is_none() || up != parent {
-            verdict
-                .report(|| format!("directory {ino}: `..` is {up:?}, and it lies in {parent:?}"));
+            verdict.report(|| format!("directory {ino}: `..` is {up:?}, and it is in {parent:?}"));
         }
     }
     for (ino, inode) in &found.inodes {

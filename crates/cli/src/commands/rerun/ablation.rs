@@ -17,7 +17,7 @@ use fsdyno_store::Store;
 use std::path::Path;
 
 /// The faults of a disk that acknowledges every flush at once.
-const IGNORES_FLUSHES: &str = "[flush]\nlies = 1.0\n";
+const IGNORES_FLUSHES: &str = "[flush]\nignored = 1.0\n";
 
 /// An ablation and its rerun.
 pub struct Inquired<'a> {

@@ -439,7 +439,7 @@ impl Calendar<'_> {
         };
         let answers = connection.call_in_band();
         if !answers.map_err(|source| self.of_disk(seat, source))? {
-            let what = "to be told without a channel for it".to_owned();
+            let what = "interrupts without a channel for them".to_owned();
             return Err(self.of_disk(seat, ConnectionError::NotOffered { what }));
         }
         let deadline = Instant::now() + self.setting.patience;

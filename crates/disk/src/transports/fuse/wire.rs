@@ -130,12 +130,12 @@ impl<'a> FuseRequest<'a> {
             length: bytes.len(),
             what,
         };
-        let short = || broken("is shorter than it says");
+        let short = || broken("is shorter than its header states");
         let length = u32_at(bytes, 0).ok_or_else(short)? as usize;
         let number = u32_at(bytes, 4).ok_or_else(short)?;
         let unique = u64_at(bytes, 8).ok_or_else(short)?;
         if length != bytes.len() || length < HEAD {
-            return Err(broken("is not as long as it says"));
+            return Err(broken("has another length than its header states"));
         }
         let operation = operation(number, &bytes[HEAD..]).ok_or_else(short)?;
         Ok(Self { unique, operation })

@@ -29,7 +29,7 @@ pub enum ConnectionError {
     #[error(transparent)]
     Ring(#[from] RingError),
     /// The guest used a feature that was not offered.
-    #[error("it asked for {what}, which was not offered")]
+    #[error("it requested {what}, which was not offered")]
     NotOffered {
         /// The feature.
         what: String,
@@ -313,13 +313,13 @@ impl Connection {
             }
             return Err(ConnectionError::TooSoon {
                 did: "enabled the ring",
-                missing: "it told of the guest's memory",
+                missing: "the table of the guest's memory was set",
             });
         };
         if yes && self.places.is_none() {
             return Err(ConnectionError::TooSoon {
                 did: "enabled the ring",
-                missing: "it told where the ring lies",
+                missing: "the ring's addresses were set",
             });
         }
         Ok(self.ring.enable(memory, yes)?)

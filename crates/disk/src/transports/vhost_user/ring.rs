@@ -19,7 +19,7 @@ pub const MOST_PLACES: u16 = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
     /// The ring is outside the memory, or its size is invalid.
-    #[error("the ring lies outside of the guest's memory, or has no size that a ring may have")]
+    #[error("the ring is outside the guest's memory, or its size is not valid")]
     Misplaced,
     /// The indices or flags of the ring are invalid.
     #[error("the ring: {0}")]
@@ -28,7 +28,7 @@ pub enum RingError {
     #[error(transparent)]
     Chain(#[from] BrokenChain),
     /// More requests are in flight than the ring has entries.
-    #[error("the guest has more requests under way than its ring has places")]
+    #[error("the guest has more requests in flight than its ring has entries")]
     Full,
     /// An I/O error of the disk's contents.
     #[error(transparent)]

@@ -120,7 +120,7 @@ pub enum WireError {
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// The header is invalid.
-    #[error("a message with flags {flags:#x}, which no vhost-user front end of version 1 sends")]
+    #[error("a message with flags {flags:#x}, which vhost-user version 1 does not define")]
     Flags {
         /// Flags of the header.
         flags: u32,
@@ -134,7 +134,7 @@ pub enum WireError {
         length: u32,
     },
     /// The payload is too short.
-    #[error("message {number} has {length} bytes, too few for what it says")]
+    #[error("message {number} has {length} bytes, fewer than its header states")]
     Short {
         /// Number of the request.
         number: u32,

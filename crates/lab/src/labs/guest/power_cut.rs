@@ -179,7 +179,7 @@ fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss
         all.lost += lost.lost;
         all.torn += lost.torn;
         all.landed += lost.landed;
-        all.in_flight += lost.under_way;
+        all.in_flight += lost.in_flight;
         all.sectors_lost += lost.sectors_lost;
     }
     Ok(all)

@@ -25,7 +25,7 @@ pub(super) fn bring_about(
     needs: Needs,
 ) -> Result<CacheEvidence, CellEnd> {
     let mut evidence = CacheEvidence {
-        asked: requested,
+        requested,
         ..CacheEvidence::default()
     };
     if !job.touches_files() {
@@ -35,7 +35,7 @@ pub(super) fn bring_about(
     match requested {
         CacheState::AsIs => {
             let left = if executor.counted {
-                "none: as the phase before, and the count of fragments after it, left them"
+                "none: as the phase before, and the count of extents after it, left them"
             } else {
                 "none: as the phase before left them"
             };
@@ -47,12 +47,12 @@ pub(super) fn bring_about(
             FilesystemKind::Directory => cold_by_eviction(executor, needs, &mut evidence)?,
             FilesystemKind::Memory => {
                 "none".clone_into(&mut evidence.method);
-                evidence.doubt = Some("its files live in memory: nothing can be cold".to_owned());
+                evidence.reason = Some("its files live in memory: nothing can be cold".to_owned());
             }
         },
     }
     if requested == CacheState::Cold && !evidence.proven {
-        let warning = evidence.doubt.clone().unwrap_or_default();
+        let warning = evidence.reason.clone().unwrap_or_default();
         executor.notes.warn(Warning::new(
             WarningKind::CacheUnproven,
             format!("a cold start could not be proven: {warning}"),
@@ -90,7 +90,7 @@ fn warm(
     // Partly filled pages add pages, so the count is at least bytes divided by the page size.
     evidence.proven = residency.resident_pages >= wanted;
     if !evidence.proven {
-        evidence.doubt = Some(format!(
+        evidence.reason = Some(format!(
             "after the pass only {} of at least {wanted} pages were in memory",
             residency.resident_pages
         ));
@@ -113,7 +113,7 @@ fn cold_by_remount(
         let residency = residency(executor, subject)?;
         note(evidence, &residency);
         evidence.proven = residency.resident_pages == 0 && residency.unopened == 0;
-        evidence.doubt = match (residency.resident_pages, residency.unopened) {
+        evidence.reason = match (residency.resident_pages, residency.unopened) {
             (0, 0) => None,
             (0, unopened) => Some(not_opened(unopened)),
             (pages, _) => Some(format!("{pages} pages stayed in memory over an unmount")),
@@ -146,7 +146,7 @@ fn drive_out_below(
         Ok(0) => {}
         Ok(pages) => {
             evidence.proven = false;
-            evidence.doubt = Some(format!(
+            evidence.reason = Some(format!(
                 "{pages} pages of the disks stayed in {}",
                 below.name()
             ));
@@ -179,7 +179,7 @@ fn cold_by_eviction(
         evidence.method.push_str(", drop_caches");
     }
     evidence.proven = residency.resident_pages == 0 && residency.unopened == 0 && dropped;
-    evidence.doubt = match (residency.resident_pages, dropped) {
+    evidence.reason = match (residency.resident_pages, dropped) {
         (0, _) if residency.unopened > 0 => Some(not_opened(residency.unopened)),
         (0, true) => None,
         (0, false) => Some(

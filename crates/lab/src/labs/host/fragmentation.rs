@@ -22,7 +22,7 @@ pub(super) fn after(
     if !executor.counted {
         return Ok(None);
     }
-    let floor = job.plan.fragments_floor;
+    let floor = job.plan.extent_floor;
     let counting = step(&executor.work_dir.root, floor);
     let (root, stop) = (&executor.work_dir.root, executor.stop);
     let counted = executor
@@ -68,7 +68,7 @@ pub(super) fn free_space(
 
 /// The step that counts them.
 pub(crate) fn step(root: &Path, floor: Bytes) -> Step {
-    Step::CountFragments {
+    Step::CountExtents {
         path: root.to_owned(),
         floor,
     }

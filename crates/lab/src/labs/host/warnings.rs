@@ -40,7 +40,7 @@ fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
     let kind = kinds::find(&sample.kind)?;
     let shared = kind.makes_tree && job.plan.copy_method != CopyMethod::ReadWrite;
-    let cold = sample.cache.asked == CacheState::Cold && sample.cache.proven;
+    let cold = sample.cache.requested == CacheState::Cold && sample.cache.proven;
     if !cold || !kind.reads_data || shared || job.recipe.compresses(job.contender) {
         return None;
     }

@@ -169,7 +169,7 @@ impl SshExecutor<'_, '_> {
 
     fn warm(&mut self, needs: Needs, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
         "a full pass over all metadata and data".clone_into(&mut evidence.method);
-        evidence.doubt = Some(NOT_COUNTED.to_owned());
+        evidence.reason = Some(NOT_COUNTED.to_owned());
         let Some(subject) = self.subject(needs) else {
             return Ok(());
         };
@@ -213,7 +213,7 @@ impl SshExecutor<'_, '_> {
             ),
         };
         method.clone_into(&mut evidence.method);
-        evidence.doubt = Some(warning);
+        evidence.reason = Some(warning);
         Ok(())
     }
 }
@@ -356,7 +356,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         needs: Needs,
     ) -> Result<CacheEvidence, CellEnd> {
         let mut evidence = CacheEvidence {
-            asked: phase.cache,
+            requested: phase.cache,
             ..CacheEvidence::default()
         };
         match (phase.cache, job.recipe.kind()) {
@@ -366,12 +366,12 @@ impl CellExecutor for SshExecutor<'_, '_> {
             (CacheState::Warm, _) => self.warm(needs, &mut evidence)?,
             (CacheState::Cold, FilesystemKind::Memory) => {
                 "none".clone_into(&mut evidence.method);
-                evidence.doubt = Some("its files live in memory: nothing can be cold".to_owned());
+                evidence.reason = Some("its files live in memory: nothing can be cold".to_owned());
             }
             (CacheState::Cold, _) => self.cold(job, &mut evidence)?,
         }
         if phase.cache == CacheState::Cold {
-            let warning = evidence.doubt.clone().unwrap_or_default();
+            let warning = evidence.reason.clone().unwrap_or_default();
             self.notes.warn(Warning::new(
                 WarningKind::CacheUnproven,
                 format!("a cold start could not be proven: {warning}"),

@@ -52,7 +52,7 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
             contender.label
         ));
     }
-    plan.fragments.then(|| {
+    plan.count_extents.then(|| {
         format!("extents are counted by fsdyno itself, which cannot run on {lab}: omit --fragments")
     })
 }

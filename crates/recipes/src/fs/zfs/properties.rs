@@ -61,7 +61,7 @@ pub(super) const FOREIGN: &[&str] = &[
 /// exists.
 pub(super) fn of(option: &str) -> Result<Option<String>, String> {
     let property = match option {
-        "ro" => return Err("nothing could be laid on it".to_owned()),
+        "ro" => return Err("nothing could be written to it".to_owned()),
         "rw" | "async" | "diratime" | "nolazytime" | "nostrictatime" | "noiversion"
         | "symfollow" => return Ok(None),
         "sync" => "sync=always",
