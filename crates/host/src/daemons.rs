@@ -254,7 +254,7 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
 }
 
 /// The daemon whose number is in the PID file.
-fn process_of(pid_file: &Path) -> Result<Option<Found>, Untrusted> {
+pub(crate) fn process_of(pid_file: &Path) -> Result<Option<Found>, Untrusted> {
     let mut file = match open_trusted(pid_file, Access::Read) {
         Err(error) if error.is_missing() => return Ok(None),
         file => file?,

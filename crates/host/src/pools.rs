@@ -2,23 +2,19 @@
 //! released on drop, in the journal before it exists. The recipes define the programs.
 
 use crate::command::{self, Finished};
+use crate::daemons;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::mounts::{self, MountError, table};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CancelToken, Pool};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a release is retried while the pool is in use.
 const BUSY_BOUND: Duration = Duration::from_secs(10);
 
-/// The pause before the first attempt to release a pool.
-///
-/// zfs-fuse completes a request before the thread that serves it has finished. To unmount, another
-/// thread calls `sync(2)` in a loop until no file is in use (`zfsfuse_destroy`). In virtual time no
-/// timer interrupts that loop, and a thread that has called `sched_yield(2)` runs only when no
-/// other thread can. So the daemon must be idle before: during the pause its threads finish.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The shortest and the longest pause between two attempts.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(500));
 
 /// A pool that is about to be held, or is.
 #[derive(Debug)]
@@ -83,7 +79,7 @@ impl HeldPool {
     /// never held.
     pub fn release(mut self) -> Result<Option<Finished>, PoolError> {
         let finished = if is_held(&self.pool.held)? {
-            Some(release(&self.pool.release, &self.pool.target)?)
+            Some(release(&self.pool)?)
         } else {
             None
         };
@@ -116,12 +112,26 @@ impl Drop for HeldPool {
     }
 }
 
+/// Waits until the threads of the pool's daemon sleep.
+///
+/// zfs-fuse completes a request before the thread that serves it has finished. To unmount, another
+/// thread calls `sync(2)` in a loop until no file is in use (`zfsfuse_destroy`). In virtual time no
+/// timer interrupts that loop, and a thread that has called `sched_yield(2)` runs only when no
+/// other thread can. So all threads must have finished before.
+fn wait_until_idle(pool: &Pool, timeout: Instant) {
+    let daemon = || daemons::process_of(pool.pid_file.as_deref()?).ok()?;
+    while daemon().is_some_and(|daemon| !daemon.sleeps()) && Instant::now() < timeout {
+        std::thread::sleep(PAUSES.0);
+    }
+}
+
 /// Releases a pool. Cancellation is not checked: this is part of stopping.
-fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
+fn release(pool: &Pool) -> Result<Finished, PoolError> {
+    let (argv, target) = (&pool.release, &pool.target);
     let timeout = Instant::now() + BUSY_BOUND;
-    let mut pause = PAUSE;
+    let mut pause = PAUSES.0;
     loop {
-        std::thread::sleep(pause);
+        wait_until_idle(pool, timeout);
         let finished = command::run(argv, &CancelToken::new())
             .map_err(|error| PoolError::Release(error.to_string()))?;
         if finished.success() {
@@ -138,7 +148,8 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
         if Instant::now() >= timeout {
             return Err(PoolError::Release(finished.failure(argv)));
         }
-        pause = (pause * 2).min(Duration::from_millis(500));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(PAUSES.1);
     }
 }
 
@@ -153,7 +164,7 @@ fn is_held(argv: &[String]) -> Result<bool, PoolError> {
 pub(crate) fn clean_up(pool: &Pool) -> Undo {
     let released = is_held(&pool.held).and_then(|is_held| {
         if is_held {
-            release(&pool.release, &pool.target)?;
+            release(pool)?;
         }
         Ok(is_held)
     });

@@ -32,6 +32,22 @@ impl Found {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether all its threads sleep and can be interrupted (state `S` in `proc_pid_stat(5)`).
+    pub(crate) fn sleeps(&self) -> bool {
+        let tasks = format!("/proc/{}/task", self.pid.as_raw_nonzero());
+        let Ok(mut tasks) = fs::read_dir(tasks) else {
+            return true;
+        };
+        tasks.all(|task| {
+            let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat")));
+            // A thread that ended meanwhile has no file.
+            stat.map_or(true, |stat| {
+                stat.rsplit_once(") ")
+                    .is_none_or(|(_, rest)| rest.starts_with('S'))
+            })
+        })
+    }
 }
 
 /// The process of that number, where it is one of the effective user and its command line, words

@@ -19,6 +19,9 @@ pub struct Pool {
     pub held: Vec<String>,
     /// What unmounts it and lets go of its devices.
     pub release: Vec<String>,
+    /// The PID file of the daemon that fsdyno starts for it, if any.
+    #[serde(default)]
+    pub pid_file: Option<PathBuf>,
 }
 
 /// A daemon without which the programs of a file system do nothing, unless the kernel has it.

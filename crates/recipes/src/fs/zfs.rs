@@ -104,6 +104,7 @@ impl<'a> At<'a> {
             target: self.target.to_owned(),
             held: words(&["zpool", "list", "-H", "-o", "name"]),
             release: words(&["zpool", "export"]),
+            pid_file: Some(PID_FILE.into()),
         }
     }
 
