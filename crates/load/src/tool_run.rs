@@ -1,5 +1,6 @@
 //! A program to run for a phase, and the record of a run. This module runs nothing.
 
+use fsdyno_model::capability::LeftOut;
 use fsdyno_model::units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub(crate) struct ToolRun {
     pub user_environment: bool,
     /// An additional environment variable, by name and value.
     pub mark: Option<(&'static str, String)>,
+    /// Entries of the dataset that it omits, because the file system cannot store them.
+    pub left_out: LeftOut,
 }
 
 impl ToolRun {

@@ -141,6 +141,11 @@ impl Capabilities {
         Ok(())
     }
 
+    /// Whether there are entries that it cannot store, apart from files that are too large.
+    pub fn is_limited(&self) -> bool {
+        !(self.hard_links && self.symlinks && self.special_files) || self.names != NameRule::BYTES
+    }
+
     /// Whether two modification times (seconds and nanoseconds) are equal within the resolution of
     /// the file system.
     pub fn same_time(&self, one: (i64, u32), other: (i64, u32)) -> bool {
@@ -163,6 +168,11 @@ impl LeftOut {
     pub fn add(&mut self, path: impl FnOnce() -> String, what: &'static str) {
         self.count += 1;
         self.first.get_or_insert_with(|| (path(), what));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// The warning for the report; none if no entry was omitted.

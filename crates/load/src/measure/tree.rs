@@ -178,7 +178,7 @@ fn run_program<E: Engine>(
     facts: Option<Facts>,
     timing: Timing<'_>,
 ) -> Result<Measured, LoadError> {
-    let mut tool = (phase.tool)(job);
+    let mut tool = (phase.tool)(job)?;
     tool.package = tool.argv[0].to_str().and_then(tools::package_of);
     if let Some(directory) = &tool.makes {
         std::fs::create_dir(directory)
@@ -198,7 +198,7 @@ fn run_program<E: Engine>(
         user_ns: ended.user,
         system_ns: ended.system,
         tally: Tally {
-            files: known.files,
+            files: known.files.saturating_sub(tool.left_out.count()),
             directories: known.directories,
             bytes: Bytes(known.bytes),
             calls: 0,
@@ -207,6 +207,7 @@ fn run_program<E: Engine>(
         method: tool.method.to_owned(),
         engine: E::INFO.name,
         commands: vec![ended.command],
+        warnings: tool.left_out.warning().into_iter().collect(),
         ..Measured::default()
     })
 }

@@ -32,7 +32,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
         run,
-        tool,
+        tool: |job| Ok(tool(job)),
         method: |job| job.method.name().to_owned(),
     }
 }

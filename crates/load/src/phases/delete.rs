@@ -23,7 +23,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
         run,
-        tool,
+        tool: |job| Ok(tool(job)),
         method: |_| "unlinkat".to_owned(),
     }
 }

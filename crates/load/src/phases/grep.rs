@@ -38,7 +38,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
         run,
-        tool,
+        tool: |job| Ok(tool(job)),
         method: |_| "openat, read; grep-regex".to_owned(),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct TreePhase<C> {
     /// The work, with memory for each worker.
     pub run: fn(&mut C, &Job<'_>, &mut [Scratch]) -> Result<Tally, LoadError>,
     /// The program of the system with the same effect.
-    pub tool: fn(&Job<'_>) -> ToolRun,
+    pub tool: fn(&Job<'_>) -> Result<ToolRun, LoadError>,
     /// The system calls of the work, for reports.
     pub method: fn(&Job<'_>) -> String,
 }

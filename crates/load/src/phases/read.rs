@@ -25,7 +25,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
         run,
-        tool,
+        tool: |job| Ok(tool(job)),
         method: |_| "openat, read".to_owned(),
     }
 }

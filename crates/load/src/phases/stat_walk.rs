@@ -21,7 +21,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
         run,
-        tool,
+        tool: |job| Ok(tool(job)),
         method: |_| "getdents64, newfstatat".to_owned(),
     }
 }

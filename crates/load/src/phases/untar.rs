@@ -10,15 +10,20 @@ mod stream;
 
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, TreePhase, tally};
 use crate::engines::meta::Kind;
+use crate::engines::sync::SystemCalls;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use fsdyno_model::capability::EntryKind;
 use fsdyno_model::sample::Tally;
 use member::{BLOCK, Broken, Member, Members};
 use place::Place;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use stream::Stream;
+
+/// The most bytes of arguments that exclude members: half of what Linux accepts (`ARG_MAX`).
+const MOST_EXCLUDED: usize = 1 << 20;
 
 /// The kind `untar`.
 pub static KIND: PhaseKind = PhaseKind {
@@ -37,17 +42,49 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     }
 }
 
-fn tool(job: &Job<'_>) -> ToolRun {
+fn tool(job: &Job<'_>) -> Result<ToolRun, LoadError> {
     // Owners by number: a name may have a different number on another machine.
-    let mut run = ToolRun::new(
-        "tar --numeric-owner -xpf",
-        ["tar", "--numeric-owner", "-xpf"],
-    )
-    .arg(job.archive)
-    .arg("-C")
-    .arg(job.target_path());
+    let mut run = ToolRun::new("tar --numeric-owner -xpf", ["tar", "--numeric-owner"]);
+    if !job.stores.owners {
+        run = run.arg("--no-same-owner");
+    }
+    if job.stores.is_limited() {
+        run = run.args(["--anchored", "--no-wildcards"]);
+        exclude(job, &mut run)?;
+    }
     run.makes = Some(job.target_path());
-    run
+    Ok(run
+        .arg("-xpf")
+        .arg(job.archive)
+        .arg("-C")
+        .arg(job.target_path()))
+}
+
+/// Excludes the members that the file system cannot store.
+fn exclude(job: &Job<'_>, run: &mut ToolRun) -> Result<(), LoadError> {
+    let mut data = vec![0; MOST_EXCLUDED];
+    let source = SystemCalls::default().archive(job.archive, job.stop)?;
+    let mut stream = Stream::new(source, &mut data);
+    let (mut members, mut member) = (Members::default(), Member::new());
+    let refused = |broken| broken_archive(job, broken);
+    let mut length = 0;
+    while members.next(&mut stream, &mut member).map_err(refused)? {
+        if let Err(what) = job.stores.stores(entry_kind(&member), &member.path) {
+            let path = || String::from_utf8_lossy(&member.path).into_owned();
+            run.left_out.add(path, what);
+            let word = [b"--exclude=".as_slice(), &member.path].concat();
+            length += word.len();
+            if length > MOST_EXCLUDED {
+                let reason = "has more entries that the file system cannot store than fit on the \
+                              command line of tar: choose the engine sync";
+                return Err(refused(Broken::Content(reason.to_owned())));
+            }
+            run.argv.push(OsString::from_vec(word));
+        }
+        let data = member.stored.next_multiple_of(BLOCK);
+        stream.skip(data).map_err(|error| refused(error.into()))?;
+    }
+    Ok(())
 }
 
 #[cold]
