@@ -1,24 +1,23 @@
-//! Pseudorandom numbers that depend only on the seed, with equal results on every machine.
-//!
+//! Pseudorandom numbers that depend only on the seed, with equal results on every machine:
 //! `SplitMix64` (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
-//! generators", OOPSLA 2014): one word of state, integer arithmetic only.
+//! generators", OOPSLA 2014).
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::SplitMix64;
 
 /// A sequence of pseudorandom numbers.
 #[derive(Debug, Clone)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(SplitMix64);
 
 impl Random {
     /// Creates the sequence of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mixed(self.state)
+        self.0.next_u64()
     }
 
     /// A number below `bound`, which must not be 0. The bias is below 2^-32 for bounds below 2^32.
@@ -32,14 +31,6 @@ impl Random {
     pub fn unit(&mut self) -> f64 {
         ((self.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
     }
-}
-
-/// Every bit of the result depends on every bit of `value`.
-fn mixed(value: u64) -> u64 {
-    let mut z = value;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

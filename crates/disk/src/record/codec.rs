@@ -1,5 +1,4 @@
-//! Encoding of an entry. Numbers are LEB128: groups of seven bits, least significant first, with
-//! the eighth bit set on all but the last. Times are differences to the previous entry, which may
+//! Encoding of an entry. Numbers are LEB128. Times are differences to the previous entry, which may
 //! be negative (zigzag).
 
 use super::Record;
@@ -16,12 +15,8 @@ const POWER_CUT: u8 = 5;
 const FUA: u64 = 8;
 const HASHED: u64 = 16;
 
-fn put(into: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        into.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    into.push((number & 0x7f) as u8);
+fn put(into: &mut Vec<u8>, number: u64) {
+    leb128::write::unsigned(into, number).expect("memory takes all bytes");
 }
 
 fn zigzag(number: u64) -> u64 {
@@ -195,17 +190,5 @@ fn fixed(from: &mut &[u8]) -> Option<u64> {
 }
 
 fn number(from: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let [byte] = *take(from, 1)? else { return None };
-        let bits = u64::from(byte & 0x7f);
-        if shift == 63 && bits > 1 {
-            return None;
-        }
-        number |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
+    leb128::read::unsigned(from).ok()
 }
