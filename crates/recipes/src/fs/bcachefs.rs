@@ -1,11 +1,10 @@
 //! bcachefs on one or several devices.
 
-use super::{Check, Filesystem, block_requirements, on_directory, on_first};
+use super::facts::on_devices;
+use super::{Check, Facts, Filesystem, make_on, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
-use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
-};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
 /// bcachefs with the defaults of `bcachefs format`.
@@ -113,66 +112,36 @@ const OPTIONS: &[&str] = &[
 /// Compression options, for mkfs and for mount.
 const COMPRESSIONS: [&str; 2] = ["compression", "background_compression"];
 
-impl Bcachefs {
-    /// A program with all devices as arguments: it does not search for the other members.
-    fn on_all(words: &[&str], devices: &[String]) -> Step {
-        let words = words.iter().map(|word| (*word).to_owned());
-        Step::command(words.chain(devices.iter().cloned()))
-    }
-}
+static FACTS: Facts = Facts {
+    name: "bcachefs",
+    title: "copy on write, checksums, compression, tiers and replicas",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        ..Capabilities::ALL
+    },
+    // Without `--quiet`: the run stores the printed sizes and features.
+    mkfs: &["bcachefs", "format", "--force"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    layouts: &["single", "pool"],
+    // A device needs at least 512 buckets (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
+    smallest: Bytes(256 << 20),
+    check: Some((&["bcachefs", "fsck", "-n"], &[0])),
+    // 1: errors were corrected (fsck(8)).
+    repair: Some((&["bcachefs", "fsck", "-y"], &[0, 1])),
+    package: "bcachefs-tools",
+    version: Some("version"),
+    ..Facts::TEMPLATE
+};
 
 impl Filesystem for Bcachefs {
-    fn name(&self) -> &'static str {
-        "bcachefs"
-    }
-
-    fn title(&self) -> &'static str {
-        "copy on write, checksums, compression, tiers and replicas"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            consistency: Consistency::Journal,
-            ..Capabilities::ALL
-        }
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements("bcachefs", "bcachefs", "bcachefs", "bcachefs-tools")
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single", "pool"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // A device needs at least 512 buckets (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
-        Bytes(256 << 20)
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Without `--quiet`: the run stores the printed sizes and features. Over several devices it
-        // stripes by default, with one copy of everything.
-        let mut argv = vec![
-            "bcachefs".to_owned(),
-            "format".to_owned(),
-            "--force".to_owned(),
-        ];
-        argv.extend(contender.mkfs.iter().cloned());
-        argv.extend(devices.iter().cloned());
-        vec![Step::command(argv)]
+        // Over several devices it stripes by default, with one copy of everything.
+        make_on(FACTS.mkfs, contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
@@ -199,23 +168,13 @@ impl Filesystem for Bcachefs {
         [superblock].into_iter().chain(usage).collect()
     }
 
+    // Its programs do not search for the other members.
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: Self::on_all(&["bcachefs", "fsck", "-n"], devices),
-            clean: &[0],
-        })
+        on_devices(FACTS.check, devices)
     }
 
     fn repair(&self, devices: &[String]) -> Option<Check> {
-        // 1: errors were corrected (fsck(8)).
-        Some(Check {
-            step: Self::on_all(&["bcachefs", "fsck", "-y"], devices),
-            clean: &[0, 1],
-        })
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command(["bcachefs", "version"]))
+        on_devices(FACTS.repair, devices)
     }
 
     fn shares_blocks(&self, _contender: &Contender) -> bool {

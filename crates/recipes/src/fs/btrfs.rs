@@ -1,11 +1,9 @@
 //! Btrfs on one device or as a pool of several.
 
-use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
+use super::{Facts, Filesystem, make_on, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
-use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
-};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
 /// Btrfs with the defaults of mkfs.btrfs.
@@ -109,58 +107,39 @@ impl Btrfs {
     }
 }
 
+static FACTS: Facts = Facts {
+    name: "btrfs",
+    title: "copy on write, checksums, compression, pools",
+    capabilities: Capabilities {
+        consistency: Consistency::CopyOnWrite,
+        ..Capabilities::ALL
+    },
+    // Without `-q`: the run stores the printed profiles and features.
+    mkfs: &["mkfs.btrfs", "-f"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    foreign: &["device"],
+    layouts: &["single", "pool"],
+    // mkfs.btrfs requires 109 MiB on one device and 125 MiB per device of a striped pool.
+    smallest: Bytes(125 << 20),
+    // It finds the other members of a pool itself.
+    check: Some((&["btrfs", "check", "--readonly"], &[0])),
+    defragmenter: Some("btrfs filesystem defragment -r"),
+    package: "btrfs-progs",
+    version: Some("--version"),
+    ..Facts::TEMPLATE
+};
+
 impl Filesystem for Btrfs {
-    fn name(&self) -> &'static str {
-        "btrfs"
-    }
-
-    fn title(&self) -> &'static str {
-        "copy on write, checksums, compression, pools"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            consistency: Consistency::CopyOnWrite,
-            ..Capabilities::ALL
-        }
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements("btrfs", "mkfs.btrfs", "btrfs", "btrfs-progs")
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn foreign_mount_options(&self) -> &'static [&'static str] {
-        &["device"]
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single", "pool"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // mkfs.btrfs requires 109 MiB on one device and 125 MiB per device of a striped pool.
-        Bytes(125 << 20)
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Without `-q`: the run stores the printed profiles and features.
-        let mut argv = vec!["mkfs.btrfs".to_owned(), "-f".to_owned()];
-        argv.extend(Self::profiles(contender));
-        argv.extend(contender.mkfs.iter().cloned());
-        argv.extend(devices.iter().cloned());
-        vec![Step::command(argv)]
+        let profiles = Self::profiles(contender);
+        let profiles = profiles.iter().map(String::as_str);
+        let program: Vec<&str> = FACTS.mkfs.iter().copied().chain(profiles).collect();
+        make_on(&program, contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
@@ -172,7 +151,7 @@ impl Filesystem for Btrfs {
                 .map(|device| format!("device={device}"))
                 .collect(),
         };
-        mount_first("btrfs", members, contender, devices, target)
+        mount_first(&FACTS, members, contender, devices, target)
     }
 
     fn describe(
@@ -209,22 +188,6 @@ impl Filesystem for Btrfs {
             shown_by: shown_by.chain(devices.first().cloned()).collect(),
         };
         Some(("free space (free-space tree)".to_owned(), step))
-    }
-
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        // It finds the other members of a pool itself.
-        Some(Check {
-            step: on_first(&["btrfs", "check", "--readonly"], devices),
-            clean: &[0],
-        })
-    }
-
-    fn defragmenter(&self) -> Option<&'static str> {
-        Some("btrfs filesystem defragment -r")
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command(["mkfs.btrfs", "--version"]))
     }
 
     fn shares_blocks(&self, _contender: &Contender) -> bool {

@@ -1,11 +1,11 @@
 //! exFAT, the successor of FAT on large memory cards: no journal, files larger than 4 GiB.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
 /// exFAT with the defaults of mkfs.exfat (exfatprogs).
-pub static EXFAT: Plain = Plain {
+pub static EXFAT: Facts = Facts {
     name: "exfat",
     title: "FAT for large files, free space in a bitmap, no journal: memory cards, USB sticks",
     capabilities: Capabilities {
@@ -30,7 +30,7 @@ pub static EXFAT: Plain = Plain {
     check_at_boot: Some((&["fsck.exfat", "-p"], &[0, 1])),
     repair: Some((&["fsck.exfat", "-y"], &[0, 1])),
     package: "exfatprogs",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.exfat (exfatprogs 1.2.0, mkfs.exfat(8)).

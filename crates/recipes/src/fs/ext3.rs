@@ -1,14 +1,15 @@
 //! ext3: ext2 with a journal. Current kernels mount it with the ext4 driver, without extents and
 //! delayed allocation.
 
-use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
+use super::Facts;
+use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, TEMPLATE, joined};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// Mount options of the family and of the journal.
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]);
 
 /// ext3 with the defaults of mkfs.ext3.
-pub static EXT3: Ext = Ext {
+pub static EXT3: Ext = Ext(Facts {
     name: "ext3",
     title: "ext2 with a journal; by the ext4 driver on most kernels",
     capabilities: Capabilities {
@@ -17,8 +18,8 @@ pub static EXT3: Ext = Ext {
         largest_file: Some(Bytes(2 << 40)),
         ..Capabilities::ALL
     },
-    mkfs: "mkfs.ext3",
+    mkfs: &["mkfs.ext3"],
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
-    extents: false,
-};
+    ..TEMPLATE
+});

@@ -1,6 +1,7 @@
 //! ext4: journal, extents, delayed allocation.
 
-use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
+use super::Facts;
+use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, TEMPLATE, joined};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// Mount options of ext4 only.
@@ -20,7 +21,7 @@ const OWN: &[&str] = &[
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len() + OWN.len()] = joined(&[SHARED, JOURNAL, OWN]);
 
 /// ext4 with the defaults of mkfs.ext4.
-pub static EXT4: Ext = Ext {
+pub static EXT4: Ext = Ext(Facts {
     name: "ext4",
     title: "journal, extents, delayed allocation: the default of Debian and others",
     capabilities: Capabilities {
@@ -29,8 +30,9 @@ pub static EXT4: Ext = Ext {
         largest_file: Some(Bytes(16 << 40)),
         ..Capabilities::ALL
     },
-    mkfs: "mkfs.ext4",
+    mkfs: &["mkfs.ext4"],
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
-    extents: true,
-};
+    defragmenter: Some("e4defrag"),
+    ..TEMPLATE
+});

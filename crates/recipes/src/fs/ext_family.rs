@@ -4,36 +4,30 @@
 //! line, except for [`EAGER`]. `-F` prevents prompts without a terminal. `-q` suppresses progress
 //! output with backspaces.
 
-use super::{Check, Filesystem, block_requirements, mount_first, on_first};
+use super::{Facts, Filesystem, on_first};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
-};
+use fsdyno_model::{Bytes, Contender, Step};
 use std::path::Path;
 
 /// A file system of the family.
-pub struct Ext {
-    /// Name and mount type.
-    pub name: &'static str,
-    /// One-line description.
-    pub title: &'static str,
-    /// Features.
-    pub capabilities: Capabilities,
-    /// The mkfs program.
-    pub mkfs: &'static str,
-    /// Keys of its mount options.
-    pub options: &'static [&'static str],
-    /// Minimum size of a device.
-    pub smallest: Bytes,
-    /// Whether it uses extents, which e4defrag(8) requires.
-    pub extents: bool,
-}
+pub struct Ext(pub Facts);
+
+/// The facts that all three have in common.
+pub const TEMPLATE: Facts = Facts {
+    grammar: &MKFS,
+    foreign: &["journal_dev", "journal_path"],
+    // The superblock: features, sizes, default mount options.
+    describe: &["dumpe2fs", "-h"],
+    // Forced, answers no. Exit code 4: errors were found (e2fsck(8)).
+    check: Some((&["e2fsck", "-fn"], &[0])),
+    // Forced, answers yes. Exit code 1: all errors were corrected (e2fsck(8)).
+    repair: Some((&["e2fsck", "-fy"], &[0, 1])),
+    package: "e2fsprogs",
+    ..Facts::TEMPLATE
+};
 
 /// mke2fs accepts smaller devices, but without the journal that distinguishes these from ext2.
 pub const SMALLEST_WITH_JOURNAL: Bytes = Bytes(2 << 20);
-
-/// The Debian package of the programs.
-const PACKAGE: &str = "e2fsprogs";
 
 /// Option grammar of mke2fs (e2fsprogs 1.47, mke2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -122,9 +116,6 @@ pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str;
     all
 }
 
-/// Keys of mount options that name another device: an external journal or quota files.
-const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
-
 /// mkfs initializes everything. Otherwise the kernel zeroes inode tables in the background, up to
 /// five seconds after each mount (`ext4_lazyinit`), during the measurement.
 const EAGER: &str = "lazy_itable_init=0,lazy_journal_init=0";
@@ -153,105 +144,18 @@ fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
 }
 
 impl Filesystem for Ext {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements(self.name, self.mkfs, "e2fsck", PACKAGE)
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        self.options
-    }
-
-    fn foreign_mount_options(&self) -> &'static [&'static str] {
-        FOREIGN
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        self.smallest
+    fn facts(&self) -> &Facts {
+        &self.0
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        make(self.mkfs, contender, devices)
-    }
-
-    /// Mounts under its own name. The kernel's ext4 driver serves all three.
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        mount_first(self.name, Vec::new(), contender, devices, target)
-    }
-
-    /// The superblock: features, sizes, default mount options.
-    fn describe(
-        &self,
-        _contender: &Contender,
-        devices: &[String],
-        _target: &Path,
-    ) -> Vec<(String, Step)> {
-        vec![(
-            "dumpe2fs".to_owned(),
-            on_first(&["dumpe2fs", "-h"], devices),
-        )]
+        make(self.0.mkfs[0], contender, devices)
     }
 
     fn free_space(&self, devices: &[String], _target: &Path) -> Option<(String, Step)> {
         // It queries the mounted file system itself (e2freefrag(8)).
         let step = on_first(&["e2freefrag"], devices);
         Some(("free space (e2freefrag)".to_owned(), step))
-    }
-
-    /// `e2fsck -fn`: forced, answers no. Exit code 4: errors were found (e2fsck(8)).
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["e2fsck", "-fn"], devices),
-            clean: &[0],
-        })
-    }
-
-    /// `e2fsck -y`, as with `fsck.repair=yes`. Preening (`-p`) stops at blocks that two files
-    /// claim, which a power cut often causes, and waits for an administrator.
-    fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
-        (self.capabilities.consistency == Consistency::None).then(|| Check {
-            step: on_first(&["e2fsck", "-y"], devices),
-            clean: &[0, 1],
-        })
-    }
-
-    /// `e2fsck -fy`: forced, answers yes. Exit code 1: all errors were corrected (e2fsck(8)).
-    fn repair(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["e2fsck", "-fy"], devices),
-            clean: &[0, 1],
-        })
-    }
-
-    fn defragmenter(&self) -> Option<&'static str> {
-        self.extents.then_some("e4defrag")
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command([self.mkfs, "-V"]))
     }
 }
 

@@ -1,11 +1,11 @@
 //! F2FS, a log-structured file system for flash.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// F2FS with the defaults of mkfs.f2fs.
-pub static F2FS: Plain = Plain {
+pub static F2FS: Facts = Facts {
     name: "f2fs",
     title: "log-structured, for flash",
     capabilities: Capabilities {
@@ -29,7 +29,7 @@ pub static F2FS: Plain = Plain {
     // `-f`: corrects all inconsistencies.
     repair: Some((&["fsck.f2fs", "-f"], &[0])),
     package: "f2fs-tools",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.f2fs (f2fs-tools 1.15, mkfs.f2fs(8)).

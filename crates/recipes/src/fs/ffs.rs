@@ -4,12 +4,9 @@
 //! Sources: the manual pages of FreeBSD (newfs(8), mount(8), tunefs(8), `fsck_ffs(8)`, dumpfs(8))
 //! and of `DragonFly`.
 
-use super::{Check, Filesystem, make_first, mount_first, on_first};
+use super::{Facts, Filesystem};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Need, Requirement, Step,
-};
-use std::path::Path;
+use fsdyno_model::{Bytes, Capabilities, Consistency, Need, Requirement};
 
 /// FFS with the defaults of newfs: metadata writes are synchronous and ordered (`noasync`). `[-U]`
 /// selects soft updates, `:async` asynchronous writes.
@@ -47,24 +44,29 @@ const OPTIONS: &[&str] = &[
 const CHECKER: &str =
     "if command -v fsck_ffs >/dev/null; then fsck_ffs -n -f \"$0\"; else fsck -n \"$0\"; fi";
 
+static FACTS: Facts = Facts {
+    name: "ffs",
+    title: "UFS of a BSD kernel on another machine; with soft updates: ffs[-U]",
+    capabilities: Capabilities {
+        consistency: Consistency::None,
+        ..Capabilities::ALL
+    },
+    mkfs: &["newfs"],
+    grammar: &NEWFS,
+    // The file system type of both versions in these kernels.
+    driver: Some("ufs"),
+    options: OPTIONS,
+    smallest: Bytes(16 << 20),
+    describe: &["dumpfs"],
+    check: Some((&["sh", "-c", CHECKER], &[0])),
+    repair: Some((&["fsck", "-y"], &[0])),
+    version: None,
+    ..Facts::TEMPLATE
+};
+
 impl Filesystem for Ffs {
-    fn name(&self) -> &'static str {
-        "ffs"
-    }
-
-    fn title(&self) -> &'static str {
-        "UFS of a BSD kernel on another machine; with soft updates: ffs[-U]"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            consistency: Consistency::None,
-            ..Capabilities::ALL
-        }
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -79,53 +81,5 @@ impl Filesystem for Ffs {
             Requirement::new(program("newfs"), "making ffs"),
             Requirement::new(program("fsck"), "checking ffs"),
         ]
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&NEWFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        Bytes(16 << 20)
-    }
-
-    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        make_first(&["newfs"], contender, devices)
-    }
-
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        // The file system type of both versions in these kernels.
-        mount_first("ufs", Vec::new(), contender, devices, target)
-    }
-
-    fn describe(
-        &self,
-        _contender: &Contender,
-        devices: &[String],
-        _target: &Path,
-    ) -> Vec<(String, Step)> {
-        vec![("dumpfs".to_owned(), on_first(&["dumpfs"], devices))]
-    }
-
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["sh", "-c", CHECKER], devices),
-            clean: &[0],
-        })
-    }
-
-    fn repair(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["fsck", "-y"], devices),
-            clean: &[0],
-        })
     }
 }

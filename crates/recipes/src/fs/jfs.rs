@@ -1,11 +1,11 @@
 //! JFS, from AIX and OS/2.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// JFS with the defaults of mkfs.jfs.
-pub static JFS: Plain = Plain {
+pub static JFS: Facts = Facts {
     name: "jfs",
     title: "extents, dynamic inode allocation, metadata journal",
     capabilities: Capabilities {
@@ -27,7 +27,7 @@ pub static JFS: Plain = Plain {
     // `-f`: forced repair without prompts. Status 1: errors were corrected.
     repair: Some((&["jfs_fsck", "-f"], &[0, 1])),
     package: "jfsutils",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.jfs (jfsutils 1.1.15, `jfs_mkfs(8)`).

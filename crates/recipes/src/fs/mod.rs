@@ -11,11 +11,11 @@ mod ext3;
 mod ext4;
 mod ext_family;
 mod f2fs;
+mod facts;
 mod ffs;
 mod jfs;
 mod nilfs2;
 mod ntfs3;
-mod plain_data;
 mod reiserfs;
 mod tmpfs;
 mod ufs1;
@@ -25,6 +25,8 @@ mod xfs;
 mod zfs;
 
 use crate::mkfs_options::MkfsGrammar;
+pub use facts::Facts;
+use facts::on_devices;
 use fsdyno_model::{
     Bytes, Capabilities, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step,
 };
@@ -35,28 +37,77 @@ use std::path::Path;
 /// `devices` are the contender's devices in order (in a dry run, the shell variables for them).
 /// Their number is that of the layout. The device guard has checked them.
 pub trait Filesystem: Sync {
-    /// Name on the command line and in the database.
-    fn name(&self) -> &'static str;
+    /// Its facts. The operations below follow from them, unless a file system has its own.
+    fn facts(&self) -> &Facts;
 
-    /// One-line description.
-    fn title(&self) -> &'static str;
+    /// See [`Facts::name`].
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
 
-    /// How the file system becomes available.
-    fn kind(&self) -> FilesystemKind;
+    /// See [`Facts::title`].
+    fn title(&self) -> &'static str {
+        self.facts().title
+    }
 
-    /// Features of the format and its Linux driver, with the default options.
-    fn capabilities(&self) -> Capabilities;
+    /// See [`Facts::kind`].
+    fn kind(&self) -> FilesystemKind {
+        self.facts().kind
+    }
 
-    /// Requirements, each with the function that needs it.
-    fn requirements(&self) -> Vec<Requirement>;
+    /// See [`Facts::capabilities`].
+    fn capabilities(&self) -> Capabilities {
+        self.facts().capabilities
+    }
 
-    /// Keys of its own mount options (`data`, `compress`). The generic ones are in
-    /// [`crate::options::GENERIC`].
-    fn mount_options(&self) -> &'static [&'static str];
+    /// See [`Facts::options`].
+    fn mount_options(&self) -> &'static [&'static str] {
+        self.facts().options
+    }
 
-    /// Keys of mount options that would make the kernel open another device or file.
+    /// See [`Facts::foreign`].
     fn foreign_mount_options(&self) -> &'static [&'static str] {
-        &[]
+        self.facts().foreign
+    }
+
+    /// See [`Facts::layouts`].
+    fn layouts(&self) -> &'static [&'static str] {
+        self.facts().layouts
+    }
+
+    /// See [`Facts::smallest`].
+    fn smallest_bytes(&self) -> Bytes {
+        self.facts().smallest
+    }
+
+    /// See [`Facts::defragmenter`].
+    fn defragmenter(&self) -> Option<&'static str> {
+        self.facts().defragmenter
+    }
+
+    /// Option grammar of its mkfs, or none without a mkfs.
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        let facts = self.facts();
+        (!facts.mkfs.is_empty()).then_some(facts.grammar)
+    }
+
+    /// Requirements, each with the function that needs it: root, the kernel's part, mkfs and the
+    /// checker.
+    fn requirements(&self) -> Vec<Requirement> {
+        let facts = self.facts();
+        let name = facts.name;
+        let program = |program: &str| Need::Program {
+            name: program.to_owned(),
+            package: facts.package.to_owned(),
+        };
+        let checker = facts.check.map_or(facts.describe, |(words, _)| words);
+        let kernel = Need::KernelFilesystem(name.to_owned());
+        vec![
+            Requirement::new(Need::Root, format!("making and mounting {name}")),
+            Requirement::new(program(facts.mkfs[0]), format!("making {name}")),
+            Requirement::new(kernel, format!("mounting {name}")),
+            Requirement::new(program(checker[0]), format!("checking {name}")),
+        ]
     }
 
     /// The reason to reject a mount option, if it is known in advance.
@@ -75,19 +126,6 @@ pub trait Filesystem: Sync {
         None
     }
 
-    /// Option grammar of its mkfs, or none without a mkfs.
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        None
-    }
-
-    /// Names of its layouts.
-    fn layouts(&self) -> &'static [&'static str];
-
-    /// Minimum size of a device with the default options.
-    fn smallest_bytes(&self) -> Bytes {
-        Bytes(0)
-    }
-
     /// Size according to its options, for this much memory. None if it is not in memory or the
     /// options have no size.
     fn size_in_memory(&self, _contender: &Contender, _total: Bytes) -> Option<Bytes> {
@@ -95,7 +133,12 @@ pub trait Filesystem: Sync {
     }
 
     /// Makes the file system anew and overwrites the devices.
-    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step>;
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        match self.facts().mkfs {
+            [] => Vec::new(),
+            program => make_on(program, contender, first(devices)),
+        }
+    }
 
     /// Makes the file system if its programs need the mount point at that time. Nothing else is
     /// mounted there.
@@ -104,7 +147,9 @@ pub trait Filesystem: Sync {
     }
 
     /// Mounts the file system.
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step>;
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        mount_first(self.facts(), Vec::new(), contender, devices, target)
+    }
 
     /// Step after `syncfs` that makes all written data durable.
     fn make_durable(&self, _target: &Path) -> Option<Step> {
@@ -115,10 +160,17 @@ pub trait Filesystem: Sync {
     /// source.
     fn describe(
         &self,
-        contender: &Contender,
+        _contender: &Contender,
         devices: &[String],
         target: &Path,
-    ) -> Vec<(String, Step)>;
+    ) -> Vec<(String, Step)> {
+        let words = self.facts().describe;
+        let step = match words.first() {
+            Some(source) => Some(((*source).to_owned(), on_first(words, devices))),
+            None => on_directory("stat", &["stat", "-f"], target),
+        };
+        step.into_iter().collect()
+    }
 
     /// Reports the free extents of the mounted file system, with the name of the source. None if
     /// not available.
@@ -127,8 +179,8 @@ pub trait Filesystem: Sync {
     }
 
     /// Checks the unmounted file system without writes.
-    fn check(&self, _contender: &Contender, _devices: &[String]) -> Option<Check> {
-        None
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        on_devices(self.facts().check, first(devices))
     }
 
     /// Checks the file system if its checker needs the former mount point.
@@ -143,19 +195,19 @@ pub trait Filesystem: Sync {
 
     /// Replays the journal before a mount, or none if the kernel does. Status 1: it corrected more
     /// than that (fsck(8)).
-    fn replay(&self, _devices: &[String]) -> Option<Check> {
-        None
+    fn replay(&self, devices: &[String]) -> Option<Check> {
+        on_devices(self.facts().replay, first(devices))
     }
 
     /// The check at boot after an unclean unmount, for file systems without a journal. None with a
     /// journal. Status 1: it corrected errors (fsck(8)).
-    fn check_at_boot(&self, _devices: &[String]) -> Option<Check> {
-        None
+    fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
+        on_devices(self.facts().check_at_boot, first(devices))
     }
 
     /// Repairs a file system that cannot be mounted. None if this is not a routine operation.
-    fn repair(&self, _devices: &[String]) -> Option<Check> {
-        None
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        on_devices(self.facts().repair, first(devices))
     }
 
     /// The mount option that disables flushes. Durability and write order then depend on a device
@@ -165,14 +217,10 @@ pub trait Filesystem: Sync {
         options.find(|option| **option == "nobarrier").copied()
     }
 
-    /// The defragmentation program for a mounted file system, or none.
-    fn defragmenter(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Prints the version of its mkfs.
     fn version(&self) -> Option<Step> {
-        None
+        let facts = self.facts();
+        Some(Step::command([facts.mkfs.first()?, facts.version?]))
     }
 
     /// Whether files can share blocks (reflink), so that a copy may need no data writes.
@@ -244,26 +292,9 @@ pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|fs| fs.name()).collect()
 }
 
-/// Requirements of a file system on block devices: root, the kernel's part, mkfs and the checker.
-fn block_requirements(name: &str, mkfs: &str, checker: &str, package: &str) -> Vec<Requirement> {
-    let program = |program: &str| Need::Program {
-        name: program.to_owned(),
-        package: package.to_owned(),
-    };
-    vec![
-        Requirement::new(Need::Root, format!("making and mounting {name}")),
-        Requirement::new(program(mkfs), format!("making {name}")),
-        Requirement::new(
-            Need::KernelFilesystem(name.to_owned()),
-            format!("mounting {name}"),
-        ),
-        Requirement::new(program(checker), format!("checking {name}")),
-    ]
-}
-
 /// Mounts the first device with the contender's options after those of `before`.
 fn mount_first(
-    fstype: &str,
+    facts: &Facts,
     before: Vec<String>,
     contender: &Contender,
     devices: &[String],
@@ -272,30 +303,34 @@ fn mount_first(
     let mut options = before;
     options.extend(contender.mount.iter().cloned());
     vec![Step::Mount {
-        fstype: fstype.to_owned(),
+        fstype: facts.driver.unwrap_or(facts.name).to_owned(),
         source: devices.first().cloned().unwrap_or_default(),
         target: target.to_owned(),
         options,
     }]
 }
 
-/// Runs the mkfs program on the first device with the contender's options.
-fn make_first(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
-    let fixed = program.iter().map(|word| (*word).to_owned());
-    let argv = fixed
-        .chain(contender.mkfs.iter().cloned())
-        .chain(devices.first().cloned());
-    vec![Step::command(argv)]
+/// Runs the mkfs program on devices with the contender's options.
+fn make_on(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
+    let options = contender.mkfs.iter().map(String::as_str);
+    let words: Vec<&str> = program.iter().copied().chain(options).collect();
+    vec![on(&words, devices)]
+}
+
+/// Runs a program on devices.
+fn on(words: &[&str], devices: &[String]) -> Step {
+    let words = words.iter().map(|word| (*word).to_owned());
+    Step::command(words.chain(devices.iter().cloned()))
+}
+
+/// The first device, which a file system without a pool uses.
+fn first(devices: &[String]) -> &[String] {
+    &devices[..devices.len().min(1)]
 }
 
 /// Runs a program on the first device.
 fn on_first(words: &[&str], devices: &[String]) -> Step {
-    Step::command(
-        words
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain(devices.first().cloned()),
-    )
+    on(words, first(devices))
 }
 
 /// Runs a program on a directory. None if the path is not valid text.

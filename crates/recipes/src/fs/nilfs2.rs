@@ -1,12 +1,12 @@
 //! NILFS2, a log-structured file system with checkpoints. fsdyno mounts it by system call, so that
 //! the cleaner daemon of mount.nilfs2 does not run. Overwritten blocks are not freed within a cell.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// NILFS2 with the defaults of mkfs.nilfs2.
-pub static NILFS2: Plain = Plain {
+pub static NILFS2: Facts = Facts {
     name: "nilfs2",
     title: "log-structured, with continuous snapshots",
     capabilities: Capabilities {
@@ -22,7 +22,7 @@ pub static NILFS2: Plain = Plain {
     smallest: Bytes(128 << 20),
     describe: &["nilfs-tune", "-l"],
     package: "nilfs-tools",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.nilfs2 (nilfs-utils 2.2.9, mkfs.nilfs2(8)).

@@ -1,12 +1,12 @@
 //! NTFS with the kernel's own driver, ntfs3. It stores POSIX owners, permissions and names like the
 //! Windows Subsystem for Linux: in extended attributes and reparse points.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
 /// NTFS with the defaults of mkfs.ntfs (ntfs-3g).
-pub static NTFS3: Plain = Plain {
+pub static NTFS3: Facts = Facts {
     name: "ntfs3",
     title: "NTFS of Windows, by the kernel driver ntfs3: extents, metadata journal",
     capabilities: Capabilities {
@@ -31,7 +31,7 @@ pub static NTFS3: Plain = Plain {
     check: Some((&["ntfsfix", "-n"], &[0])),
     repair: Some((&["ntfsfix", "-d"], &[0])),
     package: "ntfs-3g",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.ntfs (ntfs-3g 2022.10.3, mkntfs(8)).

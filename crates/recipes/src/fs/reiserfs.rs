@@ -1,11 +1,11 @@
 //! `ReiserFS` (version 3), which left the kernel with Linux 6.13.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 
 /// `ReiserFS` with the defaults of mkfs.reiserfs.
-pub static REISERFS: Plain = Plain {
+pub static REISERFS: Facts = Facts {
     name: "reiserfs",
     title: "one balanced tree, tail packing, metadata journal",
     capabilities: Capabilities {
@@ -31,7 +31,7 @@ pub static REISERFS: Plain = Plain {
         &[0, 1],
     )),
     package: "reiserfsprogs",
-    ..Plain::TEMPLATE
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.reiserfs (reiserfsprogs 3.6.27, mkreiserfs(8)).

@@ -1,7 +1,7 @@
 //! tmpfs: files in the page cache and in swap, without a device.
 
-use super::{Filesystem, mount_first};
-use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Need, Requirement, Step};
+use super::{Facts, Filesystem, mount_first};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 
 /// tmpfs with the size of its mount options (default: half of memory).
@@ -25,21 +25,17 @@ const OPTIONS: &[&str] = &[
     "noswap",
 ];
 
+static FACTS: Facts = Facts {
+    name: "tmpfs",
+    title: "files in memory: the cost of the workload without a device",
+    kind: FilesystemKind::Memory,
+    options: OPTIONS,
+    ..Facts::TEMPLATE
+};
+
 impl Filesystem for Tmpfs {
-    fn name(&self) -> &'static str {
-        "tmpfs"
-    }
-
-    fn title(&self) -> &'static str {
-        "files in memory: the cost of the workload without a device"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Memory
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::ALL
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -47,14 +43,6 @@ impl Filesystem for Tmpfs {
             Requirement::new(Need::Root, "mounting tmpfs"),
             Requirement::new(Need::KernelFilesystem("tmpfs".to_owned()), "mounting tmpfs"),
         ]
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
     }
 
     fn size_in_memory(&self, contender: &Contender, total: Bytes) -> Option<Bytes> {
@@ -67,14 +55,10 @@ impl Filesystem for Tmpfs {
         })
     }
 
-    fn make(&self, _contender: &Contender, _devices: &[String]) -> Vec<Step> {
-        Vec::new()
-    }
-
     fn mount(&self, contender: &Contender, _devices: &[String], target: &Path) -> Vec<Step> {
         // The source is an arbitrary word, shown in /proc/mounts.
         let source = ["tmpfs".to_owned()];
-        mount_first("tmpfs", Vec::new(), contender, &source, target)
+        mount_first(&FACTS, Vec::new(), contender, &source, target)
     }
 
     fn describe(

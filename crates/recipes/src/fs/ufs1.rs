@@ -2,14 +2,17 @@
 //! the nearest equivalent of the BSD default ("noasync": asynchronous data, synchronous metadata)
 //! in driver versions that implement it.
 
-use super::berkeley::Berkeley;
-use fsdyno_model::Bytes;
+use super::Facts;
+use super::berkeley::{Berkeley, TEMPLATE};
+use fsdyno_model::step::OURSELVES;
 
 /// UFS1.
 pub static UFS1: Berkeley = Berkeley {
-    name: "ufs1",
-    title: "BSD fast file system: cylinder groups, blocks and fragments, no journal",
-    version: "1",
+    facts: Facts {
+        name: "ufs1",
+        title: "BSD fast file system: cylinder groups, blocks and fragments, no journal",
+        mkfs: &[OURSELVES, "ufs", "make", "-O", "1"],
+        ..TEMPLATE
+    },
     form: "44bsd",
-    smallest: Bytes(1 << 20),
 };

@@ -1,11 +1,11 @@
 //! FAT with long names, from MS-DOS and Windows 95: the format of memory cards and EFI partitions.
 
-use super::plain_data::Plain;
+use super::facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 
 /// FAT with the defaults of mkfs.vfat: FAT32 from 512 MiB on.
-pub static VFAT: Plain = Plain {
+pub static VFAT: Facts = Facts {
     name: "vfat",
     title: "file allocation table with long names, no journal: memory cards, EFI partitions",
     capabilities: Capabilities {
@@ -33,8 +33,8 @@ pub static VFAT: Plain = Plain {
     repair: Some((&["fsck.vfat", "-a"], &[0, 1])),
     package: "dosfstools",
     // It has no version option, and prints its version before the help.
-    version: "--help",
-    ..Plain::TEMPLATE
+    version: Some("--help"),
+    ..Facts::TEMPLATE
 };
 
 /// Option grammar of mkfs.fat (dosfstools 4.2, mkfs.fat(8)).

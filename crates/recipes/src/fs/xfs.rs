@@ -1,12 +1,8 @@
 //! XFS.
 
-use super::{
-    Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
-};
+use super::{Facts, Filesystem, on_directory};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
-};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
 /// XFS with the defaults of mkfs.xfs.
@@ -66,58 +62,33 @@ const OPTIONS: &[&str] = &[
     "wsync",
 ];
 
+static FACTS: Facts = Facts {
+    name: "xfs",
+    title: "extents in B+ trees, allocation groups, metadata journal",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        ..Capabilities::ALL
+    },
+    // Without `-q`: the run stores the printed geometry.
+    mkfs: &["mkfs.xfs", "-f"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    foreign: &["logdev", "rtdev"],
+    // mkfs.xfs rejects smaller devices since xfsprogs 5.19.
+    smallest: Bytes(300 << 20),
+    // 1: corruption, 2: a log that was not replayed (xfs_repair(8)). After a clean unmount both are
+    // errors.
+    check: Some((&["xfs_repair", "-n"], &[0])),
+    // `-L` discards the log. It runs only if a mount cannot replay the log.
+    repair: Some((&["xfs_repair", "-L"], &[0])),
+    defragmenter: Some("xfs_fsr"),
+    package: "xfsprogs",
+    ..Facts::TEMPLATE
+};
+
 impl Filesystem for Xfs {
-    fn name(&self) -> &'static str {
-        "xfs"
-    }
-
-    fn title(&self) -> &'static str {
-        "extents in B+ trees, allocation groups, metadata journal"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            consistency: Consistency::Journal,
-            ..Capabilities::ALL
-        }
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements("xfs", "mkfs.xfs", "xfs_repair", "xfsprogs")
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn foreign_mount_options(&self) -> &'static [&'static str] {
-        &["logdev", "rtdev"]
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // mkfs.xfs rejects smaller devices since xfsprogs 5.19.
-        Bytes(300 << 20)
-    }
-
-    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Without `-q`: the run stores the printed geometry.
-        make_first(&["mkfs.xfs", "-f"], contender, devices)
-    }
-
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        mount_first("xfs", Vec::new(), contender, devices, target)
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn describe(
@@ -138,31 +109,6 @@ impl Filesystem for Xfs {
             &["xfs_spaceman", "-c", "freesp -s"],
             target,
         )
-    }
-
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        // 1: corruption, 2: a log that was not replayed (xfs_repair(8)). After a clean unmount both
-        // are errors.
-        Some(Check {
-            step: on_first(&["xfs_repair", "-n"], devices),
-            clean: &[0],
-        })
-    }
-
-    /// `-L` discards the log. It runs only if a mount cannot replay the log.
-    fn repair(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["xfs_repair", "-L"], devices),
-            clean: &[0],
-        })
-    }
-
-    fn defragmenter(&self) -> Option<&'static str> {
-        Some("xfs_fsr")
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command(["mkfs.xfs", "-V"]))
     }
 
     fn shares_blocks(&self, contender: &Contender) -> bool {

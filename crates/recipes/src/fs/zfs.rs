@@ -8,11 +8,10 @@
 
 mod properties;
 
-use super::{Check, Filesystem};
+use super::{Check, Facts, Filesystem};
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{
-    Bytes, Capabilities, Consistency, Contender, Daemon, FilesystemKind, Need, Pool, Requirement,
-    Step,
+    Bytes, Capabilities, Consistency, Contender, Daemon, Need, Pool, Requirement, Step,
 };
 use std::path::{Path, PathBuf};
 
@@ -120,24 +119,27 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
+static FACTS: Facts = Facts {
+    name: "zfs",
+    title: "copy on write, checksums, pools; by the kernel module or zfs-fuse",
+    capabilities: Capabilities {
+        consistency: Consistency::CopyOnWrite,
+        ..Capabilities::ALL
+    },
+    mkfs: &["zpool", "create"],
+    grammar: &MKFS,
+    options: properties::KNOWN,
+    foreign: properties::FOREIGN,
+    layouts: &["single", "pool"],
+    // `zpool create` rejects smaller devices.
+    smallest: Bytes(64 << 20),
+    version: None,
+    ..Facts::TEMPLATE
+};
+
 impl Filesystem for Zfs {
-    fn name(&self) -> &'static str {
-        "zfs"
-    }
-
-    fn title(&self) -> &'static str {
-        "copy on write, checksums, pools; by the kernel module or zfs-fuse"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            consistency: Consistency::CopyOnWrite,
-            ..Capabilities::ALL
-        }
+    fn facts(&self) -> &Facts {
+        &FACTS
     }
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -156,29 +158,8 @@ impl Filesystem for Zfs {
         ]
     }
 
-    fn mount_options(&self) -> &'static [&'static str] {
-        properties::KNOWN
-    }
-
-    fn foreign_mount_options(&self) -> &'static [&'static str] {
-        properties::FOREIGN
-    }
-
     fn refuses(&self, option: &str) -> Option<String> {
         properties::of(option).err()
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single", "pool"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // `zpool create` rejects smaller devices.
-        Bytes(64 << 20)
     }
 
     fn daemon(&self) -> Option<Daemon> {

@@ -1,0 +1,91 @@
+//! The facts of a file system. They define all operations of a simple one: one device, a mkfs program
+//! with options before the device, and programs that check and describe it.
+
+use super::{Check, Filesystem, on};
+use crate::mkfs_options::MkfsGrammar;
+use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
+
+/// A program on the device, and its exit codes for success.
+pub type OnDevice = (&'static [&'static str], &'static [i32]);
+
+/// The facts of a file system. [`Filesystem`] explains those with an operation of that name.
+pub struct Facts {
+    /// Name on the command line and in the database.
+    pub name: &'static str,
+    /// One-line description.
+    pub title: &'static str,
+    /// How the file system becomes available.
+    pub kind: FilesystemKind,
+    /// Features of the format and its Linux driver, with the default options.
+    pub capabilities: Capabilities,
+    /// The mkfs program with its fixed arguments. Empty: nothing is made.
+    pub mkfs: &'static [&'static str],
+    /// Option grammar of that program.
+    pub grammar: &'static MkfsGrammar,
+    /// The kernel's mount type, if it is not the name.
+    pub driver: Option<&'static str>,
+    /// Keys of its own mount options (`data`, `compress`). The generic ones are in
+    /// [`crate::options::GENERIC`].
+    pub options: &'static [&'static str],
+    /// Keys of mount options that would make the kernel open another device or file.
+    pub foreign: &'static [&'static str],
+    /// Names of its layouts.
+    pub layouts: &'static [&'static str],
+    /// Minimum size of a device with the default options.
+    pub smallest: Bytes,
+    /// Program that prints the format's parameters while mounted. Default: `stat -f`.
+    pub describe: &'static [&'static str],
+    /// The checker in read-only mode.
+    pub check: Option<OnDevice>,
+    /// Journal replay before a mount, if the kernel does not do it.
+    pub replay: Option<OnDevice>,
+    /// Check at boot before the mount, without a journal.
+    pub check_at_boot: Option<OnDevice>,
+    /// The repair program.
+    pub repair: Option<OnDevice>,
+    /// The defragmentation program for a mounted file system.
+    pub defragmenter: Option<&'static str>,
+    /// The Debian package of its programs.
+    pub package: &'static str,
+    /// The argument for the version of the mkfs program.
+    pub version: Option<&'static str>,
+}
+
+impl Facts {
+    /// Common defaults. A recipe sets the other fields: `..Facts::TEMPLATE`.
+    pub const TEMPLATE: Self = Self {
+        name: "",
+        title: "",
+        kind: FilesystemKind::Block,
+        capabilities: Capabilities::ALL,
+        mkfs: &[],
+        grammar: &MkfsGrammar::NO_OPTIONS,
+        driver: None,
+        options: &[],
+        foreign: &[],
+        layouts: &["single"],
+        smallest: Bytes(0),
+        describe: &[],
+        check: None,
+        replay: None,
+        check_at_boot: None,
+        repair: None,
+        defragmenter: None,
+        package: "",
+        version: Some("-V"),
+    };
+}
+
+/// The check by a program on devices.
+pub(super) fn on_devices(program: Option<OnDevice>, devices: &[String]) -> Option<Check> {
+    program.map(|(words, clean)| Check {
+        step: on(words, devices),
+        clean,
+    })
+}
+
+impl Filesystem for Facts {
+    fn facts(&self) -> &Facts {
+        self
+    }
+}
