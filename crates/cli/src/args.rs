@@ -199,8 +199,13 @@ pub struct ReportArgs {
     /// Format: terminal, html, csv, json, markdown, bencher, openmetrics, bonnie-csv
     ///
     /// `bonnie-csv` has the bonnie phases only. A series of crash tests has terminal and json.
-    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
-    pub format: fsdyno_report::Format,
+    /// Without --format, the extension of the output file decides: .html, .csv, .json, .md, .txt;
+    /// otherwise it is terminal.
+    #[arg(long, value_name = "FORMAT", value_parser = report_format)]
+    pub format: Option<fsdyno_report::Format>,
+    /// Print all tables on the terminal, not only the first screen
+    #[arg(long)]
+    pub long: bool,
     /// Compare the run with a published table (`fsdyno published list`)
     #[arg(long, value_name = "TABLE")]
     pub against: Option<String>,

@@ -101,6 +101,7 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
         "6",
         "--margin",
         "5%",
+        "--long",
     ]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(output.err.contains("after 3 blocks"), "{}", output.err);

@@ -160,7 +160,7 @@ fn a_hostile_store_reaches_no_terminal() {
     let home = Home::new();
     store(&home);
     poison(&home);
-    let listed = home.fsdyno(&["report", "last"]);
+    let listed = home.fsdyno(&["report", "last", "--long"]);
     assert_eq!(listed.code, Some(0), "{}", listed.err);
     for line in [
         "runs",

@@ -58,7 +58,7 @@ fn declared_capabilities_are_those_of_the_kernel() {
     let mut failures = Vec::new();
     for fs in fs::ALL.iter().filter(|fs| can_be_tried(**fs)) {
         let command = format!("sh {} {}", script.display(), declared(&fs.capabilities()));
-        let line = "run --lab uml --guest-memory 256M --repeats 1 --exec";
+        let line = "run --long --lab uml --guest-memory 256M --repeats 1 --exec";
         let mut words: Vec<&str> = line.split(' ').collect();
         words.extend([&command, "--guest-kernel", &kernel, "--work-dir", &work]);
         words.extend(["--fs", fs.name()]);
@@ -96,7 +96,7 @@ fn unsupported_phases_are_skipped_and_the_others_run() {
     let dataset = format!("tar:{}", archive.display());
     let phases = "untar,copy,read,stat-walk,grep,delete,op-create,op-link,op-rename,op-unlink";
     let names = "exfat,vfat,ntfs3"; // example
-    let line = "run --lab uml --guest-memory 256M --repeats 1 --verify --scale 0.001";
+    let line = "run --long --lab uml --guest-memory 256M --repeats 1 --verify --scale 0.001";
     let mut words: Vec<&str> = line.split(' ').collect();
     words.extend(["--fs", names, "--phases", phases, "--dataset", &dataset]);
     words.extend(["--guest-kernel", &kernel, "--work-dir", &work]);

@@ -101,7 +101,7 @@ fn only_unflushed_data_is_lost() {
     let output = home.fsdyno(&words);
     let recovery = json(&output);
     assert_eq!(recovery, lossy["recovery"], "{again}");
-    let report = home.fsdyno(&["report", "last"]);
+    let report = home.fsdyno(&["report", "last", "--long"]);
     for part in [
         "Disk: laptop-4200-2004, virtual time",
         "not\nyet written to its medium",

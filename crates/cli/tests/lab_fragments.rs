@@ -14,7 +14,8 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
     }
     let home = Home::new();
     let work = home.work().display().to_string();
-    let mut args: Vec<&str> = vec!["run", "--work-dir", &work, "--fs", "ext4,xfs,btrfs,tmpfs"];
+    let mut args: Vec<&str> = vec!["run", "--long", "--work-dir", &work];
+    args.extend(["--fs", "ext4,xfs,btrfs,tmpfs"]);
     args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
     args.extend(["--phases", "copy,read as-is,delete as-is", "--fragments"]);
     let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
@@ -71,7 +72,7 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
         assert_eq!(number(&deleted, "bytes") * 2, number(&copied, "bytes"));
     }
     for format in ["csv", "html", "markdown"] {
-        let report = home.fsdyno(&["report", "last", "--format", format]);
+        let report = home.fsdyno(&["report", "last", "--long", "--format", format]);
         assert!(report.out.contains("FIEMAP"), "{format}");
     }
     home.assert_cleanable();

@@ -72,7 +72,7 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
         assert!(read.as_u64().unwrap() > 1 << 20, "{cell}");
     }
     for format in ["terminal", "markdown", "html"] {
-        let output = home.fsdyno(&["report", "last", "--format", format]);
+        let output = home.fsdyno(&["report", "last", "--long", "--format", format]);
         assert!(
             output.out.contains("User-mode Linux"),
             "{format}: {}",
@@ -130,7 +130,7 @@ phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
 "#;
     std::fs::write(&plan, text).unwrap();
     let plan = plan.display().to_string();
-    let output = home.fsdyno(&small(&home, "ext4", &["--plan", &plan]));
+    let output = home.fsdyno(&small(&home, "ext4", &["--long", "--plan", &plan]));
     assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     assert!(output.out.contains("Kernel panic"), "{}", output.out);
     assert!(

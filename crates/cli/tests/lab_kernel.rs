@@ -118,7 +118,7 @@ phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo
 "#;
     fs::write(&plan, text).unwrap();
     let plan = plan.display().to_string();
-    let own = ["--guest-kernel", &kernel, "--plan", &plan];
+    let own = ["--long", "--guest-kernel", &kernel, "--plan", &plan];
     let printed = run(&home, "ext4", &own);
     assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     assert!(printed.out.contains("Kernel panic"), "{}", printed.out);

@@ -140,7 +140,7 @@ fn a_run_during_another_measurement_has_a_warning() {
     let output = home.fsdyno(&run(&home, "--no-lock"));
     assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(output.out.contains("not-locked"), "{}", output.out);
-    let again = home.fsdyno(&["report", "last"]).out;
+    let again = home.fsdyno(&["report", "last", "--long"]).out;
     assert!(again.contains("not-locked"), "{again}");
 }
 

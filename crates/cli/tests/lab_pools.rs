@@ -108,7 +108,11 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
     let _alone = alone();
     let home = Home::new();
     let contenders = "zfs:noatime,zfs@pool2:atime=off,recordsize=16k"; // example
-    let printed = home.fsdyno(&small(&home, contenders, &TREE));
+    let printed = home.fsdyno(&small(
+        &home,
+        contenders,
+        &[&TREE[..], &["--long"]].concat(),
+    ));
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let result = home.result("last");
     assert_cold(&result, "host");
@@ -127,7 +131,11 @@ fn an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run() {
     let _alone = alone();
     let home = Home::new();
     let contenders = "zfs:checksum=nosuchsum,zfs"; // example
-    let printed = home.fsdyno(&small(&home, contenders, &TREE));
+    let printed = home.fsdyno(&small(
+        &home,
+        contenders,
+        &[&TREE[..], &["--long"]].concat(),
+    ));
     assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     let ended = outcomes(&home.result("last"));
     assert_eq!(ended.iter().filter(|(_, how)| how == "failed").count(), 1);

@@ -363,6 +363,7 @@ fn figures_of_fio_are_in_every_report() {
             "fio",
             "--set",
             "fio.size=4M",
+            "--long",
         ],
     );
     let output = home.fsdyno(&args);
@@ -396,7 +397,7 @@ fn figures_of_fio_are_in_every_report() {
         );
     }
     for format in ["html", "markdown", "csv"] {
-        let report = home.fsdyno(&["report", "last", "--format", format]);
+        let report = home.fsdyno(&["report", "last", "--long", "--format", format]);
         assert!(report.out.contains("read latency p99.9"), "{format}");
     }
     home.assert_cleanable();

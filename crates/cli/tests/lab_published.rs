@@ -65,7 +65,7 @@ fn every_row_of_mongo_2001_has_a_figure_and_extents_are_of_large_files() {
         assert_eq!(line["unit_then"], line["unit_now"], "{line}");
         assert_eq!(line["entries"].as_array().unwrap().len(), 2, "{line}");
     }
-    let report = home.fsdyno(&["report", "last"]);
+    let report = home.fsdyno(&["report", "last", "--long"]);
     let heading = "\nFragmentation of files larger than 16.0 KiB\n";
     assert!(report.out.contains(heading), "{}", report.out);
     home.assert_cleanable();

@@ -63,7 +63,7 @@ phases = ["copy"]
 "#;
     std::fs::write(&plan, phases).unwrap();
     let plan = plan.display().to_string();
-    let more = ["--plan", &plan, "--scale", "0.003"];
+    let more = ["--long", "--plan", &plan, "--scale", "0.003"];
     let printed = home.fsdyno(&small(&home, "ext4@raid0x2", &more));
     assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     assert!(printed.out.contains("Kernel panic"), "{}", printed.out);

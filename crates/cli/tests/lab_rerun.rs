@@ -62,7 +62,7 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     let again = ["report", "last", "--against", table, "--format", "json"];
     let again: Value = serde_json::from_str(&home.fsdyno(&again).out).unwrap();
     assert_eq!(again, report);
-    let plain = home.fsdyno(&["report", "last"]);
+    let plain = home.fsdyno(&["report", "last", "--long"]);
     assert!(plain.out.contains("rerun-atime-2007"), "{}", plain.out);
     let page = home.path("page.html").display().to_string();
     let html = [

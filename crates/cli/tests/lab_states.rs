@@ -69,7 +69,7 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
         }
     }
     for format in ["terminal", "markdown", "html"] {
-        let output = home.fsdyno(&["report", "last", "--format", format]);
+        let output = home.fsdyno(&["report", "last", "--long", "--format", format]);
         assert!(
             output.out.contains("filled with large files"),
             "{format}: {}",

@@ -85,7 +85,7 @@ fn every_reading_command_reads_the_store_and_leaves_it_unchanged() {
     assert!(listed.contains("20261122-1535-ports"), "{listed}");
     for (run, pair) in RUNS {
         at(&home, &store, &["show", run]);
-        at(&home, &store, &["report", run]);
+        at(&home, &store, &["report", run, "--long"]);
         at(&home, &store, &["compare", run, run]);
         if let Some([one, other]) = pair {
             at(&home, &store, &["why", run, one, other]);
@@ -134,7 +134,7 @@ fn old_data_is_read_with_the_current_names() {
     );
     let disk = &mixed["cells"][0]["samples"][0]["disks"][0]["to_return"];
     assert!(disk["seeks"].as_u64().unwrap() > 0, "{disk}");
-    let report = at(&home, &store, &["report", "mixed"]).out;
+    let report = at(&home, &store, &["report", "mixed", "--long"]).out;
     assert!(
         report.contains("seeks") && !report.contains("jumps"),
         "{report}"

@@ -359,7 +359,7 @@ fn every_list_and_format_prints_output() {
         assert!(json[what][0]["name"].is_string(), "{what}");
     }
     for format in ["terminal", "html", "csv", "json", "markdown"] {
-        let output = home.fsdyno(&["report", "last", "--format", format]);
+        let output = home.fsdyno(&["report", "last", "--long", "--format", format]);
         assert_eq!(output.code, Some(0), "{format}: {}", output.err);
         assert!(output.out.contains("copy"), "{format}");
     }

@@ -1,6 +1,7 @@
 //! The formats of reports, and the errors of reports that do not support a format.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// A format of a report.
@@ -57,6 +58,21 @@ impl Format {
             Self::BonnieCsv => "bonnie-csv",
             Self::Bencher => "bencher",
             Self::OpenMetrics => "openmetrics",
+        }
+    }
+}
+
+impl Format {
+    /// The format of a file with this name, by its extension. `None` for other extensions.
+    pub fn of_file(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "txt" => Some(Self::Terminal),
+            "html" | "htm" => Some(Self::Html),
+            "csv" => Some(Self::Csv),
+            "json" => Some(Self::Json),
+            "md" | "markdown" => Some(Self::Markdown),
+            _ => None,
         }
     }
 }

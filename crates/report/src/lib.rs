@@ -18,6 +18,7 @@ mod options;
 pub mod published;
 pub mod published_comparison;
 pub mod reruns;
+mod resolution;
 pub mod run_charts;
 pub mod run_report;
 pub mod schemas;
@@ -32,6 +33,7 @@ use fsdyno_model::{ResultSet, Series};
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
+use run_report::first_screen::{self, LINES, Rows};
 use why::Why;
 
 /// Renders the report of a run.
@@ -40,6 +42,7 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<
         Format::BonnieCsv => bonnie::render(set),
         Format::Bencher => bencher::render(set),
         Format::OpenMetrics => Ok(openmetrics::render(set)),
+        Format::Terminal if !options.long => Ok(first_screen(set, options)),
         format => {
             let report = Report {
                 what: &format!("run {}", set.run.id),
@@ -49,6 +52,20 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<
             formats::render(&report, set, format, options)
         }
     }
+}
+
+/// Renders the first screen of a run with the most detailed table that fits.
+fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
+    let mut screens = Rows::ALL.into_iter().map(|rows| {
+        let document = first_screen::document(set, options, rows);
+        let text = formats::terminal::render(&document, options);
+        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+        let fits = lines <= LINES && !formats::terminal::splits_a_table(&document, options);
+        (text, fits || rows == Rows::None)
+    });
+    screens
+        .find(|(_, fits)| *fits)
+        .map_or_else(Vec::new, |(text, _)| text)
 }
 
 /// Renders a published table. CSV has the figures as they were published.

@@ -16,6 +16,8 @@ pub struct Options {
     pub color: bool,
     /// Whether times are printed as `m:ss`, as in the published tables, instead of with a unit.
     pub clock: bool,
+    /// Whether the report of a run on a terminal has all sections, instead of the first screen.
+    pub long: bool,
     /// Returns the remedy for a cause of a difference.
     pub advice: Advice,
 }
@@ -26,6 +28,7 @@ impl Default for Options {
             width: 80,
             color: false,
             clock: false,
+            long: false,
             advice: |_, _| None,
         }
     }

@@ -136,15 +136,6 @@ pub fn phase(workloads: usize, workload: &str, phase: &str) -> String {
     }
 }
 
-/// `in both blocks`, `in all 3 blocks`.
-pub fn in_all_blocks(n: usize) -> String {
-    match n {
-        1 => "in the one block".to_owned(),
-        2 => "in both blocks".to_owned(),
-        n => format!("in all {n} blocks"),
-    }
-}
-
 /// A date in UTC, to the minute.
 pub fn date(unix_ns: u64) -> String {
     Timestamp::from_nanosecond(i128::from(unix_ns)).map_or_else(

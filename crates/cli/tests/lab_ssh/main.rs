@@ -56,7 +56,7 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
         let durable = |at: usize| samples[at]["durable_ns"].as_u64();
         assert!(durable(0) >= samples[0]["return_ns"].as_u64() && durable(2).is_none());
         found.push(samples[3]["tally"]["matches"].as_u64().unwrap());
-        let report = server.home.fsdyno(&["report", "last"]).out;
+        let report = server.home.fsdyno(&["report", "last", "--long"]).out;
         let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(report.contains("on ssh:there"), "{report}");
         assert!(
@@ -114,7 +114,8 @@ fn a_lost_connection_fails_its_cell_and_the_others_run() {
     );
     fs::write(&plan, toml).unwrap();
     let fs = format!("dir:{}", server.work_dir().display());
-    let printed = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
+    let plan = plan.display().to_string();
+    let printed = server.run(&["--long", "--fs", &fs, "--plan", &plan]);
     assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
     assert!(
         printed.out.contains("closed by remote host"),

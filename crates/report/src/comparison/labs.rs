@@ -8,14 +8,13 @@ use std::borrow::Cow;
 
 /// The reason why figures of several labs are separate.
 pub const WHY: &str = "Figures of another kernel are not compared, because its system calls cost \
-                       differently: each lab stands apart, with a baseline of its own.";
+                       differently: each lab is separate, with a baseline of its own.";
 
 /// The heading of content about all labs.
 pub const ALL: &str = "All labs";
 
 /// The first sentence about a run on disks with configured faults.
-const FAULTY: &str =
-    "The disks of this run were told to have faults: choose nothing by its figures.";
+const FAULTY: &str = "The disks of this run had configured faults: choose nothing by its figures.";
 
 /// Whether the disks of a run have configured faults.
 pub fn has_faults(set: &ResultSet) -> bool {
@@ -112,19 +111,19 @@ impl Comparisons {
         self.labs.len() > 1
     }
 
-    /// The conclusions, a paragraph for each lab. On disks with faults, they begin with the note
-    /// that the figures are no basis for a choice.
-    pub fn conclusions(&self) -> Vec<String> {
+    /// The answers, a sentence for each lab. On disks with faults, they begin with the note that the
+    /// figures are no basis for a choice.
+    pub fn answers(&self) -> Vec<String> {
         let has_same_name = |lab: &Lab| {
             let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
             labs.filter(|other| other.name == lab.name).count() > 1
         };
         let text = |one: &Comparison| {
-            let text = one.conclusion.join(" ");
+            let text = &one.answer;
             match &one.lab {
                 Some(lab) if has_same_name(lab) => format!("{}: {text}", lab.heading()),
                 Some(lab) => format!("{}: {text}", lab.name),
-                None => text,
+                None => text.clone(),
             }
         };
         let faulty = self.faulty.then(|| FAULTY.to_owned());

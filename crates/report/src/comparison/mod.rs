@@ -3,14 +3,14 @@
 //! This module computes the figures. Characters, colours and layout are in `formats`. The first
 //! contender is the baseline; in a run with several labs, the first of each lab ([`labs`]).
 
+mod answer;
 pub mod cells;
-pub mod conclusion;
 pub mod costs;
 pub mod facts;
 pub mod fragments;
 pub mod labs;
+pub mod leaders;
 pub mod overview;
-mod phases;
 mod precision;
 mod series;
 pub mod speed;
@@ -19,17 +19,16 @@ pub mod verdicts;
 pub mod warnings;
 
 pub use cells::CellCounts;
-pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use fragments::ExtentCounts;
 pub use labs::{Comparisons, Lab};
+pub use leaders::{Leaders, Overall};
 pub use speed::{Line, Measure, Rank, Standing, Value};
 pub use warnings::{Unmeasured, WarningSummary};
 
 use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::terms;
 use fsdyno_model::{CacheState, Contender, ResultSet};
-use fsdyno_stats::{PairedRatio, geometric_ratio};
 use terms::Scale;
 use verdicts::Judged;
 
@@ -52,20 +51,16 @@ pub struct Comparison {
     pub workloads: Vec<WorkloadTable>,
     /// The smallest and the largest number of figures in a median.
     pub repeats: (usize, usize),
-    /// The geometric mean of each contender's ratios to the baseline, computed within blocks, over
-    /// the phases with figures of all contenders. Empty if there are fewer than two such phases, or
-    /// no block has all of them.
-    pub overall: Vec<PairedRatio>,
-    /// The number of phases in `overall`.
-    pub overall_phases: usize,
+    /// All phases together.
+    pub overall: Overall,
     /// The rule of the verdicts.
     pub rule: fsdyno_stats::Rule,
     /// The requested and the reached precision, if the figures decided the number of repeats.
     pub reached: Option<String>,
     /// The extents of files on the devices.
     pub extents: ExtentCounts,
-    /// The conclusions, one sentence each.
-    pub conclusion: Vec<String>,
+    /// The answer, in one sentence.
+    pub answer: String,
 }
 
 /// The phases of one workload.
@@ -106,17 +101,9 @@ impl Comparison {
         };
         let contenders = named(|contender| &contender.label);
         let judged = Judged::of(set);
-        let mut workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
+        let workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
             .map(|workload| WorkloadTable::of(set, workload, &judged))
             .collect();
-        let repeats = repeats(&workloads);
-        if repeats.1 >= FEWEST {
-            let phases = workloads.iter_mut().flat_map(|w| &mut w.phases);
-            phases
-                .flat_map(|p| &mut p.lines)
-                .for_each(Line::unmark_unjudged);
-        }
-        let (overall, overall_phases) = overall(&workloads, contenders.len());
         let adaptive = plan.adaptive.map(|adaptive| (plan.repeats, adaptive));
         let mut comparison = Self {
             lab: None,
@@ -127,16 +114,17 @@ impl Comparison {
                 .iter()
                 .map(|c| c.layout.to_string())
                 .collect(),
-            conclusion: conclusion(set, &contenders, &judged),
+            answer: String::new(),
             rule: judged.rule(),
-            repeats,
-            overall,
-            overall_phases,
+            repeats: repeats(&workloads),
+            overall: Overall::default(),
             extents: ExtentCounts::of(set),
             contenders,
             workloads,
         };
+        comparison.overall = Overall::of(&comparison);
         comparison.reached = precision::reached(&comparison, adaptive);
+        comparison.answer = answer::answer(&comparison, set);
         comparison
     }
 
@@ -223,6 +211,25 @@ impl Comparison {
     pub fn unjudged(&self) -> bool {
         self.judged()
             && self.has_standing(|standing| matches!(standing, Standing::TooFew | Standing::Open))
+    }
+
+    /// Whether a time is below the resolution.
+    pub fn has_negligible(&self) -> bool {
+        let mut values = self.lines().flat_map(|line| line.values.iter().flatten());
+        values.any(Value::is_negligible)
+    }
+
+    /// The reference of the ratios and their estimator.
+    pub fn ratios_in_words(&self) -> String {
+        let baseline = &self.contenders[0];
+        if self.repeated() {
+            format!(
+                "Ratio to {baseline}: the Hodges-Lehmann estimate within blocks, not the ratio of the \
+                 medians."
+            )
+        } else {
+            format!("Ratio to {baseline}.")
+        }
     }
 
     fn has_standing(&self, wanted: fn(Standing) -> bool) -> bool {
@@ -357,25 +364,4 @@ fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {
         .flat_map(|l| l.values.iter().flatten())
         .map(|v| v.summary.n);
     (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0))
-}
-
-/// The geometric mean of the ratios of whole times, over the phases with figures of all contenders.
-fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<PairedRatio>, usize) {
-    let phases = workloads.iter().flat_map(|w| &w.phases);
-    let complete: Vec<Vec<&Value>> = phases
-        .filter_map(|phase| phase.lines.last())
-        .filter_map(|line| line.values.iter().map(Option::as_ref).collect())
-        .collect();
-    if complete.len() < 2 || contenders < 2 {
-        return (Vec::new(), 0);
-    }
-    let of = |contender: usize| {
-        let phases = complete.iter();
-        let phases: Vec<_> = phases
-            .map(|values| (&values[contender].times[..], &values[0].times[..]))
-            .collect();
-        geometric_ratio(&phases)
-    };
-    let means: Option<Vec<PairedRatio>> = (0..contenders).map(of).collect();
-    means.map_or((Vec::new(), 0), |means| (means, complete.len()))
 }

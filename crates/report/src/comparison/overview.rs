@@ -5,7 +5,7 @@
 use super::{Comparison, Line, Rank};
 use crate::document::Outcome;
 use crate::terms;
-use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, ratio_paired, tiers};
+use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, tiers};
 
 /// The ratios of some contenders over all phases.
 #[derive(Debug)]
@@ -167,9 +167,14 @@ fn relation(line: &Line, one: usize, other: usize) -> Relation {
         };
     }
     let both = line.values[one].as_ref().zip(line.values[other].as_ref());
-    let ratio = both.and_then(|(one, other)| ratio_paired(&one.times, &other.times));
+    let ratio = both.and_then(|(one, other)| one.ratio_to(other));
+    let negligible = both.is_some_and(|(one, other)| one.is_negligible() && other.is_negligible());
     Relation {
-        outcome: outcome(line.verdicts.of(one, other)),
+        outcome: if negligible {
+            Outcome::Negligible
+        } else {
+            outcome(line.verdict(one, other))
+        },
         ratio,
     }
 }
@@ -195,7 +200,7 @@ fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
     let there: Vec<usize> = (0..among.len())
         .filter(|place| line.values[among[*place]].is_some())
         .collect();
-    let verdict = |a: usize, b: usize| line.verdicts.of(among[there[a]], among[there[b]]);
+    let verdict = |a: usize, b: usize| line.verdict(among[there[a]], among[there[b]]);
     let all = 0..there.len();
     let judged = all
         .clone()
@@ -212,10 +217,10 @@ fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
     placed
 }
 
-/// The lines with figures of all contenders.
+/// The lines with figures of all contenders that are not negligible.
 fn complete<'a>(lines: &[&'a Line], among: &[usize]) -> Vec<&'a Line> {
-    let has_all = |line: &&&Line| among.iter().all(|at| line.values[*at].is_some());
-    lines.iter().filter(has_all).copied().collect()
+    let counts = |line: &&&Line| line.counts(among);
+    lines.iter().filter(counts).copied().collect()
 }
 
 /// The geometric mean of the ratios of each contender to one of them, over the phases with figures
@@ -225,20 +230,10 @@ fn means(lines: &[&Line], among: &[usize], base: usize) -> Vec<PairedRatio> {
     if complete.len() < 2 || among.len() < 2 {
         return Vec::new();
     }
-    let times = |line: &'_ Line, at: usize| -> Vec<(u32, f64)> {
-        let value = line.values[among[at]].as_ref();
-        value.map_or_else(Vec::new, |value| value.times.clone())
-    };
     let of = |at: usize| {
-        let both: Vec<_> = complete
-            .iter()
-            .map(|line| (times(line, at), times(line, base)))
-            .collect();
-        let phases: Vec<_> = both
-            .iter()
-            .map(|(one, other)| (&one[..], &other[..]))
-            .collect();
-        geometric_ratio(&phases)
+        let phases = complete.iter();
+        let phases = phases.map(|line| (line.times(among[at]), line.times(among[base])));
+        geometric_ratio(&phases.collect::<Vec<_>>())
     };
     let means: Option<Vec<PairedRatio>> = (0..among.len()).map(of).collect();
     means.unwrap_or_default()

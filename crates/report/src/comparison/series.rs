@@ -80,7 +80,7 @@ impl Figures<'_> {
             };
             for (contender, value) in values.filter(|(contender, _)| *contender != ahead) {
                 let difference = value.summary.median / first.summary.median - 1.0;
-                let level = line.verdicts.of(contender, ahead) == Some(Verdict::Inconclusive);
+                let level = line.verdict(contender, ahead) == Some(Verdict::Inconclusive);
                 if !level || difference <= MATTERS {
                     continue;
                 }

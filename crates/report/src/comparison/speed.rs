@@ -1,7 +1,8 @@
 //! Times: for each phase a line to return, and a line to durable if it writes.
 
 use super::warnings::not_warm;
-use crate::figures::{Blocked, FEWEST, astray, leading, trend};
+use crate::figures::{Blocked, FEWEST, astray, trend};
+use crate::resolution::is_negligible;
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};
 
@@ -21,8 +22,7 @@ pub struct Line {
     pub measure: Measure,
     /// Its figures by contender; `None` if a contender has none.
     pub values: Vec<Option<Value>>,
-    /// The verdicts on all pairs of contenders.
-    pub verdicts: Verdicts,
+    verdicts: Verdicts,
 }
 
 /// The figures of one contender.
@@ -32,11 +32,12 @@ pub struct Value {
     pub times: Vec<Blocked>,
     /// Median and spread, nanoseconds.
     pub summary: Summary,
-    /// The ratio to the baseline, paired by block; `None` if no other contender has a figure.
+    /// The ratio to the baseline, paired by block; `None` if no other contender has a figure, or if
+    /// a time is negligible.
     pub ratio: Option<PairedRatio>,
     /// Its relation to the baseline.
     pub standing: Standing,
-    /// Whether it is the fastest, or not distinguishable from the fastest.
+    /// Whether it is the fastest by verdict.
     pub best: bool,
     /// The drift over the blocks as a part of the median (below zero: falling), if there is one.
     pub drift: Option<f64>,
@@ -53,6 +54,8 @@ pub enum Standing {
     Plain,
     /// The difference is within the margin.
     Level,
+    /// Both times are below the resolution.
+    Negligible,
     /// Inconclusive.
     Open,
     /// Too few repeats for a verdict, while others have enough.
@@ -77,15 +80,26 @@ impl Measure {
 }
 
 impl Line {
-    /// Removes the mark of the best if no contender of the line has a verdict, for reports in which
-    /// the mark means a verdict.
-    pub(super) fn unmark_unjudged(&mut self) {
-        let there = self.values.iter().flatten();
-        if there.filter(|v| v.times.len() >= FEWEST).count() < 2 {
-            for value in self.values.iter_mut().flatten() {
-                value.best = false;
-            }
+    /// The verdict on one contender compared with another. Two negligible times are equivalent.
+    pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
+        let negligible = |at: usize| self.values[at].as_ref().is_some_and(Value::is_negligible);
+        if one != other && negligible(one) && negligible(other) {
+            return Some(Verdict::Indistinguishable);
         }
+        self.verdicts.of(one, other)
+    }
+}
+
+impl Value {
+    /// Its ratio to another, paired by block. `None` if a time is negligible.
+    pub fn ratio_to(&self, other: &Self) -> Option<PairedRatio> {
+        let negligible = self.is_negligible() || other.is_negligible();
+        ratio_paired(&self.times, &other.times).filter(|_| !negligible)
+    }
+
+    /// Whether its median is below the resolution.
+    pub fn is_negligible(&self) -> bool {
+        is_negligible(self.summary.median)
     }
 }
 
@@ -111,10 +125,9 @@ impl Line {
                     .collect()
             })
             .collect();
-        let base = times.first()?.clone();
         let most = times.iter().map(Vec::len).max().unwrap_or(0);
         let compared = times.iter().filter(|t| !t.is_empty()).count() > 1;
-        let mut values: Vec<Option<Value>> = times
+        let values: Vec<Option<Value>> = times
             .into_iter()
             .zip(samples)
             .enumerate()
@@ -122,7 +135,7 @@ impl Line {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
                 let (drift, outliers) = (trend(&times), astray(&times, summary.median));
                 Some(Value {
-                    ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
+                    ratio: None,
                     standing: match verdicts.of(at, 0) {
                         Some(Verdict::Indistinguishable) => Standing::Level,
                         Some(Verdict::Inconclusive) => Standing::Open,
@@ -142,14 +155,30 @@ impl Line {
                 })
             })
             .collect();
-        if compared {
-            mark_best(&mut values, &verdicts);
-        }
-        values.iter().any(Option::is_some).then_some(Self {
+        let mut line = values.iter().any(Option::is_some).then_some(Self {
             measure,
             values,
             verdicts,
-        })
+        })?;
+        if compared {
+            line.compare();
+        }
+        Some(line)
+    }
+
+    /// Adds the ratios to the baseline, and the mark of the fastest.
+    fn compare(&mut self) {
+        let winner = self.leaders().and_then(|leaders| leaders.winner());
+        let base = self.values.first().cloned().flatten();
+        for (at, value) in self.values.iter_mut().enumerate() {
+            let Some(value) = value else { continue };
+            value.best = winner == Some(at);
+            let Some(base) = &base else { continue };
+            value.ratio = value.ratio_to(base);
+            if at > 0 && value.is_negligible() && base.is_negligible() {
+                value.standing = Standing::Negligible;
+            }
+        }
     }
 
     /// The contenders with figures, by index.
@@ -161,7 +190,7 @@ impl Line {
     /// The range of ranks and the tier of each contender; `None` if there is no verdict.
     pub fn ranks(&self) -> Option<Vec<Option<Rank>>> {
         let there = self.there();
-        let verdict = |a: usize, b: usize| self.verdicts.of(there[a], there[b]);
+        let verdict = |a: usize, b: usize| self.verdict(there[a], there[b]);
         let all = 0..there.len();
         all.clone()
             .any(|a| all.clone().any(|b| verdict(a, b).is_some()))
@@ -195,18 +224,5 @@ impl Rank {
             return self.first.to_string();
         }
         format!("{}-{}", self.first, self.last)
-    }
-}
-
-/// Marks the lowest median and every contender that is not distinguishable from it. Marks none if
-/// the lowest has no verdict and others have one. If there are too few repeats for any verdict,
-/// marks the lowest alone.
-fn mark_best(values: &mut [Option<Value>], verdicts: &Verdicts) {
-    let places = 0..values.len();
-    let there: Vec<usize> = places.filter(|at| values[*at].is_some()).collect();
-    let medians: Vec<f64> = values.iter().flatten().map(|v| v.summary.median).collect();
-    let leads = leading(&medians, |a, b| verdicts.of(there[a], there[b]));
-    for (value, leads) in values.iter_mut().flatten().zip(leads) {
-        value.best = leads;
     }
 }

@@ -40,6 +40,20 @@ pub struct Unmeasured {
 }
 
 impl WarningSummary {
+    /// Its place among the kinds of warning, the most important first: what makes figures wrong,
+    /// then what makes them noisy, then what is only missing.
+    pub fn importance(&self) -> u8 {
+        match self.kind {
+            WarningKind::NotLocked | WarningKind::BackgroundLoad => 0,
+            WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 1,
+            WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 2,
+            WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 3,
+            WarningKind::WarmUp | WarningKind::Drift | WarningKind::Multimodal => 4,
+            WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 5,
+            WarningKind::Entry | WarningKind::Unobserved => 6,
+        }
+    }
+
     /// The first places and the number of others: `ext4 copy, xfs copy and 4 more`.
     pub fn places_in_words(&self) -> String {
         const SHOWN: usize = 4;

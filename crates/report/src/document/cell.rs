@@ -32,6 +32,15 @@ pub enum Cell {
     Ratio(f64),
     /// A ratio with the mark of its outcome.
     JudgedRatio(f64, Outcome),
+    /// A geometric mean of ratios.
+    Mean {
+        /// The mean.
+        ratio: f64,
+        /// The outcome to mark: equivalent or inconclusive.
+        outcome: Option<Outcome>,
+        /// Whether it is the lowest by verdict.
+        best: bool,
+    },
     /// The interval of a ratio.
     Interval(f64, f64),
     /// A rank; shared ranks may be halves.
@@ -55,7 +64,7 @@ pub struct Figure {
     pub spread: Option<(f64, f64)>,
     /// Its ratio to the baseline.
     pub ratio: RatioTo,
-    /// Whether it is the best, or not distinguishable from the best.
+    /// Whether it is the best by verdict.
     pub best: bool,
     /// Whether there is a warning about it.
     pub warned: bool,
@@ -89,6 +98,8 @@ pub enum RatioTo {
     Baseline,
     /// The baseline has no figure.
     Unknown,
+    /// Both figures are negligible.
+    Negligible,
     /// The ratio.
     Of {
         /// The median of the ratios within blocks.
@@ -115,6 +126,8 @@ pub enum Outcome {
     Inconclusive,
     /// There are too few repeats.
     TooFew,
+    /// Both times are below the resolution.
+    Negligible,
 }
 
 /// One contender compared with another.
@@ -157,6 +170,7 @@ impl Outcome {
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
             Self::TooFew => "too few repeats",
+            Self::Negligible => "negligible",
         }
     }
 }
@@ -215,6 +229,29 @@ impl Cell {
         matches!(self, Self::Empty | Self::Unknown)
     }
 
+    /// The outcome that it marks or names.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Figure(figure) => match figure.ratio {
+                RatioTo::Of { outcome, .. } => outcome,
+                RatioTo::Negligible => Some(Outcome::Negligible),
+                _ => None,
+            },
+            Self::Mean { outcome, .. } => *outcome,
+            Self::JudgedRatio(_, outcome) | Self::Outcome(outcome) => Some(*outcome),
+            _ => None,
+        }
+    }
+
+    /// Whether it has the mark of the best.
+    pub fn is_best(&self) -> bool {
+        match self {
+            Self::Figure(figure) => figure.best,
+            Self::Mean { best, .. } => *best,
+            _ => false,
+        }
+    }
+
     /// The sort key.
     pub fn sort_value(&self) -> Option<f64> {
         match self {
@@ -227,6 +264,7 @@ impl Cell {
             | Self::Ratio(n)
             | Self::JudgedRatio(n, _)
             | Self::Rank(n) => Some(*n),
+            Self::Mean { ratio, .. } => Some(*ratio),
             Self::Figure(figure) => Some(figure.value),
             Self::Verdict(cell) => cell.to_base?.ratio,
             Self::Empty | Self::Unknown | Self::Text(_) | Self::Interval(..) | Self::Outcome(_) => {
@@ -249,6 +287,7 @@ impl Cell {
             | Self::Ratio(n)
             | Self::JudgedRatio(n, _)
             | Self::Rank(n) => n.to_string(),
+            Self::Mean { ratio, .. } => ratio.to_string(),
             Self::Interval(low, high) => format!("{low}-{high}"),
             Self::Outcome(outcome) => outcome.word().to_owned(),
             Self::Figure(figure) => figure.value.to_string(),

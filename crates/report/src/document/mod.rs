@@ -141,6 +141,8 @@ pub struct Item {
     pub place: Option<String>,
     /// Its contender.
     pub contender: Option<String>,
+    /// Whether a terminal shows only as much as fits into one line.
+    pub is_one_line: bool,
 }
 
 /// The colour of a word, if colour is enabled.
@@ -149,6 +151,8 @@ pub enum Tone {
     /// The colour of the surrounding text.
     #[default]
     Plain,
+    /// The answer.
+    Strong,
     /// A good result.
     Good,
     /// A warning.

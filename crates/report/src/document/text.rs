@@ -27,7 +27,7 @@ pub enum Span {
 /// The meaning of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The fastest, or not distinguishable from the fastest.
+    /// The fastest by verdict.
     Best,
     /// Within the margin of the baseline.
     Equivalent,

@@ -16,8 +16,8 @@ pub struct Symbols {
     pub times: &'static str,
     /// Before a ratio that is within the margin.
     pub equivalent: &'static str,
-    /// Before an inconclusive ratio.
-    pub inconclusive: &'static str,
+    /// Before and after an inconclusive ratio.
+    pub inconclusive: [&'static str; 2],
 }
 
 /// A cell as text.
@@ -52,6 +52,18 @@ impl Style {
         if let Cell::Figure(figure) = cell {
             return self.figure(figure, scale);
         }
+        if let Cell::Mean {
+            ratio,
+            outcome,
+            best,
+        } = cell
+        {
+            return Parts {
+                ratio: self.judged(*ratio, *outcome),
+                best: *best,
+                ..Parts::default()
+            };
+        }
         Parts {
             value: self.plain(cell),
             ..Parts::default()
@@ -70,7 +82,7 @@ impl Style {
     fn plain(self, cell: &Cell) -> String {
         let Symbols { unknown, dash, .. } = self.symbols;
         match cell {
-            Cell::Empty | Cell::Figure(_) => String::new(),
+            Cell::Empty | Cell::Figure(_) | Cell::Mean { .. } => String::new(),
             Cell::Unknown => unknown.to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Count(n) => grouped(*n),
@@ -82,9 +94,7 @@ impl Style {
             Cell::Duration(time) => time.to_string(),
             Cell::Percent(n) => percent(*n),
             Cell::Ratio(ratio) => self.ratio(*ratio),
-            Cell::JudgedRatio(ratio, outcome) => {
-                format!("{}{}", self.mark(*outcome), self.ratio(*ratio))
-            }
+            Cell::JudgedRatio(ratio, outcome) => self.judged(*ratio, Some(*outcome)),
             Cell::Interval(low, high) => {
                 format!("{}{}", self.range(*low, *high), self.symbols.times)
             }
@@ -100,14 +110,12 @@ impl Style {
             RatioTo::None => (String::new(), None),
             RatioTo::Baseline => ("base".to_owned(), None),
             RatioTo::Unknown => (unknown.to_owned(), None),
+            RatioTo::Negligible => ("negligible".to_owned(), None),
             RatioTo::Of {
                 middle,
                 interval,
                 outcome,
-            } => {
-                let mark = outcome.map_or("", |outcome| self.mark(outcome));
-                (format!("{mark}{}", self.ratio(middle)), interval)
-            }
+            } => (self.judged(middle, outcome), interval),
         };
         let number = |value| self.number(value, figure.number, scale);
         Parts {
@@ -143,11 +151,16 @@ impl Style {
         }
     }
 
-    fn mark(self, outcome: Outcome) -> &'static str {
+    /// A ratio with the mark of its outcome.
+    fn judged(self, ratio: f64, outcome: Option<Outcome>) -> String {
+        let ratio = self.ratio(ratio);
         match outcome {
-            Outcome::Equivalent => self.symbols.equivalent,
-            Outcome::Inconclusive | Outcome::TooFew => self.symbols.inconclusive,
-            Outcome::Itself | Outcome::Faster | Outcome::Slower => "",
+            Some(Outcome::Equivalent) => format!("{}{ratio}", self.symbols.equivalent),
+            Some(Outcome::Inconclusive | Outcome::TooFew) => {
+                let [before, after] = self.symbols.inconclusive;
+                format!("{before}{ratio}{after}")
+            }
+            _ => ratio,
         }
     }
 

@@ -12,7 +12,7 @@ const SYMBOLS: Symbols = Symbols {
     dash: "-",
     times: "x",
     equivalent: "≈",
-    inconclusive: "?",
+    inconclusive: ["(", ")"],
 };
 
 /// Renders a document.
@@ -200,7 +200,7 @@ fn inline(text: &Text) -> String {
         Span::Code(command) => format!("`{}`", command.replace('`', "")),
         Span::Mark(Mark::Best) => "**bold**".to_owned(),
         Span::Mark(Mark::Equivalent) => "≈".to_owned(),
-        Span::Mark(Mark::Inconclusive) => "?".to_owned(),
+        Span::Mark(Mark::Inconclusive) => "(...)".to_owned(),
         Span::Mark(Mark::Warning) => "(!)".to_owned(),
     };
     text.0.iter().map(span).collect()

@@ -9,7 +9,7 @@ mod html;
 mod json;
 mod markdown;
 pub mod openmetrics;
-mod terminal;
+pub mod terminal;
 
 use crate::document::{Document, Table};
 use crate::format::{Format, ReportError};

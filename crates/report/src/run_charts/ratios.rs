@@ -29,10 +29,11 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
             }
         }
     }
-    if filter.workload.is_none() && filter.phase.is_none() && !comparison.overall.is_empty() {
-        let group = format!("geometric mean of {} phases", comparison.overall_phases);
+    if filter.workload.is_none() && filter.phase.is_none() && !comparison.overall.ratios.is_empty()
+    {
+        let group = format!("geometric mean of {} phases", comparison.overall.phases);
         for at in place.contenders().filter(|at| *at > 0) {
-            let ratio = comparison.overall.get(at).copied();
+            let ratio = comparison.overall.ratios.get(at).copied().flatten();
             rows.push(&group, at, ratio, Standing::Plain);
         }
     }
@@ -121,7 +122,7 @@ impl<'a> Rows<'a> {
         let row = u32::try_from(self.panel.rows.len()).unwrap_or(u32::MAX);
         let y = f64::from(row) + 0.5;
         let mark = match standing {
-            Standing::Plain => "",
+            Standing::Plain | Standing::Negligible => "",
             Standing::Level => "\u{2248} ",
             Standing::TooFew | Standing::Open => "? ",
         };
@@ -158,10 +159,10 @@ fn describe(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing
     }
     let _ = write!(description, ", {}", terms::count(ratio.pairs, "pair"));
     match standing {
-        Standing::Plain => {}
+        Standing::Plain | Standing::Negligible => {}
         Standing::Level => description.push_str(", indistinguishable"),
         Standing::TooFew => description.push_str(", too few repeats to judge"),
-        Standing::Open => description.push_str(", open"),
+        Standing::Open => description.push_str(", inconclusive"),
     }
     description
 }

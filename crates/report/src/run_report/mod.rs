@@ -7,6 +7,7 @@ mod caches;
 mod commands;
 mod costs;
 mod disks;
+pub mod first_screen;
 mod fragments;
 mod glance;
 mod layouts;
@@ -28,10 +29,10 @@ use crate::document::{
     add_suffix,
 };
 use crate::options::Options;
+use crate::resolution::RESOLUTION;
 use crate::run_charts;
 use crate::terms;
 use fsdyno_model::ResultSet;
-use std::borrow::Cow;
 
 /// The sections of a lab, in order; empty sections are omitted.
 const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
@@ -63,19 +64,13 @@ struct Lab<'a> {
 /// The report of a run.
 pub fn document(set: &ResultSet, options: &Options) -> Document {
     let comparisons = Comparisons::of(set);
-    let shares = labs::shares(set);
-    let charts = run_charts::by_lab(set, &comparisons);
     let run = &set.run;
     let (name, id) = (terms::printable(&run.plan.name), terms::printable(&run.id));
     let date = terms::date(run.started_unix_ns);
     let mut document = Document {
         page_title: Some(page_title(&comparisons)),
         subtitle: subtitle(set, &comparisons),
-        lead: comparisons
-            .conclusions()
-            .into_iter()
-            .map(Text::from)
-            .collect(),
+        lead: comparisons.answers().into_iter().map(Text::from).collect(),
         status: status(&comparisons),
         filters: filters(&comparisons.labs),
         footer: format!("Run {id}, result schema {}.", set.schema),
@@ -85,27 +80,22 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
     if comparisons.has_several() {
         document.blocks.push(Block::paragraph(labs::WHY));
     }
-    for (at, comparison) in comparisons.labs.iter().enumerate() {
-        let share: &Cow<'_, ResultSet> = &shares[at].1;
-        let lab = Lab {
-            set: share,
-            comparison,
-            options,
-            charts: &charts[at],
-        };
+    let mut at = 0;
+    with_each_lab(set, &comparisons, options, |lab| {
         let mut blocks: Vec<Block> = SECTIONS
             .iter()
-            .filter_map(|section| section(&lab))
+            .filter_map(|section| section(lab))
             .map(Block::Section)
             .collect();
         if at > 0 {
             add_suffix(&mut blocks, &format!("-{}", at + 1));
         }
-        match comparison.heading() {
+        match lab.comparison.heading() {
             Some(heading) => document.blocks.push(part(heading, blocks)),
             None => document.blocks.extend(blocks),
         }
-    }
+        at += 1;
+    });
     document.blocks.extend(published::section(set));
     let mut notes = notes::sections(&comparisons);
     notes.push(provenance(set));
@@ -115,6 +105,25 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
         document.blocks.extend(notes);
     }
     document
+}
+
+/// Calls a function with each lab of a run.
+fn with_each_lab(
+    set: &ResultSet,
+    comparisons: &Comparisons,
+    options: &Options,
+    mut visit: impl FnMut(&Lab<'_>),
+) {
+    let shares = labs::shares(set);
+    let charts = run_charts::by_lab(set, comparisons);
+    for ((comparison, (_, share)), charts) in comparisons.labs.iter().zip(&shares).zip(&charts) {
+        visit(&Lab {
+            set: share,
+            comparison,
+            options,
+            charts,
+        });
+    }
 }
 
 fn part(heading: String, blocks: Vec<Block>) -> Block {
@@ -264,7 +273,7 @@ impl Lab<'_> {
         Figure {
             spread: (summary.n > 1).then_some((summary.min, summary.max)),
             ratio: match value.ratio {
-                Some(_) if at == 0 => RatioTo::Baseline,
+                _ if at == 0 && self.comparison.compares() => RatioTo::Baseline,
                 Some(ratio) => RatioTo::Of {
                     middle: ratio.middle,
                     interval: ratio.interval.map(|of| (of.low, of.high)),
@@ -272,9 +281,10 @@ impl Lab<'_> {
                         comparison::Standing::Level => Some(Outcome::Equivalent),
                         comparison::Standing::Open => Some(Outcome::Inconclusive),
                         comparison::Standing::TooFew => Some(Outcome::TooFew),
-                        comparison::Standing::Plain => None,
+                        comparison::Standing::Plain | comparison::Standing::Negligible => None,
                     },
                 },
+                None if value.standing == comparison::Standing::Negligible => RatioTo::Negligible,
                 None if at > 0 && self.comparison.compares() => RatioTo::Unknown,
                 None => RatioTo::None,
             },
@@ -289,30 +299,29 @@ impl Lab<'_> {
     fn explain_marks(&self, mut text: Text) -> Text {
         let comparison = self.comparison;
         if comparison.compares() {
-            let best = if comparison.judged() {
-                " fastest, or not distinguishable from the fastest"
-            } else {
-                " lowest, with too few repeats to judge"
-            };
-            let baseline = &comparison.contenders[0];
-            text = text.plain(" ").mark(Mark::Best).plain(best);
-            text = text.plain(format!(
-                "; a ratio of 0.50: half the time of {baseline} in the same block"
-            ));
+            if comparison
+                .lines()
+                .any(|line| line.values.iter().flatten().any(|v| v.best))
+            {
+                text = text.plain(" ").mark(Mark::Best).plain(" fastest.");
+            }
+            text = text.plain(format!(" {}", comparison.ratios_in_words()));
             if comparison.judged() && comparison.level() {
                 let margin = terms::percent(comparison.rule.margin);
                 text = text
-                    .plain("; ")
+                    .plain(" ")
                     .mark(Mark::Equivalent)
-                    .plain(format!(" equivalent, within {margin} of it"));
+                    .plain(format!(" equivalent, within {margin}."));
             }
-            text = text.plain(".");
+            if comparison.has_negligible() {
+                text = text.plain(format!(" Times below {RESOLUTION} have no ratio."));
+            }
         }
         if comparison.unjudged() {
             text = text
                 .plain(" ")
                 .mark(Mark::Inconclusive)
-                .plain(" inconclusive: too few repeats, or too wide a spread, to judge.");
+                .plain(" inconclusive.");
         }
         if comparison.doubted() {
             text = text

@@ -168,22 +168,24 @@ fn legend(comparison: &Comparison) -> Text {
 /// The geometric means, for text formats.
 fn means(lab: &Lab<'_>) -> Option<Block> {
     let comparison = lab.comparison;
-    if comparison.overall.is_empty() {
+    let overall = &comparison.overall;
+    if overall.ratios.is_empty() {
         return None;
     }
-    let means = comparison.overall.iter();
-    let cells = means.map(|mean| Cell::Ratio(mean.middle));
-    let name = format!("geometric mean of {} phases", comparison.overall_phases);
+    let means = overall.ratios.iter();
+    let cells = means.map(|mean| Cell::known(mean.as_ref(), |mean| Cell::Ratio(mean.middle)));
+    let name = format!("geometric mean of {} phases", overall.phases);
     let row = Row::new(name, cells.collect());
     let columns = lab.labels().into_iter().map(Column::new);
     let mut rows = vec![row];
-    let intervals = comparison.overall.iter().enumerate().map(|(at, mean)| {
-        let interval = mean.interval.filter(|_| at > 0);
+    let intervals = overall.ratios.iter().enumerate().map(|(at, mean)| {
+        let interval = mean.and_then(|mean| mean.interval).filter(|_| at > 0);
         interval.map_or(Cell::Empty, |of| Cell::Interval(of.low, of.high))
     });
-    if comparison
-        .overall
+    if overall
+        .ratios
         .iter()
+        .flatten()
         .any(|mean| mean.interval.is_some())
     {
         rows.push(Row::new("interval at 95 %", intervals.collect()));

@@ -1,12 +1,13 @@
 //! The formats on fixed runs, including hostile input.
 
+mod answer;
 mod charts;
 mod compare;
 mod comparison;
-mod conclusion;
 mod data;
 mod disks;
 mod faults;
+mod first_screen;
 mod fixture;
 mod fragments;
 mod glance;
@@ -32,6 +33,7 @@ fn text(set: &ResultSet, format: Format, options: &Options) -> String {
 fn wide(width: usize) -> Options {
     Options {
         width,
+        long: true,
         ..Options::default()
     }
 }

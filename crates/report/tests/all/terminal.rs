@@ -71,6 +71,7 @@ fn many_contenders_with_long_names_fit_completely() {
 fn colour_changes_nothing_but_colour() {
     let coloured = Options {
         color: true,
+        long: true,
         ..Options::default()
     };
     let mut plain = String::new();

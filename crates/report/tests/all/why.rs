@@ -401,7 +401,7 @@ fn explanations_agree_with_the_verdicts_of_the_report() {
         let phase = why(&set).phases.remove(0);
         let sentence = phase.sentence;
         let has = |text: &str| sentence.contains(text);
-        let verdict = line.verdicts.of(0, 1);
+        let verdict = line.verdict(0, 1);
         let margin = ["0 %", "2 %", "10 %"][(turn % 3) as usize];
         match verdict {
             Some(Verdict::Indistinguishable) => {

@@ -7,7 +7,7 @@ mod args;
 use ablation::Inquired;
 pub use args::RerunArgs;
 
-use super::run::{self, Execution};
+use super::run::{self, Execution, ExportArgs};
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::exit::{CliError, Code};
@@ -86,6 +86,8 @@ fn execution(args: &RerunArgs) -> Execution {
         dry_run: args.dry_run,
         format: args.format,
         clock: args.clock,
+        long: false,
+        export: ExportArgs::default(),
         output: args.output.clone(),
         existing: output::existing(args.force),
         silent: false,

@@ -3,7 +3,9 @@
 use crate::args::Erase;
 use crate::commands::measuring::LockArgs;
 use clap::Args;
+use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
+use std::path::{Path, PathBuf};
 
 // example
 const RUN_HELP: &str = "\
@@ -20,6 +22,42 @@ Devices:
   /dev/...        block devices, one per device of the layout, separated by commas; the device
                   guard prints their content, and the option that allows erasing them
   dir:PATH        an existing directory: no root, no mkfs, any file system";
+
+/// Files of the report, in addition to the printed one.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExportArgs {
+    /// Write the result to a file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Write every sample to a file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Write the report to a file as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    /// Write the report to a file as an HTML page
+    #[arg(long, value_name = "FILE")]
+    pub export_html: Option<PathBuf>,
+    /// Replace exported files that exist
+    #[arg(long)]
+    pub export_force: bool,
+}
+
+impl ExportArgs {
+    /// The files with their formats.
+    pub fn files(&self) -> Vec<(Format, &Path)> {
+        let files = [
+            (Format::Json, &self.export_json),
+            (Format::Csv, &self.export_csv),
+            (Format::Markdown, &self.export_markdown),
+            (Format::Html, &self.export_html),
+        ];
+        let files = files.into_iter();
+        files
+            .filter_map(|(format, file)| Some((format, file.as_deref()?)))
+            .collect()
+    }
+}
 
 /// Contenders, devices, workloads and repeats of a run.
 #[derive(Debug, Args)]
@@ -42,9 +80,16 @@ pub struct RunArgs {
     #[command(flatten)]
     pub lock: LockArgs,
 
+    /// Print all tables, not only the first screen
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
+
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub export: ExportArgs,
 
     /// Show times as m:ss, like the published tables
     #[arg(long, conflicts_with = "json")]

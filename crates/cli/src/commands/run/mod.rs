@@ -11,7 +11,7 @@ use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::{published, report};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
-pub use args::RunArgs;
+pub use args::{ExportArgs, RunArgs};
 pub use begin::plan_trouble;
 use begin::programs_to_name;
 use fsdyno_files::Existing;
@@ -41,6 +41,10 @@ pub struct Execution {
     pub format: Format,
     /// Print times as `m:ss`.
     pub clock: bool,
+    /// Print all tables.
+    pub long: bool,
+    /// Further files of the report.
+    pub export: ExportArgs,
     /// File of the report; `None` is standard output.
     pub output: Option<PathBuf>,
     /// Treatment of an existing file.
@@ -62,6 +66,8 @@ impl Execution {
                 Format::Terminal
             },
             clock: args.clock,
+            long: args.long,
+            export: args.export.clone(),
             output: None,
             existing: Existing::Keep,
             silent: false,
@@ -85,6 +91,10 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
     let execution = Execution::of(args);
+    let existing = output::existing(args.export.export_force);
+    for (_, file) in args.export.files() {
+        output::check(Some(file), existing)?;
+    }
     let ended = if let Some(name) = &args.resume {
         resume(&execution, name, store_path, &stop)
     } else {
@@ -293,8 +303,17 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
 /// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
     let set = store.load(id)?;
+    let export = &execution.export;
+    for (format, file) in export.files() {
+        let options = report::options(execution.clock, true);
+        let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
+        output::to(Some(file), &text, output::existing(export.export_force))?;
+    }
     if !execution.silent {
-        let options = report::options(execution.clock, execution.output.is_some());
+        let options = Options {
+            long: execution.long,
+            ..report::options(execution.clock, execution.output.is_some())
+        };
         let text = render_report(&set, execution, &options)?;
         output::to(execution.output.as_deref(), &text, execution.existing)?;
     }

@@ -21,7 +21,7 @@ const SYMBOLS: Symbols = Symbols {
     dash: "–",
     times: "×",
     equivalent: "≈ ",
-    inconclusive: "? ",
+    inconclusive: ["(", ")"],
 };
 
 const STYLE: &str = include_str!("../../../data/report.css");
@@ -281,6 +281,7 @@ impl Page {
 fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "plain",
+        Tone::Strong => "strong",
         Tone::Good => "good",
         Tone::Warning => "doubt",
         Tone::Bad => "bad",
@@ -306,7 +307,7 @@ fn inline(text: &Text) -> String {
         }
         Span::Mark(Mark::Best) => r#"<span class="mark">★</span>"#.to_owned(),
         Span::Mark(Mark::Equivalent) => "≈".to_owned(),
-        Span::Mark(Mark::Inconclusive) => "<b>?</b>".to_owned(),
+        Span::Mark(Mark::Inconclusive) => "(…)".to_owned(),
         Span::Mark(Mark::Warning) => r#"<b class="mark">!</b>"#.to_owned(),
     };
     text.0.iter().map(span).collect()

@@ -298,8 +298,10 @@ impl Page {
             Some(Outcome::Faster) => "▼",
             Some(Outcome::Slower) => "▲",
             Some(Outcome::Equivalent) => "≈",
-            Some(Outcome::Inconclusive | Outcome::TooFew) => "?",
-            Some(Outcome::Itself) | None => "",
+            Some(
+                Outcome::Inconclusive | Outcome::TooFew | Outcome::Itself | Outcome::Negligible,
+            )
+            | None => "",
         };
         let sign = if sign.is_empty() {
             String::new()
@@ -481,7 +483,7 @@ fn class(compared: Compared) -> &'static str {
         Some(Outcome::Itself) => "itself",
         Some(Outcome::Faster) => "faster",
         Some(Outcome::Slower) => "slower",
-        Some(Outcome::Equivalent) => "level",
+        Some(Outcome::Equivalent | Outcome::Negligible) => "level",
         Some(Outcome::Inconclusive | Outcome::TooFew) => "open",
         None => "plain",
     }

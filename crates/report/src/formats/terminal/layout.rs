@@ -61,7 +61,7 @@ impl Widths {
         let value = width(&marked_value(parts));
         self.value = self.value.max(value);
         self.spread = self.spread.max(width(&parts.spread));
-        self.ratio = self.ratio.max(width(&parts.ratio));
+        self.ratio = self.ratio.max(width(&marked_ratio(parts)));
         self.interval = self.interval.max(width(&parts.interval));
     }
 
@@ -83,8 +83,21 @@ impl Widths {
     }
 }
 
+/// The ratio, with the mark of a cell that has no quantity: `*0.71x`.
+pub fn marked_ratio(parts: &Parts) -> String {
+    let mark = if parts.best && parts.value.is_empty() {
+        "*"
+    } else {
+        ""
+    };
+    format!("{mark}{}", parts.ratio)
+}
+
 /// The quantity with its marks: `!*1.04`.
 pub fn marked_value(parts: &Parts) -> String {
+    if parts.value.is_empty() {
+        return String::new();
+    }
     let mark = |is: bool, mark| if is { mark } else { "" };
     let (warned, best) = (mark(parts.warned, "!"), mark(parts.best, "*"));
     format!("{warned}{best}{}", parts.value)

@@ -9,7 +9,7 @@ use crate::document::{
     Audience, Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
 };
 use crate::options::Options;
-use paint::{Paint, left, width, wrap};
+use paint::{Paint, cut, left, width, wrap};
 use std::collections::BTreeSet;
 
 /// The smallest supported width, columns.
@@ -20,7 +20,7 @@ const SYMBOLS: Symbols = Symbols {
     dash: "-",
     times: "x",
     equivalent: "~",
-    inconclusive: "?",
+    inconclusive: ["(", ")"],
 };
 
 /// Renders a document.
@@ -39,10 +39,14 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
         peers: Vec::new(),
         text_columns: Vec::new(),
     };
-    screen.heading(&document.title, 1);
+    if !document.title.is_empty() {
+        screen.heading(&document.title, 1);
+    }
     for text in &document.lead {
-        screen.line("");
-        screen.paragraph(text, 0);
+        if !screen.text.is_empty() {
+            screen.line("");
+        }
+        screen.wrapped(&plain(text), 0, Tone::Strong);
     }
     if !document.status.is_empty() {
         screen.line("");
@@ -51,6 +55,19 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
     screen.below_heading = false;
     screen.blocks(&document.blocks, 2);
     screen.text.into_bytes()
+}
+
+/// Whether a table does not fit into the width, so that its columns are split.
+pub fn splits_a_table(document: &Document, options: &Options) -> bool {
+    let mut tables = Vec::new();
+    tables_in(&document.blocks, &mut tables);
+    let style = Style {
+        symbols: SYMBOLS,
+        clock: options.clock,
+    };
+    let width = options.width.max(NARROWEST);
+    let splits = |table: &Table| layout::Layout::of(&[table], width, style).runs.len() > 1;
+    tables.into_iter().any(splits)
 }
 
 /// The report during rendering.
@@ -183,7 +200,11 @@ impl<'a> Screen<'a> {
             Some((lead, tone)) => {
                 let whole = format!("{lead}: {text}");
                 let whole = whole.trim_end_matches(' ').trim_end_matches(':');
-                for (at, line) in wrap(whole, self.width, 2).iter().enumerate() {
+                let mut lines = wrap(whole, self.width, 2);
+                if item.is_one_line && lines.len() > 1 {
+                    lines = vec![cut(whole, self.width)];
+                }
+                for (at, line) in lines.iter().enumerate() {
                     let line = match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
                         Some(rest) => self.paint.tone(lead, *tone) + rest,
                         None => line.clone(),
@@ -236,7 +257,7 @@ fn plain(text: &Text) -> String {
         Span::Code(command) => format!("`{command}`"),
         Span::Mark(Mark::Best) => "*".to_owned(),
         Span::Mark(Mark::Equivalent) => "~".to_owned(),
-        Span::Mark(Mark::Inconclusive) => "?".to_owned(),
+        Span::Mark(Mark::Inconclusive) => "(...)".to_owned(),
         Span::Mark(Mark::Warning) => "!".to_owned(),
     };
     text.0.iter().map(span).collect()

@@ -24,6 +24,7 @@ impl Paint {
     pub fn tone(self, text: &str, tone: Tone) -> String {
         match tone {
             Tone::Plain => text.to_owned(),
+            Tone::Strong => self.bold(text),
             Tone::Good => self.good(text),
             Tone::Warning => self.with("33", text),
             Tone::Bad => self.with("31", text),
@@ -84,6 +85,12 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// The beginning of a text that does not fit into a line.
+pub fn cut(text: &str, columns: usize) -> String {
+    let (head, _) = split_at_width(text, columns.saturating_sub(3));
+    format!("{}...", head.trim_end())
 }
 
 /// Splits a text after the last character that fits; the first part has at least one character.

@@ -2,7 +2,9 @@
 
 use super::super::cells::Parts;
 use super::Screen;
-use super::layout::{GAP, Layout, Level, Placed, Widths, indent, marked_value, row_name};
+use super::layout::{
+    GAP, Layout, Level, Placed, Widths, indent, marked_ratio, marked_value, row_name,
+};
 use super::paint::{left, right, width, wrap};
 use crate::document::{Group, Row, Table, Tone};
 
@@ -198,6 +200,15 @@ impl Screen<'_> {
         }
     }
 
+    /// A ratio, coloured if it has the mark of the best.
+    fn ratio(&self, parts: &Parts, columns: usize) -> String {
+        let text = right(&marked_ratio(parts), columns);
+        if parts.best && parts.value.is_empty() {
+            return self.paint.good(&text);
+        }
+        text
+    }
+
     /// A line of a cell, coloured, and padded to its column.
     fn cell(&self, parts: &Parts, line: Line, one: &Placed) -> String {
         let Widths {
@@ -219,7 +230,7 @@ impl Screen<'_> {
                 return shown(columns);
             }
             let value = shown(columns.saturating_sub(ratio + 1));
-            format!("{value} {}", right(&parts.ratio, ratio))
+            format!("{value} {}", self.ratio(parts, ratio))
         };
         match line {
             Line::Whole => {
@@ -238,7 +249,7 @@ impl Screen<'_> {
                 }
                 if ratio > 0 {
                     text += " ";
-                    text += &right(&parts.ratio, ratio);
+                    text += &self.ratio(parts, ratio);
                 }
                 if interval > 0 {
                     let brackets = bracketed("[", &parts.interval, "]");
@@ -253,7 +264,7 @@ impl Screen<'_> {
             Line::ValueAndRatio => with_ratio(one.width),
             Line::Value => shown(one.width),
             Line::Spread => self.paint.dim(&right(&parts.spread, one.width)),
-            Line::Ratio => right(&parts.ratio, one.width),
+            Line::Ratio => self.ratio(parts, one.width),
             Line::Interval => self.paint.dim(&right(&parts.interval, one.width)),
         }
     }

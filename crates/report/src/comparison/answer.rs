@@ -1,0 +1,289 @@
+//! The answer of a run as one sentence: which contender is fastest, by how much, and in how many
+//! phases.
+
+use super::leaders::Leaders;
+use super::{Comparison, Line};
+use crate::figures::FEWEST;
+use crate::resolution::{RESOLUTION, is_negligible};
+use crate::terms;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::Verdict;
+
+/// The largest number of contenders that a sentence names.
+const NAMED: usize = 4;
+
+/// The answer of a run of one lab.
+pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
+    if !set.cells.iter().any(|record| !record.samples.is_empty()) {
+        return if set.cells.is_empty() {
+            "No cell has been recorded yet: there is nothing to compare.".to_owned()
+        } else {
+            "Nothing was measured: see the cells that failed or were skipped.".to_owned()
+        };
+    }
+    if let [alone] = &comparison.contenders[..] {
+        return format!("Only {alone} was measured: there is nothing to compare it with.");
+    }
+    if !comparison.compares() {
+        return "No phase has figures of two contenders: there is nothing to compare.".to_owned();
+    }
+    let standing = Standing::of(comparison);
+    if standing.phases.is_empty() {
+        return format!(
+            "Every phase takes less than {RESOLUTION}, which is negligible: raise --scale."
+        );
+    }
+    let judged = standing.phases.iter().any(|line| line.leaders().is_some());
+    if !judged {
+        return standing.too_few(set);
+    }
+    match &standing.leaders {
+        Some(leaders) if leaders.among.len() == 1 => standing.decided(leaders.among[0]),
+        Some(leaders) if leaders.equivalent => standing.equivalent(leaders),
+        leaders => standing.inconclusive(leaders.as_ref()),
+    }
+}
+
+/// What is known about the contenders of a comparison.
+struct Standing<'a> {
+    comparison: &'a Comparison,
+    /// The whole times of the phases with figures of two contenders that are not all negligible.
+    phases: Vec<&'a Line>,
+    /// The ratios to the baseline, of all phases or of the only one.
+    ratios: Vec<Option<f64>>,
+    /// The contenders that may be the fastest, over all phases or in the only one.
+    leaders: Option<Leaders>,
+}
+
+impl<'a> Standing<'a> {
+    fn of(comparison: &'a Comparison) -> Self {
+        let lines = comparison.phases().filter_map(|phase| phase.lines.last());
+        let counts = |line: &&Line| {
+            let values = line.values.iter().flatten();
+            let above = values.clone().any(|v| !is_negligible(v.summary.median));
+            values.count() > 1 && above
+        };
+        let phases: Vec<&Line> = lines.filter(counts).collect();
+        let overall = &comparison.overall;
+        let (ratios, leaders) = match phases[..] {
+            [line] => (
+                (0..comparison.contenders.len())
+                    .map(|at| Some(line.values[at].as_ref()?.ratio?.middle))
+                    .collect(),
+                line.leaders(),
+            ),
+            _ => {
+                let ratios = overall.ratios.iter();
+                let ratios = ratios.map(|ratio| Some(ratio.as_ref()?.middle));
+                (ratios.collect(), overall.leaders())
+            }
+        };
+        Self {
+            comparison,
+            phases,
+            ratios,
+            leaders,
+        }
+    }
+
+    fn name(&self, at: usize) -> &str {
+        &self.comparison.contenders[at]
+    }
+
+    /// The first names, and the number of the others.
+    fn names(&self, these: &[usize]) -> String {
+        let shown = if these.len() > NAMED {
+            NAMED - 1
+        } else {
+            these.len()
+        };
+        let mut names: Vec<String> = these[..shown]
+            .iter()
+            .map(|at| self.name(*at).into())
+            .collect();
+        if shown < these.len() {
+            names.push(format!("{} more", these.len() - shown));
+        }
+        terms::list(&names)
+    }
+
+    /// The contender with the lowest ratio, without this one.
+    fn lowest_without(&self, without: Option<usize>) -> Option<usize> {
+        let known = (0..self.ratios.len()).filter(|at| Some(*at) != without);
+        let known = known.filter_map(|at| Some((at, self.ratios[at]?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+    }
+
+    fn ratio(&self, at: usize) -> f64 {
+        self.ratios.get(at).copied().flatten().unwrap_or(f64::NAN)
+    }
+
+    /// How many times faster one is than another: `1.4 times`.
+    fn times(&self, one: usize, other: usize) -> Option<String> {
+        let times = self.ratios[other]? / self.ratios[one]?;
+        // 0.5 % is less than any margin in use.
+        Some(times).filter(|times| *times >= 1.005)?;
+        Some(match times {
+            n if n >= 9.95 => format!("{n:.0} times"),
+            n if n >= 1.095 => format!("{n:.1} times"),
+            n => format!("{n:.2} times"),
+        })
+    }
+
+    /// ` overall`, if there are several phases.
+    fn overall(&self) -> &'static str {
+        if self.phases.len() > 1 {
+            " overall"
+        } else {
+            ""
+        }
+    }
+
+    /// The number of phases with this verdict on one contender compared with another.
+    fn count(&self, one: usize, other: usize, verdict: Verdict) -> usize {
+        let phases = self.phases.iter();
+        phases
+            .filter(|line| line.verdict(one, other) == Some(verdict))
+            .count()
+    }
+
+    /// `6 of 8 phases`.
+    fn of_all(&self, n: usize) -> String {
+        match self.phases.len() {
+            all if all == n => format!("all {all} phases"),
+            all => format!("{n} of {all} phases"),
+        }
+    }
+
+    fn decided(&self, winner: usize) -> String {
+        let reference = if winner == 0 {
+            self.lowest_without(Some(0)).unwrap_or(1)
+        } else {
+            0
+        };
+        let mut text = format!("For this work {} is fastest", self.name(winner));
+        let (times, name) = (self.times(winner, reference), self.name(reference));
+        if let Some(times) = times {
+            text += &format!(": {times} faster than {name}{}", self.overall());
+        }
+        if self.phases.len() > 1 {
+            let faster = self.count(winner, reference, Verdict::Faster);
+            text += &format!(", and faster in {}", self.of_all(faster));
+        }
+        text + &self.others(&[winner, reference]) + "."
+    }
+
+    fn equivalent(&self, leaders: &Leaders) -> String {
+        format!(
+            "For this work {} are equally fast{}, within {}{}.",
+            self.names(&leaders.among),
+            self.overall(),
+            terms::percent(self.comparison.rule.margin),
+            self.others(&leaders.among),
+        )
+    }
+
+    fn inconclusive(&self, leaders: Option<&Leaders>) -> String {
+        let all = self.comparison.measured_contenders();
+        let among = leaders.map_or(&all[..], |leaders| &leaders.among);
+        let mut text = format!(
+            "For this work no fastest is decided{}: {} are not separated",
+            self.overall(),
+            self.names(among)
+        );
+        let mut order = among.to_vec();
+        order.retain(|at| leaders.is_some() && self.ratios.get(*at).is_some_and(Option::is_some));
+        order.sort_by(|a, b| f64::total_cmp(&self.ratio(*a), &self.ratio(*b)));
+        let (lead, next) = (order.first().copied(), order.get(1).copied());
+        if let Some((lead, next)) = lead.zip(next)
+            && let Some(times) = self.times(lead, next)
+        {
+            let (lead, next) = (self.name(lead), self.name(next));
+            text += &format!(" ({lead} leads by {times} before {next})");
+        }
+        if self.phases.len() > 1 {
+            let wins = |at: usize| {
+                let leaders = self.phases.iter().filter_map(|line| line.leaders());
+                leaders
+                    .filter(|leaders| leaders.winner() == Some(at))
+                    .count()
+            };
+            let mut wins: Vec<(usize, usize)> = all.iter().map(|at| (*at, wins(*at))).collect();
+            wins.retain(|(_, wins)| *wins > 0);
+            wins.sort_by_key(|(_, wins)| std::cmp::Reverse(*wins));
+            let won: usize = wins.iter().map(|(_, wins)| wins).sum();
+            for (place, (at, wins)) in wins.iter().take(NAMED).enumerate() {
+                let wins = match place {
+                    0 => self.of_all(*wins),
+                    _ => wins.to_string(),
+                };
+                text += &format!("; {} is fastest in {wins}", self.name(*at));
+            }
+            if won == 0 {
+                text += &format!("; none of {} phases is decided", self.phases.len());
+            }
+        }
+        text += ".";
+        if !self.comparison.rule.certain {
+            text += " More repeats decide more (--max-repeats).";
+        }
+        text
+    }
+
+    /// The other contenders compared with the baseline: `; btrfs is slower than ext4 in 5`.
+    fn others(&self, except: &[usize]) -> String {
+        let mut text = String::new();
+        if self.phases.len() < 2 {
+            return text;
+        }
+        let others = (1..self.comparison.contenders.len()).filter(|at| !except.contains(at));
+        let mut clauses: Vec<(String, Vec<usize>)> = Vec::new();
+        for at in others {
+            let baseline = self.name(0);
+            let counted = [("faster", Verdict::Faster), ("slower", Verdict::Slower)];
+            let counted = counted.map(|(word, verdict)| (word, self.count(at, 0, verdict)));
+            let clause = match counted {
+                [(_, 0), (_, 0)] => continue,
+                [(word, n), (_, 0)] | [(_, 0), (word, n)] => {
+                    let all = if n == self.phases.len() { "all " } else { "" };
+                    format!("{word} than {baseline} in {all}{n}")
+                }
+                [(_, faster), (_, slower)] => {
+                    format!("faster than {baseline} in {faster} and slower in {slower}")
+                }
+            };
+            match clauses.iter_mut().find(|(other, _)| *other == clause) {
+                Some((_, these)) => these.push(at),
+                None => clauses.push((clause, vec![at])),
+            }
+        }
+        for (clause, these) in clauses.iter().take(NAMED - 1) {
+            let verb = if these.len() == 1 { "is" } else { "are" };
+            text += &format!("; {} {verb} {clause}", self.names(these));
+        }
+        text
+    }
+
+    fn too_few(&self, set: &ResultSet) -> String {
+        let way_out = match self.comparison.rule.analyses {
+            None => format!("Run at least {FEWEST} repeats."),
+            Some(analyses) => format!(
+                "The first analysis is after {} repeats: continue with `fsdyno run --resume {}`.",
+                analyses.least,
+                terms::printable(&set.run.id)
+            ),
+        };
+        let lead = self.lowest_without(None);
+        let next = lead.and_then(|lead| self.lowest_without(Some(lead)));
+        let hint = lead.zip(next).and_then(|(lead, next)| {
+            let times = self.times(lead, next)?;
+            let (lead, next) = (self.name(lead), self.name(next));
+            let overall = self.overall();
+            Some(format!(
+                ": {lead} is {times} faster than {next}{overall}, which may be chance"
+            ))
+        });
+        let hint = hint.unwrap_or_default();
+        format!("There are too few repeats to name a fastest{hint}. {way_out}")
+    }
+}

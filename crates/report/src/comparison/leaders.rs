@@ -1,0 +1,210 @@
+//! The rule that names the fastest contender, of one phase or of all. All marks, counts and answers
+//! use it.
+
+use super::{Comparison, Line, PhaseTable};
+use fsdyno_stats::{PairedRatio, Verdict, Verdicts, geometric_ratio, judge_table};
+use std::collections::BTreeMap;
+
+/// The contenders that may be the fastest, by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaders {
+    /// In ascending order. A single one is the fastest.
+    pub among: Vec<usize>,
+    /// Whether several are equivalent, so that none of them matters more than the others.
+    pub equivalent: bool,
+}
+
+impl Leaders {
+    /// The contender with the lowest figure and all that are not slower by a verdict. `None` if the
+    /// lowest has no verdict.
+    fn of(
+        figures: &[Option<f64>],
+        verdict: impl Fn(usize, usize) -> Option<Verdict>,
+    ) -> Option<Self> {
+        let known = (0..figures.len()).filter_map(|at| Some((at, figures[at]?)));
+        let known: Vec<(usize, f64)> = known.collect();
+        let lowest = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?.0;
+        let others = known.iter().map(|(at, _)| *at).filter(|at| *at != lowest);
+        let others: Vec<_> = others.map(|at| (at, verdict(lowest, at))).collect();
+        if others.iter().all(|(_, verdict)| verdict.is_none()) {
+            return None;
+        }
+        let level = others
+            .into_iter()
+            .filter(|(_, verdict)| *verdict != Some(Verdict::Faster));
+        let level: Vec<_> = level.collect();
+        let equivalent = !level.is_empty()
+            && level
+                .iter()
+                .all(|(_, verdict)| *verdict == Some(Verdict::Indistinguishable));
+        let mut among: Vec<usize> = level.into_iter().map(|(at, _)| at).collect();
+        among.push(lowest);
+        among.sort_unstable();
+        Some(Self { among, equivalent })
+    }
+
+    /// The fastest contender, if there is one.
+    pub fn winner(&self) -> Option<usize> {
+        match self.among[..] {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+}
+
+impl Line {
+    /// The contenders that may be the fastest. `None` without verdicts.
+    pub fn leaders(&self) -> Option<Leaders> {
+        let medians = self.values.iter();
+        let medians = medians.map(|value| Some(value.as_ref()?.summary.median));
+        Leaders::of(&medians.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
+    }
+}
+
+/// All phases together: the geometric mean of the ratios of whole times.
+#[derive(Debug, Clone, Default)]
+pub struct Overall {
+    /// The mean of each contender's ratios to the baseline, computed within blocks; `None` if the
+    /// contender has no figure at all. Empty with fewer than two phases that have figures of all
+    /// others, or without a block that has all of them.
+    pub ratios: Vec<Option<PairedRatio>>,
+    /// The number of these phases. Phases in which a time is negligible do not count.
+    pub phases: usize,
+    verdicts: Verdicts,
+}
+
+impl Overall {
+    /// All phases of a comparison.
+    pub(super) fn of(comparison: &Comparison) -> Self {
+        let all = Self::of_each(comparison, &[complete(comparison, comparison.phases())]);
+        let all = all.into_iter().next().unwrap_or_default();
+        if all.phases < 2 { Self::default() } else { all }
+    }
+
+    /// The phases of each workload, with its name.
+    pub fn by_workload(comparison: &Comparison) -> Vec<(&str, Self)> {
+        let workloads = comparison.workloads.iter();
+        let lines = workloads
+            .clone()
+            .map(|workload| complete(comparison, workload.phases.iter()));
+        let means = Self::of_each(comparison, &lines.collect::<Vec<_>>());
+        workloads.map(|one| one.name.as_str()).zip(means).collect()
+    }
+
+    /// The means of some lists of lines, judged as one family.
+    fn of_each(comparison: &Comparison, lists: &[Vec<&Line>]) -> Vec<Self> {
+        let contenders = comparison.contenders.len();
+        let figures: Vec<Vec<_>> = lists
+            .iter()
+            .map(|lines| (0..contenders).map(|at| means(lines, at)).collect())
+            .collect();
+        let family: Vec<_> = figures.iter().map(Vec::as_slice).collect();
+        let verdicts = judge_table(&family, &comparison.rule).into_iter();
+        let of = |(lines, verdicts): (&Vec<&Line>, Verdicts)| {
+            let ratio = |one: usize| {
+                let phases = lines.iter().map(|line| (line.times(one), line.times(0)));
+                geometric_ratio(&phases.collect::<Vec<_>>())
+            };
+            let ratios: Vec<_> = (0..contenders).map(ratio).collect();
+            let known = ratios.iter().flatten().count();
+            if known < 2 || known < comparison.measured_contenders().len() {
+                return Self::default();
+            }
+            Self {
+                ratios,
+                phases: lines.len(),
+                verdicts,
+            }
+        };
+        lists.iter().zip(verdicts).map(of).collect()
+    }
+
+    /// The verdict on one contender compared with another.
+    pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
+        self.verdicts.of(one, other)
+    }
+
+    /// The contenders that may be the fastest. `None` without verdicts.
+    pub fn leaders(&self) -> Option<Leaders> {
+        let ratios = self.ratios.iter().map(|ratio| Some(ratio.as_ref()?.middle));
+        Leaders::of(&ratios.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
+    }
+}
+
+impl Line {
+    /// Whether the line has figures of all these contenders, and none of them is negligible.
+    pub(super) fn counts(&self, among: &[usize]) -> bool {
+        let counts = |at: &usize| {
+            let value = self.values[*at].as_ref();
+            value.is_some_and(|value| !value.is_negligible())
+        };
+        among.iter().all(counts)
+    }
+
+    /// The figures of a contender.
+    pub(super) fn times(&self, at: usize) -> &[(u32, f64)] {
+        self.values[at].as_ref().map_or(&[], |value| &value.times)
+    }
+}
+
+impl Comparison {
+    /// The contenders with a figure, by index.
+    pub fn measured_contenders(&self) -> Vec<usize> {
+        let has_figure = |at: &usize| self.lines().any(|line| line.values[*at].is_some());
+        (0..self.contenders.len()).filter(has_figure).collect()
+    }
+}
+
+/// The whole times with figures of all contenders that have any.
+fn complete<'a>(
+    comparison: &Comparison,
+    phases: impl Iterator<Item = &'a PhaseTable>,
+) -> Vec<&'a Line> {
+    let among = comparison.measured_contenders();
+    let lines = phases.filter_map(|phase| phase.lines.last());
+    lines.filter(|line| line.counts(&among)).collect()
+}
+
+/// The geometric mean of a contender's times in each block that has all of these lines.
+fn means(lines: &[&Line], at: usize) -> Vec<(u32, f64)> {
+    let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for line in lines {
+        for (block, time) in line.times(at) {
+            by_block.entry(*block).or_default().push(time.ln());
+        }
+    }
+    let whole = by_block
+        .into_iter()
+        .filter(|(_, logs)| logs.len() == lines.len());
+    whole
+        .map(|(block, logs)| (block, (logs.iter().sum::<f64>() / logs.len() as f64).exp()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_contender_that_is_faster_than_all_others_wins() {
+        use Verdict::{Faster, Inconclusive, Indistinguishable};
+        let of = |verdicts: [Option<Verdict>; 2]| {
+            let figures = [Some(2.0), Some(1.0), None, Some(3.0)];
+            Leaders::of(&figures, |one, other| {
+                assert_eq!(one, 1, "the lowest is compared with the others");
+                verdicts[usize::from(other == 3)]
+            })
+        };
+        let leaders = |among: &[usize], equivalent| {
+            let among = among.to_vec();
+            Some(Leaders { among, equivalent })
+        };
+        assert_eq!(of([Some(Faster); 2]), leaders(&[1], false));
+        assert_eq!(of([Some(Faster); 2]).unwrap().winner(), Some(1));
+        let level = Some(Indistinguishable);
+        assert_eq!(of([level, Some(Faster)]), leaders(&[0, 1], true));
+        assert_eq!(of([level, Some(Inconclusive)]), leaders(&[0, 1, 3], false));
+        assert_eq!(of([Some(Faster), None]), leaders(&[1, 3], false));
+        assert_eq!(of([None, None]), None);
+    }
+}

@@ -1,0 +1,332 @@
+//! The first screen of a run: the answer, one table, the three most important warnings, and the
+//! commands that print the rest. It has at most [`LINES`] lines.
+
+use super::{Lab, with_each_lab};
+use crate::comparison::{Comparison, Comparisons, Line, Overall, WarningSummary};
+use crate::document::{
+    Block, Cell, Column, Document, Figure, Group, Item, Mark, Outcome, Overflow, RatioTo, Row,
+    Table, Text, Tone,
+};
+use crate::options::Options;
+use crate::resolution::{RESOLUTION, RESOLUTION_NS};
+use crate::terms;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::Verdict;
+
+/// The largest number of lines.
+pub const LINES: usize = 40;
+/// The number of warnings.
+const WARNINGS: usize = 3;
+/// The largest number of contenders in a table with a row for each.
+const CONTENDERS: usize = 20;
+
+/// The rows of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// One for each phase.
+    Phases,
+    /// One for each workload, with the geometric mean of its phases.
+    Workloads,
+    /// One for each contender, with the geometric mean of all phases.
+    Contenders,
+    /// No table.
+    None,
+}
+
+impl Rows {
+    /// All, the most detailed first.
+    pub const ALL: [Self; 4] = [Self::Phases, Self::Workloads, Self::Contenders, Self::None];
+}
+
+/// The first screen with these rows.
+pub fn document(set: &ResultSet, options: &Options, rows: Rows) -> Document {
+    let comparisons = Comparisons::of(set);
+    let mut blocks = Vec::new();
+    with_each_lab(set, &comparisons, options, |lab| {
+        let table = match rows {
+            _ if !lab.comparison.measured() => return,
+            Rows::Phases => phases(lab),
+            Rows::Workloads => workloads(lab),
+            Rows::Contenders => contenders(lab),
+            Rows::None => return,
+        };
+        if !table.is_empty() {
+            let legend = legend(lab.comparison, &table, rows);
+            blocks.extend([table.into(), Block::Legend(legend)]);
+        }
+    });
+    let notes = notes(&comparisons);
+    let left_out = comparisons.warning_summaries.len().saturating_sub(WARNINGS);
+    blocks.extend((!notes.is_empty()).then_some(Block::List(notes)));
+    blocks.push(Block::List(rest(set, left_out)));
+    Document {
+        lead: comparisons.answers().into_iter().map(Text::from).collect(),
+        blocks,
+        ..Document::default()
+    }
+}
+
+/// The whole time of each phase, and the geometric mean of all.
+fn phases(lab: &Lab<'_>) -> Table {
+    let comparison = lab.comparison;
+    let mut groups = Vec::new();
+    for workload in &comparison.workloads {
+        for phase in workload.measured_phases() {
+            let Some(line) = phase.lines.last() else {
+                continue;
+            };
+            let values = line.values.iter().flatten();
+            // A negligible time does not need three digits.
+            let scale =
+                terms::Scale::of_times(values.map(|value| value.summary.median.max(RESOLUTION_NS)));
+            let scale = if lab.options.clock {
+                terms::Scale::Clock
+            } else {
+                scale
+            };
+            let name = comparison.place(workload, phase);
+            groups.push(Group {
+                scale: Some(scale),
+                rows: vec![Row::new(
+                    format!("{name}, {}", scale.unit()),
+                    times(lab, line),
+                )],
+                ..Group::default()
+            });
+        }
+    }
+    let name = format!("geometric mean of {} phases", comparison.overall.phases);
+    Table {
+        name: "Whole times".to_owned(),
+        rows_are: "phase",
+        summary: mean(name, comparison, &comparison.overall),
+        ..table(lab, groups)
+    }
+}
+
+fn table(lab: &Lab<'_>, groups: Vec<Group>) -> Table {
+    Table {
+        columns: lab.labels().into_iter().map(Column::new).collect(),
+        groups,
+        overflow: Overflow::SplitWithBaseline,
+        ..Table::default()
+    }
+}
+
+fn times(lab: &Lab<'_>, line: &Line) -> Vec<Cell> {
+    let values = line.values.iter().enumerate();
+    let cell = |(at, value): (usize, &Option<_>)| {
+        Cell::known(value.as_ref(), |value| {
+            let figure = lab.figure(value, at);
+            let ratio = match figure.ratio.without_interval() {
+                RatioTo::Baseline => RatioTo::None,
+                ratio => ratio,
+            };
+            let figure = Figure {
+                spread: None,
+                samples: Vec::new(),
+                warned: false,
+                ratio,
+                ..figure
+            };
+            figure.into()
+        })
+    };
+    values.map(cell).collect()
+}
+
+/// The row of a geometric mean; none if there is no mean.
+fn mean(name: String, comparison: &Comparison, overall: &Overall) -> Vec<Row> {
+    let winner = overall.leaders().and_then(|leaders| leaders.winner());
+    let judged = comparison.judged();
+    let cells = overall.ratios.iter().enumerate().map(|(at, ratio)| {
+        let outcome = match overall.verdict(at, 0) {
+            _ if at == 0 => None,
+            Some(Verdict::Indistinguishable) => Some(Outcome::Equivalent),
+            Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
+            None if judged => Some(Outcome::TooFew),
+            _ => None,
+        };
+        Cell::known(ratio.as_ref(), |ratio| Cell::Mean {
+            ratio: ratio.middle,
+            outcome,
+            best: winner == Some(at),
+        })
+    });
+    let cells: Vec<Cell> = cells.collect();
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    vec![Row::new(name, cells)]
+}
+
+/// The geometric mean of each workload and of all.
+fn workloads(lab: &Lab<'_>) -> Table {
+    let comparison = lab.comparison;
+    let means = Overall::by_workload(comparison);
+    let rows = means.iter().flat_map(|(name, overall)| {
+        let phases = terms::count(overall.phases, "phase");
+        mean(format!("{name} ({phases})"), comparison, overall)
+    });
+    let group = Group {
+        rows: rows.collect(),
+        ..Group::default()
+    };
+    let name = format!("geometric mean of {} phases", comparison.overall.phases);
+    Table {
+        name: "Workloads".to_owned(),
+        rows_are: "workload",
+        summary: mean(name, comparison, &comparison.overall),
+        ..table(lab, vec![group])
+    }
+}
+
+/// The mean of each contender, and the number of phases by verdict, the lowest mean first.
+fn contenders(lab: &Lab<'_>) -> Table {
+    let comparison = lab.comparison;
+    let all = comparison.contenders.len();
+    let mean = |at: usize| comparison.overall.ratios.get(at)?.map(|ratio| ratio.middle);
+    let mut order: Vec<usize> = (0..all).collect();
+    order.sort_by(|a, b| {
+        let key = |at: usize| mean(at).unwrap_or(f64::INFINITY);
+        key(*a).total_cmp(&key(*b))
+    });
+    let lines = || comparison.phases().filter_map(|phase| phase.lines.last());
+    let rows = order.iter().take(CONTENDERS).map(|at| {
+        let counted = |wanted: &dyn Fn(&Line) -> bool| {
+            let n = lines().filter(|line| wanted(line)).count();
+            Cell::Count(n as u64)
+        };
+        let verdict = |wanted| counted(&|line: &Line| line.verdict(*at, 0) == Some(wanted));
+        let mut cells = vec![
+            self::mean(String::new(), comparison, &comparison.overall)
+                .pop()
+                .map_or(Cell::Unknown, |mut row| row.cells.swap_remove(*at)),
+            counted(&|line| line.values[*at].as_ref().is_some_and(|value| value.best)),
+        ];
+        if *at == 0 {
+            cells.resize(5, Cell::Empty);
+        } else {
+            let verdicts = [Verdict::Faster, Verdict::Slower, Verdict::Inconclusive];
+            cells.extend(verdicts.map(verdict));
+        }
+        Row::new(comparison.contenders[*at].clone(), cells)
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    if all > CONTENDERS {
+        let more = format!("and {} more", all - CONTENDERS);
+        rows.push(Row::new(more, vec![Cell::Empty; 5]));
+    }
+    Table {
+        name: "Contenders".to_owned(),
+        rows_are: "contender",
+        columns: ["mean ratio", "fastest", "faster", "slower", "inconclusive"]
+            .map(Column::new)
+            .into(),
+        groups: vec![Group {
+            rows,
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+/// What the figures are, and the marks that occur.
+fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
+    let mut text = match rows {
+        Rows::Phases => Text::from(format!(
+            "{}; to durable where a phase writes.",
+            comparison.figures()
+        )),
+        Rows::Contenders => Text::from(format!(
+            "{}. Phases by verdict: fastest of all; faster, slower and inconclusive to {}.",
+            comparison.figures(),
+            comparison.contenders[0],
+        )),
+        _ => Text::from(format!("{}.", comparison.figures())),
+    };
+    if !comparison.compares() {
+        return text;
+    }
+    text = text.plain(format!(" {}", comparison.ratios_in_words()));
+    let ratios = || {
+        let cells = table.rows().flat_map(|row| &row.cells);
+        cells.filter_map(Cell::outcome)
+    };
+    if rows == Rows::Phases && comparison.has_negligible() {
+        text = text.plain(format!(" Times below {RESOLUTION} have no ratio."));
+    }
+    let mut marks = Vec::new();
+    if table.rows().flat_map(|row| &row.cells).any(Cell::is_best) {
+        marks.push((Mark::Best, "fastest".to_owned()));
+    }
+    if ratios().any(|of| of == Outcome::Equivalent) {
+        let margin = terms::percent(comparison.rule.margin);
+        marks.push((Mark::Equivalent, format!("equivalent, within {margin}")));
+    }
+    if ratios().any(|of| matches!(of, Outcome::Inconclusive | Outcome::TooFew)) {
+        marks.push((Mark::Inconclusive, "inconclusive".to_owned()));
+    }
+    for (at, (mark, meaning)) in marks.into_iter().enumerate() {
+        let gap = if at == 0 { "\n" } else { "; " };
+        text = text.plain(gap).mark(mark).plain(format!(" {meaning}"));
+    }
+    text
+}
+
+/// The cells that were not measured, and the most important warnings, a line each.
+fn notes(comparisons: &Comparisons) -> Vec<Item> {
+    let line = |lead: String, text: String, tone| Item {
+        lead: Some((lead, tone)),
+        text: text.into(),
+        is_one_line: true,
+        ..Item::default()
+    };
+    let mut items = Vec::new();
+    let counts = comparisons.cells.in_words();
+    let unmeasured = &comparisons.unmeasured;
+    let failed = unmeasured.iter().find(|one| one.outcome == "failed");
+    if let Some(first) = failed.or(unmeasured.first()) {
+        let reason = first.reason.lines().next().unwrap_or_default();
+        let (contender, workload) = (&first.contender, &first.workload);
+        let text = format!("{counts}: {reason} ({contender}, {workload})");
+        items.push(line(format!("! {}", first.outcome), text, Tone::Bad));
+    } else if comparisons.cells.measured < comparisons.cells.planned {
+        items.push(line("! incomplete".to_owned(), counts, Tone::Warning));
+    }
+    let mut warnings: Vec<&WarningSummary> = comparisons.warning_summaries.iter().collect();
+    // The sort is stable: equally important ones keep their order.
+    warnings.sort_by_key(|warning| warning.importance());
+    items.extend(warnings.into_iter().take(WARNINGS).map(|warning| {
+        let places = match warning.places.as_slice() {
+            [] => String::new(),
+            [one] => format!(" ({one})"),
+            [first, ..] => format!(" ({first} and {} more)", warning.places.len() - 1),
+        };
+        let text = format!("{}{places}", warning.message);
+        line(format!("! {}", warning.kind), text, Tone::Warning)
+    }));
+    items.truncate(WARNINGS);
+    items
+}
+
+/// The commands that print the rest.
+fn rest(set: &ResultSet, left_out: usize) -> Vec<Item> {
+    let id = terms::printable(&set.run.id);
+    let more = match left_out {
+        0 => "all figures and advice".to_owned(),
+        n => format!(
+            "{}, all figures and advice",
+            terms::count(n, "more warning")
+        ),
+    };
+    let item = |what: &str, command: String| Item {
+        lead: Some((what.to_owned(), Tone::Soft)),
+        text: command.into(),
+        ..Item::default()
+    };
+    vec![
+        item("More", format!("fsdyno report {id} --long ({more})")),
+        item("Page", format!("fsdyno report {id} -o report.html")),
+    ]
+}

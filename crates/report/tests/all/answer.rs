@@ -1,0 +1,114 @@
+//! The answer at the top matches the figures.
+
+use crate::fixture::one_phase;
+use fsdyno_report::comparison::Comparisons;
+
+fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
+    let answer = Comparisons::of(&one_phase(labels, times))
+        .answers()
+        .join(" ");
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn the_fastest_is_compared_with_the_baseline_or_the_next() {
+    check(
+        &["ext4", "xfs"],
+        &[&[1000, 1000, 1000], &[750, 800, 780]],
+        "For this work xfs is fastest: 1.3 times faster than ext4.",
+    );
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[&[700, 710, 690], &[1000, 1010, 1020], &[2000, 2010, 2020]],
+        "For this work ext4 is fastest: 1.4 times faster than xfs.",
+    );
+}
+
+#[test]
+fn phases_are_counted_by_verdict() {
+    let slow: &[u64] = &[1000; 9];
+    // In one block of nine the faster contender was slower.
+    let fast: &[u64] = &[750, 760, 770, 780, 1200, 790, 795, 800, 755];
+    let mut set = one_phase(&["ext4", "xfs"], &[slow, fast]);
+    set.run.plan.workloads = ["a", "b", "c", "d"].map(crate::fixture::workload).into();
+    for workload in &mut set.run.plan.workloads {
+        workload.phases.truncate(1);
+    }
+    let cells = std::mem::take(&mut set.cells);
+    for (record, workload) in cells.iter().flat_map(|r| (0..4).map(move |w| (r, w))) {
+        let mut record = record.clone();
+        record.cell.workload = workload;
+        set.cells.push(record);
+    }
+    let expected = "For this work xfs is fastest: 1.3 times faster than ext4 overall, and faster in \
+                    all 4 phases.";
+    assert_eq!(Comparisons::of(&set).answers(), [expected]);
+}
+
+#[test]
+fn without_a_verdict_no_contender_is_named_as_the_fastest() {
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[&[1000, 1100, 1200], &[990, 1090, 1190], &[2000, 2000, 2000]],
+        "For this work no fastest is decided: ext4 and xfs are not separated (xfs leads by 1.01 \
+         times before ext4). More repeats decide more (--max-repeats).",
+    );
+}
+
+#[test]
+fn few_repeats_are_reported() {
+    for repeats in [1, 2] {
+        let times: [&[u64]; 2] = [&[1000; 2][..repeats], &[10; 2][..repeats]];
+        check(
+            &["ext4", "xfs"],
+            &times,
+            "There are too few repeats to name a fastest: xfs is 100 times faster than ext4, which \
+             may be chance. Run at least 3 repeats.",
+        );
+    }
+}
+
+#[test]
+fn an_adaptive_run_that_ended_early_reports_how_to_resume() {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000, 1000], &[10, 10]]);
+    set.run.plan.repeats = 6;
+    set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
+        precision: 0.01,
+        most: 30,
+    });
+    let answer = Comparisons::of(&set).answers().join(" ");
+    let way_out = format!(
+        "The first analysis is after 6 repeats: continue with `fsdyno run --resume {}`.",
+        set.run.id
+    );
+    assert!(answer.ends_with(&way_out), "{answer}");
+}
+
+#[test]
+fn a_single_contender_is_not_compared() {
+    let alone = "Only ext4 was measured: there is nothing to compare it with.";
+    check(&["ext4"], &[&[1000, 1000]], alone);
+    check(
+        &["ext4", "xfs"],
+        &[&[1000, 1000], &[]],
+        "No phase has figures of two contenders: there is nothing to compare.",
+    );
+}
+
+#[test]
+fn a_contender_with_too_few_repeats_may_still_be_the_fastest() {
+    let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[900, 900]];
+    let labels = ["ext4", "xfs", "btrfs"];
+    check(
+        &labels,
+        times,
+        "For this work no fastest is decided: xfs and btrfs are not separated (xfs leads by 1.8 \
+         times before btrfs). More repeats decide more (--max-repeats).",
+    );
+    // If it leads, nobody else is named as the fastest.
+    let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[100, 100]];
+    let answer = Comparisons::of(&one_phase(&labels, times))
+        .answers()
+        .join(" ");
+    assert!(!answer.contains("is fastest"), "{answer}");
+}
