@@ -59,7 +59,7 @@ fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
     let mut screens = Rows::ALL.into_iter().map(|rows| {
         let document = first_screen::document(set, options, rows);
         let text = formats::terminal::render(&document, options);
-        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+        let lines = text.split(|byte| *byte == b'\n').count() - 1;
         let fits = lines <= LINES && !formats::terminal::splits_a_table(&document, options);
         (text, fits || rows == Rows::None)
     });

@@ -8,6 +8,7 @@ use crate::resolution::{RESOLUTION, is_negligible};
 use crate::terms;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Verdict;
+use std::fmt::Write as _;
 
 /// The largest number of contenders that a sentence names.
 const NAMED: usize = 4;
@@ -65,18 +66,14 @@ impl<'a> Standing<'a> {
         };
         let phases: Vec<&Line> = lines.filter(counts).collect();
         let overall = &comparison.overall;
-        let (ratios, leaders) = match phases[..] {
-            [line] => (
-                (0..comparison.contenders.len())
-                    .map(|at| Some(line.values[at].as_ref()?.ratio?.middle))
-                    .collect(),
-                line.leaders(),
-            ),
-            _ => {
-                let ratios = overall.ratios.iter();
-                let ratios = ratios.map(|ratio| Some(ratio.as_ref()?.middle));
-                (ratios.collect(), overall.leaders())
-            }
+        let (ratios, leaders) = if let [line] = phases[..] {
+            let ratio = |at: usize| Some(line.values[at].as_ref()?.ratio?.middle);
+            let all = 0..comparison.contenders.len();
+            (all.map(ratio).collect(), line.leaders())
+        } else {
+            let ratios = overall.ratios.iter();
+            let ratios = ratios.map(|ratio| Some(ratio.as_ref()?.middle));
+            (ratios.collect(), overall.leaders())
         };
         Self {
             comparison,
@@ -164,11 +161,11 @@ impl<'a> Standing<'a> {
         let mut text = format!("For this work {} is fastest", self.name(winner));
         let (times, name) = (self.times(winner, reference), self.name(reference));
         if let Some(times) = times {
-            text += &format!(": {times} faster than {name}{}", self.overall());
+            let _ = write!(text, ": {times} faster than {name}{}", self.overall());
         }
         if self.phases.len() > 1 {
             let faster = self.count(winner, reference, Verdict::Faster);
-            text += &format!(", and faster in {}", self.of_all(faster));
+            let _ = write!(text, ", and faster in {}", self.of_all(faster));
         }
         text + &self.others(&[winner, reference]) + "."
     }
@@ -199,7 +196,7 @@ impl<'a> Standing<'a> {
             && let Some(times) = self.times(lead, next)
         {
             let (lead, next) = (self.name(lead), self.name(next));
-            text += &format!(" ({lead} leads by {times} before {next})");
+            let _ = write!(text, " ({lead} leads by {times} before {next})");
         }
         if self.phases.len() > 1 {
             let wins = |at: usize| {
@@ -217,10 +214,10 @@ impl<'a> Standing<'a> {
                     0 => self.of_all(*wins),
                     _ => wins.to_string(),
                 };
-                text += &format!("; {} is fastest in {wins}", self.name(*at));
+                let _ = write!(text, "; {} is fastest in {wins}", self.name(*at));
             }
             if won == 0 {
-                text += &format!("; none of {} phases is decided", self.phases.len());
+                let _ = write!(text, "; none of {} phases is decided", self.phases.len());
             }
         }
         text += ".";
@@ -259,7 +256,7 @@ impl<'a> Standing<'a> {
         }
         for (clause, these) in clauses.iter().take(NAMED - 1) {
             let verb = if these.len() == 1 { "is" } else { "are" };
-            text += &format!("; {} {verb} {clause}", self.names(these));
+            let _ = write!(text, "; {} {verb} {clause}", self.names(these));
         }
         text
     }

@@ -33,7 +33,7 @@ use terms::Scale;
 use verdicts::Judged;
 
 /// The legend of the tiers.
-pub const TIERS: &str = "Tiers: the fastest with all that are not told apart from it, then the \
+pub const TIERS: &str = "Tiers: the fastest with all that are not separated from it, then the \
                          fastest of the rest with theirs.";
 
 /// The contenders of one lab, compared.
@@ -176,9 +176,7 @@ impl Comparison {
     /// The legend of the verdicts: margin and error rate.
     pub fn verdicts_in_words(&self) -> String {
         if self.rule.certain {
-            return "In virtual time figures have no noise: intervals have no width, and one repeat \
-                    tells everything."
-                .to_owned();
+            return "In virtual time figures have no noise: one repeat decides.".to_owned();
         }
         format!(
             "Faster and slower mean by more than {}; all such verdicts of a table together are \

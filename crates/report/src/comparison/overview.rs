@@ -31,8 +31,6 @@ pub struct Row<'a> {
     pub workload: &'a str,
     /// The phase.
     pub phase: &'a str,
-    /// The requested cache state at its start, as text.
-    pub cache: &'static str,
     /// The times.
     pub line: &'a Line,
     /// The compared contenders in order; `None` without a figure.
@@ -85,7 +83,6 @@ impl Comparison {
                         place: terms::phase(self.workloads.len(), &workload.name, &phase.label),
                         workload: &workload.name,
                         phase: &phase.label,
-                        cache: phase.cache,
                         line,
                         entries,
                     });
@@ -130,20 +127,6 @@ impl Row<'_> {
     /// One contender of the run compared with another.
     pub fn relation(&self, one: usize, other: usize) -> Relation {
         relation(self.line, one, other)
-    }
-}
-
-impl Overview<'_> {
-    /// For each contender, the number of phases in which it is in the first tier, and in which it
-    /// has a verdict. `None` if there is no verdict.
-    pub fn leads(&self) -> Option<Vec<(usize, usize)>> {
-        let of = |at: usize| {
-            let ranks = self.rows.iter().filter_map(|row| row.entries[at]?.rank);
-            let leads = ranks.clone().filter(|rank| rank.tier == 1).count();
-            (leads, ranks.count())
-        };
-        let all: Vec<_> = (0..self.among.len()).map(of).collect();
-        all.iter().any(|(_, judged)| *judged > 0).then_some(all)
     }
 }
 

@@ -152,12 +152,6 @@ pub struct VerdictCell {
     pub to_base: Option<Compared>,
     /// Compared with the fastest.
     pub to_best: Compared,
-    /// Its tier.
-    pub tier: Option<usize>,
-    /// Its rank, if it is a range: `2-4`.
-    pub rank: Option<(usize, usize)>,
-    /// Whether its figures have a warning.
-    pub warned: bool,
 }
 
 impl Outcome {

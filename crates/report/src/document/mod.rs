@@ -24,6 +24,8 @@ pub struct Document {
     pub subtitle: String,
     /// The conclusions.
     pub lead: Vec<Text>,
+    /// The phases by their fastest contender, for the page.
+    pub winners: Vec<Shares>,
     /// The number of measured cells and of warnings.
     pub status: Text,
     /// The other blocks.
@@ -34,6 +36,37 @@ pub struct Document {
     pub footer: String,
     /// The command that draws the charts that do not fit into the page.
     pub chart_command: String,
+}
+
+/// A whole divided into parts.
+#[derive(Debug, Clone, Default)]
+pub struct Shares {
+    /// The subject, short.
+    pub name: String,
+    /// The parts that are not empty.
+    pub parts: Vec<Share>,
+}
+
+/// A part of a whole.
+#[derive(Debug, Clone)]
+pub struct Share {
+    /// Its name.
+    pub label: String,
+    /// Its size.
+    pub count: usize,
+    /// The colour.
+    pub colour: ShareColour,
+}
+
+/// The colour of a part of a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareColour {
+    /// The colour of a contender in the charts, by index.
+    Contender(usize),
+    /// The colour of a decided part without contender.
+    Shared,
+    /// The colour of an undecided part.
+    Undecided,
 }
 
 /// A part of a report.

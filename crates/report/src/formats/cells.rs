@@ -152,7 +152,7 @@ impl Style {
     }
 
     /// A ratio with the mark of its outcome.
-    fn judged(self, ratio: f64, outcome: Option<Outcome>) -> String {
+    pub fn judged(self, ratio: f64, outcome: Option<Outcome>) -> String {
         let ratio = self.ratio(ratio);
         match outcome {
             Some(Outcome::Equivalent) => format!("{}{ratio}", self.symbols.equivalent),

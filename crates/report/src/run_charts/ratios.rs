@@ -40,10 +40,14 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     let open = rows.open;
     chart.panels.push(rows.panel);
     chart.about = about(&chart, comparison);
-    chart.notes.push(format!(
-        "Left of 1: a time below that of {baseline}. Thick: the interval at 95 % or more; thin: \
-         the ratios of all blocks."
-    ));
+    let mut note = format!("Left of 1: a time below that of {baseline}.");
+    if comparison.intervals() {
+        note += " Thick: the interval at 95 % or more.";
+    }
+    if comparison.repeated() {
+        note += " Thin: the ratios of all blocks.";
+    }
+    chart.notes.push(note);
     if open {
         chart
             .notes

@@ -7,6 +7,7 @@ use crate::comparison::{Cost, WorkloadTable};
 use crate::document::{
     Audience, Block, Cell, Column, Figure, Group, Overflow, Row, Section, Table, Text,
 };
+use crate::resolution::RESOLUTION_NS;
 use crate::terms::Scale;
 
 /// From this number of phases on, text formats show the table of a workload too.
@@ -132,8 +133,10 @@ fn extents(lab: &Lab<'_>, workload: usize, phase: usize) -> Option<Vec<Cell>> {
     Some((0..lab.comparison.contenders.len()).map(of).collect())
 }
 
-/// The unit of the longest time, or a smaller one in which the shortest has three digits.
+/// The unit of the longest time, or a smaller one in which the shortest has three digits. A
+/// negligible time may have fewer.
 fn one_unit(medians: impl Iterator<Item = f64> + Clone) -> Scale {
+    let medians = medians.map(|median| median.max(RESOLUTION_NS));
     let shortest = medians.clone().fold(f64::INFINITY, f64::min);
     let longest = medians.clone().fold(0.0, f64::max);
     let unit = Scale::of_times(std::iter::once(longest));
@@ -154,7 +157,8 @@ mod tests {
         let unit = |times: &[f64]| one_unit(times.iter().copied()).unit();
         assert_eq!(unit(&[0.02e9, 150e9]), "s");
         assert_eq!(unit(&[0.02e9, 0.9e9]), "ms");
-        assert_eq!(unit(&[0.0002e9, 1.4e9]), "ms");
+        assert_eq!(unit(&[0.002e9, 1.4e9]), "ms");
+        assert_eq!(unit(&[300.0, 100e3]), "ms");
         assert_eq!(unit(&[0.0002e9, 150e9]), "s");
         assert_eq!(unit(&[]), "ns");
     }

@@ -23,10 +23,10 @@ mod why;
 pub use samples::figures;
 
 use crate::charts::Chart;
-use crate::comparison::{self, Comparison, Comparisons, facts, labs};
+use crate::comparison::{self, Comparison, Comparisons, Leaders, facts, labs};
 use crate::document::{
-    Block, Document, Figure, Filter, FilterItem, Label, Mark, Outcome, RatioTo, Section, Text,
-    add_suffix,
+    Block, Document, Figure, Filter, FilterItem, Label, Mark, Outcome, RatioTo, Section, Share,
+    ShareColour, Shares, Text, add_suffix,
 };
 use crate::options::Options;
 use crate::resolution::RESOLUTION;
@@ -71,6 +71,7 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
         page_title: Some(page_title(&comparisons)),
         subtitle: subtitle(set, &comparisons),
         lead: comparisons.answers().into_iter().map(Text::from).collect(),
+        winners: comparisons.labs.iter().filter_map(winners).collect(),
         status: status(&comparisons),
         filters: filters(&comparisons.labs),
         footer: format!("Run {id}, result schema {}.", set.schema),
@@ -145,6 +146,45 @@ fn provenance(set: &ResultSet) -> Block {
             commands::blocks(set, plan),
         ))
         .into()
+}
+
+/// The phases by their fastest contender; `None` without a verdict.
+fn winners(comparison: &Comparison) -> Option<Shares> {
+    let lines = comparison.phases().filter_map(|phase| phase.lines.last());
+    let leaders: Vec<Option<Leaders>> = lines.map(comparison::Line::leaders).collect();
+    leaders.iter().any(Option::is_some).then_some(())?;
+    let won = |at: usize| {
+        let leaders = leaders.iter().flatten();
+        leaders.filter(|one| one.winner() == Some(at)).count()
+    };
+    let contenders = comparison.contenders.iter().enumerate();
+    let mut parts: Vec<Share> = contenders
+        .map(|(at, label)| Share {
+            label: format!("{label} fastest"),
+            count: won(at),
+            colour: ShareColour::Contender(at),
+        })
+        .collect();
+    let equivalent = leaders.iter().flatten().filter(|one| one.equivalent);
+    let equivalent = equivalent.count();
+    let decided: usize = parts.iter().map(|part| part.count).sum::<usize>() + equivalent;
+    let inconclusive = leaders.len() - decided;
+    let others = [
+        ("no difference", equivalent, ShareColour::Shared),
+        ("inconclusive", inconclusive, ShareColour::Undecided),
+    ];
+    parts.extend(others.map(|(label, count, colour)| Share {
+        label: label.to_owned(),
+        count,
+        colour,
+    }));
+    parts.retain(|part| part.count > 0);
+    let lab = comparison.lab.as_ref();
+    let phases = terms::count(leaders.len(), "phase");
+    Some(Shares {
+        name: lab.map_or_else(|| phases.clone(), |lab| format!("{}: {phases}", lab.name)),
+        parts,
+    })
 }
 
 /// The number of cells by outcome, and of warnings.

@@ -4,8 +4,8 @@ use super::Lab;
 use crate::comparison::overview::{Entry, Overview, Relation};
 use crate::comparison::{Comparison, TIERS};
 use crate::document::{
-    Audience, Block, Cell, Column, Compared, Fold, Group, Item, Mark, Outcome, Overflow, Row,
-    Section, Table, Text, VerdictCell,
+    Audience, Block, Cell, Column, Compared, Group, Item, Mark, Outcome, Overflow, Row, Section,
+    Table, Text, VerdictCell,
 };
 use fsdyno_stats::PairedRatio;
 
@@ -41,20 +41,13 @@ pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
     let overview = comparison.overview(among);
     let mut groups: Vec<Group> = Vec::new();
     for row in &overview.rows {
-        let ranks = row.entries.iter().flatten().filter_map(|entry| entry.rank);
-        // If all are in one tier, tiers and ranks carry no information.
-        let is_ranked = ranks.clone().any(|rank| rank.tier > 1);
-        let cells = row.entries.iter().zip(among).map(|(entry, at)| {
-            let value = row.line.values[*at].as_ref();
-            let warned = value.is_some_and(|value| value.doubted);
-            Cell::known(entry.as_ref(), |entry| {
-                cell(comparison, entry, is_ranked, warned)
-            })
-        });
+        let entries = row.entries.iter();
+        let cells =
+            entries.map(|entry| Cell::known(entry.as_ref(), |entry| cell(comparison, entry)));
         let cells = cells.collect();
         let line = Row {
             place: Some(row.place.clone()),
-            ..Row::new(format!("{} ({})", row.phase, row.cache), cells)
+            ..Row::new(row.phase, cells)
         };
         let several = comparison.workloads.len() > 1;
         let heading = if several { row.workload } else { "" };
@@ -79,16 +72,10 @@ pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
     }
 }
 
-fn cell(comparison: &Comparison, entry: &Entry, is_ranked: bool, warned: bool) -> Cell {
-    let rank = entry.rank.filter(|_| is_ranked);
+fn cell(comparison: &Comparison, entry: &Entry) -> Cell {
     Cell::Verdict(Box::new(VerdictCell {
         to_base: Some(compared(comparison, &entry.to_base)),
         to_best: compared(comparison, &entry.to_best),
-        tier: rank.map(|rank| rank.tier),
-        rank: rank
-            .map(|rank| (rank.first, rank.last))
-            .filter(|(first, last)| first != last),
-        warned,
         ..VerdictCell::default()
     }))
 }
@@ -115,7 +102,7 @@ fn of_ratio(ratio: &PairedRatio) -> Compared {
     }
 }
 
-/// The geometric means, and the number of phases in which each contender leads.
+/// The geometric means.
 fn summary(overview: &Overview<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let both = overview.to_base.iter().zip(&overview.to_best);
@@ -131,13 +118,6 @@ fn summary(overview: &Overview<'_>) -> Vec<Row> {
         let name = format!("geometric mean of {} phases", overview.phases);
         rows.push(Row::new(name, means));
     }
-    if let Some(leads) = overview.leads() {
-        let cells = leads.iter().map(|(leads, judged)| match judged {
-            0 => Cell::Unknown,
-            judged => Cell::Text(format!("{leads} of {judged}")),
-        });
-        rows.push(Row::new("phases in the first tier", cells.collect()));
-    }
     rows
 }
 
@@ -151,16 +131,15 @@ fn legend(comparison: &Comparison) -> Text {
     } else {
         text.plain(" There are too few repeats to judge: a lower figure is a hint.")
     };
-    if comparison.intervals() {
-        text = text.plain(" Below a ratio: its interval at 95 % or more.");
-    }
-    if comparison.doubted() {
+    text = text.plain(format!(" {}", comparison.ratios_in_words()));
+    if comparison.unjudged() {
         text = text
             .plain(" ")
-            .mark(Mark::Warning)
-            .plain(" see ")
-            .link("Warnings", "warnings")
-            .plain(".");
+            .mark(Mark::Inconclusive)
+            .plain(" inconclusive.");
+    }
+    if comparison.intervals() {
+        text = text.plain(" Below a ratio: its interval at 95 % or more.");
     }
     text
 }
@@ -212,7 +191,7 @@ fn means(lab: &Lab<'_>) -> Option<Block> {
     ))
 }
 
-/// The tiers of all phases.
+/// The tiers of all phases, for text formats.
 fn tiers(comparison: &Comparison) -> Vec<Block> {
     let tiers = comparison.tiers();
     if tiers.is_empty() {
@@ -225,19 +204,8 @@ fn tiers(comparison: &Comparison) -> Vec<Block> {
         ..Item::default()
     });
     let list = Block::List(items.collect());
-    vec![
-        Block::Only(Audience::Text, vec![Block::paragraph(TIERS), list.clone()]),
-        Block::Only(
-            Audience::Page,
-            vec![
-                Fold {
-                    name: "The tiers of each phase in words".to_owned(),
-                    printed: true,
-                    blocks: vec![Block::paragraph(TIERS), list],
-                    ..Fold::default()
-                }
-                .into(),
-            ],
-        ),
-    ]
+    vec![Block::Only(
+        Audience::Text,
+        vec![Block::paragraph(TIERS), list],
+    )]
 }

@@ -60,7 +60,6 @@ fn decided() -> ResultSet {
             (1, 6) => 1005,
             (1, _) => 1200,
             (2, 0..5) => 1400,
-            (2, _) => 1000,
             _ => 1000,
         };
         base * permille / 1000 + (phase * 7 + contender * 3 + block * 5) % 4
@@ -113,7 +112,7 @@ fn no_first_screen_has_more_than_forty_lines_or_a_line_that_is_too_wide() {
 
 #[test]
 fn only_a_decided_winner_has_a_star() {
-    assert!(screen(&decided(), 80).contains("*"));
+    assert!(screen(&decided(), 80).contains('*'));
     let undecided = screen(&undecided(), 80);
     assert!(!undecided.contains('*'), "{undecided}");
     // A tie is reported once, in the answer.

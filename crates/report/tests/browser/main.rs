@@ -218,8 +218,8 @@ fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
     assert_eq!(browser.evaluate(&seen("#overview .to-best")), json!(true));
     browser.show_as("light", "print");
     assert_eq!(browser.evaluate(&seen(".switch")), json!(false));
-    let tiers = "#overview details.unfold li";
-    let height = format!("document.querySelector('{tiers}').getBoundingClientRect().height > 0");
+    let charts = "#times details.unfold figure";
+    let height = format!("document.querySelector('{charts}').getBoundingClientRect().height > 0");
     assert_eq!(browser.evaluate(&height), json!(true));
     let pdf = browser.ask("Page.printToPDF", &json!({"printBackground": false}));
     assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"));

@@ -7,7 +7,7 @@ mod args;
 use ablation::Inquired;
 pub use args::RerunArgs;
 
-use super::run::{self, Execution, ExportArgs};
+use super::run::{self, Execution, ExportArgs, ScreenArgs};
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::exit::{CliError, Code};
@@ -85,8 +85,10 @@ fn execution(args: &RerunArgs) -> Execution {
         erase: Erase::default(),
         dry_run: args.dry_run,
         format: args.format,
-        clock: args.clock,
-        long: false,
+        screen: ScreenArgs {
+            clock: args.clock,
+            ..ScreenArgs::default()
+        },
         export: ExportArgs::default(),
         output: args.output.clone(),
         existing: output::existing(args.force),

@@ -23,34 +23,45 @@ Devices:
                   guard prints their content, and the option that allows erasing them
   dir:PATH        an existing directory: no root, no mkfs, any file system";
 
+/// The report on the terminal.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct ScreenArgs {
+    /// Print all tables, not only the first screen
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
+    /// Show times as m:ss, like the published tables
+    #[arg(long, conflicts_with = "json")]
+    pub clock: bool,
+}
+
 /// Files of the report, in addition to the printed one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExportArgs {
     /// Write the result to a file as JSON
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
+    #[arg(id = "export_json", long = "export-json", value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Write every sample to a file as CSV
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
+    #[arg(id = "export_csv", long = "export-csv", value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Write the report to a file as Markdown
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
+    #[arg(id = "export_markdown", long = "export-markdown", value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
     /// Write the report to a file as an HTML page
-    #[arg(long, value_name = "FILE")]
-    pub export_html: Option<PathBuf>,
+    #[arg(id = "export_html", long = "export-html", value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Replace exported files that exist
-    #[arg(long)]
-    pub export_force: bool,
+    #[arg(id = "export_force", long = "export-force")]
+    pub force: bool,
 }
 
 impl ExportArgs {
     /// The files with their formats.
     pub fn files(&self) -> Vec<(Format, &Path)> {
         let files = [
-            (Format::Json, &self.export_json),
-            (Format::Csv, &self.export_csv),
-            (Format::Markdown, &self.export_markdown),
-            (Format::Html, &self.export_html),
+            (Format::Json, &self.json),
+            (Format::Csv, &self.csv),
+            (Format::Markdown, &self.markdown),
+            (Format::Html, &self.html),
         ];
         let files = files.into_iter();
         files
@@ -80,10 +91,6 @@ pub struct RunArgs {
     #[command(flatten)]
     pub lock: LockArgs,
 
-    /// Print all tables, not only the first screen
-    #[arg(long, conflicts_with = "json")]
-    pub long: bool,
-
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -91,7 +98,6 @@ pub struct RunArgs {
     #[command(flatten)]
     pub export: ExportArgs,
 
-    /// Show times as m:ss, like the published tables
-    #[arg(long, conflicts_with = "json")]
-    pub clock: bool,
+    #[command(flatten)]
+    pub screen: ScreenArgs,
 }

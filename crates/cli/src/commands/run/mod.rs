@@ -11,7 +11,7 @@ use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::{published, report};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
-pub use args::{ExportArgs, RunArgs};
+pub use args::{ExportArgs, RunArgs, ScreenArgs};
 pub use begin::plan_trouble;
 use begin::programs_to_name;
 use fsdyno_files::Existing;
@@ -39,10 +39,8 @@ pub struct Execution {
     pub dry_run: bool,
     /// Format of the report.
     pub format: Format,
-    /// Print times as `m:ss`.
-    pub clock: bool,
-    /// Print all tables.
-    pub long: bool,
+    /// The report on the terminal.
+    pub screen: ScreenArgs,
     /// Further files of the report.
     pub export: ExportArgs,
     /// File of the report; `None` is standard output.
@@ -65,8 +63,7 @@ impl Execution {
             } else {
                 Format::Terminal
             },
-            clock: args.clock,
-            long: args.long,
+            screen: args.screen,
             export: args.export.clone(),
             output: None,
             existing: Existing::Keep,
@@ -91,7 +88,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
     let execution = Execution::of(args);
-    let existing = output::existing(args.export.export_force);
+    let existing = output::existing(args.export.force);
     for (_, file) in args.export.files() {
         output::check(Some(file), existing)?;
     }
@@ -305,14 +302,14 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     let set = store.load(id)?;
     let export = &execution.export;
     for (format, file) in export.files() {
-        let options = report::options(execution.clock, true);
+        let options = report::options(execution.screen.clock, true);
         let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
-        output::to(Some(file), &text, output::existing(export.export_force))?;
+        output::to(Some(file), &text, output::existing(export.force))?;
     }
     if !execution.silent {
         let options = Options {
-            long: execution.long,
-            ..report::options(execution.clock, execution.output.is_some())
+            long: execution.screen.long,
+            ..report::options(execution.screen.clock, execution.output.is_some())
         };
         let text = render_report(&set, execution, &options)?;
         output::to(execution.output.as_deref(), &text, execution.existing)?;

@@ -9,7 +9,8 @@ mod table;
 use super::cells::{Style, Symbols};
 use crate::charts::svg::theme;
 use crate::document::{
-    Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
+    Block, Cell, Document, Fold, Item, Mark, Medium, Section, Share, ShareColour, Shares, Span,
+    Table, Text, Tone,
 };
 use crate::options::Options;
 use bars::Dots;
@@ -23,6 +24,9 @@ const SYMBOLS: Symbols = Symbols {
     equivalent: "≈ ",
     inconclusive: ["(", ")"],
 };
+
+/// The classes of the series colours.
+const SERIES: [&str; theme::STYLES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 const STYLE: &str = include_str!("../../../data/report.css");
 const SCRIPT: &str = include_str!("../../../data/report.js");
@@ -112,6 +116,9 @@ impl Page {
         }
         for text in &document.lead {
             let _ = writeln!(self.html, r#"<p class="lead">{}</p>"#, inline(text));
+        }
+        for shares in &document.winners {
+            self.shares(shares);
         }
         if !document.status.is_empty() {
             let _ = writeln!(
@@ -245,12 +252,50 @@ impl Page {
         self.html += "</li>\n";
     }
 
+    /// A bar of the parts of a whole, with its legend.
+    fn shares(&mut self, shares: &Shares) {
+        let colour = |part: &Share| match part.colour {
+            ShareColour::Contender(at) => SERIES[at % SERIES.len()],
+            ShareColour::Shared => "shared",
+            ShareColour::Undecided => "undecided",
+        };
+        let _ = write!(
+            self.html,
+            r#"<div class="winners graph"><p class="bar" aria-hidden="true">"#
+        );
+        for part in &shares.parts {
+            let (class, count) = (colour(part), part.count);
+            let _ = write!(
+                self.html,
+                r#"<span class="{class}" style="flex-grow:{count}"></span>"#
+            );
+        }
+        let _ = write!(self.html, "</p>\n<p>{}:", escape(&shares.name));
+        for part in &shares.parts {
+            let (class, label) = (colour(part), escape(&part.label));
+            let _ = write!(
+                self.html,
+                r#" <span class="part"><span class="{class}"></span>{label} in <b>{}</b></span>"#,
+                part.count
+            );
+        }
+        self.html += "</p></div>\n";
+    }
+
     /// The legend of bars and dots, before the first of them.
     fn keys(&mut self, table: &Table) {
         if std::mem::replace(&mut self.keys_shown, true) {
             return;
         }
+        let has_range = |cell: &Cell| matches!(cell, Cell::Figure(one) if one.spread.is_some());
+        let repeated = table.rows().any(|row| row.cells.iter().any(has_range));
+        let medians = if repeated {
+            "medians"
+        } else {
+            "single figures"
+        };
         let dots = match self.dots {
+            _ if !repeated => ".".to_owned(),
             Dots::Each => ", dots single samples, whiskers the range.".to_owned(),
             Dots::Bins(_) => ", whiskers the range. There are too many samples for a dot each: a \
                               dot stands for all in its part of the scale, the larger the more."
@@ -272,7 +317,7 @@ impl Page {
         let keys = keys.concat();
         let _ = writeln!(
             self.html,
-            "<p>Bars are medians on a scale from zero{dots}{keys}</p>"
+            "<p>Bars are {medians} on a scale from zero{dots}{keys}</p>"
         );
     }
 }
@@ -283,7 +328,7 @@ fn class(tone: Tone) -> &'static str {
         Tone::Plain => "plain",
         Tone::Strong => "strong",
         Tone::Good => "good",
-        Tone::Warning => "doubt",
+        Tone::Warning => "warning",
         Tone::Bad => "bad",
         Tone::Soft => "advice",
     }

@@ -256,7 +256,7 @@ impl Page {
             }
         }
         if let Some(to_base) = cell.to_base {
-            let text = self.compared(to_base, "baseline", cell.warned);
+            let text = self.compared(to_base, "baseline");
             let _ = write!(
                 self.html,
                 r#"<div class="to-base {}">{text}</div>"#,
@@ -264,31 +264,23 @@ impl Page {
             );
         }
         let hides = attribute("data-c", cell.contender.as_ref());
-        let text = self.compared(cell.to_best, "lowest", cell.warned);
+        let text = self.compared(cell.to_best, "lowest");
         let _ = write!(
             self.html,
             r#"<div class="to-best {}"{hides}>{name}{text}</div>"#,
             class(cell.to_best)
         );
-        if let Some(tier) = cell.tier {
-            let rank = cell.rank.map_or_else(String::new, |(first, last)| {
-                format!(", rank {first}–{last}")
-            });
-            let _ = write!(self.html, r#"<span class="tier">tier {tier}{rank}</span>"#);
-        }
         self.html += "</td>";
     }
 
-    fn compared(&self, compared: Compared, itself: &str, warned: bool) -> String {
+    fn compared(&self, compared: Compared, itself: &str) -> String {
         let ratio = match (compared.ratio, compared.outcome) {
+            (Some(ratio), Some(outcome)) if outcome != Outcome::Equivalent => {
+                self.style.judged(ratio, Some(outcome))
+            }
             (Some(ratio), _) => self.style.ratio(ratio),
             (None, Some(Outcome::Itself)) => self.style.ratio(1.0),
             (None, _) => "–".to_owned(),
-        };
-        let mark = if warned {
-            r#"<b class="mark">!</b>"#
-        } else {
-            ""
         };
         let interval = compared.interval.map_or_else(String::new, |(low, high)| {
             let range = self.style.range(low, high);
@@ -308,17 +300,21 @@ impl Page {
         } else {
             format!(r#"<span aria-hidden="true">{sign}</span> "#)
         };
-        let label = compared.outcome.map_or_else(String::new, |outcome| {
+        // An inconclusive ratio has brackets, which the legend explains once.
+        let is_decided =
+            |outcome: &Outcome| !matches!(outcome, Outcome::Inconclusive | Outcome::TooFew);
+        let decided = compared.outcome.filter(is_decided);
+        let label = decided.map_or_else(String::new, |outcome| {
             let word = match outcome {
                 Outcome::Itself => itself,
                 outcome => outcome.word(),
             };
             format!(
-                r#"<span class="says {}">{sign}{word}</span>"#,
+                r#"<span class="verdict {}">{sign}{word}</span>"#,
                 class(compared)
             )
         });
-        format!(r#"<span class="ratio">{mark}{ratio}</span>{label}{interval}"#)
+        format!(r#"<span class="ratio">{ratio}</span>{label}{interval}"#)
     }
 
     /// The times of a phase: a row for each contender, with bars.
@@ -483,8 +479,8 @@ fn class(compared: Compared) -> &'static str {
         Some(Outcome::Itself) => "itself",
         Some(Outcome::Faster) => "faster",
         Some(Outcome::Slower) => "slower",
-        Some(Outcome::Equivalent | Outcome::Negligible) => "level",
-        Some(Outcome::Inconclusive | Outcome::TooFew) => "open",
+        Some(Outcome::Equivalent | Outcome::Negligible) => "equivalent",
+        Some(Outcome::Inconclusive | Outcome::TooFew) => "undecided",
         None => "plain",
     }
 }
