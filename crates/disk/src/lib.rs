@@ -19,6 +19,7 @@ pub mod record;
 mod request;
 mod store;
 pub mod transports;
+mod values;
 
 pub use disk::{Disk, SubmitError};
 pub use faults::{FaultPlan, Faults};

@@ -8,13 +8,15 @@ mod disks;
 mod filled;
 #[doc(hidden)]
 pub mod fuzz;
-mod in_memory;
 pub mod job;
 pub mod labs;
 mod messages;
 pub mod missing;
+mod notes;
 pub mod preflight;
 pub mod procedure;
+mod recorded;
+mod remote_limits;
 pub mod script;
 pub mod serve;
 mod state_dir;

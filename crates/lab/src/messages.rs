@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn latencies_and_progress_of_a_phase_round_trip() {
         let (count, sum_ns) = (u64::MAX, 1 << 60);
-        let mut sample = crate::labs::recorded::tests::sample(3);
+        let mut sample = crate::recorded::tests::sample(3);
         sample.latencies.push(LatencyDistribution {
             operation: "file".into(),
             count,

@@ -141,7 +141,7 @@ impl Capabilities {
         Ok(())
     }
 
-    /// Whether there are entries that it cannot store, apart from files that are too large.
+    /// Whether there are entries that it cannot store, other than files that are too large.
     pub fn is_limited(&self) -> bool {
         !(self.hard_links && self.symlinks && self.special_files) || self.names != NameRule::BYTES
     }

@@ -29,6 +29,7 @@ pub mod sample;
 pub mod scaling;
 pub mod search_path;
 pub mod series;
+mod shell;
 pub mod state;
 pub mod step;
 pub mod timeline;

@@ -1,7 +1,7 @@
 //! Pools: devices that the programs of a file system hold under a name and mount by themselves. If
 //! the kernel does not do their work, a daemon runs for them. A recipe defines these programs.
 
-use crate::step::shell_line;
+use crate::shell::shell_line;
 use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,9 @@ use crate::{Finding, report, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates that are checked.
-const LAYERED: [&str; 3] = ["datasets", "load", "run"];
+const LAYERED: [&str; 9] = [
+    "datasets", "disk", "lab", "load", "model", "observe", "recipes", "report", "run",
+];
 
 /// For each module, the modules it uses, with the place of the first use.
 type Uses = BTreeMap<String, BTreeMap<String, Finding>>;

@@ -2,8 +2,8 @@
 
 use crate::arithmetic::{ms_to_ns, to_ns};
 use crate::power_cut::Remains;
-use crate::profiles::{Impossible, size};
 use crate::request::{Kind, SECTOR};
+use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 use std::ops::Range;

@@ -3,9 +3,9 @@
 
 use super::{Command, Happening, Model, Work};
 use crate::arithmetic::{exp, normal_quantile, to_ns, us_to_ns};
-use crate::profiles::{Impossible, size};
 use crate::random::Random;
 use crate::request::{Causes, Kind};
+use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;

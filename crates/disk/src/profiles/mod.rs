@@ -4,8 +4,8 @@
 mod read;
 mod sheet;
 
-pub use read::{Impossible, ProfileError};
-pub(crate) use read::{size, some_size};
+pub use crate::values::Impossible;
+pub use read::ProfileError;
 pub use sheet::Sheet;
 
 use crate::models::Model;

@@ -2,7 +2,7 @@
 //! file is unmounted or its owner has exited.
 
 use super::{DiskBuilder, ServedDiskReport};
-use crate::labs::guest::recording::recorder;
+use crate::disks::recording::recorder;
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, StoreError};

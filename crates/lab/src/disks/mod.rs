@@ -4,12 +4,13 @@
 
 mod file;
 mod fuse_server;
+pub(crate) mod recording;
 
 pub(crate) use file::DiskFile;
 pub use fuse_server::{FuseServerError, serve_by_fuse};
 
-use crate::labs::notes::Notes;
-use crate::labs::recorded;
+use crate::notes::Notes;
+use crate::recorded;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile};

@@ -3,8 +3,8 @@
 //!
 //! A thread waits for the end of the budget and does nothing until then.
 
-use crate::labs::notes::Notes;
 use crate::missing::Missing;
+use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_model::{CancelToken, Cell, CellRecord, Event, Nanos, Outcome, Plan};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

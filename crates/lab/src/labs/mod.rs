@@ -3,16 +3,14 @@
 pub mod guest;
 pub mod host;
 pub(crate) mod limit;
-pub(crate) mod notes;
-pub(crate) mod recorded;
 pub mod ssh;
 
 use crate::missing::Missing;
+use crate::notes::Notes;
 use fsdyno_datasets::identity::Identity;
 use fsdyno_model::{
     CancelToken, Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage,
 };
-use notes::Notes;
 use std::collections::BTreeMap;
 
 /// An environment that runs cells, as the conductor uses it.

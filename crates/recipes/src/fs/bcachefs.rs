@@ -1,6 +1,6 @@
 //! bcachefs on one or several devices.
 
-use super::facts::on_devices;
+use super::fs_facts::on_devices;
 use super::{Check, Facts, Filesystem, make_on, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;

@@ -1,6 +1,6 @@
 //! exFAT, the successor of FAT on large memory cards: no journal, files larger than 4 GiB.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 

@@ -1,6 +1,6 @@
 //! F2FS, a log-structured file system for flash.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 

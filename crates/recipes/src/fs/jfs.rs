@@ -1,6 +1,6 @@
 //! JFS, from AIX and OS/2.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 

@@ -11,8 +11,8 @@ mod ext3;
 mod ext4;
 mod ext_family;
 mod f2fs;
-mod facts;
 mod ffs;
+mod fs_facts;
 mod jfs;
 mod nilfs2;
 mod ntfs3;
@@ -25,8 +25,8 @@ mod xfs;
 mod zfs;
 
 use crate::mkfs_options::MkfsGrammar;
-pub use facts::Facts;
-use facts::on_devices;
+pub use fs_facts::Facts;
+use fs_facts::on_devices;
 use fsdyno_model::{
     Bytes, Capabilities, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step,
 };

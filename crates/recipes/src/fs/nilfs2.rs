@@ -1,7 +1,7 @@
 //! NILFS2, a log-structured file system with checkpoints. fsdyno mounts it by system call, so that
 //! the cleaner daemon of mount.nilfs2 does not run. Overwritten blocks are not freed within a cell.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 

@@ -1,7 +1,7 @@
 //! NTFS with the kernel's own driver, ntfs3. It stores POSIX owners, permissions and names like the
 //! Windows Subsystem for Linux: in extended attributes and reparse points.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 

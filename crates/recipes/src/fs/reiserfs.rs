@@ -1,6 +1,6 @@
 //! `ReiserFS` (version 3), which left the kernel with Linux 6.13.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 

@@ -1,6 +1,6 @@
 //! FAT with long names, from MS-DOS and Windows 95: the format of memory cards and EFI partitions.
 
-use super::facts::Facts;
+use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
 

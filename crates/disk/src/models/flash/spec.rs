@@ -1,6 +1,6 @@
 //! Parameters of a flash disk in a profile, and their validation.
 
-use crate::profiles::{Impossible, size};
+use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use super::seek::{SeekCurve, SeekSpec};
 use crate::SECTOR;
-use crate::profiles::{Impossible, size};
+use crate::values::{Impossible, size};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub struct HddSpec {
     /// Whether the cache acknowledges writes.
     pub write_cache: bool,
     /// Cache space for writes. Default: half of the cache.
-    #[serde(default, deserialize_with = "crate::profiles::some_size")]
+    #[serde(default, deserialize_with = "crate::values::some_size")]
     pub write_room: Option<Bytes>,
     /// Destage order of cached writes.
     pub destage: Destage,

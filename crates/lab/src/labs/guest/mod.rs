@@ -5,20 +5,20 @@ mod crash;
 mod line;
 mod model_disk;
 mod power_cut;
-pub(crate) mod recording;
 mod session;
 mod virtual_time;
 
+pub use crate::disks::recording::record_place;
 pub use crash::CrashTest;
-pub use recording::record_place;
 
 use crate::disks;
+use crate::disks::recording::recorder;
 use crate::labs::host::hint;
 use crate::labs::limit::run_cell;
-use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::messages::Task;
 use crate::missing::Missing;
+use crate::notes::Notes;
 use crate::preflight::Preflight;
 use crate::procedure::CellEnd;
 use fsdyno_guests::{Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
@@ -29,7 +29,6 @@ use fsdyno_model::{
     Outcome, Plan, Stage, Step,
 };
 use model_disk::OnModelDisk;
-use recording::recorder;
 use session::{GuestSession, SessionError, known_cause};
 use std::ffi::OsString;
 use std::io;

@@ -1,7 +1,7 @@
 //! Model disks of a guest in real time: each is served over a socket by a separate thread.
 
 use crate::disks::{self, DiskBuilder, ServedDiskReport};
-use crate::labs::notes::Notes;
+use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::real::{Happening, Real};

@@ -2,14 +2,14 @@
 //! guest reads its task from a file and sends messages; it receives none.
 
 use super::line::{Line, Messages};
-use super::recording::recorder;
 use super::session::{known_cause, with_last};
 use super::{GuestLab, LAST_LINES, disk, memory_for};
 use crate::disks;
-use crate::labs::notes::Notes;
-use crate::labs::recorded;
+use crate::disks::recording::recorder;
 use crate::messages::{GuestMessage, Task};
+use crate::notes::Notes;
 use crate::procedure::CellEnd;
+use crate::recorded;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::transports::vhost_user::Served;

@@ -9,7 +9,7 @@ use super::verified;
 use crate::disks::DiskFile;
 use crate::job::Job;
 use crate::labs::Below;
-use crate::labs::notes::Notes;
+use crate::notes::Notes;
 use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::WorkDir;

@@ -2,7 +2,7 @@
 
 use super::executor::HostExecutor;
 use crate::job::Job;
-use crate::labs::notes::elapsed;
+use crate::notes::elapsed;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::trees;
 use fsdyno_load::kinds::Needs;

@@ -6,7 +6,7 @@ use super::machine::Machine;
 use super::remote::RemoteShell;
 use super::{devices, phases};
 use crate::job::Job;
-use crate::labs::notes::Notes;
+use crate::notes::Notes;
 use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::command::Finished;

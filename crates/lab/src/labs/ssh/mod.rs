@@ -10,14 +10,13 @@ mod executor;
 pub mod fuzz;
 mod machine;
 mod phases;
-pub(crate) mod refused;
 mod remote;
 
 use crate::job::Job;
 use crate::labs::limit::run_cell;
-use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
+use crate::notes::Notes;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd};
 use dataset::Sent;

@@ -3,10 +3,10 @@
 
 use super::clock::Taken;
 use super::executor::SshExecutor;
-use super::refused::is_command;
 use crate::job::Job;
-use crate::labs::notes::Notes;
+use crate::notes::Notes;
 use crate::procedure::CellEnd;
+use crate::remote_limits::is_command;
 use fsdyno_host::ssh::How;
 use fsdyno_load::engines::tools::NAME;
 use fsdyno_load::kinds;

@@ -5,7 +5,7 @@ use fsdyno_load::{engines, programs};
 use fsdyno_model::Plan;
 
 /// Whether the programs of any system can run that kind of phase.
-pub(super) fn is_done_by_programs(kind: &str) -> bool {
+pub(crate) fn is_done_by_programs(kind: &str) -> bool {
     let on_trees = [
         copy::KIND.name,
         delete::KIND.name,
@@ -18,7 +18,7 @@ pub(super) fn is_done_by_programs(kind: &str) -> bool {
 }
 
 /// Whether that kind of phase is a command of the user's.
-pub(super) fn is_command(kind: &str) -> bool {
+pub(crate) fn is_command(kind: &str) -> bool {
     programs::find(kind).is_some_and(|program| program.executable.is_none())
 }
 

@@ -1,6 +1,6 @@
 //! Fills of file systems in memory: whether the machine has enough memory for them.
 
-use crate::preflight::PreflightError;
+use super::PreflightError;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
 use fsdyno_observe::counters::{memory_available, memory_total};
 

@@ -1,8 +1,9 @@
 //! Checks a plan before anything is created: finds recipes, opens datasets, checks the order of
 //! phases, and compares the space that they need with the free space.
 
-use crate::labs::ssh::refused;
-use crate::{filled, in_memory};
+mod in_memory;
+
+use crate::{filled, remote_limits};
 use fsdyno_datasets::{Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::kinds::{self, Needs};
@@ -216,7 +217,7 @@ pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 impl Preflight {
     /// Resolves and checks a plan. Creates nothing.
     pub fn of(plan: &Plan, stop: &CancelToken) -> Result<Self, PreflightError> {
-        if let Some(refusal) = refused::refusal(plan) {
+        if let Some(refusal) = remote_limits::refusal(plan) {
             return Err(PreflightError::Remote(refusal));
         }
         let recipes = plan
