@@ -46,18 +46,25 @@ pub struct Copier<'s> {
     links: HashMap<(u64, u64), Linked>,
     buffer: Box<[u8]>,
     stop: &'s CancelToken,
+    /// The capabilities of the copy's file system.
+    stores: Capabilities,
     /// The attributes that could not be kept.
     pub lost: Lost,
-    /// The capabilities of the copy's file system.
-    pub stores: Capabilities,
     /// The entries that it cannot store.
     pub left_out: LeftOut,
 }
 
 impl<'s> Copier<'s> {
     /// Copies from the tree at `from`, which is on `device`, into the directory `to`, open as
-    /// `root`.
-    pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s CancelToken) -> Self {
+    /// `root`. The file system of the copy has the capabilities `stores`.
+    pub fn new(
+        from: &Path,
+        device: u64,
+        to: &Path,
+        root: OwnedFd,
+        stores: Capabilities,
+        stop: &'s CancelToken,
+    ) -> Self {
         Self {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -67,8 +74,8 @@ impl<'s> Copier<'s> {
             links: HashMap::new(),
             buffer: vec![0; PIECE].into(),
             stop,
+            stores,
             lost: Lost::default(),
-            stores: Capabilities::ALL,
             left_out: LeftOut::default(),
         }
     }

@@ -90,19 +90,23 @@ impl Dataset for SingleFile {
         let copy_root = directory
             .try_clone()
             .map_err(|error| DatasetError::io("open", &to, error))?;
-        let mut copier = Copier::new(&self.directory, stat.st_dev, &to, copy_root, stop);
+        let (device, stores) = (stat.st_dev, work_dir.stores);
+        let mut copier = Copier::new(&self.directory, device, &to, copy_root, stores, stop);
         copier.entry(from.as_fd(), directory.as_fd(), &self.name)?;
         fs::fchmod(&directory, Mode::from_raw_mode(0o755))
             .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
-        let lost = copier.lost;
+        let (lost, left_out) = (copier.lost, copier.left_out);
         work_dir.trees.push(to);
-        Ok(lost_warnings(lost))
+        let mut warnings = lost_warnings(lost);
+        warnings.extend(left_out.warning());
+        Ok(warnings)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_model::{Bytes, Capabilities};
 
     #[test]
     fn a_file_is_created_as_it_is() {
@@ -127,6 +131,34 @@ mod tests {
                 .create(&mut work_dir, Form::Archive, &CancelToken::new())
                 .is_err()
         );
+    }
+
+    #[test]
+    fn a_file_that_the_file_system_cannot_store_is_left_out_with_a_warning() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("film");
+        std::fs::write(&file, "content").unwrap();
+        let small = |largest| Capabilities {
+            largest_file: Some(Bytes(largest)),
+            ..Capabilities::ALL
+        };
+        for (largest, left_out) in [(7, 0), (6, 1)] {
+            let home = tempfile::tempdir().unwrap();
+            let mut work_dir = WorkDir::new(home.path());
+            work_dir.stores = small(largest);
+            let warnings = SingleFile::open(&file)
+                .unwrap()
+                .create(&mut work_dir, Form::Tree, &CancelToken::new())
+                .unwrap();
+            let created = work_dir.newest().unwrap().join("film");
+            assert_eq!(created.exists(), left_out == 0);
+            let messages: Vec<&str> = warnings.iter().map(|one| &*one.message).collect();
+            assert_eq!(messages.len(), left_out, "{messages:?}");
+            assert!(
+                messages.iter().all(|text| text.contains("film, a file that is too large")),
+                "{messages:?}"
+            );
+        }
     }
 
     #[test]

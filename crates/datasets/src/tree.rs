@@ -77,8 +77,7 @@ impl Dataset for Tree {
             .try_clone()
             .map_err(|error| DatasetError::io("open", &to, error))?;
         let stores = work_dir.stores;
-        let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stop);
-        copier.stores = stores;
+        let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stores, stop);
         copier.directory(from.as_fd(), directory.as_fd())?;
         let (mut lost, left_out) = (copier.lost, copier.left_out);
         let attributes = Attributes::of(&stat, from.as_fd(), c".")
