@@ -12,10 +12,11 @@ const SCRIPT: &str = r#"
 can() { "$@" 2>/dev/null && printf y || printf n; }
 owners() { chown 12:34 f && chmod 604 f && [ "$(stat -c %u:%g:%a f)" = 12:34:604 ]; }
 sparse() { printf x | dd of=big bs=1 seek=4M status=none && sync && [ "$(stat -c %b big)" -lt 4096 ]; }
+direct() { dd if=/dev/zero of=direct bs=64k count=1 oflag=direct status=none; }
 folds() { : > Case && [ -e CASE ]; }
 : > f
 seen=$(can ln f hard; can ln -s f link; can mkfifo fifo; can owners; can setfattr -n user.a -v b f
-  can sparse; can folds; can touch "a:b")
+  can sparse; can direct; can folds; can touch "a:b")
 [ "$seen" = "$1" ] || { echo "seen $seen, declared $1" >&2; exit 1; }
 "#;
 
@@ -28,6 +29,7 @@ fn declared(capabilities: &Capabilities) -> String {
         capabilities.owners,
         capabilities.xattrs,
         capabilities.sparse_files,
+        capabilities.direct_io,
         capabilities.case_folding,
         capabilities.names != NameRule::WINDOWS,
     ];

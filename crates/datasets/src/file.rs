@@ -155,7 +155,9 @@ mod tests {
             let messages: Vec<&str> = warnings.iter().map(|one| &*one.message).collect();
             assert_eq!(messages.len(), left_out, "{messages:?}");
             assert!(
-                messages.iter().all(|text| text.contains("film, a file that is too large")),
+                messages
+                    .iter()
+                    .all(|text| text.contains("film, a file that is too large")),
                 "{messages:?}"
             );
         }

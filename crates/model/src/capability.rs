@@ -28,6 +28,8 @@ pub struct Capabilities {
     pub xattrs: bool,
     /// Holes that take no space on the device.
     pub sparse_files: bool,
+    /// Files opened with `O_DIRECT`: open(2).
+    pub direct_io: bool,
     /// The size of the largest file; none if it is 2^60 bytes or more.
     pub largest_file: Option<Bytes>,
     /// Whether names that differ only in case are the same name.
@@ -74,6 +76,7 @@ impl Capabilities {
         owners: true,
         xattrs: true,
         sparse_files: true,
+        direct_io: true,
         largest_file: None,
         case_folding: false,
         names: NameRule::BYTES,
@@ -86,6 +89,8 @@ impl Capabilities {
             Required::HardLinks => self.hard_links,
             Required::Symlinks => self.symlinks,
             Required::SparseFiles => self.sparse_files,
+            Required::DirectIo => self.direct_io,
+            Required::SpecialFiles => self.special_files,
             Required::FileOf(size) => self.largest_file.is_none_or(|largest| size <= largest),
         };
         if met {
@@ -243,6 +248,10 @@ pub enum Required {
     Symlinks,
     /// Files with holes.
     SparseFiles,
+    /// Files opened with `O_DIRECT`.
+    DirectIo,
+    /// Device nodes.
+    SpecialFiles,
     /// A file of this size.
     FileOf(Bytes),
 }
@@ -253,6 +262,8 @@ impl fmt::Display for Required {
             Self::HardLinks => f.write_str("hard links"),
             Self::Symlinks => f.write_str("symbolic links"),
             Self::SparseFiles => f.write_str("sparse files"),
+            Self::DirectIo => f.write_str("direct I/O"),
+            Self::SpecialFiles => f.write_str("special files"),
             Self::FileOf(size) => write!(f, "files of {size}"),
         }
     }

@@ -24,6 +24,8 @@ pub enum Form {
     Number(u64, u64),
     /// One of these names.
     OneOf(&'static [&'static str]),
+    /// One of these names, or a whole number from the second to the third.
+    OneOfOrNumber(&'static [&'static str], u64, u64),
     /// A file of the user, relative to the plan file or to the current directory.
     File,
 }

@@ -19,6 +19,16 @@ pub(crate) struct LargeFile<'a, D> {
     pub block: usize,
     /// Whether blocks are in random order.
     pub random: bool,
+    /// Whether the file is made durable after its last block.
+    pub sync_at_end: bool,
+}
+
+/// A block to transfer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockRequest {
+    pub offset: u64,
+    /// Whether it is written, and otherwise read.
+    pub writes: bool,
 }
 
 /// The result of a transfer.
@@ -33,8 +43,10 @@ pub(crate) struct Transferred {
 pub(crate) trait BlockSource {
     /// The file is open: the first block is due now.
     fn begin(&mut self);
-    /// The offset of the next block, and its content for a write; none at the end.
-    fn next(&mut self, block: &mut [u8]) -> Option<u64>;
+    /// The next block, with its content for a write; none at the end.
+    fn next(&mut self, block: &mut [u8]) -> Option<BlockRequest>;
+    /// A block was written: whether the file is made durable before this operation ends.
+    fn is_sync_due(&mut self) -> bool;
     /// A block transferred this many bytes, as the only one in flight.
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError>;
     /// A block transferred this many bytes. It ended at `now` and took `duration` nanoseconds.
@@ -48,21 +60,23 @@ pub(crate) fn transfer_by_calls<C: Calls>(
     memory: &mut [u8],
     source: &mut impl BlockSource,
 ) -> Result<Transferred, LoadError> {
-    let writes = file.how.writes;
     let mut open = calls.open_data(file.directory, file.name, file.how)?;
     let mut moved = 0;
     source.begin();
-    while let Some(offset) = source.next(memory) {
-        let bytes = if writes {
-            calls.write_at(&mut open, memory, offset)?;
+    while let Some(request) = source.next(memory) {
+        let bytes = if request.writes {
+            calls.write_at(&mut open, memory, request.offset)?;
+            if source.is_sync_due() {
+                calls.make_durable(&mut open)?;
+            }
             memory.len()
         } else {
-            calls.read_at(&mut open, memory, offset)?
+            calls.read_at(&mut open, memory, request.offset)?
         };
         moved += bytes as u64;
         source.ended(bytes)?;
     }
-    if writes {
+    if file.sync_at_end {
         calls.make_durable(&mut open)?;
     }
     calls.close(open)?;

@@ -8,7 +8,7 @@ mod fault;
 
 use super::null::Facts;
 use super::sync::{SystemCalls, path_of};
-use super::{BlockSource, Calls, Engine, EngineInfo, LargeFile, Transferred};
+use super::{BlockSource, Calls, DataFile, Engine, EngineInfo, LargeFile, Transferred};
 use crate::error::LoadError;
 use fault::Watched;
 use rustix::fd::OwnedFd;
@@ -31,6 +31,7 @@ impl Engine for MmapEngine {
         touches_files: true,
     };
     type Calls = SystemCalls;
+    const SYNC_CALL: &'static str = "msync";
 
     fn calls(_facts: Facts) -> SystemCalls {
         SystemCalls::default()
@@ -38,15 +39,21 @@ impl Engine for MmapEngine {
 
     fn transfer_method(writes: bool, random: bool) -> Option<&'static str> {
         Some(match (writes, random) {
-            (true, false) => "mmap, madvise MADV_SEQUENTIAL, copies into it; msync at the end",
+            (true, false) => "mmap, madvise MADV_SEQUENTIAL, copies into it",
             (false, false) => "mmap, madvise MADV_SEQUENTIAL, copies out of it",
-            (true, true) => "mmap, madvise MADV_RANDOM, copies into it; msync at the end",
+            (true, true) => "mmap, madvise MADV_RANDOM, copies into it",
             (false, true) => "mmap, madvise MADV_RANDOM, copies out of it",
         })
     }
 
-    fn check_transfer(_at_rate: bool, direct: bool) -> Result<(), &'static str> {
-        if direct {
+    fn check_transfer(_at_rate: bool, how: DataFile) -> Result<(), &'static str> {
+        if how.dsync {
+            return Err(
+                "writes to mapped memory do not use O_DSYNC: leave out `dsync=yes`, or choose the \
+                 engine sync or uring",
+            );
+        }
+        if how.direct {
             return Err(
                 "mapped memory is the page cache: leave out `cache=direct`, or choose the engine \
                  sync or uring",
@@ -84,16 +91,19 @@ impl Engine for MmapEngine {
         let mut mapping = Mapping::new(&open, file.size, how.writes, file.random)?;
         let mut moved = 0;
         source.begin();
-        while let Some(offset) = source.next(memory) {
-            if how.writes {
-                mapping.write(offset, memory)?;
+        while let Some(request) = source.next(memory) {
+            if request.writes {
+                mapping.write(request.offset, memory)?;
+                if source.is_sync_due() {
+                    mapping.make_durable()?;
+                }
             } else {
-                mapping.read(offset, memory)?;
+                mapping.read(request.offset, memory)?;
             }
             moved += memory.len() as u64;
             source.ended(memory.len())?;
         }
-        if how.writes {
+        if file.sync_at_end {
             mapping.make_durable()?;
         }
         let made = mapping.calls();

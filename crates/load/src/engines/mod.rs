@@ -12,7 +12,7 @@ pub mod sync;
 pub mod tools;
 pub mod uring;
 
-pub(crate) use large_file::{BlockSource, LargeFile, Transferred, transfer_by_calls};
+pub(crate) use large_file::{BlockRequest, BlockSource, LargeFile, Transferred, transfer_by_calls};
 
 use crate::error::LoadError;
 use fsdyno_model::requirement::{Need, Requirement};
@@ -33,14 +33,17 @@ pub(crate) trait Engine {
     /// New calls. `facts` describe the tree for an engine that accesses no file.
     fn calls(facts: Facts) -> Self::Calls;
 
+    /// The call that makes a large file durable.
+    const SYNC_CALL: &'static str = "fsync";
+
     /// The method that transfers blocks of a large file, for reports; none if it is
     /// [`Self::Calls`].
     fn transfer_method(_writes: bool, _random: bool) -> Option<&'static str> {
         None
     }
 
-    /// Why it cannot transfer blocks at a fixed rate or with direct I/O, and the remedy.
-    fn check_transfer(_at_rate: bool, _direct: bool) -> Result<(), &'static str> {
+    /// Why it cannot transfer blocks at a fixed rate or to a file opened like this, and the remedy.
+    fn check_transfer(_at_rate: bool, _how: DataFile) -> Result<(), &'static str> {
         Ok(())
     }
 
@@ -49,8 +52,8 @@ pub(crate) trait Engine {
         1
     }
 
-    /// Opens a large file, transfers all blocks of `source`, makes written blocks durable, and
-    /// closes the file. `memory` has [`Self::transfer_blocks`] blocks.
+    /// Opens a large file, transfers all blocks of `source`, makes written blocks durable as `file`
+    /// and `source` require, and closes the file. `memory` has [`Self::transfer_blocks`] blocks.
     fn transfer(
         calls: &mut Self::Calls,
         file: &LargeFile<'_, <Self::Calls as Calls>::Dir>,
@@ -74,6 +77,10 @@ pub enum Target<'a, C: Calls> {
 
 /// How a file is opened for access at offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags of open(2), each set by another parameter"
+)]
 pub struct DataFile {
     /// Opens for writing; otherwise for reading.
     pub writes: bool,
@@ -81,9 +88,15 @@ pub struct DataFile {
     pub makes: bool,
     /// Bypasses the page cache (`O_DIRECT`): buffers and offsets must be aligned for the device.
     pub direct: bool,
+    /// Every write returns when its data are durable (`O_DSYNC`).
+    pub dsync: bool,
+    /// Also opens a file that is written for reading.
+    pub also_reads: bool,
 }
 
-/// The calls that a phase can make. Names are single components: no call follows a symbolic link.
+/// The calls that a phase can make. No call follows a symbolic link in the last component of a name.
+/// Names of the user's trees are single components; phases with their own files may also use paths
+/// relative to the open directory.
 pub trait Calls: Sized {
     /// The engine that is reported if these calls do the work.
     const ENGINE: &'static str;
@@ -113,6 +126,8 @@ pub trait Calls: Sized {
 
     /// `stat` of any target.
     fn stat(&mut self, of: &Target<'_, Self>) -> Result<Meta, LoadError>;
+    /// Whether a name exists, by `stat`.
+    fn exists(&mut self, at: &Self::Dir, name: &CStr) -> Result<bool, LoadError>;
 
     /// Opens a file for reading.
     fn open(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
@@ -133,6 +148,10 @@ pub trait Calls: Sized {
     fn close(&mut self, file: Self::File) -> Result<(), LoadError>;
     /// Makes a file durable: its data, and the metadata needed to read them (`fsync`).
     fn make_durable(&mut self, file: &mut Self::File) -> Result<(), LoadError>;
+    /// Makes the data of a file durable, and its size (`fdatasync`).
+    fn make_data_durable(&mut self, file: &mut Self::File) -> Result<(), LoadError>;
+    /// Makes the entries of a directory durable (`fsync`).
+    fn make_dir_durable(&mut self, dir: &Self::Dir) -> Result<(), LoadError>;
     /// Makes all data of the file system that contains a directory durable (`syncfs`).
     fn make_all_durable(&mut self, dir: &Self::Dir) -> Result<(), LoadError>;
     /// Reads from the current offset; 0 at the end.
@@ -184,14 +203,14 @@ pub trait Calls: Sized {
     ) -> Result<usize, LoadError>;
     /// Creates a symbolic link.
     fn symlink(&mut self, target: &CStr, at: &Self::Dir, name: &CStr) -> Result<(), LoadError>;
-    /// Creates a hard link. Both names may be paths relative to their directories.
+    /// Creates a hard link.
     fn link(
         &mut self,
         from: (&Self::Dir, &CStr),
         at: &Self::Dir,
         name: &CStr,
     ) -> Result<(), LoadError>;
-    /// Renames an entry within its directory.
+    /// Renames an entry; both names are relative to the same directory.
     fn rename(&mut self, at: &Self::Dir, from: &CStr, to: &CStr) -> Result<(), LoadError>;
     /// Creates a FIFO, a socket or a device node.
     fn make_node(

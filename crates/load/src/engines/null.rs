@@ -258,6 +258,10 @@ impl Calls for NullCalls {
         self.done(meta)
     }
 
+    fn exists(&mut self, _at: &NullDir, _name: &CStr) -> Result<bool, LoadError> {
+        self.done(true)
+    }
+
     fn open(&mut self, _at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
         let size = self.bytes_in(number_of(name).1);
         self.done(NullFile { left: size, size })
@@ -289,6 +293,14 @@ impl Calls for NullCalls {
     }
 
     fn make_durable(&mut self, _file: &mut NullFile) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn make_data_durable(&mut self, _file: &mut NullFile) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn make_dir_durable(&mut self, _dir: &NullDir) -> Result<(), LoadError> {
         self.done(())
     }
 

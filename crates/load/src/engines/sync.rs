@@ -278,6 +278,14 @@ impl Calls for SystemCalls {
         self.target(operation, of, result.map(|stat| meta(&stat)))
     }
 
+    fn exists(&mut self, at: &OwnedFd, name: &CStr) -> Result<bool, LoadError> {
+        let result = match again(|| fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)) {
+            Err(Errno::NOENT) => Ok(false),
+            result => result.map(|_| true),
+        };
+        self.at("newfstatat", at, name, result)
+    }
+
     #[inline]
     fn open(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
         let result = again(|| fs::openat(at, name, READ, Mode::empty()));
@@ -303,10 +311,14 @@ impl Calls for SystemCalls {
     ) -> Result<OwnedFd, LoadError> {
         let mut flags = match how {
             DataFile { makes: true, .. } => CREATE,
+            DataFile {
+                also_reads: true, ..
+            } => CHANGE,
             DataFile { writes: true, .. } => WRITE,
             DataFile { .. } => READ,
         };
         flags.set(OFlags::DIRECT, how.direct);
+        flags.set(OFlags::DSYNC, how.dsync);
         let result = again(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o600)));
         self.at("openat", at, name, result)
     }
@@ -327,6 +339,16 @@ impl Calls for SystemCalls {
     fn make_durable(&mut self, file: &mut OwnedFd) -> Result<(), LoadError> {
         let result = again(|| fs::fsync(&*file));
         self.on("fsync", file, result)
+    }
+
+    fn make_data_durable(&mut self, file: &mut OwnedFd) -> Result<(), LoadError> {
+        let result = again(|| fs::fdatasync(&*file));
+        self.on("fdatasync", file, result)
+    }
+
+    fn make_dir_durable(&mut self, dir: &OwnedFd) -> Result<(), LoadError> {
+        let result = again(|| fs::fsync(dir));
+        self.on("fsync", dir, result)
     }
 
     fn make_all_durable(&mut self, dir: &OwnedFd) -> Result<(), LoadError> {

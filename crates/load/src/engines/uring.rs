@@ -7,7 +7,7 @@
 
 use super::null::Facts;
 use super::sync::SystemCalls;
-use super::{BlockSource, Calls, Engine, EngineInfo, LargeFile, Transferred};
+use super::{BlockSource, Calls, DataFile, Engine, EngineInfo, LargeFile, Transferred};
 use crate::clock;
 use crate::error::LoadError;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -35,13 +35,13 @@ impl Engine for UringEngine {
 
     fn transfer_method(writes: bool, _random: bool) -> Option<&'static str> {
         Some(if writes {
-            "io_uring: write of registered buffers; fsync at the end"
+            "io_uring: write of registered buffers"
         } else {
             "io_uring: read into registered buffers"
         })
     }
 
-    fn check_transfer(at_rate: bool, _direct: bool) -> Result<(), &'static str> {
+    fn check_transfer(at_rate: bool, _how: DataFile) -> Result<(), &'static str> {
         if at_rate {
             return Err(
                 "a queue depth and a rate exclude each other: leave out `rate`, or choose the engine \
@@ -63,8 +63,8 @@ impl Engine for UringEngine {
     ) -> Result<Transferred, LoadError> {
         let open = calls.open_data(file.directory, file.name, file.how)?;
         let mut ring = Ring::new(&open, memory, file.block)?;
-        let bytes = transfer_queued(&mut ring, file.how.writes, source)?;
-        if file.how.writes {
+        let bytes = transfer_queued(&mut ring, source)?;
+        if file.sync_at_end {
             ring.make_durable()?;
         }
         let made = ring.calls();
@@ -75,32 +75,41 @@ impl Engine for UringEngine {
 }
 
 /// Transfers all blocks through a ring: a slot gets its next block as soon as its last one has
-/// completed.
-fn transfer_queued(
-    ring: &mut Ring<'_>,
-    writes: bool,
-    source: &mut impl BlockSource,
-) -> Result<u64, LoadError> {
-    let call = if writes { "write" } else { "read" };
+/// completed, and is durable if that is due.
+fn transfer_queued(ring: &mut Ring<'_>, source: &mut impl BlockSource) -> Result<u64, LoadError> {
     let mut began = vec![clock::now(); ring.depth()].into_boxed_slice();
+    let mut writes = vec![false; ring.depth()].into_boxed_slice();
     let (mut in_flight, mut moved) = (0_u64, 0);
-    for slot in 0..ring.depth() {
+    for (slot, writes) in writes.iter_mut().enumerate() {
         in_flight += u64::from(ring.begin_next(slot, writes, source)?);
     }
     while in_flight > 0 {
         ring.wait()?;
-        while let Some(ended) = ring.next(call)? {
-            let now = clock::now();
-            let duration = now.saturating_sub(began[ended.slot]);
-            began[ended.slot] = now;
-            moved += ended.bytes as u64;
-            if writes && ended.bytes < ring.block {
-                let source = io::Error::from_raw_os_error(libc::EIO);
-                return Err(LoadError::io(call, "(less than a block)", source));
+        while let Some(ended) = ring.next() {
+            let slot = ended.slot;
+            let mut bytes = ring.block;
+            if ended.is_sync {
+                ended.bytes("fsync")?;
+            } else if writes[slot] {
+                if ended.bytes("write")? < ring.block {
+                    let source = io::Error::from_raw_os_error(libc::EIO);
+                    return Err(LoadError::io("write", "(less than a block)", source));
+                }
+                if source.is_sync_due() {
+                    // The operation ends when its data are durable.
+                    ring.begin_sync(slot)?;
+                    continue;
+                }
+            } else {
+                bytes = ended.bytes("read")?;
             }
-            source.ended_in(now, duration, ended.bytes)?;
+            let now = clock::now();
+            let duration = now.saturating_sub(began[slot]);
+            began[slot] = now;
+            moved += bytes as u64;
+            source.ended_in(now, duration, bytes)?;
             in_flight -= 1;
-            in_flight += u64::from(ring.begin_next(ended.slot, writes, source)?);
+            in_flight += u64::from(ring.begin_next(slot, &mut writes[slot], source)?);
         }
     }
     Ok(moved)
@@ -108,8 +117,8 @@ fn transfer_queued(
 
 /// The file, by its index in the file table registered with the ring.
 const FILE: types::Fixed = types::Fixed(0);
-/// The user data of the final `fsync`; not a slot.
-const FSYNC: u64 = u64::MAX;
+/// The bit of the user data of an `fsync`; the rest is its slot.
+const FSYNC: u64 = 1 << 63;
 
 /// A ring over one file, with a buffer for each request that can be in flight.
 pub(crate) struct Ring<'b> {
@@ -126,8 +135,20 @@ pub(crate) struct Ring<'b> {
 struct Ended {
     /// Its buffer.
     slot: usize,
-    /// The number of transferred bytes.
-    bytes: usize,
+    /// Whether it was an `fsync`.
+    is_sync: bool,
+    /// The result of the kernel: transferred bytes, or a negative error number.
+    result: i32,
+}
+
+impl Ended {
+    /// The number of transferred bytes; `call` names the request in an error.
+    #[inline]
+    fn bytes(self, call: &'static str) -> Result<usize, LoadError> {
+        usize::try_from(self.result)
+            .map_err(|_| io::Error::from_raw_os_error(-self.result))
+            .map_err(|source| LoadError::io(call, "(a large file)", source))
+    }
 }
 
 fn refused(call: &'static str) -> impl Fn(io::Error) -> LoadError {
@@ -192,14 +213,21 @@ impl<'b> Ring<'b> {
     fn begin_next(
         &mut self,
         slot: usize,
-        writes: bool,
+        writes: &mut bool,
         source: &mut impl BlockSource,
     ) -> Result<bool, LoadError> {
-        let Some(offset) = source.next(self.buffer(slot)) else {
+        let Some(request) = source.next(self.buffer(slot)) else {
             return Ok(false);
         };
-        self.begin(slot, offset, writes)?;
+        *writes = request.writes;
+        self.begin(slot, request.offset, request.writes)?;
         Ok(true)
+    }
+
+    /// Queues an `fsync` in a slot.
+    fn begin_sync(&mut self, slot: usize) -> Result<(), LoadError> {
+        let entry = opcode::Fsync::new(FILE).build();
+        self.push(&entry.user_data(slot as u64 | FSYNC))
     }
 
     /// Queues a request for the block at an offset; the next wait submits it.
@@ -269,29 +297,27 @@ impl<'b> Ring<'b> {
 
     /// The next completed request; none if the kernel has no completion yet.
     #[inline]
-    fn next(&mut self, call: &'static str) -> Result<Option<Ended>, LoadError> {
-        let Some(entry) = self.kernel.completion().next() else {
-            return Ok(None);
-        };
+    fn next(&mut self) -> Option<Ended> {
+        let entry = self.kernel.completion().next()?;
         self.in_flight -= 1;
-        let bytes = usize::try_from(entry.result())
-            .map_err(|_| io::Error::from_raw_os_error(-entry.result()))
-            .map_err(|source| LoadError::io(call, "(a large file)", source))?;
-        Ok(Some(Ended {
-            // A slot, or the mark of `fsync`, which is not in flight here.
-            slot: usize::try_from(entry.user_data()).unwrap_or(0),
-            bytes,
-        }))
+        let data = entry.user_data();
+        Some(Ended {
+            // A slot is a small number.
+            slot: usize::try_from(data & !FSYNC).unwrap_or(0),
+            is_sync: data & FSYNC != 0,
+            result: entry.result(),
+        })
     }
 
     /// Makes the file durable; no request may be in flight.
     fn make_durable(&mut self) -> Result<(), LoadError> {
-        self.push(&opcode::Fsync::new(FILE).build().user_data(FSYNC))?;
-        self.wait()?;
-        while self.next("fsync")?.is_none() {
+        self.begin_sync(0)?;
+        loop {
             self.wait()?;
+            if let Some(ended) = self.next() {
+                return ended.bytes("fsync").map(|_| ());
+            }
         }
-        Ok(())
     }
 }
 

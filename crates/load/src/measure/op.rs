@@ -34,13 +34,12 @@ pub(super) fn run<E: Engine>(
     let mut transfer = None;
     if phase.on_data() {
         transfer = E::transfer_method(phase.writes(), phase.is_random());
-        E::check_transfer(parameters.rate.is_some(), parameters.direct).map_err(|reason| {
-            LoadError::Parameters {
-                kind: kind.name,
-                reason: reason.to_owned(),
-            }
-        })?;
     }
+    op::check::<E>(phase, &parameters).map_err(|reason| LoadError::Parameters {
+        kind: kind.name,
+        reason,
+    })?;
+    let described = op::describe::<E>(phase, &parameters, transfer);
     let mut op = Op::new::<E>(phase, parameters);
     let root = request.work_dir.root.clone();
     let job = Job::bare(&root, request.stop);
@@ -49,9 +48,9 @@ pub(super) fn run<E: Engine>(
     let durable_ns = timed.durable_after(timed.done.returned);
     let (used, done) = (timed.used, timed.done);
     let (engine, method) = match transfer {
-        _ if !E::INFO.touches_files => (E::INFO.name, null::METHOD),
-        Some(method) => (E::INFO.name, method),
-        None => (E::Calls::ENGINE, phase.method()),
+        _ if !E::INFO.touches_files => (E::INFO.name, null::METHOD.to_owned()),
+        Some(_) => (E::INFO.name, described),
+        None => (E::Calls::ENGINE, described),
     };
     Ok(Measured {
         return_ns: done.returned,
@@ -59,7 +58,7 @@ pub(super) fn run<E: Engine>(
         user_ns: Nanos(used.user.0 + done.used_by_processes[0].0),
         system_ns: Nanos(used.system.0 + done.used_by_processes[1].0),
         tally: done.tally,
-        method: method.to_owned(),
+        method,
         engine,
         figures: done.figures,
         latencies: done.timeline.latencies,

@@ -20,10 +20,13 @@ pub(crate) use parameters::Parameters;
 pub(crate) use ready::prepare;
 pub(crate) use workers::Op;
 
+use crate::engines::Engine;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
+use parameters::Fsync;
 use std::ffi::CStr;
+use std::fmt::Write;
 
 /// The directory of all phases, below the work directory.
 pub(crate) const HOME: &CStr = c"op";
@@ -101,10 +104,10 @@ impl Phase {
             Self::Unlink => "unlinkat",
             Self::Mkdir => "mkdirat",
             Self::Rmdir => "unlinkat AT_REMOVEDIR",
-            Self::Write => "pwrite; fsync at the end",
+            Self::Write => "pwrite",
             Self::Read => "pread",
-            Self::RandomWrite => "pwrite all over the file; fsync at the end",
-            Self::RandomRead => "pread all over the file",
+            Self::RandomWrite => "pwrite at random offsets",
+            Self::RandomRead => "pread at random offsets",
         }
     }
 
@@ -130,6 +133,58 @@ impl Phase {
     }
 }
 
+/// The method of a phase, for reports: the calls of one operation, and how they are made durable.
+/// `transfer` is the method of an engine that transfers blocks by itself.
+pub(crate) fn describe<E: Engine>(
+    phase: Phase,
+    parameters: &Parameters,
+    transfer: Option<&'static str>,
+) -> String {
+    let mut text = transfer.unwrap_or_else(|| phase.method()).to_owned();
+    if phase.on_data() && parameters.direct {
+        text.push_str(", O_DIRECT");
+    }
+    if !phase.writes() {
+        return text;
+    }
+    if phase.on_data() && parameters.dsync {
+        text.push_str(", O_DSYNC");
+    }
+    if phase == Phase::RandomWrite && parameters.reads > 0 {
+        let _ = write!(text, "; {} % read", parameters.reads);
+    }
+    let call = match (phase.on_data(), parameters.fsync) {
+        (true, _) => E::SYNC_CALL,
+        (false, Fsync::AtEnd) => "syncfs",
+        (false, _) if phase == Phase::Create => "fsync",
+        (false, _) => "fsync of the directory",
+    };
+    text.push_str(&parameters.fsync.describe(call).unwrap_or_default());
+    text
+}
+
+/// Why an engine cannot run a phase with these parameters, and the remedy.
+pub(crate) fn check<E: Engine>(phase: Phase, parameters: &Parameters) -> Result<(), String> {
+    if !phase.on_data() {
+        return Ok(());
+    }
+    E::check_transfer(
+        parameters.rate.is_some(),
+        data::open_mode(phase, parameters),
+    )?;
+    if parameters.direct && !parameters.block.is_multiple_of(SECTOR) {
+        return Err(format!(
+            "O_DIRECT needs blocks of whole sectors, and {} bytes are none: set `block` to a \
+             multiple of {SECTOR}, or leave out `cache=direct`",
+            parameters.block
+        ));
+    }
+    Ok(())
+}
+
+/// The smallest logical block of a device, bytes: open(2), `O_DIRECT`.
+const SECTOR: usize = 512;
+
 /// Whether a kind of phase is one of these.
 pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
@@ -145,7 +200,9 @@ pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
     }
     let size = Bytes(parameters.blocks() * parameters.block as u64);
     let sparse = parameters.sparse.then_some(Required::SparseFiles);
-    Some([Required::FileOf(size)].into_iter().chain(sparse).collect())
+    let direct = parameters.direct.then_some(Required::DirectIo);
+    let all = [Some(Required::FileOf(size)), sparse, direct];
+    Some(all.into_iter().flatten().collect())
 }
 
 /// The space of all files of a phase on the device, bytes; none if it is no such phase.

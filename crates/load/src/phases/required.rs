@@ -45,6 +45,8 @@ mod tests {
         check("op-write", &workers, &[gib(2)]);
         let sparse = [("size", "1073741824"), ("lay", "sparse")];
         check("op-random-write", &sparse, &[gib(1), Required::SparseFiles]);
+        let direct = [("size", "1073741824"), ("cache", "direct")];
+        check("op-read", &direct, &[gib(1), Required::DirectIo]);
         check("bonnie-write", &[("size", "5368709120")], &[gib(5)]);
         let made = |what| [("made", what)];
         check("bonnie-create", &made("hard-links"), &[Required::HardLinks]);

@@ -37,6 +37,8 @@ pub const TEMPLATE: Facts = Facts {
         consistency: Consistency::None,
         // The driver stores no extended attributes.
         xattrs: false,
+        // The driver has no direct I/O: an open with `O_DIRECT` fails with EINVAL.
+        direct_io: false,
         // Three levels of indirect blocks of 32 KiB, with 64-bit block numbers.
         largest_file: Some(Bytes(2 << 50)),
         ..Capabilities::ALL

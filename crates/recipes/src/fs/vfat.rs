@@ -16,6 +16,7 @@ pub static VFAT: Facts = Facts {
         owners: false,
         xattrs: false,
         sparse_files: false,
+        direct_io: true,
         largest_file: Some(Bytes((4 << 30) - 1)),
         case_folding: true,
         names: NameRule::WINDOWS,

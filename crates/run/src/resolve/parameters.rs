@@ -53,6 +53,9 @@ pub(super) fn read(
     catalogue: &Catalogue,
 ) -> Result<String, ConfigError> {
     let entry = catalogue.kind(kind)?;
+    if let Some(error) = only_others_take(name, entry, catalogue) {
+        return Err(error);
+    }
     known(name, Ok(entry))?;
     let Some(parameter) = entry.parameters.iter().find(|one| one.name == name) else {
         return Ok(text.to_owned());
@@ -73,13 +76,22 @@ pub(super) fn read(
             }
             Ok(size.0.to_string())
         }
-        Form::Number(least, most) => match text.parse::<u64>() {
-            Ok(number) if (*least..=*most).contains(&number) => Ok(number.to_string()),
-            _ => Err(ConfigError::wrong(
+        Form::Number(least, most) => number(text, *least, *most).ok_or_else(|| {
+            ConfigError::wrong(
                 format!("`{text}` cannot be {name} of `{kind}`"),
                 format!("write a whole number from {least} to {most}"),
-            )),
-        },
+            )
+        }),
+        Form::OneOfOrNumber(words, ..) if words.contains(&text) => Ok(text.to_owned()),
+        Form::OneOfOrNumber(words, least, most) => number(text, *least, *most).ok_or_else(|| {
+            ConfigError::wrong(
+                format!("`{text}` cannot be {name} of `{kind}`"),
+                format!(
+                    "write {}, or a whole number from {least} to {most}",
+                    words.join(", ")
+                ),
+            )
+        }),
         Form::OneOf(words) if words.contains(&text) => Ok(text.to_owned()),
         Form::OneOf(words) => Err(ConfigError::unknown(
             "value of it",
@@ -92,6 +104,30 @@ pub(super) fn read(
             Ok(path.to_string_lossy().into_owned())
         }
     }
+}
+
+/// A whole number within these bounds, as the plan writes it.
+fn number(text: &str, least: u64, most: u64) -> Option<String> {
+    let number: u64 = text.parse().ok()?;
+    (least..=most).contains(&number).then(|| number.to_string())
+}
+
+/// The error for a parameter that only other kinds of the same family have, as `fsync` of `op-read`.
+fn only_others_take(name: &str, kind: &KindEntry, catalogue: &Catalogue) -> Option<ConfigError> {
+    let (family, _) = kind.name.split_once('-')?;
+    let has = |one: &KindEntry| one.parameters.iter().any(|own| own.name == name);
+    let is_related = |one: &&KindEntry| {
+        let rest = one.name.strip_prefix(family);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    };
+    let related = catalogue.kinds.iter().filter(is_related);
+    let others: Vec<&str> = related.filter(|one| has(one)).map(|one| one.name).collect();
+    (!has(kind) && !others.is_empty()).then(|| {
+        ConfigError::wrong(
+            format!("phase `{}` takes no `{name}`", kind.name),
+            format!("leave it out; phases that take it: {}", others.join(", ")),
+        )
+    })
 }
 
 /// Checks that all required parameters are set.

@@ -127,6 +127,11 @@ const BONNIE_FILE: &[Parameter] = &[
 const BONNIE_FILES: &[Parameter] = &[
     parameter("files", Form::Number(1, 1 << 24), Given::Scaled(16_384, 1)),
     parameter("max", Form::Number(0, 1 << 30), Given::Fixed("0")),
+    parameter(
+        "fsync",
+        Form::OneOfOrNumber(&["each", "end"], 1, 99),
+        Given::Absent,
+    ),
     parameter("directories", Form::Number(0, 1 << 30), Given::Fixed("1")),
     parameter(
         "order",

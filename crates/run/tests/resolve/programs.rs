@@ -90,6 +90,43 @@ fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
 }
 
 #[test]
+fn a_parameter_is_a_word_or_a_number_and_is_refused_where_only_other_phases_take_it() {
+    let with = |text: &str| {
+        request(|r| {
+            r.phases = vec!["bonnie-create,bonnie-read".into()];
+            r.set = vec![text.into()];
+        })
+    };
+    for value in ["each", "end", "7"] {
+        let set = format!("fsync={value}");
+        let found = parameters(&plan(&with(&format!("bonnie.{set}"))));
+        // Only the phase that writes files has it.
+        assert!(found.contains(&set), "{found:?}");
+    }
+    for (typed, expected) in [
+        (
+            "bonnie.fsync=always",
+            "write each, end, or a whole number from 1 to 99",
+        ),
+        (
+            "bonnie.fsync=0",
+            "write each, end, or a whole number from 1 to 99",
+        ),
+        (
+            "bonnie-read.fsync=each",
+            "phase `bonnie-read` takes no `fsync`",
+        ),
+        (
+            "bonnie-read.fsync=each",
+            "phases that take it: bonnie-create",
+        ),
+    ] {
+        let message = crate::asking::error_of(&with(typed));
+        assert!(message.contains(expected), "{typed}: {message}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
     let set = |text: &str| {
         error_of(&request(|r| {

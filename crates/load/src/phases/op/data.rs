@@ -1,9 +1,10 @@
 //! Operations on one large file, sequential or random.
 
 use super::pace::Pace;
+use super::parameters::{Fsync, Parameters, SyncCounter};
 use super::workers::{Room, Work};
 use super::{HOME, Phase};
-use crate::engines::{BlockSource, Calls, DataFile, Engine, LargeFile};
+use crate::engines::{BlockRequest, BlockSource, Calls, DataFile, Engine, LargeFile};
 use crate::error::LoadError;
 use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
@@ -22,7 +23,8 @@ const SPOKES: usize = 8192;
 /// wheel are shifted, so that a few precomputed offsets give any number of offsets.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    spokes: Box<[u64]>,
+    /// A block, and whether a phase that writes reads it.
+    spokes: Box<[(u64, bool)]>,
     blocks: u64,
     /// The current shift of the wheel, in blocks.
     shift: u64,
@@ -30,12 +32,13 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    /// Offsets in a file with this number of blocks, for one worker.
-    pub fn drawn(blocks: u64, worker: usize) -> Self {
+    /// Offsets in a file with this number of blocks, for one worker. `reads` of 100 are read.
+    pub fn drawn(blocks: u64, reads: u64, worker: usize) -> Self {
         let seed = Seed::new(1).part("op").at(worker as u64);
+        let mix = seed.part("reads");
         Self {
             spokes: (0..SPOKES as u64)
-                .map(|at| seed.at(at).below(blocks))
+                .map(|at| (seed.at(at).below(blocks), mix.at(at).below(100) < reads))
                 .collect(),
             blocks,
             shift: 0,
@@ -43,18 +46,19 @@ impl Wheel {
         }
     }
 
-    /// The next block.
+    /// The next block, and whether a phase that writes reads it.
     #[inline]
-    pub fn next(&mut self) -> u64 {
-        let block = self.spokes[self.at] + self.shift;
+    pub fn next(&mut self) -> (u64, bool) {
+        let (block, reads) = self.spokes[self.at];
+        let block = block + self.shift;
         self.at += 1;
         if self.at == self.spokes.len() {
             self.turn();
         }
         if block >= self.blocks {
-            block - self.blocks
+            (block - self.blocks, reads)
         } else {
-            block
+            (block, reads)
         }
     }
 
@@ -105,16 +109,12 @@ pub(super) fn run<E: Engine>(
     let file = LargeFile {
         directory: &top,
         name: &room.large,
-        how: DataFile {
-            writes: phase.writes(),
-            // Workers that share a file find it already created.
-            makes: phase == Phase::Write && !parameters.shared,
-            direct: parameters.direct,
-        },
+        how: open_mode(phase, parameters),
         size: parameters.blocks() * parameters.block as u64,
         grows: phase == Phase::Write,
         block: parameters.block,
         random: phase.is_random(),
+        sync_at_end: phase.writes() && parameters.fsync == Fsync::AtEnd,
     };
     let (first, count) = stretch(work, room.number);
     let mut blocks = Blocks {
@@ -124,6 +124,7 @@ pub(super) fn run<E: Engine>(
         count,
         at: 0,
         wheel: phase.is_random().then_some(&mut room.wheel),
+        sync: SyncCounter::new(parameters.fsync),
         pace: &mut room.pace,
         timeline: &mut room.timeline,
         stop: work.job.stop,
@@ -138,6 +139,18 @@ pub(super) fn run<E: Engine>(
         calls: calls.calls() + moved.calls,
         ..Tally::default()
     })
+}
+
+/// How a phase opens its large file.
+pub(crate) fn open_mode(phase: Phase, parameters: &Parameters) -> DataFile {
+    DataFile {
+        writes: phase.writes(),
+        // Workers that share a file find it already created.
+        makes: phase == Phase::Write && !parameters.shared,
+        direct: parameters.direct,
+        dsync: phase.writes() && parameters.dsync,
+        also_reads: phase == Phase::RandomWrite && parameters.reads > 0,
+    }
 }
 
 /// The first block of a worker, and the number of its blocks.
@@ -168,6 +181,7 @@ struct Blocks<'a> {
     at: u64,
     /// Random offsets; none for sequential access.
     wheel: Option<&'a mut Wheel>,
+    sync: SyncCounter,
     pace: &'a mut Pace,
     timeline: &'a mut TimelineRecorder,
     stop: &'a CancelToken,
@@ -189,19 +203,28 @@ impl BlockSource for Blocks<'_> {
     }
 
     #[inline]
-    fn next(&mut self, block: &mut [u8]) -> Option<u64> {
+    fn next(&mut self, block: &mut [u8]) -> Option<BlockRequest> {
         if self.at == self.count {
             return None;
         }
-        let number = match &mut self.wheel {
+        let (number, reads) = match &mut self.wheel {
             Some(wheel) => wheel.next(),
-            None => self.first + self.at,
+            None => (self.first + self.at, false),
         };
-        if let Some(author) = self.author {
+        let author = self.author.filter(|_| !reads);
+        if let Some(author) = author {
             stamp(block, author, self.at);
         }
         self.at += 1;
-        Some(number * self.block)
+        Some(BlockRequest {
+            offset: number * self.block,
+            writes: author.is_some(),
+        })
+    }
+
+    #[inline]
+    fn is_sync_due(&mut self) -> bool {
+        self.sync.is_due()
     }
 
     #[inline]
@@ -225,11 +248,11 @@ mod tests {
     #[test]
     fn offsets_are_spread_over_the_file_for_any_count() {
         for blocks in [1, 7, 1000, 1 << 28] {
-            let mut wheel = Wheel::drawn(blocks, 0);
+            let mut wheel = Wheel::drawn(blocks, 0, 0);
             let mut tenths = [0; 10];
             let mut seen = HashSet::new();
             for _ in 0..10 * SPOKES {
-                let block = wheel.next();
+                let (block, _) = wheel.next();
                 assert!(block < blocks);
                 seen.insert(block);
                 tenths[usize::try_from(block * 10 / blocks).unwrap()] += 1;

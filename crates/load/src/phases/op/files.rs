@@ -1,6 +1,7 @@
 //! Operations on many files: each in the directory of its number, each timed.
 
 use super::names::{Directory, File};
+use super::parameters::{Fsync, SyncCounter};
 use super::workers::{Room, Work};
 use super::{HOME, Phase};
 use crate::engines::{Calls, Target};
@@ -37,6 +38,9 @@ pub(super) fn run<C: Calls>(
             if bytes > 0 {
                 calls.write(&mut file, &buffer[..bytes])?;
             }
+            if names.sync {
+                calls.make_durable(&mut file)?;
+            }
             calls.close(file)?;
             Ok(bytes)
         }),
@@ -50,23 +54,23 @@ pub(super) fn run<C: Calls>(
         Phase::Rename => over(calls, work, room, RENAMED, |calls, dir, names, _| {
             calls.rename(dir, names.name(), names.other())?;
             names.swap();
-            Ok(0)
+            names.sync(calls, dir)
         }),
         Phase::Link => over(calls, work, room, LINK, |calls, dir, names, _| {
             calls.link((dir, names.name()), dir, names.other())?;
-            Ok(0)
+            names.sync(calls, dir)
         }),
         Phase::Unlink => over(calls, work, room, FILE, |calls, dir, names, _| {
             calls.unlink(dir, names.name())?;
-            Ok(0)
+            names.sync(calls, dir)
         }),
         Phase::Mkdir => over(calls, work, room, MADE, |calls, dir, names, _| {
             calls.make_dir(dir, names.other(), DIRECTORY_MODE)?;
-            Ok(0)
+            names.sync(calls, dir)
         }),
         Phase::Rmdir => over(calls, work, room, MADE, |calls, dir, names, _| {
             calls.remove_dir(dir, names.other())?;
-            Ok(0)
+            names.sync(calls, dir)
         }),
         _ => over(calls, work, room, FILE, |calls, dir, names, _| {
             calls.stat(&Target::Entry(dir, names.name()))?;
@@ -96,9 +100,20 @@ pub(super) fn unlink_others<C: Calls>(
 struct Names {
     name: File,
     other: File,
+    /// Whether this operation makes its change durable.
+    sync: bool,
 }
 
 impl Names {
+    /// Makes the entries of a directory durable, if that is due. Returns no transferred bytes.
+    #[inline]
+    fn sync<C: Calls>(&self, calls: &mut C, dir: &C::Dir) -> Result<usize, LoadError> {
+        if self.sync {
+            calls.make_dir_durable(dir)?;
+        }
+        Ok(0)
+    }
+
     #[inline]
     fn swap(&mut self) {
         std::mem::swap(&mut self.name, &mut self.other);
@@ -135,7 +150,9 @@ fn over<C: Calls>(
     let mut names = Names {
         name: File::new(FILE, at),
         other: File::new(other, at),
+        sync: false,
     };
+    let mut sync = SyncCounter::new(parameters.fsync);
     let two = other != FILE;
     let each = if other == RENAMED { 2 } else { 1 };
     let mut directory = Directory::new(DIRECTORY, at / parameters.files_per_dir);
@@ -150,6 +167,7 @@ fn over<C: Calls>(
         done.files += end - at;
         while at < end {
             for _ in 0..each {
+                names.sync = sync.is_due();
                 let bytes = operation(calls, &dir, &mut names, &mut room.buffer)?;
                 done.bytes.0 += bytes as u64;
                 room.pace.next(&mut room.timeline, bytes);
@@ -165,6 +183,9 @@ fn over<C: Calls>(
         }
         calls.close_dir(dir);
         directory.next();
+    }
+    if parameters.fsync == Fsync::AtEnd {
+        calls.make_all_durable(&home)?;
     }
     for dir in [home, top, work_dir] {
         calls.close_dir(dir);

@@ -23,9 +23,12 @@ pub static KINDS: [PhaseKind; 12] = [
 
 const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     let parameters = match phase {
-        Phase::Write | Phase::Read => IN_ORDER,
-        Phase::RandomWrite | Phase::RandomRead => RANDOM,
-        _ => FILES,
+        Phase::Write => WRITES_IN_ORDER,
+        Phase::Read => IN_ORDER,
+        Phase::RandomWrite => RANDOM_WRITES,
+        Phase::RandomRead => RANDOM,
+        Phase::Stat | Phase::Open => FILES,
+        _ => CHANGED_FILES,
     };
     PhaseKind {
         writes: phase.writes(),
@@ -98,6 +101,58 @@ const fn block(given: &'static str) -> Parameter {
     }
 }
 
+const OPERATIONS: Parameter = Parameter {
+    name: "operations",
+    about: "number, total of all workers",
+    form: Form::Number(1, 1 << 40),
+    given: Given::Scaled(65_536, 1),
+};
+
+const FILE_COUNT: Parameter = Parameter {
+    name: "files",
+    about: "number, total of all workers",
+    form: Form::Number(1, 1_000_000_000),
+    given: Given::Scaled(100_000, 1),
+};
+const FILES_PER_DIR: Parameter = Parameter {
+    name: "files-per-dir",
+    about: "files in each directory",
+    form: Form::Number(1, 1_000_000_000),
+    given: Given::Fixed("100"),
+};
+const BYTES: Parameter = Parameter {
+    name: "bytes",
+    about: "bytes in each file",
+    form: Form::Number(0, super::parameters::LARGEST),
+    given: Given::Fixed("0"),
+};
+
+/// Absent by default, as all parameters that older plans do not have.
+const fn fsync(about: &'static str) -> Parameter {
+    Parameter {
+        name: "fsync",
+        about,
+        form: Form::OneOfOrNumber(&["no", "each", "end"], 1, 1 << 40),
+        given: Given::Absent,
+    }
+}
+const FSYNC_DATA: Parameter =
+    fsync("fsync after each write, every N writes, at the end (default), or no");
+const FSYNC_FILES: Parameter =
+    fsync("fsync after each operation, every N, syncfs at the end, or no (default)");
+const DSYNC: Parameter = Parameter {
+    name: "dsync",
+    about: "open with O_DSYNC: each write returns when durable; default no",
+    form: Form::OneOf(&["no", "yes"]),
+    given: Given::Absent,
+};
+const READS: Parameter = Parameter {
+    name: "reads",
+    about: "percent of the operations that read; default 0",
+    form: Form::Number(0, 99),
+    given: Given::Absent,
+};
+
 const IN_ORDER: &[Parameter] = &[
     SIZE,
     block("131072"),
@@ -109,15 +164,39 @@ const IN_ORDER: &[Parameter] = &[
     PIN,
     RATE,
 ];
+const WRITES_IN_ORDER: &[Parameter] = &[
+    SIZE,
+    block("131072"),
+    FSYNC_DATA,
+    DSYNC,
+    DEPTH,
+    CACHE,
+    WORKERS,
+    WORKER_TYPE,
+    PLACE,
+    PIN,
+    RATE,
+];
 const RANDOM: &[Parameter] = &[
     SIZE,
     block("4096"),
-    Parameter {
-        name: "operations",
-        about: "number, total of all workers",
-        form: Form::Number(1, 1 << 40),
-        given: Given::Scaled(65_536, 1),
-    },
+    OPERATIONS,
+    LAY,
+    DEPTH,
+    CACHE,
+    WORKERS,
+    WORKER_TYPE,
+    PLACE,
+    PIN,
+    RATE,
+];
+const RANDOM_WRITES: &[Parameter] = &[
+    SIZE,
+    block("4096"),
+    OPERATIONS,
+    READS,
+    FSYNC_DATA,
+    DSYNC,
     LAY,
     DEPTH,
     CACHE,
@@ -128,24 +207,20 @@ const RANDOM: &[Parameter] = &[
     RATE,
 ];
 const FILES: &[Parameter] = &[
-    Parameter {
-        name: "files",
-        about: "number, total of all workers",
-        form: Form::Number(1, 1_000_000_000),
-        given: Given::Scaled(100_000, 1),
-    },
-    Parameter {
-        name: "files-per-dir",
-        about: "files in each directory",
-        form: Form::Number(1, 1_000_000_000),
-        given: Given::Fixed("100"),
-    },
-    Parameter {
-        name: "bytes",
-        about: "bytes in each file",
-        form: Form::Number(0, super::parameters::LARGEST),
-        given: Given::Fixed("0"),
-    },
+    FILE_COUNT,
+    FILES_PER_DIR,
+    BYTES,
+    WORKERS,
+    WORKER_TYPE,
+    PLACE,
+    PIN,
+    RATE,
+];
+const CHANGED_FILES: &[Parameter] = &[
+    FILE_COUNT,
+    FILES_PER_DIR,
+    BYTES,
+    FSYNC_FILES,
     WORKERS,
     WORKER_TYPE,
     PLACE,

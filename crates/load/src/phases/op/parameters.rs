@@ -25,6 +25,12 @@ pub(crate) struct Parameters {
     pub operations: u64,
     /// Whether large files bypass the page cache (direct I/O).
     pub direct: bool,
+    /// Whether each write to a large file returns when its data are durable (`O_DSYNC`).
+    pub dsync: bool,
+    /// When written data are made durable.
+    pub fsync: Fsync,
+    /// How many of 100 random operations read, in a phase that writes.
+    pub reads: u64,
     /// Whether large files for random operations begin as sparse files.
     pub sparse: bool,
     /// The number of parallel workers.
@@ -39,6 +45,71 @@ pub(crate) struct Parameters {
     pub depth: usize,
     /// Scheduled operations per second of all workers; none for a closed loop.
     pub rate: Option<u64>,
+}
+
+/// When a phase makes written data durable, in addition to the `syncfs` after its return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fsync {
+    Never,
+    /// After each of this many operations of a worker.
+    Every(u64),
+    /// Once by each worker, after its last operation.
+    AtEnd,
+}
+
+impl Fsync {
+    fn read(text: Option<&str>, default: Self) -> Self {
+        match text {
+            Some("no") => Self::Never,
+            Some("each") => Self::Every(1),
+            Some("end") => Self::AtEnd,
+            other => other
+                .and_then(|text| text.parse().ok())
+                .map_or(default, |count: u64| Self::Every(count.max(1))),
+        }
+    }
+
+    /// When it is called, as a part of the method of a phase; none if it is not called.
+    pub fn describe(self, call: &str) -> Option<String> {
+        match self {
+            Self::Never => None,
+            Self::Every(1) => Some(format!("; {call} after each")),
+            Self::Every(count) => Some(format!("; {call} after every {count}")),
+            Self::AtEnd => Some(format!("; {call} at the end")),
+        }
+    }
+}
+
+/// Counts operations until the next `fsync` is due.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SyncCounter {
+    /// The number of operations between two of them; 0 for none.
+    every: u64,
+    done: u64,
+}
+
+impl SyncCounter {
+    pub fn new(fsync: Fsync) -> Self {
+        let every = match fsync {
+            Fsync::Every(count) => count,
+            Fsync::Never | Fsync::AtEnd => 0,
+        };
+        Self { every, done: 0 }
+    }
+
+    /// Counts an operation; returns whether data are made durable after it.
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        if self.every == 0 {
+            return false;
+        }
+        self.done += 1;
+        if self.done < self.every {
+            return false;
+        }
+        self.done = 0;
+        true
+    }
 }
 
 /// The default block size of sequential access, bytes.
@@ -67,7 +138,14 @@ impl Parameters {
             _ => BLOCK_IN_ORDER,
         };
         let files = number("files", 100_000).max(1);
+        let fsync = match phase {
+            Phase::Write | Phase::RandomWrite => Fsync::AtEnd,
+            _ => Fsync::Never,
+        };
         Self {
+            dsync: is_set_to("dsync", "yes"),
+            fsync: Fsync::read(given.get("fsync").map(String::as_str), fsync),
+            reads: number("reads", 0).min(99),
             files,
             files_per_dir: number("files-per-dir", 100).clamp(1, files),
             bytes: few("bytes", 0, LARGEST),

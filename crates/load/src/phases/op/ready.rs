@@ -3,6 +3,7 @@
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File};
+use super::parameters::Fsync;
 use super::workers::{Op, Work, home, large};
 use super::{HOME, Parameters, Phase};
 use crate::engines::sync::{SyncEngine, SystemCalls};
@@ -30,6 +31,16 @@ pub(crate) fn prepare(
         inputs.data()
     } else {
         inputs.files()
+    }
+}
+
+/// The parameters for files that are created untimed: without a rate, and durable only at the end.
+fn untimed(parameters: &Parameters) -> Parameters {
+    Parameters {
+        rate: None,
+        fsync: Fsync::AtEnd,
+        dsync: false,
+        ..*parameters
     }
 }
 
@@ -72,9 +83,7 @@ impl Inputs<'_> {
         if self.phase == Phase::Write || written {
             return Ok(());
         }
-        let mut parameters = *self.parameters;
-        parameters.rate = None;
-        self.run(Phase::Write, parameters)
+        self.run(Phase::Write, untimed(self.parameters))
     }
 
     fn run(&self, phase: Phase, parameters: Parameters) -> Result<(), LoadError> {
@@ -85,8 +94,7 @@ impl Inputs<'_> {
 
     /// Creates empty directories before files are created; otherwise all files with their names.
     fn files(&self) -> Result<(), LoadError> {
-        let mut parameters = *self.parameters;
-        parameters.rate = None;
+        let parameters = untimed(self.parameters);
         if self.phase == Phase::Create || !self.all_there(FILE) {
             self.directories()?;
             if self.phase == Phase::Create {

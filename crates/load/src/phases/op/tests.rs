@@ -290,8 +290,8 @@ fn random_offsets_in_a_file_of_a_tebibyte_are_right_on_every_engine() {
         ("lay", "sparse"),
         ("depth", "8"),
     ];
-    let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0);
-    let mut offsets: Vec<u64> = (0..operations).map(|_| wheel.next() * 4096).collect();
+    let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0, 0);
+    let mut offsets: Vec<u64> = (0..operations).map(|_| wheel.next().0 * 4096).collect();
     assert!(offsets.iter().any(|at| *at > SIZE / 2));
     offsets.sort_unstable();
     tebibyte::<SyncEngine>(&offsets, &given);
@@ -327,4 +327,150 @@ fn tebibyte<E: Engine>(offsets: &[u64], given: &[(&str, &str)]) {
     let again = &given[..2];
     let tally = run_by::<E>(home.path(), Phase::RandomRead, again);
     assert_eq!(tally.bytes.0, offsets.len() as u64 * 4096, "{engine}");
+}
+
+/// The system calls of a phase on the engine that makes none.
+fn calls_of(phase: Phase, pairs: &[(&str, &str)]) -> u64 {
+    let stop = CancelToken::new();
+    let job = Job::bare(Path::new("/"), &stop);
+    let sizes = [
+        ("files", "100"),
+        ("size", "409600"),
+        ("block", "4096"),
+        ("operations", "100"),
+        ("workers", "2"),
+    ];
+    let pairs: Vec<_> = sizes.into_iter().chain(pairs.iter().copied()).collect();
+    let mut op = Op::new::<NullEngine>(phase, parameters(phase, &pairs));
+    let mut calls = NullCalls::new(op.facts());
+    op.run::<NullEngine>(&mut calls, &job).unwrap().tally.calls
+}
+
+#[test]
+fn data_are_made_durable_as_often_as_requested() {
+    for phase in Phase::ALL.into_iter().filter(|phase| phase.writes()) {
+        let none = calls_of(phase, &[("fsync", "no")]);
+        let operations = if phase == Phase::Rename { 200 } else { 100 };
+        // 50 operations of each of two workers; `renames` has two for each file.
+        for (fsync, calls) in [
+            ("each", operations),
+            ("7", operations / 2 / 7 * 2),
+            ("end", 2),
+        ] {
+            let with = calls_of(phase, &[("fsync", fsync)]);
+            assert_eq!(with - none, calls, "{phase:?} fsync={fsync}");
+        }
+        let by_default = calls_of(phase, &[]) - none;
+        assert_eq!(by_default, if phase.on_data() { 2 } else { 0 }, "{phase:?}");
+    }
+}
+
+#[test]
+fn a_mixed_phase_writes_its_share_and_leaves_the_rest() {
+    mixed::<SyncEngine>();
+    mixed::<MmapEngine>();
+    if rings() {
+        mixed::<UringEngine>();
+    } else {
+        println!("SKIP io_uring: a_mixed_phase_writes_its_share_and_leaves_the_rest");
+    }
+}
+
+fn mixed<E: Engine>() {
+    let home = tempfile::tempdir().unwrap();
+    let given = [
+        ("size", "40894464"),
+        ("operations", "2000"),
+        ("reads", "70"),
+        ("fsync", "100"),
+        ("depth", "4"),
+    ];
+    run(home.path(), Phase::Write, &given[..1]);
+    let path = home.path().join("op/large000");
+    let before = fs::read(&path).unwrap();
+    let tally = run_by::<E>(home.path(), Phase::RandomWrite, &given);
+    assert_eq!(tally.bytes.0, 2000 * 4096);
+    let after = fs::read(&path).unwrap();
+    let blocks = before.chunks(4096).zip(after.chunks(4096));
+    let changed = blocks.filter(|(before, after)| before != after).count();
+    // 600 writes to random blocks of 9984; some blocks are written twice.
+    assert!(
+        (520..=640).contains(&changed),
+        "{}: {changed}",
+        E::INFO.name
+    );
+}
+
+#[test]
+fn combinations_that_an_engine_cannot_run_are_refused_with_a_remedy() {
+    fn check<E: Engine>(pairs: &[(&str, &str)]) -> String {
+        let parameters = parameters(Phase::RandomWrite, pairs);
+        super::check::<E>(Phase::RandomWrite, &parameters).unwrap_err()
+    }
+    let direct = ("cache", "direct");
+    for (message, expected) in [
+        (check::<MmapEngine>(&[direct]), "leave out `cache=direct`"),
+        (
+            check::<MmapEngine>(&[("dsync", "yes")]),
+            "leave out `dsync=yes`",
+        ),
+        (check::<UringEngine>(&[("rate", "10")]), "leave out `rate`"),
+        (
+            check::<SyncEngine>(&[direct, ("block", "1000")]),
+            "multiple of 512",
+        ),
+    ] {
+        assert!(message.contains(expected), "{message}");
+    }
+    let fine = parameters(Phase::RandomWrite, &[direct, ("dsync", "yes")]);
+    super::check::<SyncEngine>(Phase::RandomWrite, &fine).unwrap();
+    super::check::<UringEngine>(Phase::RandomWrite, &fine).unwrap();
+}
+
+#[test]
+fn the_method_names_the_flags_and_when_data_become_durable() {
+    let method = |phase, pairs: &[(&str, &str)]| {
+        super::describe::<SyncEngine>(phase, &parameters(phase, pairs), None)
+    };
+    assert_eq!(method(Phase::Write, &[]), "pwrite; fsync at the end");
+    assert_eq!(method(Phase::Create, &[]), "openat O_EXCL, write, close");
+    let each = ("fsync", "each");
+    assert_eq!(
+        method(Phase::Unlink, &[each]),
+        "unlinkat; fsync of the directory after each"
+    );
+    let given = [
+        ("cache", "direct"),
+        ("dsync", "yes"),
+        ("reads", "30"),
+        ("fsync", "8"),
+    ];
+    assert_eq!(
+        method(Phase::RandomWrite, &given),
+        "pwrite at random offsets, O_DIRECT, O_DSYNC; 30 % read; fsync after every 8"
+    );
+    assert_eq!(
+        method(Phase::RandomRead, &given),
+        "pread at random offsets, O_DIRECT"
+    );
+}
+
+#[test]
+fn a_large_file_is_opened_with_the_requested_flags() {
+    use crate::engines::{Calls, DataFile};
+    use rustix::fs::{OFlags, fcntl_getfl};
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("f"), "data").unwrap();
+    let mut calls = SystemCalls::default();
+    let dir = calls.open_work_dir(home.path()).unwrap();
+    let how = DataFile {
+        writes: true,
+        makes: false,
+        direct: false,
+        dsync: true,
+        also_reads: true,
+    };
+    let file = calls.open_data(&dir, c"f", how).unwrap();
+    let flags = fcntl_getfl(&file).unwrap();
+    assert!(flags.contains(OFlags::DSYNC | OFlags::RDWR), "{flags:?}");
 }

@@ -84,7 +84,7 @@ impl Room {
             parameters.bytes.max(1)
         };
         let wheel = if phase.is_random() {
-            Wheel::drawn(parameters.blocks(), number)
+            Wheel::drawn(parameters.blocks(), parameters.reads, number)
         } else {
             Wheel::default()
         };
