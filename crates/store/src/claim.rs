@@ -5,7 +5,7 @@
 //! once. A lock file of a killed process is unlocked; the next process reuses it. The directory
 //! must be writable only by the user, and the lock must be a regular file of the user.
 
-use crate::place::Place;
+use crate::place::{Place, with_ending};
 use crate::resolve::check_id;
 use crate::{Store, StoreError};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
@@ -36,6 +36,18 @@ impl Store {
                 return Ok(claim);
             }
         }
+    }
+
+    /// Whether a process works on the run. A run without an end that no process works on was
+    /// killed.
+    pub fn is_claimed(&self, run_id: &str) -> bool {
+        let file = with_ending(&self.path, &format!(".{run_id}.lock"));
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::open(&file, flags, Mode::empty()) else {
+            return false;
+        };
+        // A shared lock is refused while the holder has its exclusive one. It ends with this call.
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
     }
 }
 

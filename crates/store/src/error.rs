@@ -100,7 +100,7 @@ pub enum StoreError {
         id: String,
     },
     /// The store already has a run of that name.
-    #[error("run `{id}` stands in the store already; take another name for the new one")]
+    #[error("run `{id}` exists in the store already. Choose another name")]
     RunExists {
         /// The name.
         id: String,

@@ -28,6 +28,7 @@ impl Store {
         let mut merged = Merged::default();
         for id in other.ids()?.into_iter().rev() {
             let mut theirs = other.load(&id)?;
+            let tags = other.tags(&id)?;
             if let Some(uid) = other.copied_from {
                 // The file's owner replaces the recorded user of such a store.
                 let another = uid != rustix::process::geteuid().as_raw();
@@ -40,6 +41,10 @@ impl Store {
                 insert_run(transaction, &theirs.run)?;
                 for record in &theirs.cells {
                     insert_cell(transaction, &id, record)?;
+                }
+                for tag in &tags {
+                    transaction
+                        .execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [&id, tag])?;
                 }
                 Ok::<_, Refusal>(true)
             })?;

@@ -11,6 +11,7 @@ use fsdyno_model::{
     Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Waits,
     Warning,
 };
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
@@ -28,6 +29,10 @@ pub struct RunSummary {
     pub ended_unix_ns: Option<u64>,
     /// Why it ended; none if it has not.
     pub stop: Option<StopReason>,
+    /// Whether a process works on it. A run that has no end and is not running was killed.
+    pub running: bool,
+    /// The tags that its user gave it, sorted.
+    pub tags: Vec<String>,
     /// The labels of its contenders, the baseline first.
     pub contenders: Vec<String>,
     /// Recorded cells, with any outcome.
@@ -48,6 +53,7 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         const QUERY: &str = "
             SELECT run.id, run.name, run.started_unix_ns, run.ended_unix_ns, run.stop,
+                (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = run.id ORDER BY tag)),
                 (SELECT json_group_array(json_extract(value, '$.label'))
                     FROM json_each(run.plan, '$.contenders')),
                 count(cell.id), run.cells_planned,
@@ -58,12 +64,17 @@ impl Store {
             GROUP BY run.id
             ORDER BY run.started_unix_ns DESC, run.rowid DESC";
         all(&self.connection, QUERY, &[], |fields| {
+            let id: String = fields.take()?;
+            let (name, started_unix_ns) = (fields.take()?, fields.number()?);
+            let (ended_unix_ns, stop) = (fields.number_or_none()?, fields.word_or_none()?);
             Ok(RunSummary {
-                id: fields.take()?,
-                name: fields.take()?,
-                started_unix_ns: fields.number()?,
-                ended_unix_ns: fields.number_or_none()?,
-                stop: fields.word_or_none()?,
+                running: ended_unix_ns.is_none() && self.is_claimed(&id),
+                id,
+                name,
+                started_unix_ns,
+                ended_unix_ns,
+                stop,
+                tags: fields.json()?,
                 contenders: fields.json()?,
                 cells_recorded: fields.number()?,
                 cells_planned: fields.number()?,
@@ -73,6 +84,13 @@ impl Store {
             })
         })
         .map_err(fault(&self.path, "listing the runs"))
+    }
+
+    /// The tags of a run, sorted.
+    pub fn tags(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT tag FROM tag WHERE run = ?1 ORDER BY tag";
+        all(&self.connection, query, &[id], only)
+            .map_err(fault(&self.path, format!("reading the tags of run `{id}`")))
     }
 
     /// A whole run, read in one transaction: another process may be writing to it.
@@ -102,7 +120,7 @@ impl Store {
         if run(&self.connection, id).map_err(failed())?.is_none() {
             return Err(self.no_such_run(id));
         }
-        let indices = all(&self.connection, QUERY, &[id], index).map_err(failed())?;
+        let indices = all(&self.connection, QUERY, &[id], only).map_err(failed())?;
         Ok(indices.into_iter().collect())
     }
 }
@@ -143,7 +161,8 @@ fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
     place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
 }
 
-fn index(fields: &mut Fields<'_>) -> rusqlite::Result<u32> {
+/// The value of a row of one column.
+pub(crate) fn only<T: FromSql>(fields: &mut Fields<'_>) -> rusqlite::Result<T> {
     fields.take()
 }
 

@@ -4,7 +4,9 @@
 
 use crate::error::fault;
 use crate::insert::{exists, insert_cell, insert_run};
+use crate::resolve::check_id;
 use crate::row::signed;
+use crate::series::series_exists;
 use crate::{Store, StoreError};
 use fsdyno_model::{CellRecord, RunInfo, StopReason};
 use rusqlite::{Transaction, TransactionBehavior, params};
@@ -74,11 +76,59 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Deletes a run and all its rows; an error if a process works on the run.
-    pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
-        let _claim = self.claim(run_id)?;
-        let known = self.write(&format!("removing run `{run_id}`"), |transaction| {
-            Ok(transaction.execute("DELETE FROM run WHERE id = ?1", [run_id])? > 0)
+    /// Deletes a run or a series with all its rows; an error if a process works on it.
+    pub fn remove(&mut self, id: &str) -> Result<(), StoreError> {
+        let _claim = self.claim(id)?;
+        let known = self.write(&format!("removing `{id}`"), |transaction| {
+            let runs = transaction.execute("DELETE FROM run WHERE id = ?1", [id])?;
+            let series = transaction.execute("DELETE FROM series WHERE id = ?1", [id])?;
+            Ok(runs + series > 0)
+        })?;
+        self.known_or_refused(known, id)
+    }
+
+    /// Gives a run or a series another id; an error if a process works on it, or if the new id is
+    /// taken or cannot be typed.
+    pub fn rename(&mut self, id: &str, new: &str) -> Result<(), StoreError> {
+        const ALL: [&str; 6] = [
+            "UPDATE run SET id = ?2 WHERE id = ?1",
+            "UPDATE cell SET run = ?2 WHERE run = ?1",
+            "UPDATE warning SET run = ?2 WHERE run = ?1",
+            "UPDATE tag SET run = ?2 WHERE run = ?1",
+            "UPDATE series SET id = ?2 WHERE id = ?1",
+            "UPDATE cut SET series = ?2 WHERE series = ?1",
+        ];
+        check_id(new)?;
+        let _claim = self.claim(id)?;
+        let known = self.write(&format!("renaming `{id}`"), |transaction| {
+            if exists(transaction, new)? || series_exists(transaction, new)? {
+                return Err(StoreError::RunExists { id: new.to_owned() }.into());
+            }
+            // References are checked when the transaction ends.
+            transaction.pragma_update(None, "defer_foreign_keys", true)?;
+            let mut changed = 0;
+            for update in ALL {
+                changed += transaction.execute(update, [id, new])?;
+            }
+            Ok(changed > 0)
+        })?;
+        self.known_or_refused(known, id)
+    }
+
+    /// Adds a tag to a run, or removes it.
+    pub fn tag(&mut self, run_id: &str, tag: &str, add: bool) -> Result<(), StoreError> {
+        check_id(tag)?;
+        let known = self.write(&format!("tagging run `{run_id}`"), |transaction| {
+            let update = if add {
+                "INSERT OR IGNORE INTO tag (run, tag) VALUES (?1, ?2)"
+            } else {
+                "DELETE FROM tag WHERE run = ?1 AND tag = ?2"
+            };
+            if !exists(transaction, run_id)? {
+                return Ok(false);
+            }
+            transaction.execute(update, [run_id, tag])?;
+            Ok(true)
         })?;
         self.known_or_refused(known, run_id)
     }

@@ -1,6 +1,7 @@
 //! Names of runs and of series of power cuts: creates new ids and resolves names that a user typed.
 
 use crate::error::fault;
+use crate::query::{all, only};
 use crate::{Store, StoreError};
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -37,8 +38,8 @@ impl Store {
         Ok(Named::Series(id))
     }
 
-    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, or a
-    /// prefix, or else any part, that matches exactly one run.
+    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag for
+    /// the latest run with it, or a prefix, or else any part, that matches exactly one run.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         self.meant(name, &self.ids()?)
     }
@@ -50,6 +51,10 @@ impl Store {
         }
         if name == LAST && !ids.is_empty() {
             return Ok(ids[0].clone());
+        }
+        let tagged = self.tagged(name)?;
+        if let Some(newest) = ids.iter().find(|id| tagged.contains(id)) {
+            return Ok(newest.clone());
         }
         // An empty name is a part of every name, and matches nothing.
         let fitting = |fits: &dyn Fn(&str) -> bool| -> Vec<String> {
@@ -98,14 +103,17 @@ impl Store {
         self.listed("SELECT id FROM run ORDER BY started_unix_ns DESC, rowid DESC")
     }
 
+    /// The ids of the runs with a tag.
+    pub(crate) fn tagged(&self, tag: &str) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT run FROM tag WHERE tag = ?1";
+        all(&self.connection, query, &[tag], only)
+            .map_err(fault(&self.path, format!("looking for the tag `{tag}`")))
+    }
+
     /// The ids that a query returns.
     fn listed(&self, query: &str) -> Result<Vec<String>, StoreError> {
-        let failed = || fault(&self.path, "listing what there is");
-        let mut statement = self.connection.prepare_cached(query).map_err(failed())?;
-        let ids = statement
-            .query_map([], |row| row.get(0))
-            .and_then(Iterator::collect);
-        ids.map_err(failed())
+        all(&self.connection, query, &[], only)
+            .map_err(fault(&self.path, "listing the names of runs"))
     }
 }
 

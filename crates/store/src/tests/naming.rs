@@ -86,3 +86,70 @@ fn a_run_is_found_by_any_unambiguous_name() {
         }
     }
 }
+
+#[test]
+fn a_renamed_run_keeps_its_cells_and_tags_and_its_old_name_is_free() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let old = "old".to_owned();
+    let (run, cells) = (specimen::run(&old, EVENING), specimen::cells());
+    store.begin(&run).unwrap();
+    for cell in &cells {
+        store.record(&old, cell).unwrap();
+    }
+    store.tag(&old, "kernel-6.12", true).unwrap();
+    store.rename(&old, "before-upgrade").unwrap();
+    let renamed = store.load("before-upgrade").unwrap();
+    assert_eq!(renamed.cells, cells);
+    assert_eq!(store.tags("before-upgrade").unwrap(), ["kernel-6.12"]);
+    assert!(matches!(
+        store.load(&old),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    store.begin(&run).unwrap();
+    assert!(matches!(
+        store.rename(&old, "before-upgrade"),
+        Err(StoreError::RunExists { .. })
+    ));
+    for new in ["", "last", "a/b"] {
+        assert!(matches!(
+            store.rename(&old, new),
+            Err(StoreError::BadId { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_tag_names_the_newest_run_that_has_it() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let mut run = specimen::run("", 0);
+    for (id, started) in [("one", 1), ("two", 2), ("three", 3)] {
+        run.id = id.to_owned();
+        run.started_unix_ns = started;
+        store.begin(&run).unwrap();
+    }
+    for id in ["one", "two"] {
+        store.tag(id, "slow", true).unwrap();
+        store.tag(id, "slow", true).unwrap();
+    }
+    assert_eq!(store.resolve("slow").unwrap(), "two");
+    store.tag("two", "slow", false).unwrap();
+    assert_eq!(store.resolve("slow").unwrap(), "one");
+    store.remove("one").unwrap();
+    assert!(store.resolve("slow").is_err());
+    assert!(store.tag("one", "slow", true).is_err());
+}
+
+#[test]
+fn a_run_is_claimed_while_its_claim_lives() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let run = specimen::run("r", EVENING);
+    store.begin(&run).unwrap();
+    assert!(!store.is_claimed(&run.id));
+    let claim = store.claim(&run.id).unwrap();
+    assert!(store.is_claimed(&run.id) && store.runs().unwrap()[0].running);
+    drop(claim);
+    assert!(!store.is_claimed(&run.id) && !store.runs().unwrap()[0].running);
+}
