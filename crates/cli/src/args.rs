@@ -1,44 +1,77 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use crate::exit::CliError;
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use crate::output::Verbosity;
+use clap::{
+    ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use fsdyno_host::guard::Consent;
 use fsdyno_model::{CopyMethod, Fill, LabChoice, NoLab};
 use fsdyno_run::RunOptions;
 pub use fsdyno_run::options::kernel;
+use fsdyno_run::resolve::ConfigError;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    success
-  1    failure: a cell, a command, or a store that cannot be read or written; clean: something
-       could not be removed, or a journal was refused
+  1    failure: a cell, a command, or a store that cannot be read or written;
+       clean: something could not be removed, or a journal was refused
   2    the command line or the plan is wrong; nothing was changed
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
   6    another process measures on this machine; nothing was changed
-  130  interrupted; finished cells are kept, `fsdyno run --resume` continues";
+  130  interrupted; finished cells are kept: fsdyno run --resume";
 
 /// Find which file system, disks and options are fastest for a workload, and why
 #[derive(Debug, Parser)]
-#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 80, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Database of runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
     pub store: Option<PathBuf>,
 
     /// As root, take directories, store and PATH from the environment
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub dirs_from_env: bool,
+
+    /// Print results and errors only: no progress, no notes
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    pub quiet: bool,
+
+    /// Print each stage of a cell as it begins
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
+    pub verbose: bool,
+
+    /// Use colours: auto (on a terminal), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL,
+          hide_possible_values = true)]
+    pub color: ColorChoice,
 
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The command line, with the default of each setting in its help.
+/// The heading of the flags that every command has.
+const GLOBAL: &str = "Global options";
+
+impl Cli {
+    /// How much is printed besides the result.
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        }
+    }
+}
+
+/// The command line, with the default of each setting in its help, and with examples.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommand("run", |run| run.mut_args(RunOptions::with_default))
+    let command =
+        Cli::command().mut_subcommand("run", |run| run.mut_args(RunOptions::with_default));
+    crate::examples::add(command, "")
 }
 
 /// Parses the arguments of this process.
@@ -53,9 +86,9 @@ pub enum Command {
     /// List file systems, phases, datasets and more, and whether they work here
     List(ListArgs),
     /// Check requirements: what each is for, whether it is met, how to install it
-    Doctor(JsonArgs),
+    Doctor(DoctorArgs),
     /// List the runs and the series of crash tests in the store, newest first
-    Runs(JsonArgs),
+    Runs(RunsArgs),
     /// Copy the runs of another store into this one; the other is only read
     Merge {
         /// File of the other store
@@ -89,10 +122,12 @@ pub enum Command {
     Age(AgeArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(crate::commands::phase::PhaseArgs),
-    /// Print the completion script of a shell
+    /// Print the completion script of a shell; it completes names and values
+    ///
+    /// The script calls fsdyno, so that runs, disks and file systems are those of this machine.
     Completions {
-        /// Shell that the script is for
-        shell: clap_complete::Shell,
+        /// Shell: bash, elvish, fish, powershell or zsh
+        shell: String,
     },
     /// Print the man pages, or write them to a directory
     Man(ManArgs),
@@ -138,6 +173,58 @@ pub struct ManArgs {
 
 #[derive(Debug, Args)]
 pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    /// List only runs with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Delete runs or series of crash tests from the store
+    Rm {
+        /// Runs: full names, or `last`
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<String>,
+    },
+    /// Give a run another name, which all commands take
+    Name {
+        /// Run: a name, its first characters, or `last`
+        run: String,
+        /// New name: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "NAME")]
+        new: String,
+    },
+    /// Add tags to a run, or remove them
+    Tag {
+        /// Run: a name, its first characters, or `last`
+        run: String,
+        /// Tags: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "TAG", required = true)]
+        tags: Vec<String>,
+        /// Remove these tags
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print each requirement with what it makes available, and the reason if not met
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -318,10 +405,8 @@ impl Erase {
 }
 
 pub fn copy_method(text: &str) -> Result<CopyMethod, String> {
-    CopyMethod::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = CopyMethod::ALL.iter().map(|m| m.name()).collect();
-        format!("the methods are {}", names.join(", "))
-    })
+    CopyMethod::from_name(text)
+        .ok_or_else(|| unknown("copy method", text, CopyMethod::ALL.map(CopyMethod::name)))
 }
 
 pub fn lab(text: &str) -> Result<LabChoice, String> {
@@ -342,18 +427,25 @@ pub fn percent(text: &str) -> Result<f64, String> {
 
 fn schema(name: &str) -> Result<fsdyno_report::schemas::Schema, String> {
     let names = fsdyno_report::schemas::ALL.map(|schema| schema.name);
-    let all = || format!("the schemas are {}", names.join(", "));
-    fsdyno_report::schemas::find(name).ok_or_else(all)
+    fsdyno_report::schemas::find(name).ok_or_else(|| unknown("schema", name, names))
+}
+
+/// The error of a name that does not exist, with the nearest names or all of them.
+pub fn unknown<'a, I>(what: &'static str, name: &str, known: I) -> String
+where
+    I: IntoIterator<Item = &'a str, IntoIter: Clone>,
+{
+    let error = ConfigError::unknown(what, name, known.into_iter());
+    format!("{error} ({})", error.help().unwrap_or_default())
 }
 
 pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
-    text.parse().map_err(|_| {
-        let names: Vec<_> = fsdyno_report::Format::ALL
+    let names = || {
+        fsdyno_report::Format::ALL
             .iter()
-            .map(|f| f.name())
-            .collect();
-        format!("the formats are {}", names.join(", "))
-    })
+            .map(|format| format.name())
+    };
+    text.parse().map_err(|_| unknown("format", text, names()))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 mod args;
 mod catalogue;
 mod commands;
+mod completion;
+mod examples;
 mod exit;
 mod output;
 mod places;
@@ -20,15 +22,20 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     fsdyno_host::command::this_is_fsdyno();
     output::filter_panics();
+    if completion::answer() {
+        return ExitCode::SUCCESS;
+    }
     let mut cli = match args::parse() {
         Ok(cli) => cli,
         // Help and version contain no data of users or disks, so they may have colours.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
         Err(usage) => {
-            output::note(usage.render().to_string().trim_end());
+            output::error(usage.render().to_string().trim_end());
             return Code::Usage.into();
         }
     };
+    output::set_verbosity(cli.verbosity());
+    output::set_colors(cli.color);
     if cli.dirs_from_env {
         fsdyno_files::places::use_environment();
     }
@@ -36,7 +43,7 @@ fn main() -> ExitCode {
     match dispatch(&cli) {
         Ok(code) => code.into(),
         Err(trouble) => {
-            output::note(format_args!("fsdyno: {trouble}"));
+            output::error(format_args!("fsdyno: {trouble}"));
             trouble.code.into()
         }
     }
@@ -61,8 +68,8 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
     match &cli.command {
         Command::Run(args) => commands::run::run(args, &store()?),
         Command::List(args) => commands::list::list(args),
-        Command::Doctor(args) => commands::doctor::doctor(args.json),
-        Command::Runs(args) => commands::runs::runs(&store()?, args.json),
+        Command::Doctor(args) => commands::doctor::doctor(args),
+        Command::Runs(args) => commands::runs::runs(args, &store()?),
         Command::Merge { other } => commands::merge::merge(other, &store()?),
         Command::Show(args) => commands::show::show(args, &store()?),
         Command::Report(args) => commands::report::report(args, &store()?),
@@ -76,7 +83,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Make(args) => commands::make::make(args),
         Command::Age(args) => commands::age::age(args),
         Command::Phase(args) => commands::phase::phase(args),
-        Command::Completions { shell } => commands::complete::completions(*shell),
+        Command::Completions { shell } => commands::complete::completions(shell),
         Command::Crash(args) => commands::crash::crash(args, &store()?),
         Command::Newfs(args) => commands::ufs::make(args),
         Command::Fsck(args) => commands::ufs::check(args),

@@ -10,7 +10,8 @@
 //! cursor, set a title, or write to the clipboard.
 
 use crate::exit::CliError;
-use comfy_table::{ContentArrangement, Table, presets};
+use clap::ColorChoice;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use fsdyno_files::Existing;
 use fsdyno_model::printable::is_steering;
 use fsdyno_model::printable_lines;
@@ -19,6 +20,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The parameters of every SGR sequence (ECMA-48 8.3.117) that reports and the progress view use.
 const COLOURS: [&str; 7] = ["0", "1", "2", "31", "33", "36", "1;32"];
@@ -58,8 +60,49 @@ fn colour(c: char, rest: &str) -> Option<&'static str> {
     })
 }
 
-/// Prints a message on standard error, on lines of its own.
+/// How much is printed besides the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Progress and notes too.
+    Normal,
+    /// Every stage too.
+    Verbose,
+}
+
+static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
+static COLORS: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Sets how much is printed; once, before anything is printed.
+pub fn set_verbosity(verbosity: Verbosity) {
+    let _ = VERBOSITY.set(verbosity);
+}
+
+/// How much is printed besides the result.
+pub fn verbosity() -> Verbosity {
+    *VERBOSITY.get().unwrap_or(&Verbosity::Normal)
+}
+
+/// Sets whether output has colours; once, before anything is printed.
+pub fn set_colors(choice: ColorChoice) {
+    let _ = COLORS.set(choice);
+    match choice {
+        ColorChoice::Auto => {}
+        ColorChoice::Always => console::set_colors_enabled_stderr(true),
+        ColorChoice::Never => console::set_colors_enabled_stderr(false),
+    }
+}
+
+/// Prints a note on standard error, unless only errors are printed.
 pub fn note(message: impl fmt::Display) {
+    if verbosity() != Verbosity::Quiet {
+        error(message);
+    }
+}
+
+/// Prints an error on standard error, on lines of its own.
+pub fn error(message: impl fmt::Display) {
     let line = format!("{}\n", visible(&message.to_string(), false));
     // If standard error is closed, there is no other place to report an error.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -70,12 +113,12 @@ pub fn filter_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let trace = std::backtrace::Backtrace::capture();
-        note(format_args!(
+        error(format_args!(
             "thread '{}' {panic}",
             thread.name().unwrap_or("unnamed")
         ));
         if trace.status() == std::backtrace::BacktraceStatus::Captured {
-            note(trace);
+            error(trace);
         }
     }));
 }
@@ -188,6 +231,9 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     bytes(text.as_bytes())
 }
 
+/// Words of up to this number of characters are not broken over lines.
+const UNBROKEN: usize = 14;
+
 /// Prints rows as columns. Cells that are too wide for the terminal wrap within their column.
 pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), CliError> {
     bytes(align(rows, width).as_bytes())
@@ -210,6 +256,23 @@ pub fn align(rows: &[Vec<String>], width: usize) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
+    // Columns of a narrow table are as wide as their words, so that words are not broken.
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let words = rows
+            .iter()
+            .filter_map(|row| row.get(at))
+            .flat_map(|cell| cell.split_whitespace());
+        let longest = words
+            .map(|word| word.chars().count())
+            .filter(|n| *n <= UNBROKEN)
+            .max();
+        let width = u16::try_from(longest.unwrap_or(0) + 2).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    }
+    // Names are in the first column, and stay whole, so that they can be copied.
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
     table.trim_fmt() + "\n"
 }
 
@@ -220,8 +283,14 @@ pub fn width() -> usize {
         .map_or(80, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether to use colour: on a terminal with colour support, unless `NO_COLOR` is set.
+/// Whether to use colour: as `--color` says, or on a terminal with colour support, unless `NO_COLOR`
+/// is set.
 pub fn color() -> bool {
+    match COLORS.get() {
+        Some(ColorChoice::Always) => return true,
+        Some(ColorChoice::Never) => return false,
+        Some(ColorChoice::Auto) | None => {}
+    }
     console::Term::stdout().is_term()
         && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
         && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
@@ -290,5 +359,19 @@ mod tests {
             "{text}"
         );
         assert!(text.starts_with("a    one"), "{text}");
+    }
+
+    #[test]
+    fn a_name_in_the_first_column_is_never_broken() {
+        let name = "20261122-2247-mongo-2001-with-a-long-name";
+        let rows = vec![vec![
+            name.to_owned(),
+            "one two three four".to_owned(),
+            "five six".to_owned(),
+        ]];
+        for width in [40, 60, 80] {
+            let text = align(&rows, width);
+            assert!(text.starts_with(name), "{width}: {text}");
+        }
     }
 }

@@ -162,3 +162,38 @@ fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
     assert_eq!(output.code, Some(2), "{}", output.err);
     assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
 }
+
+#[test]
+fn runs_are_named_tagged_and_deleted() {
+    let (home, store) = home();
+    let id = || {
+        let runs: serde_json::Value =
+            serde_json::from_str(&at(&home, &store, &["runs", "--json"]).out).unwrap();
+        runs[0]["id"].as_str().unwrap_or_default().to_owned()
+    };
+    let old = id();
+    let ok = |words: &[&str]| {
+        let output = at(&home, &store, words);
+        assert_eq!(output.code, Some(0), "{words:?}: {}", output.err);
+        output.out
+    };
+    ok(&["runs", "tag", "last", "kernel-6.12", "slow"]);
+    ok(&["runs", "tag", "last", "slow", "--remove"]);
+    ok(&["runs", "name", "kernel-6.12", "before-upgrade"]);
+    assert_eq!(id(), "before-upgrade");
+    assert!(ok(&["runs"]).contains("#kernel-6.12"));
+    assert!(ok(&["runs", "--tag", "kernel-6.12"]).contains("before-upgrade"));
+    assert!(!ok(&["runs", "--tag", "slow"]).contains("before-upgrade"));
+    ok(&["report", "before-upgrade"]);
+    for (words, message) in [
+        (&["show", &old][..], "before-upgrade"),
+        (&["runs", "rm", "before"], "the whole name"),
+        (&["runs", "name", "last", "a/b"], "letters"),
+    ] {
+        let output = at(&home, &store, words);
+        assert_eq!(output.code, Some(2), "{words:?}: {}", output.err);
+        assert!(output.err.contains(message), "{words:?}: {}", output.err);
+    }
+    ok(&["runs", "rm", "before-upgrade"]);
+    assert_eq!(id(), "");
+}

@@ -319,8 +319,17 @@ fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
     let home = Home::new();
     let mut child = home.start(&small(&home, &["--repeats", "6"]));
     wait_for_cells(&home, &mut child, 2);
+    assert!(home.fsdyno(&["runs"]).out.contains("running"));
     child.kill().unwrap();
     child.wait().unwrap();
+    for words in ["runs", "show"] {
+        let shown = home.fsdyno(&[words]).out;
+        let shown: Vec<&str> = shown.split_whitespace().collect();
+        assert!(
+            shown.join(" ").contains("interrupted (killed)"),
+            "{shown:?}"
+        );
+    }
     home.assert_cleanable();
     let output = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
@@ -368,12 +377,21 @@ fn every_list_and_format_prints_output() {
         &["runs"],
         &["show"],
         &["show", "--commands", "0"],
+        &["doctor", "--long"],
         &["man"],
     ] {
         let output = home.fsdyno(args);
         assert_eq!(output.code, Some(0), "{args:?}: {}", output.err);
         assert!(!output.out.is_empty(), "{args:?}");
     }
+    // `doctor` fits one screen here; a unit test has machines on which nothing or all is missing.
+    assert!(home.fsdyno(&["doctor"]).out.lines().count() <= 40);
+    let output = home.fsdyno(&["--quiet", "report", "--color", "always"]);
+    assert!(output.out.contains("\u{1b}["), "{}", output.out);
+    let output = home.fsdyno(&small(&home, &["-n", "1", "-q", "--engine", "null"]));
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    let output = home.fsdyno(&small(&home, &["-n", "1", "-v", "--engine", "null"]));
+    assert!(output.err.contains("phase copy"), "{}", output.err);
     let output = home.fsdyno(&["show", "--latencies"]);
     assert!(
         output.out.contains(" file "),
@@ -427,6 +445,12 @@ fn a_typo_in_a_name_is_a_usage_error_with_suggestions() {
     let phase = ["phase", "bonnie-write", "--in", work_dir];
     for (args, words) in [
         (vec!["run", "--resume", "typo", "--store", store_name], ""),
+        (vec!["schema", "crsh"], "did you mean crash"),
+        (
+            vec!["run", "--disk", "laptop-4200-204", "--dry-run"],
+            "laptop-4200-2004",
+        ),
+        (vec!["report", "--format", "htm"], "did you mean html"),
         ([&phase[..], &["--engine", "snyc"]].concat(), "sync"),
         ([&phase[..], &["--set", "syze=1M"]].concat(), "did you mean"),
         ([&phase[..], &["--set", "size"]].concat(), "NAME=VALUE"),

@@ -7,10 +7,9 @@ use clap::Command;
 use clap_mangen::Man;
 use std::fs;
 
-pub fn completions(shell: clap_complete::Shell) -> Result<Code, CliError> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "fsdyno", &mut text);
-    output::bytes(&text)?;
+pub fn completions(shell: &str) -> Result<Code, CliError> {
+    // The script of bash contains a control character, and no data.
+    output::picture(&crate::completion::script(shell)?)?;
     Ok(Code::Ok)
 }
 
@@ -42,7 +41,18 @@ fn render_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result
     let page = Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;
-    pages.push((page.get_filename(), text));
+    let text = String::from_utf8_lossy(&text);
+    // clap_mangen puts what follows the options into a section EXTRA.
+    let (before, after) = text.split_once(".SH EXTRA\n").unwrap_or((&text, ""));
+    let title = if after.is_empty() {
+        ""
+    } else {
+        ".SH NOTES AND EXAMPLES\n.nf\n"
+    };
+    let (after, rest) = after.split_at(after.find("\n.SH ").map_or(after.len(), |at| at + 1));
+    let end = if after.is_empty() { "" } else { ".fi\n" };
+    let text = [before, title, after, end, rest].concat();
+    pages.push((page.get_filename(), text.into_bytes()));
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         render_pages(sub, pages)?;
     }

@@ -2,6 +2,7 @@
 
 mod states;
 
+use crate::args::DoctorArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 
@@ -9,7 +10,8 @@ use fsdyno_host::probe::probe;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Availability, Need, Requirement};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Finding {
@@ -17,16 +19,92 @@ struct Finding {
     unlocks: Vec<String>,
     #[serde(rename = "availability")]
     state: Availability,
+    /// The package that meets it.
+    #[serde(skip)]
+    package: Option<String>,
 }
 
-pub fn doctor(json: bool) -> Result<Code, CliError> {
-    let findings = findings();
-    if json {
-        output::json(&findings)?;
-        return Ok(Code::Ok);
+impl Finding {
+    fn is_met(&self) -> bool {
+        self.state == Availability::Available
     }
+}
+
+pub fn doctor(args: &DoctorArgs) -> Result<Code, CliError> {
+    let findings = findings();
+    if args.json {
+        output::json(&findings)?;
+    } else if args.long {
+        print_table(&findings)?;
+    } else {
+        output::bytes(summary(&findings, output::width()).as_bytes())?;
+    }
+    Ok(Code::Ok)
+}
+
+/// The kinds of requirements, by the first words of their names, with the title of a list of them.
+const KINDS: [(&str, &str); 5] = [
+    ("program ", "programs"),
+    ("kernel file system ", "kernel file systems"),
+    ("kernel module ", "kernel modules"),
+    ("state ", "states"),
+    ("", "machine"),
+];
+
+/// One screen: requirements by kind, those that are met and those that are not, and the commands
+/// that install what is missing.
+fn summary(findings: &[Finding], width: usize) -> String {
     let mut rows = Vec::new();
-    for finding in &findings {
+    for (mark, met) in [("ok", true), ("MISSING", false)] {
+        for (at, (prefix, title)) in KINDS.iter().enumerate() {
+            let of_kind = |one: &&Finding| {
+                let earlier = &KINDS[..at];
+                one.is_met() == met
+                    && one.requirement.starts_with(prefix)
+                    && !earlier
+                        .iter()
+                        .any(|(other, _)| one.requirement.starts_with(other))
+            };
+            let names = findings.iter().filter(of_kind);
+            let names: Vec<&str> = names.map(|one| &one.requirement[prefix.len()..]).collect();
+            if !names.is_empty() {
+                let names = names.join(", ");
+                rows.push(vec![mark.to_owned(), (*title).to_owned(), names]);
+            }
+        }
+    }
+    let mut text = output::align(&rows, width);
+    let missing: Vec<&Finding> = findings.iter().filter(|one| !one.is_met()).collect();
+    if missing.is_empty() {
+        text.push_str("\nAll requirements are met.\n");
+        return text;
+    }
+    text.push('\n');
+    let packages: BTreeSet<&str> = missing
+        .iter()
+        .filter_map(|one| one.package.as_deref())
+        .collect();
+    if !packages.is_empty() {
+        let packages = packages.into_iter().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(
+            text,
+            "Install the missing programs:\n  apt-get install {packages}"
+        );
+    }
+    if missing.iter().any(|one| one.requirement == LAB_KERNEL) {
+        text.push_str("Build the lab kernel, which has all file systems:\n  fsdyno lab setup\n");
+    }
+    text.push_str(
+        "Everything else works without the missing items; --on dir:PATH needs none of\nthem. The \
+         reason and the remedy of each: fsdyno doctor --long\n",
+    );
+    text
+}
+
+/// Each requirement with what it makes available, and the reason and the remedy if it is missing.
+fn print_table(findings: &[Finding]) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    for finding in findings {
         let (mark, help) = match &finding.state {
             Availability::Available => ("ok", String::new()),
             Availability::Missing { reason, remedy } => {
@@ -41,16 +119,10 @@ pub fn doctor(json: bool) -> Result<Code, CliError> {
         ]);
     }
     output::rows(&rows, output::width())?;
-    let missing = findings
-        .iter()
-        .filter(|f| f.state != Availability::Available)
-        .count();
-    output::bytes(match missing {
-        0 => b"\nAll requirements are met.\n",
-        _ => b"\nEverything else works without the missing items; --on dir:PATH needs none of them.\n",
-    })?;
-    Ok(Code::Ok)
+    Ok(())
 }
+
+const LAB_KERNEL: &str = "lab kernel";
 
 /// Checks for a lab kernel that was built here.
 fn lab_kernel() -> Finding {
@@ -59,9 +131,19 @@ fn lab_kernel() -> Finding {
         Err(missing) => missing,
     };
     Finding {
-        requirement: "lab kernel".to_owned(),
+        requirement: LAB_KERNEL.to_owned(),
+        package: None,
         unlocks: vec!["guests that have all file systems of the comparisons".to_owned()],
         state,
+    }
+}
+
+/// The package that meets a need. Of alternatives, the first.
+fn package(need: &Need) -> Option<String> {
+    match need {
+        Need::Program { package, .. } => Some(package.clone()),
+        Need::AnyOf(needs) => needs.iter().find_map(package),
+        _ => None,
     }
 }
 
@@ -110,6 +192,7 @@ fn findings() -> Vec<Finding> {
     }
     let finding = |(need, unlocks): (Need, Vec<String>)| Finding {
         requirement: need.name(),
+        package: package(&need),
         unlocks,
         state: probe(&need),
     };
@@ -117,4 +200,41 @@ fn findings() -> Vec<Finding> {
     all.push(lab_kernel());
     all.extend(states::findings());
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_screen_shows_everything_on_any_machine() {
+        for missing in [false, true] {
+            let mut all = findings();
+            for one in &mut all {
+                one.state = if missing {
+                    Availability::Missing {
+                        reason: "a reason".to_owned(),
+                        remedy: "a remedy".to_owned(),
+                    }
+                } else {
+                    Availability::Available
+                };
+            }
+            let text = summary(&all, 80);
+            assert!(
+                text.lines().count() <= 40,
+                "{} lines: {text}",
+                text.lines().count()
+            );
+            for one in &all {
+                let name = KINDS
+                    .iter()
+                    .find_map(|(prefix, _)| one.requirement.strip_prefix(prefix));
+                let last = name.unwrap().split_whitespace().next_back().unwrap();
+                assert!(text.contains(last), "{last}: {text}");
+            }
+            let installs = text.matches("apt-get install").count();
+            assert_eq!(installs, usize::from(missing), "{text}");
+        }
+    }
 }

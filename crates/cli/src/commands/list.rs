@@ -18,21 +18,28 @@ struct Item {
     about: String,
     source: Option<String>,
     availability: Availability,
+    #[serde(skip)]
+    requirements: Vec<Requirement>,
 }
 
 impl Item {
     fn new(name: &str, about: impl Into<String>, requirements: Vec<Requirement>) -> Self {
-        let missing = requirements.into_iter().map(|r| probe(&r.need));
-        let availability = missing
-            .into_iter()
-            .find(|state| *state != Availability::Available)
-            .unwrap_or(Availability::Available);
         Self {
             name: name.to_owned(),
             about: about.into(),
             source: None,
-            availability,
+            availability: Availability::Available,
+            requirements,
         }
+    }
+
+    /// The item with its availability on this machine.
+    fn probed(mut self) -> Self {
+        let mut states = self.requirements.iter().map(|one| probe(&one.need));
+        if let Some(missing) = states.find(|state| *state != Availability::Available) {
+            self.availability = missing;
+        }
+        self
     }
 
     fn from(mut self, source: impl Into<String>) -> Self {
@@ -95,7 +102,17 @@ fn rows(items: &[Item], long: bool) -> Vec<Vec<String>> {
     items.iter().map(row).collect()
 }
 
+/// The names of a group, each with its title.
+pub fn titles(what: Listed) -> Result<Vec<(String, String)>, CliError> {
+    let items = entries(what)?.into_iter();
+    Ok(items.map(|item| (item.name, item.about)).collect())
+}
+
 fn items(what: Listed) -> Result<Vec<Item>, CliError> {
+    Ok(entries(what)?.into_iter().map(Item::probed).collect())
+}
+
+fn entries(what: Listed) -> Result<Vec<Item>, CliError> {
     Ok(match what {
         Listed::Filesystems => fsdyno_recipes::fs::ALL
             .iter()

@@ -1,10 +1,12 @@
-//! `runs`: the runs and the series of crash tests in the store.
+//! `runs`: the runs and the series of crash tests in the store; deletes, renames and tags them.
 
+use crate::args::{RunsArgs, RunsCommand};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Nanos, StopReason};
-use fsdyno_store::{RunSummary, SeriesSummary, Store};
+use fsdyno_store::{Named, RunSummary, SeriesSummary, Store};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// An entry of the store.
@@ -23,27 +25,81 @@ impl Entry {
         }
     }
 
-    fn row(&self) -> Vec<String> {
+    fn row(&self, store: &Store) -> Vec<String> {
         match self {
             Self::Run(run) => row(run),
-            Self::Series(series) => row_of_series(series),
+            Self::Series(series) => row_of_series(series, store),
         }
     }
 }
 
-pub fn runs(store: &Path, json: bool) -> Result<Code, CliError> {
+pub fn runs(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
+    match &args.command {
+        None => list(args, store),
+        Some(command) => change(command, store),
+    }
+}
+
+/// Deletes, renames or tags runs.
+fn change(command: &RunsCommand, path: &Path) -> Result<Code, CliError> {
+    // A name that does not exist must not create or migrate a store.
+    let store = Store::open_existing_read_only(path)?;
+    let id = |name: &String| {
+        let named = store.resolve_any(name);
+        named.map(|(Named::Run(id) | Named::Series(id))| id)
+    };
+    match command {
+        RunsCommand::Rm { runs } => {
+            let exact = |name: &String| {
+                let id = id(name)?;
+                if id == *name || name == "last" {
+                    return Ok(id);
+                }
+                let message = format!("cannot delete `{name}`: the whole name is needed, as {id}");
+                Err(CliError::usage(message))
+            };
+            let ids: BTreeSet<String> = runs.iter().map(exact).collect::<Result<_, _>>()?;
+            let mut store = Store::open(path)?;
+            for id in &ids {
+                store.remove(id)?;
+                output::note(format_args!("fsdyno: {id} is deleted"));
+            }
+        }
+        RunsCommand::Name { run, new } => {
+            let id = id(run)?;
+            Store::open(path)?.rename(&id, new)?;
+            output::note(format_args!("fsdyno: {id} is now {new}"));
+        }
+        RunsCommand::Tag { run, tags, remove } => {
+            let id = store.resolve(run)?;
+            let mut store = Store::open(path)?;
+            for tag in tags {
+                store.tag(&id, tag, !remove)?;
+            }
+            let tags = store.tags(&id)?.join(", ");
+            let tags = if tags.is_empty() { "none" } else { &tags };
+            output::note(format_args!("fsdyno: tags of {id}: {tags}"));
+        }
+    }
+    Ok(Code::Ok)
+}
+
+fn list(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let runs = store.runs()?.into_iter().map(Entry::Run);
     let mut entries: Vec<Entry> = runs.collect();
     entries.extend(store.series()?.into_iter().map(Entry::Series));
+    if let Some(tag) = &args.tag {
+        entries.retain(|entry| matches!(entry, Entry::Run(run) if run.tags.contains(tag)));
+    }
     // The sort is stable: entries with the same start keep the order of their kind.
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.started_unix_ns()));
-    if json {
+    if args.json {
         output::json(&entries)?;
         return Ok(Code::Ok);
     }
     let mut rows = vec![words(["RUN", "CELLS", "ENDED", "TOOK", "CONTENDERS"])];
-    rows.extend(entries.iter().map(Entry::row));
+    rows.extend(entries.iter().map(|entry| entry.row(&store)));
     output::rows(&rows, output::width())?;
     Ok(Code::Ok)
 }
@@ -58,13 +114,13 @@ fn row(run: &RunSummary) -> Vec<String> {
     vec![
         run.id.clone(),
         cells,
-        ended(run.stop),
+        ended(run.stop, run.running),
         run.took_ns.clock(),
-        run.contenders.join(" "),
+        with_tags(&run.contenders, &run.tags),
     ]
 }
 
-fn row_of_series(series: &SeriesSummary) -> Vec<String> {
+fn row_of_series(series: &SeriesSummary, store: &Store) -> Vec<String> {
     let mut cuts = format!("{}/{} cuts", series.cuts_recorded, series.cuts_planned);
     if series.losing > 0 {
         cuts = format!("{cuts} {} losing", series.losing);
@@ -72,14 +128,30 @@ fn row_of_series(series: &SeriesSummary) -> Vec<String> {
     vec![
         series.id.clone(),
         cuts,
-        ended(series.stop),
+        ended(series.stop, store.is_claimed(&series.id)),
         took_of_series(series),
         series.contenders.join(" "),
     ]
 }
 
-fn ended(stop: Option<StopReason>) -> String {
-    stop.map_or("not yet".to_owned(), |stop| stop.to_string())
+/// How a run ended. A run without an end was killed, unless a process works on it.
+pub fn ended(stop: Option<StopReason>, running: bool) -> String {
+    match stop {
+        Some(stop) => stop.to_string(),
+        None if running => "running".to_owned(),
+        None => "interrupted (killed)".to_owned(),
+    }
+}
+
+/// The contenders of a run, and its tags.
+fn with_tags(contenders: &[String], tags: &[String]) -> String {
+    let tags = tags.iter().map(|tag| format!("#{tag}"));
+    contenders
+        .iter()
+        .cloned()
+        .chain(tags)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The duration from the start to the end: a series is never resumed.

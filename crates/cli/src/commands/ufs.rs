@@ -17,11 +17,13 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 const MAKE_HELP: &str = "\
-Layout and option letters are those of newfs(8) of FreeBSD, little-endian. Soft updates (-U, -j) are
-refused, because only BSD kernels implement them. Use newfs on such a system instead.
+Layout and option letters are those of newfs(8) of FreeBSD, little-endian.
+Soft updates (-U, -j) are refused, because only BSD kernels implement them.
+Use newfs on such a system instead.
 
-A device, or a file that is not all zeros, is overwritten only with --erase. The refusal prints the
-value of that option. A device in use is never overwritten. A copy of the old signatures is kept.";
+A device, or a file that is not all zeros, is overwritten only with --erase.
+The refusal prints the value of that option. A device in use is never
+overwritten. A copy of the old signatures is kept.";
 
 #[derive(Debug, Args)]
 pub struct UfsArgs {

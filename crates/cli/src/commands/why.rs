@@ -14,9 +14,10 @@ use fsdyno_store::{Named, Store};
 use std::path::Path;
 
 const HELP: &str = "\
-The time of a phase is the sum of processor time, device time by kind of request, and a rest. A cause
-is reported if one part has at least half of the difference. Otherwise the cause is unknown, and the
-report gives the reason. docs/why.md has the rules.";
+The time of a phase is the sum of processor time, device time by kind of
+request, and a rest. A cause is reported if one part has at least half of the
+difference. Otherwise the cause is unknown, and the report gives the reason.
+docs/why.md has the rules.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]

@@ -12,7 +12,7 @@ mod pace;
 mod standings;
 mod view;
 
-use crate::output;
+use crate::output::{self, Verbosity};
 use drawer::Drawer;
 use fsdyno_model::{Bytes, Cell, CellRecord, Event, Outcome, RunInfo, Stage};
 use fsdyno_run::schedule::schedule;
@@ -43,7 +43,8 @@ impl Screen {
         for record in before {
             pace.learn(record.cell, record.took_ns);
         }
-        let drawn = Drawer::on_terminal().map(|drawer| {
+        let shown = output::verbosity() != Verbosity::Quiet;
+        let drawn = Drawer::on_terminal().filter(|_| shown).map(|drawer| {
             let standings = Standings::new(run, before);
             drawer.change(|view| {
                 *view = View::new(run, cells, Instant::now());
@@ -120,6 +121,9 @@ impl Screen {
     }
 
     fn stage_entered(&mut self, cell: Cell, stage: &Stage) {
+        if output::verbosity() == Verbosity::Verbose {
+            self.print(&format!("{}: {stage}", self.name(cell)));
+        }
         let Some((drawer, standings)) = &self.drawn else {
             return;
         };

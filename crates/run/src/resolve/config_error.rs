@@ -40,7 +40,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// The error of a name that does not exist, with similar names.
-    pub(crate) fn unknown<'a>(
+    pub fn unknown<'a>(
         what: &'static str,
         name: &str,
         known: impl Iterator<Item = &'a str> + Clone,

@@ -14,6 +14,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use toml::Spanned;
 
+/// The groups of flags in the help of `run`.
+const CONTENDERS: &str = "Contenders and devices";
+const WORKLOAD: &str = "Workload";
+const PLACE: &str = "Labs, guests and model disks";
+const REPEATS: &str = "Repeats and precision";
+const MEASUREMENT: &str = "Measurement";
+
 settings! {
     /// The settings of a run, as flags or as keys of a plan file.
     pub struct RunOptions {
@@ -23,7 +30,7 @@ settings! {
         pub suite: Option<String>;
 
         /// Plan file to run
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", help_heading = WORKLOAD)]
         #[serde(skip)]
         pub plan: Option<PathBuf>;
 
@@ -44,17 +51,19 @@ settings! {
         pub source: Option<String>;
 
         /// Contenders, separated by commas; the first is the baseline
-        #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append)]
+        #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append,
+              help_heading = CONTENDERS)]
         pub contenders: Vec<ContenderEntry>;
 
         /// Device: `loop[:SIZE]`, `/dev/...` (several with commas), or `dir:PATH`
-        #[arg(long = "on", value_name = "DEVICE", action = ArgAction::Append)]
+        #[arg(long = "on", value_name = "DEVICE", action = ArgAction::Append,
+              help_heading = CONTENDERS)]
         #[serde(deserialize_with = "one_or_more")]
         #[schemars(with = "String")]
         pub device: Vec<String>;
 
         /// Directory of image files and mount points [default: /var/tmp]
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", help_heading = CONTENDERS)]
         #[serde(skip)]
         pub work_dir: Option<PathBuf>;
 
@@ -64,26 +73,27 @@ settings! {
         pub workload: Vec<Spanned<WorkloadTable>>;
 
         /// Phases to run, in order, instead of the suite's (`fsdyno list phases`)
-        #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
+        #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',',
+              help_heading = WORKLOAD)]
         #[serde(skip)]
         pub phases: Vec<String>;
 
         /// Command to run as a phase, by `sh -c` in the directory `{dir}`; repeatable
         ///
         /// `{tree}` in the command is the newest tree of the dataset.
-        #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
+        #[arg(long, value_name = "COMMAND", action = ArgAction::Append, help_heading = WORKLOAD)]
         #[serde(skip)]
         pub exec: Vec<String>;
 
         /// Command to run, untimed, before the first command of --exec
-        #[arg(long, value_name = "COMMAND", requires = "exec")]
+        #[arg(long, value_name = "COMMAND", requires = "exec", help_heading = WORKLOAD)]
         #[serde(skip)]
         pub prepare: Option<String>;
 
         /// Set a parameter of phases: KIND.NAME=VALUE (`fsdyno list phases --long`)
         ///
         /// The first part of a name sets the parameter of every kind that has it: `mongo.processes=4`.
-        #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
+        #[arg(long, value_name = "SETTING", action = ArgAction::Append, help_heading = WORKLOAD)]
         #[serde(skip)]
         pub set: Vec<String>;
 
@@ -91,21 +101,21 @@ settings! {
         ///
         /// Reports show how the workloads scale. Workers of `op` phases have separate files, unless
         /// `--set op.place=shared`.
-        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = WORKLOAD)]
         pub workers: Vec<u32>, if check::at_least_one_worker;
 
         /// Dataset instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
-        #[arg(long, value_name = "DATASET")]
+        #[arg(long, value_name = "DATASET", help_heading = WORKLOAD)]
         #[serde(skip)]
         pub dataset: Option<String>;
 
         /// Regular expression of grep phases
-        #[arg(long, value_name = "REGEX")]
+        #[arg(long, value_name = "REGEX", help_heading = WORKLOAD)]
         #[serde(skip)]
         pub pattern: Option<String>;
 
         /// Size of generated datasets as a multiple of full size
-        #[arg(long, value_name = "X", allow_negative_numbers = true)]
+        #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = WORKLOAD)]
         pub scale: Option<f64> = 1, if check::scale;
 
         /// Lab: host, uml, qemu or ssh:USER@HOST [default: host if it suffices]
@@ -113,27 +123,27 @@ settings! {
         /// uml and qemu start guests with a kernel of their own and need no root. ssh:USER@HOST is
         /// another machine, with its own shell and programs. A contender may name its own lab:
         /// `uml/NAME`.
-        #[arg(long, value_name = "LAB", value_parser = typed::<LabChoice>)]
+        #[arg(long, value_name = "LAB", value_parser = typed::<LabChoice>, help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub lab: Option<LabChoice>;
 
         /// Model disk under all contenders: a profile (`fsdyno disk list`) or its file
-        #[arg(long, value_name = "PROFILE")]
+        #[arg(long, value_name = "PROFILE", help_heading = PLACE)]
         pub disk: Option<PathBuf>;
 
         /// Directory for a block trace of each model disk (`fsdyno disk trace FILE`)
-        #[arg(long, alias = "disk-record", value_name = "DIR")]
+        #[arg(long, alias = "disk-record", value_name = "DIR", help_heading = PLACE)]
         #[serde(alias = "disk_record")]
         pub disk_trace: Option<PathBuf>;
 
         /// Store the written data in block traces, and not only its hashes
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", hide_possible_values = true)]
+              default_missing_value = "true", hide_possible_values = true, help_heading = PLACE)]
         pub disk_payloads: Option<bool> = false;
 
         /// Faults of the model disks: a file (docs/model-disks.md)
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", help_heading = PLACE)]
         pub disk_faults: Option<PathBuf>;
 
         /// Time of model disks: virtual or real [default: virtual if all run in uml]
@@ -142,23 +152,23 @@ settings! {
         /// nanosecond each time, in guests of User-mode Linux with the lab kernel. In real time the
         /// disk answers a request when the clock has reached its end, in any lab. Figures of the two
         /// are never compared.
-        #[arg(long, value_name = "TIME", value_parser = typed::<DiskTime>)]
+        #[arg(long, value_name = "TIME", value_parser = typed::<DiskTime>, help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub time: Option<DiskTime>;
 
         /// Memory of a guest [default: 512M]
-        #[arg(long, value_name = "SIZE")]
+        #[arg(long, value_name = "SIZE", help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub guest_memory: Option<Bytes>, if check::guest_memory;
 
         /// Processors of a QEMU guest [default: 1]
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = PLACE)]
         pub guest_processors: Option<u32>, if check::guest_processors;
 
         /// Kernel of a guest: packaged, lab, or a path [default: lab if it is built]
-        #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+        #[arg(long, value_name = "KERNEL", value_parser = kernel(), help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub guest_kernel: Option<KernelChoice>;
@@ -167,7 +177,8 @@ settings! {
         ///
         /// In virtual time the default is 2. With --precision or --max-repeats, a contender is repeated
         /// until its figures are precise enough.
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true,
+              help_heading = REPEATS)]
         pub repeats: Option<u32>, if check::repeats;
 
         /// Repeat until ratios are known to this precision [default: margin / 4]
@@ -175,64 +186,67 @@ settings! {
         /// A contender is measured until it is faster, slower or equivalent, or its ratio is known to
         /// this precision (0.5% is either way). All interim analyses share one error budget, so that
         /// they do not raise the false-positive rate.
-        #[arg(long, value_name = "PERCENT", value_parser = typed_percent)]
+        #[arg(long, value_name = "PERCENT", value_parser = typed_percent, help_heading = REPEATS)]
         #[serde(deserialize_with = "percent_text")]
         #[schemars(with = "String")]
         pub precision: Option<f64>, if check::precision;
 
         /// Maximum repeats of a contender [default: 60, with --precision]
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = REPEATS)]
         pub max_repeats: Option<u32>, if check::repeats;
 
-        /// Smallest difference that matters; contenders within it are equivalent
-        #[arg(long, value_name = "PERCENT", value_parser = typed_percent)]
+        /// Smallest difference that matters; smaller ones are equivalent
+        #[arg(long, value_name = "PERCENT", value_parser = typed_percent, help_heading = REPEATS)]
         #[serde(deserialize_with = "percent_text")]
         #[schemars(with = "String")]
         pub margin: Option<f64> = "2%", if check::margin;
 
         /// Time limit of the run; no block starts that would exceed it: 90s, 15m, 2h
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", help_heading = REPEATS)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub budget: Option<Nanos>, if check::time_above_zero;
 
         /// Time limit of a cell; a cell that exceeds it is ended and fails
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", help_heading = REPEATS)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub cell_budget: Option<Nanos>, if check::time_above_zero;
 
         /// Seed of datasets and order
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", help_heading = WORKLOAD)]
         pub seed: Option<u64> = 1;
 
         /// Vary this from block to block: dataset-seed
         ///
         /// Each block has the next dataset seed. In virtual time nothing else varies, so the intervals
         /// show the effect of the files.
-        #[arg(long, value_name = "WHAT", value_parser = typed::<Vary>)]
+        #[arg(long, value_name = "WHAT", value_parser = typed::<Vary>, help_heading = WORKLOAD)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub vary: Option<Vary>;
 
         /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", help_heading = MEASUREMENT)]
         pub engine: Option<String> = "sync", if check::engine;
 
-        /// How a copy moves data: read-write, copy-file-range or reflink
-        #[arg(long, value_name = "METHOD", value_parser = typed::<CopyMethod>)]
+        /// Copy method: read-write, copy-file-range or reflink
+        #[arg(long, value_name = "METHOD", value_parser = typed::<CopyMethod>,
+              help_heading = MEASUREMENT)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub copy_method: Option<CopyMethod> = "read-write";
 
         /// Compare each copied tree with its source, untimed
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", hide_possible_values = true)]
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = MEASUREMENT)]
         pub verify: Option<bool> = false;
 
         /// Do not run the file system's checker after each cell
         #[arg(long = "no-check", value_name = "BOOL", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", hide_possible_values = true, value_parser = negated)]
+              default_missing_value = "true", hide_possible_values = true, value_parser = negated,
+              help_heading = MEASUREMENT)]
         #[schemars(description = "Run the file system's checker after each cell")]
         pub check: Option<bool> = true;
 
@@ -241,7 +255,8 @@ settings! {
         /// Extents are counted as `filefrag` counts them, untimed, after the phase is durable. The next
         /// phase `as-is` starts with inodes and extent maps in memory.
         #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
-              default_missing_value = "all", value_parser = Counting::typed)]
+              default_missing_value = "all", value_parser = Counting::typed,
+              help_heading = MEASUREMENT)]
         pub fragments: Option<Counting> = false;
 
         /// Count metadata and forced writes (FUA) by kernel tracepoints, for `fsdyno why`
@@ -249,26 +264,28 @@ settings! {
         /// It reads `block_bio_queue` in its own tracefs instance, which costs some processor time per
         /// request. Do not compare figures with it to figures without it.
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", hide_possible_values = true)]
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = MEASUREMENT)]
         pub trace: Option<bool> = false;
 
         /// Fill file systems before the workload: 90%, 0%,95% or 90%:fragmented
         ///
         /// Each contender is measured at each fill. `:fragmented` divides the free space into small
         /// extents.
-        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CONTENDERS)]
         pub fill: Vec<String>, if check::fill;
 
         /// Age file systems before the workload: write N times the bytes held
         ///
         /// Files are created, extended, truncated and deleted until N times the bytes held (the fill,
         /// or half of the space) were written. Each contender is measured at each age.
-        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CONTENDERS)]
         pub age: Vec<u32>;
 
         /// Accept mount options that look like typos
         #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", hide_possible_values = true)]
+              default_missing_value = "true", hide_possible_values = true,
+              help_heading = CONTENDERS)]
         #[serde(skip)]
         pub unchecked_options: Option<bool>;
     }

@@ -17,6 +17,7 @@ pub(super) fn findings() -> Vec<Finding> {
     let on = on_what(room);
     let finding = |manner: &&'static Manner| Finding {
         requirement: format!("state {}", manner.name),
+        package: None,
         unlocks: match &on {
             Ok(names) => vec![format!("{}: {}", manner.typed, manner.title), names.clone()],
             Err(_) => vec![format!("{}: {}", manner.typed, manner.title)],

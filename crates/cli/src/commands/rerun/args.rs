@@ -8,9 +8,10 @@ use fsdyno_report::Format;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Each rerun is an ordinary run in the store. After an interruption, fsdyno run --resume continues it.
-fsdyno report RUN --against NAME prints it again in any format. docs/published.md lists the time that
-each rerun takes, and the conclusions that it tests.";
+Each rerun is an ordinary run in the store. After an interruption,
+fsdyno run --resume continues it. fsdyno report RUN --against NAME prints it
+again in any format. docs/published.md lists the time that each rerun takes,
+and the conclusions that it tests.";
 
 /// The published comparison to rerun.
 #[derive(Debug, Args)]
@@ -45,7 +46,7 @@ pub struct RerunArgs {
     /// Repeats of every contender
     ///
     /// In virtual time every repeat gives the same figures.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "name",
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, requires = "name",
           value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: u32,
 

@@ -7,20 +7,26 @@ use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
 use std::path::{Path, PathBuf};
 
+/// The heading of the flags that do not change what is measured.
+const EXECUTION: &str = "Execution and output";
+
 // example
 const RUN_HELP: &str = "\
 Contenders, in short form:
   NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS, all but the name optional
-  ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]   btrfs@pool2:compress=zstd
-  uml/reiserfs:notail   host/ext4: a lab for this contender, instead of --lab
+  ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]
+  btrfs@pool2:compress=zstd   uml/reiserfs:notail   host/ext4
+  The last two name a lab for this contender, instead of --lab.
 
-  After a comma, the name of a file system starts the next contender. Any other word is one more
-  mount option. The first contender of a lab is the baseline of its ratios.
+  After a comma, the name of a file system starts the next contender. Any
+  other word is one more mount option. The first contender of a lab is the
+  baseline of its ratios.
 
 Devices:
   loop[:SIZE]     sparse image files that fsdyno creates (the default)
-  /dev/...        block devices, one per device of the layout, separated by commas; the device
-                  guard prints their content, and the option that allows erasing them
+  /dev/...        block devices, one per device of the layout, separated by
+                  commas; the device guard prints their content, and the
+                  option that allows erasing them
   dir:PATH        an existing directory: no root, no mkfs, any file system";
 
 /// The report on the terminal.
@@ -77,27 +83,27 @@ pub struct RunArgs {
     #[command(flatten)]
     pub options: RunOptions,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EXECUTION)]
     pub erase: Erase,
 
     /// Print every command in order, and change nothing
-    #[arg(long)]
+    #[arg(long, help_heading = EXECUTION)]
     pub dry_run: bool,
 
     /// Resume an interrupted run
-    #[arg(long, value_name = "RUN", conflicts_with = "RunOptions")]
+    #[arg(long, value_name = "RUN", conflicts_with = "RunOptions", help_heading = EXECUTION)]
     pub resume: Option<String>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EXECUTION)]
     pub lock: LockArgs,
 
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = EXECUTION)]
     pub json: bool,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EXECUTION)]
     pub export: ExportArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EXECUTION)]
     pub screen: ScreenArgs,
 }

@@ -3,6 +3,7 @@
 
 mod latencies;
 
+use super::runs::ended;
 use super::series;
 use crate::args::ShowArgs;
 use crate::exit::{CliError, Code};
@@ -33,7 +34,8 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
         output::json(&set.run)?;
         return Ok(Code::Ok);
     }
-    let mut rows = facts(&set.run);
+    let tags = store.tags(&set.run.id)?;
+    let mut rows = facts(&set.run, store.is_claimed(&set.run.id), &tags);
     rows.extend(labs(&set));
     rows.extend(states(&set));
     output::rows(&rows, output::width())?;
@@ -45,7 +47,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-fn facts(run: &RunInfo) -> Vec<Vec<String>> {
+fn facts(run: &RunInfo, running: bool, tags: &[String]) -> Vec<Vec<String>> {
     let plan = &run.plan;
     let p = &run.provenance;
     let when = jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
@@ -55,11 +57,7 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
     let mut facts = vec![
         ("run", run.id.clone()),
         ("begun", when),
-        (
-            "ended",
-            run.stop
-                .map_or("not yet".to_owned(), |stop| stop.to_string()),
-        ),
+        ("ended", ended(run.stop, running)),
         ("command", shell_line(&run.command_line)),
         ("plan", format!("{} (hash {})", plan.name, run.plan_hash)),
         ("seed", plan.seed.to_string()),
@@ -77,6 +75,9 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
             format!("{}, virtualisation: {}", p.distribution, p.virtualisation),
         ),
     ];
+    if !tags.is_empty() {
+        facts.insert(1, ("tags", tags.join(", ")));
+    }
     for workload in &plan.workloads {
         let phases: Vec<String> = workload
             .phases

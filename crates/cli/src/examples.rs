@@ -1,0 +1,409 @@
+//! Examples of each command, for `--help` and the man pages. A test parses every one of them.
+
+use clap::Command;
+use std::fmt::Write as _;
+
+/// The examples of a command: its words without `fsdyno`, and for each example the arguments and
+/// what it does.
+type Examples = (&'static str, &'static [(&'static str, &'static str)]);
+
+const ALL: &[Examples] = &[
+    (
+        "",
+        &[
+            ("run --fs ext4,xfs,btrfs", "compare three file systems"),
+            (
+                "report last -o report.html --format html",
+                "write the report as a page",
+            ),
+            (
+                "list filesystems",
+                "list what can be compared, and whether it works here",
+            ),
+        ],
+    ),
+    (
+        "run",
+        &[
+            (
+                "run quick --fs ext4,xfs,btrfs -n 10",
+                "compare three file systems, 10 repeats",
+            ),
+            (
+                "run --fs ext4:noatime,ext4 --dataset tree:src",
+                "compare options, on a copy of src",
+            ),
+            (
+                "run --fs xfs,ext4 --exec 'make -j2 -C {tree}' --dataset tree:src",
+                "time a command",
+            ),
+            (
+                "run --on dir:/mnt/data --phases copy,delete",
+                "measure a directory, without root",
+            ),
+            (
+                "run --fs ext4,xfs --disk laptop-4200-2004",
+                "compare on a model of a disk",
+            ),
+            ("run --resume last", "continue an interrupted run"),
+        ],
+    ),
+    (
+        "list",
+        &[
+            ("list", "list everything that a plan can name"),
+            ("list phases --long", "list phases with their parameters"),
+        ],
+    ),
+    (
+        "doctor",
+        &[(
+            "doctor",
+            "show what works here, and what to install for the rest",
+        )],
+    ),
+    (
+        "runs",
+        &[
+            ("runs", "list the runs in the store"),
+            ("runs name last before-upgrade", "give the last run a name"),
+            ("runs tag last kernel-6.12", "add a tag to the last run"),
+            ("runs rm 20261121-1730-quick", "delete a run"),
+        ],
+    ),
+    (
+        "runs rm",
+        &[("runs rm 20261121-1730-quick", "delete a run")],
+    ),
+    (
+        "runs name",
+        &[("runs name last before-upgrade", "give the last run a name")],
+    ),
+    (
+        "runs tag",
+        &[
+            ("runs tag last kernel-6.12", "add a tag to the last run"),
+            ("runs tag last kernel-6.12 --remove", "remove it"),
+        ],
+    ),
+    (
+        "merge",
+        &[("merge other.db", "copy the runs of other.db into the store")],
+    ),
+    (
+        "show",
+        &[
+            ("show", "show the last run"),
+            (
+                "show last --commands 0",
+                "print the commands of its first cell",
+            ),
+        ],
+    ),
+    (
+        "report",
+        &[
+            ("report", "print the report of the last run"),
+            (
+                "report last --format html -o report.html",
+                "write it as a page",
+            ),
+            (
+                "report last --against btrfs-2008",
+                "compare it with a published table",
+            ),
+        ],
+    ),
+    (
+        "chart",
+        &[
+            ("chart", "list the charts of the last run"),
+            ("chart last overview -o overview.svg", "draw one chart"),
+        ],
+    ),
+    (
+        "compare",
+        &[
+            (
+                "compare before-upgrade last",
+                "compare the last run with an earlier one",
+            ),
+            (
+                "compare before-upgrade last --fail-if 'copy.durable > 1.05'",
+                "exit with code 5 if copy is more than 5 % slower",
+            ),
+        ],
+    ),
+    (
+        "why",
+        &[(
+            "why last ext4 xfs copy",
+            "split the difference in copy by cause",
+        )],
+    ),
+    (
+        "published list",
+        &[("published list", "list all published tables")],
+    ),
+    (
+        "published show",
+        &[(
+            "published show btrfs-2008",
+            "show a table with its conclusions",
+        )],
+    ),
+    (
+        "rerun",
+        &[
+            ("rerun --list", "list the tables that can be rerun"),
+            (
+                "rerun btrfs-2008 --scale 0.1 --dry-run",
+                "print its commands at a tenth of its size",
+            ),
+        ],
+    ),
+    (
+        "clean",
+        &[("clean --dry-run", "print what killed runs left")],
+    ),
+    (
+        "selftest",
+        &[
+            ("selftest", "measure the overhead of fsdyno"),
+            (
+                "selftest --aa 20",
+                "count false positives in 20 experiments",
+            ),
+        ],
+    ),
+    (
+        "make",
+        &[(
+            "make mixed --in /mnt/test --scale 0.1",
+            "create a small dataset",
+        )],
+    ),
+    (
+        "age",
+        &[(
+            "age --in /mnt/test --fill 80% --age 2",
+            "fill a file system, and age it",
+        )],
+    ),
+    (
+        "phase",
+        &[(
+            "phase copy --in /mnt/test",
+            "copy the dataset of `fsdyno make`, timed",
+        )],
+    ),
+    (
+        "completions",
+        &[
+            (
+                "completions bash",
+                "print the script; put `source <(...)` of it into ~/.bashrc",
+            ),
+            (
+                "completions fish",
+                "the same for ~/.config/fish/completions/fsdyno.fish",
+            ),
+        ],
+    ),
+    (
+        "man",
+        &[("man --dir man1", "write a page for each command to man1")],
+    ),
+    (
+        "schema",
+        &[(
+            "schema report",
+            "print the schema of `fsdyno report --format json`",
+        )],
+    ),
+    (
+        "crash",
+        &[(
+            "crash --fs ext4,xfs --cuts 20",
+            "cut the power 20 times of each, and check the files",
+        )],
+    ),
+    (
+        "ufs make",
+        &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")],
+    ),
+    ("ufs check", &[("ufs check ufs.img", "check it")]),
+    (
+        "lab list",
+        &[("lab list", "list the labs, and the file systems of each")],
+    ),
+    (
+        "lab shell",
+        &[(
+            "lab shell --disks 2",
+            "start a shell in a guest with two disks",
+        )],
+    ),
+    ("lab setup", &[("lab setup", "build the lab kernel")]),
+    (
+        "disk list",
+        &[("disk list", "list the profiles of model disks")],
+    ),
+    (
+        "disk show",
+        &[("disk show laptop-4200-2004", "print a profile")],
+    ),
+    (
+        "disk check",
+        &[(
+            "disk check laptop-4200-2004",
+            "compare a profile with its data sheet",
+        )],
+    ),
+    (
+        "disk serve",
+        &[(
+            "disk serve laptop-4200-2004 --socket disk.sock",
+            "serve a model disk to a guest",
+        )],
+    ),
+    (
+        "disk trace",
+        &[(
+            "disk trace traces/cell-0-disk-0.trace --csv",
+            "print a trace as CSV",
+        )],
+    ),
+];
+
+/// Adds its examples to the help of a command and of its subcommands.
+pub fn add(command: Command, path: &str) -> Command {
+    let command = match ALL.iter().find(|(of, _)| *of == path) {
+        Some((_, examples)) => {
+            let mut text = command
+                .get_after_help()
+                .map_or(String::new(), |help| format!("{help}\n\n"));
+            text.push_str(&render(examples));
+            command.after_help(text)
+        }
+        None => command,
+    };
+    command.mut_subcommands(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        add(sub, path.trim_start())
+    })
+}
+
+fn render(examples: &[(&str, &str)]) -> String {
+    let mut text = String::from("Examples:");
+    for (arguments, about) in examples {
+        let _ = write!(text, "\n  fsdyno {arguments}\n      {about}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args;
+    use std::process::Command as Process;
+
+    /// Splits a line as a shell does.
+    fn words(line: &str) -> Vec<String> {
+        let script = format!("printf '%s\\n' {line}");
+        let output = Process::new("sh").args(["-c", &script]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_example_is_a_valid_command_line() {
+        for (path, examples) in ALL {
+            for (arguments, _) in *examples {
+                assert!(arguments.starts_with(path), "{path}: {arguments}");
+                let line = ["fsdyno".to_owned()].into_iter().chain(words(arguments));
+                if let Err(error) = args::command().try_get_matches_from(line) {
+                    panic!("fsdyno {arguments}: {error}");
+                }
+            }
+        }
+    }
+
+    /// Calls a function with each visible command and its words.
+    fn each(command: &Command, path: &str, seen: &mut dyn FnMut(&Command, &str)) {
+        seen(command, path);
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            each(sub, format!("{path} {}", sub.get_name()).trim_start(), seen);
+        }
+    }
+
+    #[test]
+    fn every_visible_command_has_examples() {
+        let mut command = args::command().disable_help_subcommand(true);
+        command.build();
+        let mut without = Vec::new();
+        each(&command, "", &mut |command, path| {
+            let has = ALL.iter().any(|(of, _)| *of == path);
+            if !has && command.get_subcommands().next().is_none() {
+                without.push(path.to_owned());
+            }
+        });
+        assert_eq!(without, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_help_text_fits_80_columns() {
+        let mut command = args::command().disable_help_subcommand(true).term_width(0);
+        command.build();
+        let mut long = Vec::new();
+        each(&command, "", &mut |command, path| {
+            // Not wrapped by clap: texts that clap would break in the middle of a sentence or table.
+            let texts = [command.get_after_help(), command.get_about()];
+            for text in texts.into_iter().flatten() {
+                for line in text
+                    .to_string()
+                    .lines()
+                    .filter(|line| line.chars().count() > 80)
+                {
+                    long.push(format!("fsdyno {path}: {line}"));
+                }
+            }
+            for argument in command.get_arguments().filter(|one| !one.is_hide_set()) {
+                let help = argument
+                    .get_help()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                if help.chars().count() > 80 {
+                    long.push(format!("fsdyno {path} {}: {help}", argument.get_id()));
+                }
+            }
+            let wrapped = command
+                .clone()
+                .term_width(80)
+                .render_long_help()
+                .to_string();
+            for line in wrapped.lines().filter(|line| line.chars().count() > 80) {
+                long.push(format!("fsdyno {path}, wrapped: {line}"));
+            }
+        });
+        assert!(
+            long.is_empty(),
+            "{} lines are too long:\n{}",
+            long.len(),
+            long.join("\n")
+        );
+    }
+
+    #[test]
+    fn the_flags_of_run_are_in_groups() {
+        let command = args::command();
+        let run = command.find_subcommand("run").unwrap();
+        for argument in run
+            .get_arguments()
+            .filter(|one| !one.is_positional() && !one.is_hide_set())
+        {
+            let known = argument.get_help_heading().is_some();
+            assert!(known, "--{} is in no group", argument.get_id());
+        }
+    }
+}
