@@ -114,7 +114,7 @@ fn a_host_cell_takes_the_time_of_its_model_disk_and_leaves_nothing() {
         assert!(number(&read["work"]["rotation_ns"]) > 0, "{grep}");
     }
     // The block trace holds every request and the marks of the workload.
-    let requests = record.join("cell-0-disk-0.record").display().to_string();
+    let requests = record.join("cell-0-disk-0.trace").display().to_string();
     let output = home.fsdyno(&["disk", "trace", &requests]);
     assert_eq!(output.code, Some(0), "{}", output.err);
     for word in ["phase 0 begins", "phase 1 durable", "flush"] {

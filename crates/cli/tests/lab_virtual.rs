@@ -106,7 +106,7 @@ fn the_disk_and_its_guest_kernel_count_the_same_requests() {
         let disks = samples[1]["disks"].as_array().unwrap();
         for (disk, counted) in disks.iter().enumerate() {
             let cell = &cell["cell"]["index"];
-            let file = records.join(format!("cell-{cell}-disk-{disk}.record"));
+            let file = records.join(format!("cell-{cell}-disk-{disk}.trace"));
             printed_as_counted(&home, &file, &counted["to_return"]);
         }
     }
@@ -200,7 +200,7 @@ fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.1".to_owned();
     let mut running = home.start(&long);
-    let file = records.join("cell-0-disk-0.record").display().to_string();
+    let file = records.join("cell-0-disk-0.trace").display().to_string();
     // During the run, the trace file can end inside a block.
     let printed = || home.fsdyno(&["disk", "trace", &file]).out;
     let second = || printed().contains("phase 1 begins");

@@ -10,8 +10,9 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The suffix of block traces.
-const ENDING: &str = "record";
+/// The suffix of block traces, and that of version 0.1.
+const ENDING: &str = "trace";
+const FORMER_ENDING: &str = "record";
 
 /// The block trace of a disk in a cell.
 fn file(directory: &Path, cell: Cell, disk: usize) -> PathBuf {
@@ -25,18 +26,21 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     let refused = |what: &str, error: std::io::Error| {
         let directory = directory.display();
         format!(
-            "cannot {what} {directory}, where disks are to be recorded: {error}; name another directory with --disk-trace"
+            "cannot {what} {directory}, where block traces are written: {error}; name another directory with --disk-trace"
         )
     };
-    fs::create_dir_all(directory).map_err(|error| refused("make", error))?;
+    fs::create_dir_all(directory).map_err(|error| refused("create", error))?;
     access(directory.join("."), Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|errno| refused("write in", errno.into()))?;
-    let entries = fs::read_dir(directory).map_err(|error| refused("look into", error))?;
+    let entries = fs::read_dir(directory).map_err(|error| refused("list", error))?;
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut records = paths.filter(|path| path.extension().is_some_and(|of| of == ENDING));
+    let mut records = paths.filter(|path| {
+        path.extension()
+            .is_some_and(|of| of == ENDING || of == FORMER_ENDING)
+    });
     match records.next().filter(|_| begins) {
         Some(record) => Err(format!(
-            "there is a record already: {}; empty that directory, or name another with \
+            "{} is a block trace of another run; empty that directory, or name another with \
              --disk-trace",
             record.display()
         )),
@@ -55,7 +59,8 @@ pub(crate) fn recorder(
     };
     let path = file(&record.directory, cell, disk);
     let writer = create(&path).and_then(Writer::new);
-    let writer = writer.map_err(|error| format!("cannot record to {}: {error}", path.display()))?;
+    let writer = writer
+        .map_err(|error| format!("cannot write the block trace {}: {error}", path.display()))?;
     let payloads = if record.payloads {
         Payloads::Kept
     } else {
@@ -104,12 +109,12 @@ mod tests {
         assert!(about.is_file());
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
         let error = record_place(&record, true).unwrap_err();
-        assert!(error.contains("cell-3-disk-1.record"), "{error}");
+        assert!(error.contains("cell-3-disk-1.trace"), "{error}");
         // A resumed run finds its own traces.
         record_place(&record, false).unwrap();
         drop(recorder(Some(&record), cell, 1).unwrap());
         let nowhere = DiskRecord {
-            directory: home.path().join("a/b/cell-3-disk-1.record"),
+            directory: home.path().join("a/b/cell-3-disk-1.trace"),
             payloads: true,
         };
         let error = record_place(&nowhere, true).unwrap_err();
