@@ -242,11 +242,12 @@ fn parse_layout(text: &str) -> Option<LayoutChoice> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kind_of(name: &str) -> Option<FilesystemKind> {
+    /// The kinds of some file systems.
+    pub(crate) fn kind_of(name: &str) -> Option<FilesystemKind> {
         match name {
             "ext3" | "ext4" | "xfs" | "btrfs" => Some(FilesystemKind::Block),
             "tmpfs" => Some(FilesystemKind::Memory),

@@ -2,6 +2,7 @@
 //! work of the device. The disk crate defines sectors, profiles and the rules of counting. This
 //! module holds the figures, in bytes and nanoseconds.
 
+use crate::parts::parts;
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
 use schemars::JsonSchema;
@@ -210,17 +211,7 @@ impl Tallied {
     }
 }
 
-impl Add for Tallied {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            requests: self.requests + other.requests,
-            bytes: self.bytes + other.bytes,
-            failed: self.failed + other.failed,
-        }
-    }
-}
+parts!(Tallied: 3 { requests, bytes, failed });
 
 /// The sum of two optional figures. It is known if both are known, or if one side is empty.
 fn known<T: Default>(
@@ -262,149 +253,24 @@ impl AddAssign for DiskUse {
     }
 }
 
+parts!(Causes: 8 { queue, overhead, seek, rotation, transfer, flush, cache, fault });
+
 impl Causes {
-    /// The names of the causes, in the order of [`Causes::parts`].
-    pub const NAMES: [&'static str; 8] = [
-        "queue", "overhead", "seek", "rotation", "transfer", "flush", "cache", "fault",
-    ];
-
-    /// The parts, in the order of [`Causes::NAMES`].
-    pub fn parts(&self) -> [u64; 8] {
-        [
-            self.queue,
-            self.overhead,
-            self.seek,
-            self.rotation,
-            self.transfer,
-            self.flush,
-            self.cache,
-            self.fault,
-        ]
-    }
-
-    /// From parts in the order of [`Causes::NAMES`].
-    pub fn from_parts(parts: [u64; 8]) -> Self {
-        let [
-            queue,
-            overhead,
-            seek,
-            rotation,
-            transfer,
-            flush,
-            cache,
-            fault,
-        ] = parts;
-        Self {
-            queue,
-            overhead,
-            seek,
-            rotation,
-            transfer,
-            flush,
-            cache,
-            fault,
-        }
-    }
-
     /// The sum of all parts.
     pub fn total(&self) -> u64 {
         self.parts().iter().sum()
     }
 }
 
-impl Add for Causes {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        let (mut parts, others) = (self.parts(), other.parts());
-        for (part, other) in parts.iter_mut().zip(others) {
-            *part += other;
-        }
-        Self::from_parts(parts)
-    }
-}
-
-impl AddAssign for Causes {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
+parts!(Work: 9 {
+    seeks, cylinders, seek_ns, rotation_ns, transfer_ns, medium_read, medium_written, erases, cache_hits
+});
 
 impl Work {
-    /// Names of the figures, in the order of [`Work::parts`].
-    pub const NAMES: [&'static str; 9] = [
-        "seeks",
-        "cylinders",
-        "seek_ns",
-        "rotation_ns",
-        "transfer_ns",
-        "medium_read",
-        "medium_written",
-        "erases",
-        "cache_hits",
-    ];
-
-    /// The figures, in the order of [`Work::NAMES`].
-    pub fn parts(&self) -> [u64; 9] {
-        [
-            self.seeks,
-            self.cylinders,
-            self.seek_ns,
-            self.rotation_ns,
-            self.transfer_ns,
-            self.medium_read,
-            self.medium_written,
-            self.erases,
-            self.cache_hits,
-        ]
-    }
-
-    /// From figures in the order of [`Work::NAMES`].
-    pub fn from_parts(parts: [u64; 9]) -> Self {
-        let [
-            seeks,
-            cylinders,
-            seek_ns,
-            rotation_ns,
-            transfer_ns,
-            medium_read,
-            medium_written,
-            erases,
-            cache_hits,
-        ] = parts;
-        Self {
-            seeks,
-            cylinders,
-            seek_ns,
-            rotation_ns,
-            transfer_ns,
-            medium_read,
-            medium_written,
-            erases,
-            cache_hits,
-        }
-    }
-
     /// The difference from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let (mut parts, before) = (self.parts(), earlier.parts());
-        for (part, before) in parts.iter_mut().zip(before) {
-            *part -= before;
-        }
-        Self::from_parts(parts)
-    }
-}
-
-impl Add for Work {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        let (mut parts, others) = (self.parts(), other.parts());
-        for (part, other) in parts.iter_mut().zip(others) {
-            *part += other;
-        }
-        Self::from_parts(parts)
+        self.combined(earlier, |now, earlier| now - earlier)
     }
 }
 

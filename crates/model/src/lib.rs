@@ -18,6 +18,7 @@ pub mod model_disk;
 pub mod names;
 pub mod observed;
 pub mod parameter;
+mod parts;
 pub mod plan;
 pub mod pool;
 pub mod power_cut;

@@ -1,6 +1,7 @@
 //! The activity of the machine while a phase ran, except for its own work: it may disturb
 //! a figure, or help to explain it. No figure is corrected by it.
 
+use crate::parts::parts;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,43 +59,9 @@ pub struct Pressure {
     pub memory_full_ns: Nanos,
 }
 
-impl Pressure {
-    /// The parts, in nanoseconds, in the order of the fields.
-    pub fn parts(&self) -> [u64; 5] {
-        let Self {
-            cpu_some_ns,
-            io_some_ns,
-            io_full_ns,
-            memory_some_ns,
-            memory_full_ns,
-        } = self;
-        [
-            cpu_some_ns.0,
-            io_some_ns.0,
-            io_full_ns.0,
-            memory_some_ns.0,
-            memory_full_ns.0,
-        ]
-    }
-
-    /// From parts in that order.
-    pub fn from_parts(parts: [u64; 5]) -> Self {
-        let [
-            cpu_some_ns,
-            io_some_ns,
-            io_full_ns,
-            memory_some_ns,
-            memory_full_ns,
-        ] = parts.map(Nanos);
-        Self {
-            cpu_some_ns,
-            io_some_ns,
-            io_full_ns,
-            memory_some_ns,
-            memory_full_ns,
-        }
-    }
-}
+parts!(Pressure: 5 {
+    cpu_some_ns, io_some_ns, io_full_ns, memory_some_ns, memory_full_ns
+});
 
 /// Requests at other block devices of the machine, and at those that hold the image files of the
 /// contender beyond its own.
@@ -133,39 +100,7 @@ pub struct Traced {
     pub flushes: u64,
 }
 
-impl Traced {
-    /// The parts, in the order of the fields.
-    pub fn parts(&self) -> [u64; 7] {
-        let Self {
-            metadata_reads,
-            metadata_read_bytes,
-            metadata_writes,
-            metadata_written_bytes,
-            forced_writes,
-            forced_bytes,
-            flushes,
-        } = self;
-        [
-            *metadata_reads,
-            metadata_read_bytes.0,
-            *metadata_writes,
-            metadata_written_bytes.0,
-            *forced_writes,
-            forced_bytes.0,
-            *flushes,
-        ]
-    }
-
-    /// From parts in that order.
-    pub fn from_parts(parts: [u64; 7]) -> Self {
-        Self {
-            metadata_reads: parts[0],
-            metadata_read_bytes: Bytes(parts[1]),
-            metadata_writes: parts[2],
-            metadata_written_bytes: Bytes(parts[3]),
-            forced_writes: parts[4],
-            forced_bytes: Bytes(parts[5]),
-            flushes: parts[6],
-        }
-    }
-}
+parts!(Traced: 7 {
+    metadata_reads, metadata_read_bytes, metadata_writes, metadata_written_bytes, forced_writes,
+    forced_bytes, flushes
+});

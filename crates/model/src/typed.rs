@@ -131,16 +131,8 @@ fn tokens(text: &str) -> Vec<(char, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contender::tests::kind_of;
     use proptest::prelude::*;
-
-    fn kind_of(name: &str) -> Option<FilesystemKind> {
-        match name {
-            "ext3" | "ext4" | "xfs" | "btrfs" => Some(FilesystemKind::Block),
-            "tmpfs" => Some(FilesystemKind::Memory),
-            "dir" => Some(FilesystemKind::Directory),
-            _ => None,
-        }
-    }
 
     fn labels(text: &str) -> Vec<String> {
         ContenderSpec::parse_list(text, &kind_of)

@@ -47,6 +47,25 @@ pub struct Bytes(pub u64);
 #[schemars(inline)]
 pub struct Nanos(pub u64);
 
+/// Conversions between a quantity and its number.
+macro_rules! number {
+    ($($quantity:ident),*) => {$(
+        impl From<u64> for $quantity {
+            fn from(number: u64) -> Self {
+                Self(number)
+            }
+        }
+
+        impl From<$quantity> for u64 {
+            fn from(quantity: $quantity) -> Self {
+                quantity.0
+            }
+        }
+    )*};
+}
+
+number!(Bytes, Nanos);
+
 /// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {what}; write it like {like}")]

@@ -20,11 +20,7 @@ pub(super) fn pressure() -> Result<Pressure, String> {
 
 /// What was added since an earlier reading.
 pub(super) fn since(now: &Pressure, then: &Pressure) -> Pressure {
-    let mut parts = now.parts();
-    for (part, then) in parts.iter_mut().zip(then.parts()) {
-        *part = part.saturating_sub(then);
-    }
-    Pressure::from_parts(parts)
+    now.combined(then, u64::saturating_sub)
 }
 
 fn read(what: &str) -> Result<String, String> {
