@@ -94,7 +94,7 @@ fn every_reading_command_reads_the_store_and_leaves_it_unchanged() {
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
             (&json["schema"], &json["run"]["plan"]["schema"]),
-            (&2.into(), &2.into())
+            (&3.into(), &2.into())
         );
         let mut words = Vec::new();
         words_in(&json["run"]["plan"], &mut words);

@@ -20,6 +20,7 @@ pub mod published_comparison;
 pub mod reruns;
 mod resolution;
 pub mod run_charts;
+pub mod run_json;
 pub mod run_report;
 pub mod schemas;
 mod terms;
@@ -28,11 +29,12 @@ pub mod why;
 pub use format::{Format, ReportError};
 pub use options::{Advice, Options};
 
-use formats::{Report, bencher, bonnie, openmetrics};
+use formats::{Report, bencher, bonnie, json, openmetrics};
 use fsdyno_model::{ResultSet, Series};
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
+use run_json::RunReport;
 use run_report::first_screen::{self, LINES, Rows};
 use why::Why;
 
@@ -42,6 +44,10 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<
         Format::BonnieCsv => bonnie::render(set),
         Format::Bencher => bencher::render(set),
         Format::OpenMetrics => Ok(openmetrics::render(set)),
+        Format::Json => json::render(&RunReport::of(set)).map_err(|source| ReportError::Json {
+            what: format!("run {}", set.run.id),
+            source,
+        }),
         Format::Terminal if !options.long => Ok(first_screen(set, options)),
         format => {
             let report = Report {

@@ -4,8 +4,9 @@
 //! is raised when a property is removed, or changes its type or its meaning.
 
 use crate::compare::Comparisons;
+use crate::run_json::RunReport;
 use crate::why::Why;
-use fsdyno_model::{PowerCut, ResultSet, Series};
+use fsdyno_model::{PowerCut, Series};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use std::fmt;
 
@@ -30,7 +31,7 @@ pub const ALL: [Schema; 5] = [
         name: "report",
         title: "A run",
         printed_by: "`fsdyno report --format json` and `fsdyno run --json`",
-        generate: SchemaGenerator::into_root_schema_for::<ResultSet>,
+        generate: SchemaGenerator::into_root_schema_for::<RunReport<'static>>,
     },
     Schema {
         name: "series",

@@ -84,7 +84,7 @@ pub enum Measure {
     Durable,
 }
 
-/// How a run compares with the first.
+/// How a run, or a contender, compares with the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunVerdict {
@@ -123,6 +123,18 @@ impl Comparisons {
     }
 }
 
+impl RunVerdict {
+    /// The name of a verdict.
+    pub fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Faster => Self::Faster,
+            Verdict::Slower => Self::Slower,
+            Verdict::Indistinguishable => Self::Equivalent,
+            Verdict::Inconclusive => Self::Inconclusive,
+        }
+    }
+}
+
 fn compared_run((one, thresholds): &(RunComparison, Vec<CheckedThreshold>)) -> ComparedRun {
     ComparedRun {
         base: one.base.clone(),
@@ -146,12 +158,7 @@ fn compared_time(line: &Line) -> ComparedTime {
         ratio: line.ratio.map(|ratio| ratio.middle),
         ratio_low: interval.map(|interval| interval.low),
         ratio_high: interval.map(|interval| interval.high),
-        verdict: line.verdict.map(|verdict| match verdict {
-            Verdict::Faster => RunVerdict::Faster,
-            Verdict::Slower => RunVerdict::Slower,
-            Verdict::Indistinguishable => RunVerdict::Equivalent,
-            Verdict::Inconclusive => RunVerdict::Inconclusive,
-        }),
+        verdict: line.verdict.map(RunVerdict::of),
     }
 }
 

@@ -6,7 +6,7 @@ pub mod bonnie;
 mod cells;
 mod csv;
 mod html;
-mod json;
+pub mod json;
 mod markdown;
 pub mod openmetrics;
 pub mod terminal;

@@ -31,6 +31,7 @@ use crate::document::{
 use crate::options::Options;
 use crate::resolution::RESOLUTION;
 use crate::run_charts;
+use crate::run_json::RunReport;
 use crate::terms;
 use fsdyno_model::ResultSet;
 
@@ -74,7 +75,7 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
         winners: comparisons.labs.iter().filter_map(winners).collect(),
         status: status(&comparisons),
         filters: filters(&comparisons.labs),
-        footer: format!("Run {id}, result schema {}.", set.schema),
+        footer: format!("Run {id}, result schema {}.", RunReport::SCHEMA),
         chart_command: format!("fsdyno chart {id} --output DIR/"),
         ..Document::new(format!("fsdyno: {name} of {date}, run {id}"))
     };

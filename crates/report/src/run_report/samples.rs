@@ -1,18 +1,21 @@
-//! Every raw sample as a table for CSV: one row for each sample, and one for each cell that was not
-//! measured.
+//! Every raw sample as a table for CSV, one value a cell: one row for each sample, each figure that
+//! a program reported, each warning, and each cell that was not measured.
 //!
 //! Column names contain the units; unknown values are empty. A run with several labs has columns
 //! for lab and kernel, because figures of different labs must not be compared. A run on model disks
 //! has columns for the disks, summed over the disks of a contender. A contender with several disks
 //! has a further row for each of them.
 
+use crate::comparison::labs::has_faults;
 use crate::document::{Cell, Column, Group, Row, Table};
 use fsdyno_model::disk_use::{DiskUse, Tallied};
-use fsdyno_model::{CellRecord, DeviceUse, Fragmentation, LabShare, Outcome, ResultSet, Sample};
+use fsdyno_model::{
+    CellRecord, DeviceUse, Fragmentation, LabShare, Outcome, ResultSet, Sample, Warning,
+};
 
-/// The columns, in order. `row` is `sample`, `outcome`, or `disk` (one of several disks of a
-/// sample).
-const COLUMNS: [&str; 54] = [
+/// The columns, in order. `row` is `sample`, `disk` (one of several disks of a sample), `figure`,
+/// `warning` (of a sample, or of a cell without phase) or `outcome`.
+const COLUMNS: [&str; 57] = [
     "row",
     "run",
     "plan",
@@ -30,7 +33,7 @@ const COLUMNS: [&str; 54] = [
     "outcome",
     "outcome_at",
     "outcome_reason",
-    "cell_warnings",
+    "faulty_disks",
     "phase",
     "phase_kind",
     "engine",
@@ -65,9 +68,15 @@ const COLUMNS: [&str; 54] = [
     "extent_data_bytes",
     "extent_floor_bytes",
     "extents_unavailable",
-    "warnings",
-    "figures",
+    "warning",
+    "warning_message",
+    "figure",
+    "figure_value",
+    "figure_unit",
 ];
+
+/// The place of the column `figure`.
+const FIGURE: usize = COLUMNS.len() - 3;
 
 /// The additional columns of a run with several labs.
 const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
@@ -132,6 +141,9 @@ pub fn figures(set: &ResultSet) -> Table {
             cells.extend(disks);
             rows.push(Row::new("", cells));
         };
+        for one in &record.warnings {
+            row(warning(cell(set, record, "warning"), one), Vec::new());
+        }
         for sample in &record.samples {
             let mut cells = cell(set, record, "sample");
             cells.extend(of_sample(sample));
@@ -148,6 +160,23 @@ pub fn figures(set: &ResultSet) -> Table {
                 cells.extend([text(&sample.label), text(&sample.kind)]);
                 let number = Cell::Count(u64::from(disk.disk));
                 row(cells, of_disks(number, &disk.whole(), &disk.to_return));
+            }
+        }
+        for sample in &record.samples {
+            let named = |row: &str| {
+                let mut cells = cell(set, record, row);
+                cells.extend([text(&sample.label), text(&sample.kind)]);
+                cells
+            };
+            for one in &sample.warnings {
+                row(warning(named("warning"), one), Vec::new());
+            }
+            for figure in &sample.figures {
+                let mut cells = named("figure");
+                cells.resize(FIGURE, Cell::Empty);
+                let (name, unit) = (text(&figure.name), text(&figure.unit));
+                cells.extend([name, Cell::Number(figure.value), unit]);
+                row(cells, Vec::new());
             }
         }
         if record.outcome != Outcome::Measured {
@@ -212,7 +241,7 @@ fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<Cell> {
         text(outcome),
         Cell::Text(at),
         Cell::Text(reason),
-        kinds_and_messages(&record.warnings),
+        Cell::Text(has_faults(set).to_string()),
     ]
 }
 
@@ -252,8 +281,6 @@ fn of_sample(sample: &Sample) -> Vec<Cell> {
         Cell::Size(sample.space_after),
     ];
     row.extend(extent_cells(sample.fragmentation.as_ref()));
-    row.push(kinds_and_messages(&sample.warnings));
-    row.push(reported(sample));
     row
 }
 
@@ -277,22 +304,11 @@ fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
     row
 }
 
-/// The figures reported by a program: `write=1234 KiB/s; seeks=567 1/s`.
-fn reported(sample: &Sample) -> Cell {
-    let figures = sample.figures.iter();
-    let texts: Vec<String> = figures
-        .map(|figure| format!("{}={} {}", figure.name, figure.value, figure.unit))
-        .collect();
-    Cell::Text(texts.join("; "))
-}
-
-/// `too-short: the phase took 2 ms; steal: ...`.
-fn kinds_and_messages(warnings: &[fsdyno_model::Warning]) -> Cell {
-    let texts: Vec<String> = warnings
-        .iter()
-        .map(|warning| format!("{}: {}", warning.kind, warning.message))
-        .collect();
-    Cell::Text(texts.join("; "))
+/// The row of a warning.
+fn warning(mut row: Vec<Cell>, warning: &Warning) -> Vec<Cell> {
+    row.resize(FIGURE - 2, Cell::Empty);
+    row.extend([Cell::Text(warning.kind.to_string()), text(&warning.message)]);
+    row
 }
 
 /// The sum over all model disks of a sample; empty if there are no figures.

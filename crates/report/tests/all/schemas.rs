@@ -88,7 +88,7 @@ fn every_property_of_a_printed_run_is_in_its_schema() {
 fn a_damaged_run_violates_the_schema() {
     let good = of_run(&fixture::run());
     let damages: [fn(&mut Value); 5] = [
-        |run| run["schema"] = json!(3),
+        |run| run["schema"] = json!(4),
         |run| run["run"]["id"] = json!(7),
         |run| drop(run["run"]["plan"].as_object_mut().unwrap().remove("seed")),
         |run| run["cells"][0]["outcome"]["outcome"] = json!("perhaps"),
@@ -288,6 +288,44 @@ fn published_schemas_stay_compatible() {
              Record them: FSDYNO_UPDATE_SCHEMAS=1 cargo test -p fsdyno-report --test all schemas"
         );
     }
+}
+
+#[test]
+fn a_run_still_has_every_property_of_version_2() {
+    let now = lines(&schemas::find("report").unwrap().value());
+    let then = include_str!("published/report-2.txt").lines();
+    let lost = then.filter(|line| !line.starts_with(".schema: "));
+    let lost: Vec<&str> = lost.filter(|line| !now.contains(*line)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+}
+
+#[test]
+fn results_have_names_beside_the_raw_samples() {
+    let json = of_run(&repeated());
+    let results = &json["results"][0];
+    assert_eq!(results["baseline"], "ext4");
+    let answer = results["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("For this work xfs is fastest"),
+        "{answer}"
+    );
+    assert_eq!(results["overall"]["fastest"], "xfs");
+    let phase = &results["phases"][1];
+    assert_eq!(phase["phase"], "copy");
+    assert_eq!(
+        (&phase["measure"], &phase["whole"]),
+        (&json!("durable"), &json!(true))
+    );
+    assert_eq!(phase["fastest"], "xfs");
+    let xfs = &phase["contenders"][1];
+    assert_eq!(
+        (&xfs["contender"], &xfs["verdict"]),
+        (&json!("xfs"), &json!("faster"))
+    );
+    let interval = |end: &str| xfs["interval"][end].as_f64().unwrap();
+    let ratio = xfs["ratio"].as_f64().unwrap();
+    assert!(interval("low") <= ratio && ratio <= interval("high") && ratio < 0.5);
+    assert!(xfs["median_ns"].is_u64() && !json["cells"].as_array().unwrap().is_empty());
 }
 
 #[test]

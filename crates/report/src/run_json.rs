@@ -1,0 +1,225 @@
+//! The JSON of a run: its cells as they were recorded, and the results that reports show.
+
+use crate::compare::{Measure, RunVerdict};
+use crate::comparison::{self, Comparison, Comparisons, Line, labs};
+use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo};
+use fsdyno_stats::PairedRatio;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A run with its results.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RunReport<'a> {
+    /// The version of this structure.
+    #[schemars(extend("const" = RunReport::SCHEMA))]
+    pub schema: u32,
+    /// Identity, plan and provenance.
+    pub run: &'a RunInfo,
+    /// All cells recorded, by index, with their raw samples.
+    pub cells: &'a [CellRecord],
+    /// The results of each lab. Figures of different labs are not compared.
+    pub results: Vec<LabResults>,
+}
+
+/// The results of one lab.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabResults {
+    /// The lab; null if the run has only one.
+    pub lab: Option<String>,
+    /// The answer, in one sentence.
+    pub answer: String,
+    /// The contender that ratios and verdicts refer to.
+    pub baseline: String,
+    /// How ratios are estimated.
+    pub ratio_estimator: RatioEstimator,
+    /// The smallest difference that matters: 0.02 is 2 %.
+    pub margin: f64,
+    /// All phases together; null with fewer than two phases that have figures of all contenders.
+    pub overall: Option<OverallResult>,
+    /// Each time of each phase.
+    pub phases: Vec<PhaseResult>,
+}
+
+/// How ratios are estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatioEstimator {
+    /// The median of the means of all pairs of the logarithms of the ratios within blocks.
+    HodgesLehmannWithinBlocks,
+}
+
+/// The geometric mean over phases.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OverallResult {
+    /// The number of phases.
+    pub phases: usize,
+    /// The fastest contender by verdict, if there is one.
+    pub fastest: Option<String>,
+    /// Each contender with a figure.
+    pub contenders: Vec<OverallContender>,
+}
+
+/// One contender over all phases.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OverallContender {
+    /// The contender.
+    pub contender: String,
+    /// The geometric mean of its ratios to the baseline.
+    pub ratio: f64,
+    /// The confidence interval of the ratio (at least 95 %); null with too few repeats.
+    pub interval: Option<RatioInterval>,
+    /// The verdict compared with the baseline; null for the baseline, and with too few repeats.
+    pub verdict: Option<RunVerdict>,
+}
+
+/// One time of one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PhaseResult {
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// Which time it is.
+    pub measure: Measure,
+    /// Whether it is the whole time of the phase, which answers and means use.
+    pub whole: bool,
+    /// The fastest contender by verdict, if there is one.
+    pub fastest: Option<String>,
+    /// Each contender with a figure.
+    pub contenders: Vec<ContenderResult>,
+}
+
+/// One time of one contender.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ContenderResult {
+    /// The contender.
+    pub contender: String,
+    /// The number of repeats.
+    pub repeats: usize,
+    /// The median.
+    pub median_ns: Nanos,
+    /// The smallest figure.
+    pub min_ns: Nanos,
+    /// The largest figure.
+    pub max_ns: Nanos,
+    /// The ratio to the baseline; null without baseline, and if a time is negligible.
+    pub ratio: Option<f64>,
+    /// The confidence interval of the ratio (at least 95 %); null with too few repeats.
+    pub interval: Option<RatioInterval>,
+    /// The verdict compared with the baseline; null for the baseline, and with too few repeats.
+    pub verdict: Option<RunVerdict>,
+    /// Whether the median is below the resolution of times (1 ms).
+    pub negligible: bool,
+}
+
+/// An interval of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct RatioInterval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl<'a> RunReport<'a> {
+    /// The version of the structure that this program writes.
+    pub const SCHEMA: u32 = 3;
+
+    /// The JSON of a run.
+    pub fn of(set: &'a ResultSet) -> Self {
+        let comparisons = Comparisons::of(set);
+        let shares = labs::shares(set);
+        let labs = comparisons.labs.iter().zip(&shares);
+        Self {
+            schema: Self::SCHEMA,
+            run: &set.run,
+            cells: &set.cells,
+            results: labs.map(|(one, (_, share))| lab(one, share)).collect(),
+        }
+    }
+}
+
+fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
+    let plan = &share.run.plan;
+    let name = |at: usize| plan.contenders[at].label.clone();
+    let mut phases = Vec::new();
+    for (workload, planned) in comparison.workloads.iter().zip(&plan.workloads) {
+        for (phase, planned_phase) in workload.phases.iter().zip(&planned.phases) {
+            for (at, line) in phase.lines.iter().enumerate() {
+                phases.push(PhaseResult {
+                    workload: planned.name.clone(),
+                    phase: planned_phase.label.clone(),
+                    measure: match line.measure {
+                        comparison::Measure::Return => Measure::Return,
+                        comparison::Measure::Durable => Measure::Durable,
+                    },
+                    whole: at + 1 == phase.lines.len(),
+                    fastest: line.leaders().and_then(|one| one.winner()).map(name),
+                    contenders: contenders(line, &name),
+                });
+            }
+        }
+    }
+    LabResults {
+        lab: comparison.lab.as_ref().map(|lab| lab.name.clone()),
+        answer: comparison.answer.clone(),
+        baseline: plan
+            .contenders
+            .first()
+            .map_or_else(String::new, |_| name(0)),
+        ratio_estimator: RatioEstimator::HodgesLehmannWithinBlocks,
+        margin: comparison.rule.margin,
+        overall: overall(comparison, &name),
+        phases,
+    }
+}
+
+fn contenders(line: &Line, name: &impl Fn(usize) -> String) -> Vec<ContenderResult> {
+    let values = line.values.iter().enumerate();
+    let known = values.filter_map(|(at, value)| Some((at, value.as_ref()?)));
+    let result = |(at, value): (usize, &comparison::Value)| ContenderResult {
+        contender: name(at),
+        repeats: value.summary.n,
+        median_ns: whole_ns(value.summary.median),
+        min_ns: whole_ns(value.summary.min),
+        max_ns: whole_ns(value.summary.max),
+        ratio: value.ratio.map(|ratio| ratio.middle),
+        interval: value.ratio.as_ref().and_then(interval),
+        verdict: line.verdict(at, 0).filter(|_| at > 0).map(RunVerdict::of),
+        negligible: value.is_negligible(),
+    };
+    known.map(result).collect()
+}
+
+fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<OverallResult> {
+    let overall = &comparison.overall;
+    let ratios = overall.ratios.iter().enumerate();
+    let known = ratios.filter_map(|(at, ratio)| Some((at, ratio.as_ref()?)));
+    let contenders: Vec<OverallContender> = known
+        .map(|(at, ratio)| OverallContender {
+            contender: name(at),
+            ratio: ratio.middle,
+            interval: interval(ratio),
+            verdict: overall
+                .verdict(at, 0)
+                .filter(|_| at > 0)
+                .map(RunVerdict::of),
+        })
+        .collect();
+    let fastest = overall.leaders().and_then(|leaders| leaders.winner());
+    (!contenders.is_empty()).then(|| OverallResult {
+        phases: overall.phases,
+        fastest: fastest.map(name),
+        contenders,
+    })
+}
+
+fn interval(ratio: &PairedRatio) -> Option<RatioInterval> {
+    let (low, high) = ratio.interval.map(|of| (of.low, of.high))?;
+    Some(RatioInterval { low, high })
+}
+
+/// A time in whole nanoseconds: the median of an even number of times may be half of one.
+fn whole_ns(time_ns: f64) -> Nanos {
+    Nanos::from_seconds(time_ns / 1e9)
+}
