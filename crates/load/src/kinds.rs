@@ -4,7 +4,7 @@ pub use crate::phase_kind::PhaseKind;
 pub use fsdyno_model::Needs;
 
 use crate::engines::sync::SystemCalls;
-use crate::phases::{self, bonnie, mongo, op};
+use crate::phases::{self, apps, bonnie, mongo, op};
 use crate::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -12,7 +12,11 @@ use fsdyno_model::units::Bytes;
 /// All kinds of phases except those of external programs, which are in [`programs::ALL`].
 pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
     let on_trees = phases::on_trees::<SystemCalls>().map(|phase| phase.kind);
-    let others = bonnie::KINDS.iter().chain(&mongo::KINDS).chain(&op::KINDS);
+    let others = bonnie::KINDS
+        .iter()
+        .chain(&mongo::KINDS)
+        .chain(&op::KINDS)
+        .chain(&apps::KINDS);
     on_trees.into_iter().chain(others)
 }
 
@@ -29,6 +33,7 @@ pub fn works_in(kind: &str, name: &str) -> bool {
     bonnie::is_one(kind) && is(bonnie::HOME)
         || op::is_one(kind) && is(op::HOME)
         || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
+        || apps::family_of(kind).is_some_and(|family| is(family.home()))
 }
 
 /// Whether phases of any kind work in an entry with this name.
@@ -42,4 +47,5 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     bonnie::data_bytes(phase)
         .or_else(|| mongo::data_bytes(phase))
         .or_else(|| op::data_bytes(phase))
+        .or_else(|| apps::data_bytes(phase))
 }

@@ -3,6 +3,7 @@
 //!
 //! `phases` defines the phases. This module does not handle caches, devices or statistics.
 
+mod apps;
 mod bonnie;
 mod mongo;
 mod op;
@@ -126,6 +127,9 @@ impl ForEngine for Run<'_> {
         }
         if let Some(phase) = phases::op::Phase::find(kind.name) {
             return op::run::<E>(phase, kind, &mut request);
+        }
+        if let Some(phase) = phases::apps::Phase::find(kind.name) {
+            return apps::run::<E>(phase, kind, &mut request);
         }
         tree::run::<E>(kind, request)
     }

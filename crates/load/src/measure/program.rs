@@ -19,14 +19,16 @@ pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Pl
     Planned::of(phase, &work_dir.root, tree)
 }
 
-/// Prepares a phase, untimed, before the cache state is set: creates the files of a phase of bonnie
-/// or of operations, or runs the preparing commands of a program.
+/// Prepares a phase, untimed, before the cache state is set: creates the files of a phase that has
+/// its own, or runs the preparing commands of a program.
 pub fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,
     stop: &CancelToken,
 ) -> Result<Vec<ToolCommand>, LoadError> {
-    if super::bonnie::prepare(phase, work_dir, stop)? || super::op::prepare(phase, work_dir, stop)?
+    if super::bonnie::prepare(phase, work_dir, stop)?
+        || super::op::prepare(phase, work_dir, stop)?
+        || super::apps::prepare(phase, work_dir, stop)?
     {
         return Ok(Vec::new());
     }

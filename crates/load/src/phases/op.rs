@@ -15,6 +15,7 @@ mod parameters;
 mod ready;
 mod workers;
 
+pub(super) use data::noise;
 pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
 pub(crate) use ready::prepare;

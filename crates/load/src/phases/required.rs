@@ -1,6 +1,6 @@
 //! The capabilities that a phase requires of its file system.
 
-use super::{bonnie, mongo, op};
+use super::{apps, bonnie, mongo, op};
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 
@@ -10,6 +10,7 @@ pub fn required(phase: &PhasePlan) -> Vec<Required> {
     op::required(phase)
         .or_else(|| bonnie::required(phase))
         .or_else(|| mongo::required(phase))
+        .or_else(|| apps::required(phase))
         .unwrap_or_default()
 }
 
@@ -54,5 +55,9 @@ mod tests {
         check("bonnie-create", &made("files"), &[]);
         check("mongo-symlinks", &[], &[Required::Symlinks]);
         check("mongo-create", &[], &[]);
+        check("mail-deliver", &[], &[]);
+        check("containers-pull", &[], &[Required::HardLinks]);
+        let devices = [Required::HardLinks, Required::SpecialFiles];
+        check("containers-start", &[], &devices);
     }
 }

@@ -26,6 +26,30 @@ pub static ALL: &[Suite] = &[
         text: include_str!("../../data/suites/quick.toml"),
     },
     Suite {
+        name: "mail",
+        text: include_str!("../../data/suites/mail.toml"),
+    },
+    Suite {
+        name: "web",
+        text: include_str!("../../data/suites/web.toml"),
+    },
+    Suite {
+        name: "photos",
+        text: include_str!("../../data/suites/photos.toml"),
+    },
+    Suite {
+        name: "build",
+        text: include_str!("../../data/suites/build.toml"),
+    },
+    Suite {
+        name: "database",
+        text: include_str!("../../data/suites/database.toml"),
+    },
+    Suite {
+        name: "containers",
+        text: include_str!("../../data/suites/containers.toml"),
+    },
+    Suite {
         name: "classic-2004",
         text: include_str!("../../data/suites/classic-2004.toml"),
     },

@@ -13,9 +13,7 @@ pub fn catalogue() -> Catalogue {
         makes_tree: matches!(name, "copy" | "untar"),
         removes_tree: name == "delete",
         searches: name == "grep",
-        program: needs == Needs::Nothing
-            && !name.starts_with("bonnie-")
-            && !name.starts_with("mongo-"),
+        program: matches!(name, "exec" | "press" | "bonnie++"),
         parameters: match name {
             "exec" => EXEC,
             "press" => PRESS,
@@ -23,6 +21,7 @@ pub fn catalogue() -> Catalogue {
             "bonnie-create" | "bonnie-stat" | "bonnie-delete" => BONNIE_FILES,
             name if name.starts_with("bonnie-") => BONNIE_FILE,
             name if name.starts_with("mongo-") => MONGO,
+            "op-random-write" => RANDOM_WRITES,
             _ => &[],
         },
     };
@@ -44,6 +43,26 @@ pub fn catalogue() -> Catalogue {
         "mongo-stats",
         "mongo-rename",
         "mongo-delete",
+        "mail-deliver",
+        "mail-read",
+        "mail-expunge",
+        "web-publish",
+        "web-serve",
+        "photos-import",
+        "photos-thumbnails",
+        "photos-view",
+        "photos-delete",
+        "build-checkout",
+        "build-compile",
+        "build-link",
+        "build-check",
+        "build-clean",
+        "database-load",
+        "database-commit",
+        "op-random-write",
+        "containers-pull",
+        "containers-start",
+        "containers-remove",
         "exec",
         "press",
         "bonnie++",
@@ -110,6 +129,28 @@ const MONGO: &[Parameter] = &[
     parameter("median", Form::Number(1, 1 << 30), Given::Fixed("100")),
     parameter("processes", Form::Number(1, 1 << 30), Given::Fixed("1")),
     parameter("rounds", Form::Number(1, 1 << 30), Given::Fixed("3")),
+];
+
+const RANDOM_WRITES: &[Parameter] = &[
+    parameter("size", Form::Size, Given::Scaled(1 << 30, 1 << 20)),
+    parameter(
+        "operations",
+        Form::Number(1, 1 << 40),
+        Given::Scaled(65_536, 1),
+    ),
+    parameter("reads", Form::Number(0, 99), Given::Absent),
+    parameter(
+        "fsync",
+        Form::OneOfOrNumber(&["no", "each", "end"], 1, 99),
+        Given::Absent,
+    ),
+    parameter("dsync", Form::OneOf(&["no", "yes"]), Given::Absent),
+    parameter("workers", Form::Number(1, 256), Given::Fixed("1")),
+    parameter(
+        "place",
+        Form::OneOf(&["private", "shared"]),
+        Given::Fixed("private"),
+    ),
 ];
 
 const DATA: Parameter = parameter(

@@ -15,7 +15,7 @@ const CASES: &[(Change, &str)] = &[
     ),
     (
         |r| r.suite = Some("xyz".into()),
-        "there are quick, classic-2004",
+        "there are quick, mail, web",
     ),
     (
         |r| r.contenders = vec!["ext4,xsf".into()],

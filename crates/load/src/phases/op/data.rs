@@ -72,7 +72,7 @@ impl Wheel {
 }
 
 /// A buffer of incompressible bytes.
-pub(super) fn noise(length: usize) -> Buffer {
+pub(in crate::phases) fn noise(length: usize) -> Buffer {
     let mut buffer = Buffer::filled(0xa5, length);
     let mut pieces = vec![0; BUFFER];
     let content = Content::Binary { percent: 100 };

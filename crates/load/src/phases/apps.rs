@@ -1,0 +1,297 @@
+//! Phases that imitate the file operations of programs of today: mail delivery, a web server, a
+//! photo library, a build, a database log, container images.
+//!
+//! Each family has its own directory below the work directory, and its own files: `inventory` draws
+//! their sizes and the order of requests from a seed. `docs/workloads.md` names the source of each
+//! family. This module does not run the programs themselves.
+
+mod build;
+mod containers;
+mod database;
+mod files;
+mod inventory;
+mod kinds;
+mod mail;
+mod parameters;
+mod paths;
+mod photos;
+mod ready;
+mod web;
+mod workers;
+
+pub use kinds::KINDS;
+pub(crate) use parameters::Parameters;
+pub(crate) use ready::{prepare, record_state};
+pub(crate) use workers::App;
+
+use crate::engines::Calls;
+use crate::error::LoadError;
+use fsdyno_model::capability::Required;
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::units::Bytes;
+use inventory::Inventory;
+use std::ffi::CStr;
+use workers::Worker;
+
+/// The families of phases. The phases of a family work on the same files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Mail,
+    Web,
+    Photos,
+    Build,
+    Database,
+    Containers,
+}
+
+impl Family {
+    /// The directory of its files, below the work directory.
+    pub const fn home(self) -> &'static CStr {
+        match self {
+            Self::Mail => c"mail",
+            Self::Web => c"web",
+            Self::Photos => c"photos",
+            Self::Build => c"build",
+            Self::Database => c"database",
+            Self::Containers => c"containers",
+        }
+    }
+}
+
+/// The phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    MailDeliver,
+    MailRead,
+    MailExpunge,
+    WebPublish,
+    WebServe,
+    PhotosImport,
+    PhotosThumbnails,
+    PhotosView,
+    PhotosDelete,
+    BuildCheckout,
+    BuildCompile,
+    BuildLink,
+    BuildCheck,
+    BuildClean,
+    DatabaseLoad,
+    DatabaseCommit,
+    ContainersPull,
+    ContainersStart,
+    ContainersRemove,
+}
+
+impl Phase {
+    /// All phases; within a family, in an order in which each finds its input.
+    pub const ALL: [Self; 19] = [
+        Self::MailDeliver,
+        Self::MailRead,
+        Self::MailExpunge,
+        Self::WebPublish,
+        Self::WebServe,
+        Self::PhotosImport,
+        Self::PhotosThumbnails,
+        Self::PhotosView,
+        Self::PhotosDelete,
+        Self::BuildCheckout,
+        Self::BuildCompile,
+        Self::BuildLink,
+        Self::BuildCheck,
+        Self::BuildClean,
+        Self::DatabaseLoad,
+        Self::DatabaseCommit,
+        Self::ContainersPull,
+        Self::ContainersStart,
+        Self::ContainersRemove,
+    ];
+
+    /// The name of the kind of phase: the family and the operation.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MailDeliver => "mail-deliver",
+            Self::MailRead => "mail-read",
+            Self::MailExpunge => "mail-expunge",
+            Self::WebPublish => "web-publish",
+            Self::WebServe => "web-serve",
+            Self::PhotosImport => "photos-import",
+            Self::PhotosThumbnails => "photos-thumbnails",
+            Self::PhotosView => "photos-view",
+            Self::PhotosDelete => "photos-delete",
+            Self::BuildCheckout => "build-checkout",
+            Self::BuildCompile => "build-compile",
+            Self::BuildLink => "build-link",
+            Self::BuildCheck => "build-check",
+            Self::BuildClean => "build-clean",
+            Self::DatabaseLoad => "database-load",
+            Self::DatabaseCommit => "database-commit",
+            Self::ContainersPull => "containers-pull",
+            Self::ContainersStart => "containers-start",
+            Self::ContainersRemove => "containers-remove",
+        }
+    }
+
+    /// The phase with that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// The name of one operation.
+    pub fn operation(self) -> &'static str {
+        self.name()
+            .split_once('-')
+            .map_or(self.name(), |(_, operation)| operation)
+    }
+
+    pub const fn family(self) -> Family {
+        match self {
+            Self::MailDeliver | Self::MailRead | Self::MailExpunge => Family::Mail,
+            Self::WebPublish | Self::WebServe => Family::Web,
+            Self::PhotosImport | Self::PhotosThumbnails | Self::PhotosView | Self::PhotosDelete => {
+                Family::Photos
+            }
+            Self::BuildCheckout
+            | Self::BuildCompile
+            | Self::BuildLink
+            | Self::BuildCheck
+            | Self::BuildClean => Family::Build,
+            Self::DatabaseLoad | Self::DatabaseCommit => Family::Database,
+            Self::ContainersPull | Self::ContainersStart | Self::ContainersRemove => {
+                Family::Containers
+            }
+        }
+    }
+
+    /// Whether it writes.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::WebServe | Self::PhotosView | Self::BuildCheck)
+    }
+
+    /// The phases whose files it finds: one of these is the last that changed them. Without one, it
+    /// begins with the empty directories of its family.
+    pub const fn follows(self) -> &'static [Self] {
+        match self {
+            Self::MailDeliver
+            | Self::WebPublish
+            | Self::PhotosImport
+            | Self::BuildCheckout
+            | Self::DatabaseLoad
+            | Self::ContainersPull => &[],
+            Self::MailRead => &[Self::MailDeliver],
+            Self::MailExpunge => &[Self::MailRead],
+            Self::WebServe => &[Self::WebPublish],
+            Self::PhotosThumbnails => &[Self::PhotosImport],
+            Self::PhotosView | Self::PhotosDelete => &[Self::PhotosThumbnails],
+            Self::BuildCompile => &[Self::BuildCheckout, Self::BuildClean],
+            Self::BuildLink => &[Self::BuildCompile],
+            Self::BuildCheck | Self::BuildClean => &[Self::BuildLink],
+            Self::DatabaseCommit => &[Self::DatabaseLoad, Self::DatabaseCommit],
+            Self::ContainersStart => &[Self::ContainersPull, Self::ContainersRemove],
+            Self::ContainersRemove => &[Self::ContainersStart],
+        }
+    }
+
+    /// Its system calls, as text.
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::MailDeliver => {
+                "openat O_EXCL in tmp, write, fsync, close, renameat to new, fsync of new"
+            }
+            Self::MailRead => "getdents64; openat, read, close, renameat from new to cur",
+            Self::MailExpunge => "renameat in cur to set the flag, unlinkat, fsync of cur",
+            Self::WebPublish => "openat O_EXCL, write, close, renameat",
+            Self::WebServe => "newfstatat, openat, read, close",
+            Self::PhotosImport => "openat O_EXCL, write in pieces of 128 KiB, close",
+            Self::PhotosThumbnails => "openat, read, close; openat O_EXCL, write, close, renameat",
+            Self::PhotosView => "openat, read in pieces of 128 KiB, close",
+            Self::PhotosDelete | Self::BuildClean => "unlinkat",
+            Self::BuildCheckout => "openat O_EXCL, write, close, newfstatat",
+            Self::BuildCompile => {
+                "newfstatat; openat, read, close of the source and its headers; openat O_EXCL, \
+                 write, close of the object and its list of dependencies"
+            }
+            Self::BuildLink => "openat, read, close of the objects; openat O_EXCL, write, renameat",
+            Self::BuildCheck => "newfstatat; openat, read, close of the list of dependencies",
+            Self::DatabaseLoad => "openat O_EXCL, pwrite of 8 KiB, fsync at the end",
+            Self::DatabaseCommit => {
+                "pwrite of 8 KiB and fdatasync of the log; at a checkpoint pwrite of the changed \
+                 pages and fsync of the table"
+            }
+            Self::ContainersPull => {
+                "openat O_EXCL, write, close, renameat to objects, linkat to the layer; renameat \
+                 of the layer"
+            }
+            Self::ContainersStart => {
+                "newfstatat from the top layer down, openat, read, close; copy-up: openat O_EXCL, \
+                 write, fsync, renameat; deletion: mknodat, renameat"
+            }
+            Self::ContainersRemove => "unlinkat, unlinkat AT_REMOVEDIR",
+        }
+    }
+
+    /// Does the work of one worker.
+    fn work<C: Calls>(self, calls: &mut C, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
+        let work_dir = calls.open_work_dir(worker.job.root)?;
+        let home = calls.open_dir(&work_dir, self.family().home())?;
+        let mut tally = Tally::default();
+        worker.room.timeline.resume();
+        let work = match self {
+            Self::MailDeliver => mail::deliver,
+            Self::MailRead => mail::read,
+            Self::MailExpunge => mail::expunge,
+            Self::WebPublish => web::publish,
+            Self::WebServe => web::serve,
+            Self::PhotosImport => photos::import,
+            Self::PhotosThumbnails => photos::thumbnails,
+            Self::PhotosView => photos::view,
+            Self::PhotosDelete => photos::delete,
+            Self::BuildCheckout => build::checkout,
+            Self::BuildCompile => build::compile,
+            Self::BuildLink => build::link,
+            Self::BuildCheck => build::check,
+            Self::BuildClean => build::clean,
+            Self::DatabaseLoad => database::load,
+            Self::DatabaseCommit => database::commit,
+            Self::ContainersPull => containers::pull,
+            Self::ContainersStart => containers::start,
+            Self::ContainersRemove => containers::remove,
+        };
+        work(calls, &home, worker, &mut tally)?;
+        for dir in [home, work_dir] {
+            calls.close_dir(dir);
+        }
+        Ok(Tally {
+            calls: calls.calls(),
+            ..tally
+        })
+    }
+}
+
+/// The family of a kind of phase, if it is one of these.
+pub(crate) fn family_of(kind: &str) -> Option<Family> {
+    Phase::find(kind).map(Phase::family)
+}
+
+/// The space on the device of all files of a phase's family; none if it is no such phase.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    let family = family_of(&phase.kind)?;
+    let parameters = Parameters::read(family, &phase.parameters);
+    Some(Bytes(Inventory::of(family, &parameters).space(&parameters)))
+}
+
+/// The capabilities that a phase requires of its file system; none if it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found.family(), &phase.parameters);
+    Some(match found.family() {
+        Family::Containers if found == Phase::ContainersPull => vec![Required::HardLinks],
+        Family::Containers => vec![Required::HardLinks, Required::SpecialFiles],
+        Family::Database => vec![Required::FileOf(Bytes(parameters.size))],
+        _ => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+#[path = "apps/tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! A database with a write-ahead log: each commit appends to the log and waits until it is durable;
+//! checkpoints write the changed pages to the table.
+
+use super::files::stamp;
+use super::inventory::{LOG, PAGE, PAGE_LENGTH};
+use super::workers::Worker;
+use crate::engines::{Calls, DataFile};
+use crate::error::LoadError;
+use crate::phases::data;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+pub(super) const TABLE: &CStr = c"table";
+pub(super) const LOG_FILE: &CStr = c"log";
+/// Added to the number of a page of the new table, so that its content differs.
+pub(super) const LOADED: usize = 1 << 30;
+
+fn opened(makes: bool) -> DataFile {
+    DataFile {
+        writes: true,
+        makes,
+        direct: false,
+        dsync: false,
+        also_reads: false,
+    }
+}
+
+/// Writes the table, and a log of one segment.
+pub(super) fn load<C: Calls>(
+    calls: &mut C,
+    home: &C::Dir,
+    worker: &mut Worker<'_>,
+    tally: &mut Tally,
+) -> Result<(), LoadError> {
+    for (name, bytes) in [(TABLE, worker.parameters.size), (LOG_FILE, LOG)] {
+        let mut file = calls.open_data(home, name, opened(true))?;
+        let mut at = 0;
+        while at + PAGE <= bytes {
+            let pages = (bytes - at) / PAGE * PAGE;
+            let length = usize::try_from(pages).map_or(data::BUFFER, |left| left.min(data::BUFFER));
+            let piece = &mut worker.room.data[..length];
+            for (page, content) in (at / PAGE..).zip(piece.chunks_mut(PAGE_LENGTH)) {
+                stamp(content, LOADED + usize::try_from(page).unwrap_or(0), 0);
+            }
+            calls.write_at(&mut file, piece, at)?;
+            at += length as u64;
+            worker.ended(tally, length as u64)?;
+        }
+        calls.make_durable(&mut file)?;
+        calls.close(file)?;
+    }
+    Ok(())
+}
+
+/// Commits transactions. A checkpoint writes the pages that have changed since the last one.
+pub(super) fn commit<C: Calls>(
+    calls: &mut C,
+    home: &C::Dir,
+    worker: &mut Worker<'_>,
+    tally: &mut Tally,
+) -> Result<(), LoadError> {
+    let mut log = calls.open_data(home, LOG_FILE, opened(false))?;
+    let mut table = calls.open_data(home, TABLE, opened(false))?;
+    let transactions = worker.inventory.requests.len();
+    let mut written = 0;
+    for number in 0..transactions {
+        let record = &mut worker.room.data[..PAGE_LENGTH];
+        stamp(record, number, 0);
+        calls.write_at(&mut log, record, number as u64 * PAGE % LOG)?;
+        calls.make_data_durable(&mut log)?;
+        let mut bytes = PAGE;
+        if number + 1 - written == worker.parameters.checkpoint || number + 1 == transactions {
+            for changed in written..=number {
+                let page = worker.inventory.requests[changed] as u64;
+                let content = &mut worker.room.data[..PAGE_LENGTH];
+                stamp(content, changed, 0);
+                calls.write_at(&mut table, content, page * PAGE)?;
+                bytes += PAGE;
+            }
+            calls.make_durable(&mut table)?;
+            written = number + 1;
+        }
+        worker.ended(tally, bytes)?;
+    }
+    calls.close(table)?;
+    calls.close(log)
+}

@@ -1,0 +1,96 @@
+//! Whole files: written with content of their own, and read.
+
+use crate::engines::Calls;
+use crate::engines::listing::Listing;
+use crate::error::LoadError;
+use std::ffi::CStr;
+
+/// The mode of files and directories.
+pub(super) const MODE: u32 = 0o644;
+pub(super) const DIRECTORY_MODE: u32 = 0o755;
+/// The unit of deduplication of a device, bytes: each unit of written data is different.
+const UNIQUE: usize = 4096;
+
+/// Makes each unit of a buffer different from all others. `author` is the number of the file.
+pub(super) fn stamp(data: &mut [u8], author: usize, offset: u64) {
+    for (part, unit) in (0_u64..).zip(data.chunks_mut(UNIQUE)) {
+        if let Some(place) = unit.get_mut(..16) {
+            place[..8].copy_from_slice(&(author as u64).to_le_bytes());
+            place[8..].copy_from_slice(&(offset / UNIQUE as u64 + part).to_le_bytes());
+        }
+    }
+}
+
+/// Writes this number of bytes to a new file.
+pub(super) fn fill<C: Calls>(
+    calls: &mut C,
+    data: &mut [u8],
+    file: &mut C::File,
+    bytes: u64,
+    author: usize,
+) -> Result<(), LoadError> {
+    let mut at = 0;
+    while at < bytes {
+        let length = usize::try_from(bytes - at).map_or(data.len(), |left| left.min(data.len()));
+        stamp(&mut data[..length], author, at);
+        calls.write(file, &data[..length])?;
+        at += length as u64;
+    }
+    Ok(())
+}
+
+/// Creates, writes and closes a file.
+pub(super) fn create<C: Calls>(
+    calls: &mut C,
+    data: &mut [u8],
+    (at, name): (&C::Dir, &CStr),
+    bytes: u64,
+    author: usize,
+) -> Result<(), LoadError> {
+    let mut file = calls.create(at, name, MODE)?;
+    fill(calls, data, &mut file, bytes, author)?;
+    calls.close(file)
+}
+
+/// Opens, reads and closes a file; returns its bytes.
+pub(super) fn read<C: Calls>(
+    calls: &mut C,
+    into: &mut [u8],
+    at: &C::Dir,
+    name: &CStr,
+) -> Result<u64, LoadError> {
+    let mut file = calls.open(at, name)?;
+    let mut bytes = 0;
+    loop {
+        let read = calls.read(&mut file, into)?;
+        bytes += read as u64;
+        // A shorter result is the end of the file, but readers of unknown files ask once more.
+        if read == 0 {
+            break;
+        }
+    }
+    calls.close(file)?;
+    Ok(bytes)
+}
+
+/// Reads all names of a directory.
+pub(super) fn list<C: Calls>(
+    calls: &mut C,
+    listing: &mut Listing,
+    at: &C::Dir,
+    name: &CStr,
+) -> Result<(), LoadError> {
+    let mut dir = calls.open_dir(at, name)?;
+    listing.begin(true);
+    while calls.list(&mut dir, listing)? {}
+    calls.close_dir(dir);
+    Ok(())
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_dir<C: Calls>(calls: &mut C, at: &C::Dir, name: &CStr) -> Result<(), LoadError> {
+    let dir = calls.open_dir(at, name)?;
+    calls.make_dir_durable(&dir)?;
+    calls.close_dir(dir);
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The parameters of the phases. Phases of a family must have equal parameters within a workload.
+
+use super::Family;
+use std::collections::BTreeMap;
+
+/// The parameters of a phase. Each family has some of them; the others have their least value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    /// Messages, web pages, photos, sources, or files of all layers.
+    pub items: usize,
+    /// Mailboxes, or layers.
+    pub groups: usize,
+    /// Requests, transactions, or containers.
+    pub requests: usize,
+    /// Transactions between two checkpoints.
+    pub checkpoint: usize,
+    /// Bytes of the table.
+    pub size: u64,
+    /// Concurrent workers.
+    pub workers: usize,
+}
+
+impl Parameters {
+    /// Reads the parameters. Plans are validated, so every value is a number.
+    pub fn read(family: Family, given: &BTreeMap<String, String>) -> Self {
+        let number = |name: &str, default: u64| {
+            let text = given.get(name);
+            text.and_then(|text| text.parse().ok()).unwrap_or(default)
+        };
+        let few = |name: &str, default: usize| {
+            let number = number(name, default as u64).max(1);
+            usize::try_from(number).unwrap_or(usize::MAX)
+        };
+        let one = Self {
+            items: 1,
+            groups: 1,
+            requests: 1,
+            checkpoint: 1,
+            size: 0,
+            workers: 1,
+        };
+        match family {
+            Family::Mail => Self {
+                items: few("messages", 4000),
+                groups: few("mailboxes", 20),
+                workers: few("workers", 4),
+                ..one
+            },
+            Family::Web => Self {
+                items: few("files", 4000),
+                requests: few("requests", 40_000),
+                workers: few("workers", 4),
+                ..one
+            },
+            Family::Photos => Self {
+                items: few("photos", 60),
+                ..one
+            },
+            Family::Build => Self {
+                items: few("sources", 1000),
+                workers: few("workers", 2),
+                ..one
+            },
+            Family::Database => Self {
+                requests: few("transactions", 4000),
+                checkpoint: few("checkpoint", 500),
+                size: number("size", 256 << 20).max(1 << 20),
+                ..one
+            },
+            Family::Containers => Self {
+                items: few("files", 4000),
+                groups: few("layers", 6),
+                requests: few("containers", 8),
+                workers: few("workers", 3),
+                ..one
+            },
+        }
+    }
+}
