@@ -313,6 +313,24 @@ pub enum DatasetChoice {
 }
 
 impl DatasetChoice {
+    /// How a user makes the work on it larger. `--scale` applies to generated datasets only.
+    pub fn larger(&self) -> &'static str {
+        match self {
+            Self::Generated(name) if name == Self::NONE => "let the phase do more work (--set)",
+            Self::Generated(_) => "raise --scale",
+            Self::Tree(_) | Self::Tar(_) | Self::File(_) => "choose a larger dataset",
+        }
+    }
+
+    /// How a user makes the work on it smaller.
+    pub fn smaller(&self) -> &'static str {
+        match self {
+            Self::Generated(name) if name == Self::NONE => "let the phase do less work (--set)",
+            Self::Generated(_) => "choose a smaller --scale",
+            Self::Tree(_) | Self::Tar(_) | Self::File(_) => "choose a smaller dataset",
+        }
+    }
+
     /// The name of the dataset without files, for phases that create their own files.
     pub const NONE: &str = "none";
 

@@ -4,6 +4,7 @@
 //! statfs(2), it is `used / (used + free)`. Neither includes the reserve for the superuser, so at
 //! 100 % an ordinary user can write nothing more.
 
+use crate::units::percent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -121,8 +122,7 @@ impl FromStr for Fill {
             Some(part) => (part, true),
             None => (text.trim(), false),
         };
-        let permille = part.strip_suffix('%').and_then(permille);
-        let permille = permille.filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
+        let permille = permille(part).filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
         // An empty file system cannot be fragmented.
         match permille.filter(|p| *p > 0 || !fragmented) {
             Some(permille) => Ok(Self {
@@ -138,12 +138,15 @@ impl FromStr for Fill {
 
 /// Parses a percentage with at most one decimal.
 fn permille(text: &str) -> Option<u32> {
-    let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole) || whole.len() > 3 || !digits(tenth) || tenth.len() > 1 {
-        return None;
-    }
-    Some(whole.parse::<u32>().ok()? * 10 + tenth.parse::<u32>().ok()?)
+    let exact = percent(text).ok()? * 1000.0;
+    let whole = exact.round();
+    let fits = (exact - whole).abs() < 1e-6 && (0.0..=1000.0).contains(&whole);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked above"
+    )]
+    fits.then_some(whole as u32)
 }
 
 impl fmt::Display for Fill {
@@ -169,6 +172,9 @@ mod tests {
             ("97.5%", 975, false),
             ("5%:fragmented", 50, true),
             (" 99% ", 990, false),
+            ("90", 900, false),
+            ("2 %", 20, false),
+            ("90 %:fragmented", 900, true),
         ] {
             let fill = Fill {
                 permille,
@@ -179,12 +185,10 @@ mod tests {
         for text in [
             "",
             "%",
-            "90",
+            "0.02",
             "100%",
             "99.1%",
             "1.25%",
-            ".5%",
-            "5.%",
             "-1%",
             "+5%",
             "0%:fragmented",

@@ -113,7 +113,11 @@ fn tokens(text: &str) -> Vec<(char, &str)> {
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
             ',' | ';' | ' ' if depth == 0 => {
-                if c == ',' || !text[start..at].is_empty() {
+                if c == ',' && text[start..at].is_empty() && separator == ' ' && !tokens.is_empty()
+                {
+                    // Blanks before a comma: the comma separates.
+                    separator = ',';
+                } else if c == ',' || !text[start..at].is_empty() {
                     tokens.push((separator, &text[start..at]));
                     separator = c;
                 }

@@ -182,7 +182,8 @@ impl Nanos {
     }
 }
 
-/// Parses a percentage: `2%`, `0.5 %`, or `2`; 0.02 is 2 %.
+/// Parses a percentage: `2%`, `2 %`, `0.5%`, or `2`. A bare number between 0 and 1 may be meant as a
+/// part of 1, so it is refused.
 pub fn percent(text: &str) -> Result<f64, UnitError> {
     let error = || UnitError {
         text: text.to_owned(),
@@ -190,7 +191,8 @@ pub fn percent(text: &str) -> Result<f64, UnitError> {
         like: "2% or 0.5%",
     };
     let (number, suffix) = split_number(text).ok_or_else(error)?;
-    matches!(suffix, "" | "%")
+    let ambiguous = suffix.is_empty() && number > 0.0 && number < 1.0;
+    (matches!(suffix, "" | "%") && !ambiguous)
         .then_some(number / 100.0)
         .ok_or_else(error)
 }

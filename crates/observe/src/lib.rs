@@ -4,6 +4,7 @@
 //! Nothing here changes what is observed, except that tracing creates a tracefs instance of its own.
 
 pub mod counters;
+pub mod idle;
 pub mod noise;
 pub mod provenance;
 pub mod quiesce;

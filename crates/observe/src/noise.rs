@@ -133,7 +133,7 @@ fn memory(sample: &Sample, observed: &Observed) -> Option<Warning> {
             "{}: all tasks were stalled on memory for {percent:.0} % of the time",
             sample.label
         ),
-        "end what else needs memory, or choose a smaller --scale",
+        "end what else needs memory, or choose a smaller workload",
     ))
 }
 

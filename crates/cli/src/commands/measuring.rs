@@ -39,7 +39,14 @@ impl LockArgs {
         if plan.in_virtual_time() || labs.all(LabChoice::is_remote) {
             return Ok(Measuring::default());
         }
-        self.take(stop)
+        let measuring = self.take(stop)?;
+        if let Some(load) = fsdyno_observe::idle::busy() {
+            output::note(format_args!(
+                "fsdyno: this machine is busy: {load}. Figures will scatter. End other work, or add \
+                 repeats."
+            ));
+        }
+        Ok(measuring)
     }
 
     /// Takes the lock, or returns a warning if the measurement proceeds without it.

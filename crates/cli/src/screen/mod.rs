@@ -67,8 +67,9 @@ impl Screen {
             Event::RunStarted { run, done, cells } => {
                 let verb = if *done > 0 { "resumes" } else { "begins" };
                 self.print(&format!(
-                    "run {} {verb}: {} of {cells} cells to do",
+                    "run {} {verb} in lab {}: {} of {cells} cells to do",
                     run.id,
+                    labs(run),
                     cells - done
                 ));
             }
@@ -220,6 +221,18 @@ impl Screen {
             None => output::note(line),
         }
     }
+}
+
+/// The labs of a run, in the order of its contenders.
+fn labs(run: &RunInfo) -> String {
+    let mut labs: Vec<String> = Vec::new();
+    for contender in &run.plan.contenders {
+        let lab = contender.lab.to_string();
+        if !labs.contains(&lab) {
+            labs.push(lab);
+        }
+    }
+    labs.join(", ")
 }
 
 /// The progress of a fill: `state 42 % of 1.90 GiB`.

@@ -99,7 +99,7 @@ pub enum PreflightError {
     /// The dataset does not fit.
     #[error(
         "workload {workload} takes up to {need} on each contender, but {place} has only {room}; \
-         choose a smaller --scale, or {way_out}"
+         {smaller}, or {way_out}"
     )]
     TooLarge {
         /// The workload.
@@ -110,13 +110,15 @@ pub enum PreflightError {
         place: String,
         /// The free space there.
         room: Bytes,
+        /// How to make the workload smaller.
+        smaller: &'static str,
         /// An alternative.
         way_out: String,
     },
     /// The dataset does not fit into a filled contender.
     #[error(
         "workload {workload} takes up to {need}, but on {label} only {left} are left of {device}; \
-         choose a smaller --scale, less --fill, or {way_out}"
+         {smaller}, less --fill, or {way_out}"
     )]
     TooFull {
         /// The workload.
@@ -129,6 +131,8 @@ pub enum PreflightError {
         left: Bytes,
         /// The size of its device.
         device: Bytes,
+        /// How to make the workload smaller.
+        smaller: &'static str,
         /// An alternative.
         way_out: &'static str,
     },
@@ -136,7 +140,7 @@ pub enum PreflightError {
     #[error(
         "the initial state of {label} writes up to {written} to its image files, and a workload \
         up to {need} more, but {} has only {room}; choose another directory with --work-dir, a \
-        smaller --scale, a smaller loop size, or less --fill", path.display()
+        smaller workload, a smaller loop size, or less --fill", path.display()
     )]
     NoRoomToFill {
         /// The contender.
@@ -153,7 +157,7 @@ pub enum PreflightError {
     /// A fill would use too much of the machine's memory.
     #[error(
         "filling {label} takes {written} of memory and the workloads up to {need} more, but only \
-         {available} are available; give it a smaller size=, less --fill, or a smaller --scale"
+         {available} are available; give it a smaller size=, less --fill, or a smaller workload"
     )]
     NotEnoughMemory {
         /// The contender.
@@ -168,7 +172,7 @@ pub enum PreflightError {
     /// The workloads do not fit into a filled file system in memory.
     #[error(
         "the workloads take up to {need}, but on {label} only {left} are left of {size}; give it a \
-         larger size=, less --fill, or choose a smaller --scale"
+         larger size=, less --fill, or choose a smaller workload"
     )]
     TooFullInMemory {
         /// The contender.
@@ -291,6 +295,7 @@ impl Preflight {
                 need: prepared.peak,
                 place,
                 room,
+                smaller: workload.dataset.smaller(),
                 way_out: way_out.to_owned(),
             };
             if let DeviceChoice::Loop {
@@ -350,6 +355,7 @@ impl Preflight {
                         label: contender.label.clone(),
                         left,
                         device: self.image_bytes,
+                        smaller: workload.dataset.smaller(),
                         way_out: "a larger loop size, or leave the size to fsdyno",
                     });
                 }

@@ -27,6 +27,18 @@ pub static EXEC: Program = Program {
                 form: Form::Text,
                 given: Given::Absent,
             },
+            Parameter {
+                name: "warmup",
+                about: "untimed runs of the command before the timed one",
+                form: Form::Number(1, 1000),
+                given: Given::Absent,
+            },
+            Parameter {
+                name: "ignore-failure",
+                about: "measure the command whatever its exit status is",
+                form: Form::OneOf(&["yes", "no"]),
+                given: Given::Absent,
+            },
         ],
     ),
     executable: None,
@@ -39,9 +51,19 @@ pub static EXEC: Program = Program {
 
 fn commands(task: &Task<'_>) -> Commands {
     let shell = |text: &str| through_shell(text, task);
+    let command = task.get("command").unwrap_or_default();
+    let command = match task.get("ignore-failure") {
+        // A subshell, so that `exit` ends only the command; on lines of its own, for comments.
+        Some("yes") => format!("(\n{command}\n) || true"),
+        _ => command.to_owned(),
+    };
+    let warmup = task.get("warmup").and_then(|n| n.parse().ok()).unwrap_or(0);
+    let prepare = task.get("prepare").map(shell).into_iter();
     Commands {
-        before: task.get("prepare").map(shell).into_iter().collect(),
-        timed: shell(task.get("command").unwrap_or_default()),
+        before: prepare
+            .chain((0..warmup).map(|_| shell(&command)))
+            .collect(),
+        timed: shell(&command),
     }
 }
 

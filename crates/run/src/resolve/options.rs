@@ -90,6 +90,24 @@ settings! {
         #[serde(skip)]
         pub prepare: Option<String>;
 
+        /// Name of the phase of an --exec, in their order; repeatable
+        #[arg(long, value_name = "NAME", action = ArgAction::Append, requires = "exec",
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub label: Vec<String>;
+
+        /// Untimed runs of each --exec before the timed one; caches stay as they are
+        #[arg(long, value_name = "N", requires = "exec", help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub warmup: Option<u32>;
+
+        /// Measure --exec commands whatever their exit status is
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true, requires = "exec",
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub ignore_failure: Option<bool>;
+
         /// Set a parameter of phases: KIND.NAME=VALUE (`fsdyno list phases --long`)
         ///
         /// The first part of a name sets the parameter of every kind that has it: `mongo.processes=4`.

@@ -25,6 +25,7 @@ use super::place::Place;
 use crate::resolve::options::RunOptions;
 use crate::resolve::settings::split_help;
 use fsdyno_model::{ContenderSpec, DatasetChoice, Workload, former_names};
+use fsdyno_recipes::closest_name;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -97,9 +98,13 @@ impl PlanFile {
             catalogue,
         };
         let options: RunOptions = toml::from_str(text).map_err(|error| {
-            let (mut message, help) = split_help(error.message());
+            let (mut message, mut help) = split_help(error.message());
             for (earlier, _) in EARLIER_NAMES {
                 message = message.replace(&format!("`{earlier}`, "), "");
+            }
+            if let Some((unknown, nearest)) = nearest_key(&message) {
+                message = unknown;
+                help = Some(nearest);
             }
             source.error(error.span().unwrap_or(0..0), message, help)
         })?;
@@ -161,6 +166,21 @@ struct Reader<'a> {
     source: &'a Source,
     judge: Judge<'a>,
     catalogue: &'a Catalogue,
+}
+
+/// The message of a key that does not exist, and the nearest names. `None` for other messages, and if
+/// no name is near.
+fn nearest_key(message: &str) -> Option<(String, String)> {
+    let (unknown, expected) = message.split_once(", expected ")?;
+    let quoted = |text: &str| -> Vec<String> {
+        let names = text.split('`').skip(1).step_by(2);
+        names.map(str::to_owned).collect()
+    };
+    let name = quoted(unknown.strip_prefix("unknown field ")?).pop()?;
+    let known = quoted(expected);
+    let nearest = closest_name(&name, known.iter().map(String::as_str));
+    let help = format!("did you mean `{}`?", nearest.first()?);
+    Some((unknown.replace("field", "key"), help))
 }
 
 type Checked<T> = Result<T, PlanFileError>;

@@ -92,12 +92,29 @@ fn typed(
         );
         return Err(ResolveError::argument("--prepare")(error));
     }
+    if let Some(label) = options.label.get(options.exec.len()) {
+        let error = ConfigError::wrong(
+            format!("no command is left for the name `{label}`"),
+            "name a command with --exec for each --label",
+        );
+        return Err(ResolveError::argument("--label")(error));
+    }
+    let warmup = options.warmup.filter(|n| *n > 0).map(|n| n.to_string());
+    let ignored = options.ignore_failure == Some(true);
+    let ignored = ignored.then(|| "yes".to_owned());
+    // Warm-up runs are for warm caches, so the phase does not change them.
+    let cache = match warmup {
+        Some(_) => CacheState::AsIs,
+        None => CacheState::default(),
+    };
     for (number, command) in options.exec.iter().enumerate() {
         let mut given = BTreeMap::new();
         let prepare = options.prepare.as_ref().filter(|_| number == 0);
         let texts = [
             ("--exec", "command", Some(command)),
             ("--prepare", "prepare", prepare),
+            ("--warmup", "warmup", warmup.as_ref()),
+            ("--ignore-failure", "ignore-failure", ignored.as_ref()),
         ];
         for (argument, name, text) in texts {
             if let Some(text) = text {
@@ -106,7 +123,14 @@ fn typed(
                 given.insert(name.to_owned(), text);
             }
         }
-        let draft = Draft::new(EXEC, CacheState::default(), None, None, given, catalogue);
+        let draft = Draft::new(
+            EXEC,
+            cache,
+            options.label.get(number).cloned(),
+            None,
+            given,
+            catalogue,
+        );
         typed.push(draft.map_err(ResolveError::argument("--exec"))?);
     }
     Ok(typed)

@@ -78,6 +78,11 @@ pub fn guest_code(error: &GuestLabError) -> Code {
         GuestLabError::Guest(
             GuestError::NoKernel | GuestError::NoLabKernel | GuestError::Qemu(_),
         ) => Code::Missing,
+        GuestLabError::Guest(GuestError::Host { cause, .. })
+            if cause.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Code::Missing
+        }
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     }

@@ -374,6 +374,7 @@ pub fn assemble(
 fn assembly_error(error: AssemblyError) -> CliError {
     let code = match &error {
         AssemblyError::Usage(_) => Code::Usage,
+        AssemblyError::Refused(refusal) if !refusal.device.exists() => Code::Usage,
         AssemblyError::Missing(_) => Code::Missing,
         AssemblyError::Refused(_) | AssemblyError::NotErasable { .. } => Code::Refused,
         AssemblyError::Signatures(_) => Code::Failure,

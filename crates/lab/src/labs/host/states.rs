@@ -51,11 +51,12 @@ fn has_room(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), Ce
         return Ok(());
     }
     let message = format!(
-        "{} would have {} left for {}, which takes up to {need}: choose a smaller --scale, less \
-         --fill, or a larger device",
+        "{} would have {} left for {}, which takes up to {need}: {}, less --fill, or a larger \
+         device",
         job.contender.label,
         Bytes(left),
         job.workload.name,
+        job.workload.dataset.smaller(),
     );
     Err(executor.notes.halt(message, None))
 }

@@ -11,7 +11,7 @@ const SHORT: Nanos = Nanos(20_000_000);
 /// All warnings about a sample.
 pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
     [
-        too_short(sample),
+        too_short(sample, job),
         not_from_device(sample, job),
         free_copy(sample, job),
         fits_memory(sample, job),
@@ -22,14 +22,17 @@ pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
     .collect()
 }
 
-fn too_short(sample: &Sample) -> Option<Warning> {
+fn too_short(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     // Such a phase was repeated until it was long enough, or has its own warning.
     let judged = phases::bonnie::is_one(&sample.kind);
     (sample.whole_ns() < SHORT && sample.engine != "null" && !judged).then(|| {
         Warning::new(
             WarningKind::TooShort,
             format!("{} took less than {SHORT}", sample.label),
-            "chance weighs too much in it: raise --scale",
+            format!(
+                "chance weighs too much in it: {}",
+                job.workload.dataset.larger()
+            ),
         )
     })
 }

@@ -324,12 +324,12 @@ impl CellExecutor for SshExecutor<'_, '_> {
         let free = column(&reported.stdout, 3);
         if free.is_some_and(|free| free < job.prepared.peak) {
             let message = format!(
-                "workload {} takes up to {}, but {} has only {}; choose a smaller --scale, or \
-                another directory",
+                "workload {} takes up to {}, but {} has only {}; {}, or another directory",
                 job.workload.name,
                 job.prepared.peak,
                 root.display(),
-                free.unwrap_or_default()
+                free.unwrap_or_default(),
+                job.workload.dataset.smaller()
             );
             return Err(self.notes.halt(message, None));
         }

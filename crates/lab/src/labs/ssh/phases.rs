@@ -222,7 +222,7 @@ pub(super) fn measure(
         observed: None,
         warnings: Vec::new(),
     };
-    sample.warnings.extend(too_short(executor, &sample));
+    sample.warnings.extend(too_short(executor, job, &sample));
     unobserved(executor.notes, machine_busy(&reported).is_some());
     executor.notes.sample(sample);
     Ok(())
@@ -286,7 +286,7 @@ pub(super) fn machine_busy(printed: &str) -> Option<Nanos> {
     Some(Nanos(u64::try_from(nanos).ok()?))
 }
 
-fn too_short(executor: &SshExecutor<'_, '_>, sample: &Sample) -> Option<Warning> {
+fn too_short(executor: &SshExecutor<'_, '_>, job: &Job<'_>, sample: &Sample) -> Option<Warning> {
     let floor = executor.machine.floor;
     let limit = SHORT.max(Nanos(floor.0.saturating_mul(LONG_ENOUGH)));
     (sample.whole_ns() < limit).then(|| {
@@ -298,7 +298,7 @@ fn too_short(executor: &SshExecutor<'_, '_>, sample: &Sample) -> Option<Warning>
                 sample.label,
                 executor.machine.clock.name(),
             ),
-            "raise --scale",
+            job.workload.dataset.larger(),
         )
     })
 }
