@@ -16,6 +16,9 @@ pub(crate) struct Notes<'a> {
     began: Instant,
     started_unix_ns: u64,
     stage: Stage,
+    stage_began: Instant,
+    /// The stages that have ended, with their times.
+    stages: Vec<(Stage, Nanos)>,
     samples: Vec<Sample>,
     commands: Vec<CommandRecord>,
     effective: Vec<Effective>,
@@ -33,6 +36,8 @@ impl<'a> Notes<'a> {
             began: Instant::now(),
             started_unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
             stage: Stage::Device,
+            stage_began: Instant::now(),
+            stages: Vec::new(),
             samples: Vec::new(),
             commands: Vec::new(),
             effective: Vec::new(),
@@ -45,7 +50,24 @@ impl<'a> Notes<'a> {
             cell: self.cell,
             stage: stage.clone(),
         });
-        self.stage = stage;
+        self.change_stage(stage);
+    }
+
+    /// Ends the current stage. A stage that was entered again, once for each phase, has one time.
+    fn change_stage(&mut self, next: Stage) {
+        let took = elapsed(self.stage_began);
+        let ended = std::mem::replace(&mut self.stage, next);
+        match self.stages.iter_mut().find(|(stage, _)| *stage == ended) {
+            Some((_, sum)) => sum.0 += took.0,
+            None => self.stages.push((ended, took)),
+        }
+        self.stage_began = Instant::now();
+    }
+
+    /// Records the times of all stages up to now.
+    pub(crate) fn record_stages(&mut self) {
+        self.change_stage(self.stage.clone());
+        self.effective.push(Effective::stages(&self.stages));
     }
 
     /// Reports the progress of the initial state; it is not recorded.
@@ -68,7 +90,7 @@ impl<'a> Notes<'a> {
     /// Forwards an event of a cell that runs in another environment, and records it.
     pub(crate) fn hear(&mut self, event: Event) {
         match &event {
-            Event::StageEntered { stage, .. } => self.stage = stage.clone(),
+            Event::StageEntered { stage, .. } => self.change_stage(stage.clone()),
             Event::PhaseEnded { sample, .. } => self.samples.push(Sample::clone(sample)),
             _ => {}
         }
@@ -84,7 +106,10 @@ impl<'a> Notes<'a> {
     pub(crate) fn take_over(&mut self, record: CellRecord) -> Outcome {
         self.samples = record.samples;
         self.commands.extend(record.commands);
-        self.effective.extend(record.effective);
+        // This side times the stages of the guest, with its start.
+        let effective = record.effective.into_iter();
+        self.effective
+            .extend(effective.filter(|one| one.source != Effective::STAGES));
         for warning in record.warnings {
             self.warn(warning);
         }

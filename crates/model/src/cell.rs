@@ -159,4 +159,32 @@ impl Effective {
 
     /// The source that names the model disk of the cell, and its time.
     pub const DISK: &str = "disk";
+
+    /// The source that gives the time of each stage of the cell, a line for each: nanoseconds and
+    /// stage. No option; absent in virtual time and in runs of older versions.
+    pub const STAGES: &str = "stages";
+
+    /// The times of the stages of a cell.
+    pub fn stages(stages: &[(Stage, Nanos)]) -> Self {
+        let line = |(stage, took): &(Stage, Nanos)| format!("{} {stage}\n", took.0);
+        Self {
+            source: Self::STAGES.to_owned(),
+            text: stages.iter().map(line).collect(),
+        }
+    }
+}
+
+impl CellRecord {
+    /// The stages of the cell in order, each with its time; empty if they were not recorded.
+    pub fn stages(&self) -> Vec<(&str, Nanos)> {
+        let mut effective = self.effective.iter();
+        let stages = effective.find(|one| one.source == Effective::STAGES);
+        let lines = stages.map_or("", |stages| &stages.text).lines();
+        lines
+            .filter_map(|line| {
+                let (took, stage) = line.split_once(' ')?;
+                Some((stage, Nanos(took.parse().ok()?)))
+            })
+            .collect()
+    }
 }

@@ -2,6 +2,7 @@
 //! operations.
 
 mod latencies;
+mod stages;
 
 use super::runs::ended;
 use super::series;
@@ -44,6 +45,11 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(set.cells.iter().map(|record| row(&set.run, record)));
     output::rows(&rows, output::width())?;
+    let rows = stages::rows(&set.cells);
+    if !rows.is_empty() {
+        output::bytes(b"\n")?;
+        output::rows(&rows, output::width())?;
+    }
     Ok(Code::Ok)
 }
 

@@ -1,0 +1,96 @@
+//! The time of all cells by stage: how much of it was measured, and what took the rest.
+
+use fsdyno_model::{CellRecord, Nanos, Stage};
+
+/// A header and a row for the measured time and for each stage, the longest first; empty if the
+/// times of stages were not recorded.
+pub fn rows(cells: &[CellRecord]) -> Vec<Vec<String>> {
+    let mut stages: Vec<(String, u64)> = Vec::new();
+    let (mut total, mut measured, mut phases) = (0, 0, 0);
+    let phase = Stage::Phase(String::new()).to_string();
+    for (cell, times) in cells.iter().map(|cell| (cell, cell.stages())) {
+        if times.is_empty() {
+            continue;
+        }
+        let samples = cell.samples.iter();
+        measured += samples
+            .map(|sample| sample.durable_ns.unwrap_or(sample.return_ns).0)
+            .sum::<u64>();
+        for (stage, took) in times {
+            total += took.0;
+            if stage.starts_with(&phase) {
+                phases += took.0;
+                continue;
+            }
+            match stages.iter_mut().find(|(name, _)| name == stage) {
+                Some((_, sum)) => *sum += took.0,
+                None => stages.push((stage.to_owned(), took.0)),
+            }
+        }
+    }
+    if total == 0 {
+        return Vec::new();
+    }
+    stages.push((
+        "start and end of phases".to_owned(),
+        phases.saturating_sub(measured),
+    ));
+    stages.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    stages.insert(0, ("measured".to_owned(), measured));
+    let mut rows = vec![
+        ["TIME OF CELLS", "TOOK", "SHARE"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows.extend(stages.into_iter().map(|(name, took)| {
+        let share = 100.0 * took as f64 / total as f64;
+        vec![name, Nanos(took).to_string(), format!("{share:.0} %")]
+    }));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_model::{Cell, Effective, Outcome};
+
+    #[test]
+    fn the_times_of_all_cells_are_summed_by_stage() {
+        let cell = |effective| CellRecord {
+            cell: Cell {
+                index: 0,
+                contender: 0,
+                workload: 0,
+                block: 0,
+            },
+            outcome: Outcome::Measured,
+            started_unix_ns: 0,
+            took_ns: Nanos(0),
+            samples: Vec::new(),
+            commands: Vec::new(),
+            effective,
+            warnings: Vec::new(),
+        };
+        // A run of an older version.
+        assert!(rows(&[cell(Vec::new())]).is_empty());
+        let times = [
+            (Stage::Make, Nanos(1_000_000_000)),
+            (Stage::Phase("copy".to_owned()), Nanos(2_000_000_000)),
+            (Stage::CleanUp, Nanos(2_000_000_000)),
+        ];
+        let cell = cell(vec![Effective::stages(&times)]);
+        assert_eq!(cell.stages()[2], ("clean-up", Nanos(2_000_000_000)));
+        let rows: Vec<String> = rows(&[cell.clone(), cell])
+            .iter()
+            .map(|row| format!("{} {}", row[0], row[2]))
+            .collect();
+        let expected = [
+            "TIME OF CELLS SHARE",
+            "measured 0 %",
+            "clean-up 40 %",
+            "start and end of phases 40 %",
+            "make 20 %",
+        ];
+        assert_eq!(rows, expected);
+    }
+}
