@@ -25,6 +25,10 @@ use std::path::{Path, PathBuf};
 /// The tag in names of a dry run, in place of the process number of a run.
 const TAG: &str = "dry";
 
+/// What a script cannot do by a command.
+const EVICTED: &str =
+    "# here fsdyno evicts the data of the files from memory (fadvise) and counts it";
+
 /// All commands of a cell, in order, one per line. Comments name the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
@@ -327,19 +331,14 @@ impl CellExecutor for DryRun {
             }
             (CacheState::Cold, FilesystemKind::Block) => {
                 self.sync();
-                self.unmount_now();
-                self.mount_again();
-                self.lines
-                    .push("# here the pages in memory are counted".to_owned());
+                self.lines.push(EVICTED.to_owned());
                 self.unmount_now();
                 self.print(&Step::DropCaches);
                 self.mount_again();
             }
             (CacheState::Cold, FilesystemKind::Directory) => {
                 self.sync();
-                self.lines.push(
-                    "# here the files are driven out of memory (fadvise), and counted".to_owned(),
-                );
+                self.lines.push(EVICTED.to_owned());
                 self.print(&Step::DropCaches);
             }
         }

@@ -27,15 +27,6 @@ pub struct Residency {
     pub method: &'static str,
 }
 
-/// What was done to empty the cache of the files of a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Evicted {
-    /// Files whose clean pages the kernel was requested to drop.
-    pub files: u64,
-    /// Files and directories that could not be opened.
-    pub unopened: u64,
-}
-
 /// Why a tree could not be gone through.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
@@ -64,6 +55,17 @@ pub fn drop_caches() -> io::Result<()> {
 /// The proof itself fills the caches of names and inodes. For a cold phase, prove first, then call
 /// [`drop_caches`] again, which loads no page of data.
 pub fn residency(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheError> {
+    count(tree, stop, false)
+}
+
+/// Requests the kernel to drop the clean pages of every file of a tree, which needs no privilege, and
+/// counts those that stay. Dirty pages stay: call [`sync_filesystem`] first. Names and inodes stay
+/// too.
+pub fn evict_and_count(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheError> {
+    count(tree, stop, true)
+}
+
+fn count(tree: &Path, stop: &CancelToken, evict: bool) -> Result<Residency, CacheError> {
     let mut counting = Counting::Cachestat;
     let mut seen = Residency {
         files: 0,
@@ -74,6 +76,9 @@ pub fn residency(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheErro
     };
     seen.unopened = files::visit(tree, stop, |file, about| {
         let length = u64::try_from(about.st_size).unwrap_or_default();
+        if evict {
+            fadvise(file, 0, None, Advice::DontNeed)?;
+        }
         let resident = match counting.resident(file, length) {
             // An older kernel, a sandbox, or an unsupported file: from here on use mincore(2),
             // which counts pages as resident where it may not see them.
@@ -97,18 +102,6 @@ fn no_cachestat(error: &io::Error) -> bool {
         Errno::from_io_error(error),
         Some(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
     )
-}
-
-/// Requests the kernel to drop the clean pages of every file of a tree, which needs no privilege.
-/// Dirty pages stay: call [`sync_filesystem`] first. Names and inodes stay too.
-pub fn evict(tree: &Path, stop: &CancelToken) -> Result<Evicted, CacheError> {
-    let mut files = 0;
-    let unopened = files::visit(tree, stop, |file, _| {
-        fadvise(file, 0, None, Advice::DontNeed)?;
-        files += 1;
-        Ok(())
-    })?;
-    Ok(Evicted { files, unopened })
 }
 
 /// Writes back all dirty data of the file system that contains a path, and waits for it.
@@ -138,7 +131,7 @@ mod tests {
         let seen = residency(&tree, &stop).unwrap();
         assert_eq!((seen.files, seen.bytes, seen.unopened), (3, 15_000, 0));
         assert!(seen.resident_pages > 0, "{seen:?}");
-        assert_eq!(evict(&tree, &stop).unwrap().files, 3);
+        assert_eq!(evict_and_count(&tree, &stop).unwrap().files, 3);
         let one = residency(&work_dir.path().join("outside"), &stop).unwrap();
         assert_eq!((one.files, one.bytes), (1, 100_000));
     }
@@ -159,7 +152,7 @@ mod tests {
         let stop = CancelToken::new();
         let seen = residency(work_dir.path(), &stop).unwrap();
         assert_eq!((seen.files, seen.bytes, seen.unopened), (1, 4, 0));
-        let evicted = evict(work_dir.path(), &stop).unwrap();
+        let evicted = evict_and_count(work_dir.path(), &stop).unwrap();
         assert_eq!((evicted.files, evicted.unopened), (1, 0));
     }
 

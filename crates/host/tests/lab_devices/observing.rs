@@ -53,7 +53,7 @@ fn cold_is_proven_and_reading_shows_in_cache_and_counters() {
         let warm = cache::residency(mounted.target(), &stop).unwrap();
         assert_eq!((warm.files, warm.bytes), (1, size as u64));
         assert!(warm.resident_pages > 0, "{kind}: {warm:?}");
-        cache::evict(mounted.target(), &stop).unwrap();
+        cache::evict_and_count(mounted.target(), &stop).unwrap();
         let evicted = cache::residency(mounted.target(), &stop).unwrap();
         assert_eq!(evicted.resident_pages, 0, "{kind}: {evicted:?}");
         fs::read(&file).unwrap();
@@ -107,7 +107,7 @@ fn looking_into_the_cache_changes_no_access_time() {
         let before = times();
         std::thread::sleep(Duration::from_millis(20));
         cache::residency(mounted.target(), &CancelToken::new()).unwrap();
-        cache::evict(mounted.target(), &CancelToken::new()).unwrap();
+        cache::evict_and_count(mounted.target(), &CancelToken::new()).unwrap();
         assert_eq!(times(), before, "{kind}");
         fs::read_dir(&directory).unwrap().count();
         assert_ne!(

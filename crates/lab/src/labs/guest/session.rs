@@ -270,10 +270,8 @@ fn drive_out(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
         let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());
         let image = std::fs::File::open(disk).map_err(|e| reported(&e))?;
         image.sync_all().map_err(|e| reported(&e))?;
-        cache::evict(disk, stop).map_err(|e| reported(&e))?;
-        stayed += cache::residency(disk, stop)
-            .map_err(|e| reported(&e))?
-            .resident_pages;
+        let left = cache::evict_and_count(disk, stop).map_err(|e| reported(&e))?;
+        stayed += left.resident_pages;
     }
     Ok(stayed)
 }

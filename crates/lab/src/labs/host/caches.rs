@@ -1,9 +1,10 @@
 //! Sets the cache state of a phase, and verifies it.
 //!
-//! Cold, for a file system that fsdyno mounts: write back, unmount, mount, and count the pages of
-//! the dataset in memory. Counting opens files and thereby loads inodes and directories, so a
-//! second unmount, `drop_caches` and mount follow. No step in between reads data, so the count
-//! remains valid.
+//! Cold, for a file system that fsdyno mounts: write back, evict the data of each file and count its
+//! pages in memory, unmount, `drop_caches` and mount. Inodes and directories are still in memory
+//! while pages are counted, which is fast; the unmount evicts them. No step after the count reads
+//! data, so the count remains valid. Pages that cannot be evicted are counted again after a remount,
+//! which loads inodes and directories, so that a second unmount and mount follow.
 
 use super::executor::HostExecutor;
 use crate::job::Job;
@@ -84,7 +85,7 @@ fn warm(
     };
     measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
     executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)?;
-    let residency = residency(executor, &subject)?;
+    let residency = count(executor, &subject)?;
     let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
     // Partly filled pages add pages, so the count is at least bytes divided by the page size.
@@ -103,14 +104,19 @@ fn cold_by_remount(
     needs: Needs,
     evidence: &mut CacheEvidence,
 ) -> Result<(), CellEnd> {
-    "syncfs, unmount, mount, count pages, unmount, drop_caches, mount"
+    "syncfs, fadvise(DONTNEED), count pages, unmount, drop_caches, mount"
         .clone_into(&mut evidence.method);
     executor.sync()?;
-    executor.unmount_now()?;
-    executor.mount_again()?;
-    let subject = subject(executor, needs);
-    if let Some(subject) = &subject {
-        let residency = residency(executor, subject)?;
+    if let Some(subject) = subject(executor, needs) {
+        let mut residency = cache::evict_and_count(&subject, executor.stop)
+            .map_err(|e| not_counted(executor, &e))?;
+        if residency.resident_pages > 0 {
+            "syncfs, unmount, mount, count pages, unmount, drop_caches, mount"
+                .clone_into(&mut evidence.method);
+            executor.unmount_now()?;
+            executor.mount_again()?;
+            residency = count(executor, &subject)?;
+        }
         note(evidence, &residency);
         evidence.proven = residency.resident_pages == 0 && residency.unopened == 0;
         evidence.reason = match (residency.resident_pages, residency.unopened) {
@@ -168,8 +174,8 @@ fn cold_by_eviction(
     let Some(subject) = subject(executor, needs) else {
         return Ok(());
     };
-    cache::evict(&subject, executor.stop).map_err(|e| not_counted(executor, &e))?;
-    let residency = residency(executor, &subject)?;
+    let residency =
+        cache::evict_and_count(&subject, executor.stop).map_err(|e| not_counted(executor, &e))?;
     note(evidence, &residency);
     let dropped = executor
         .notes
@@ -195,10 +201,7 @@ fn not_opened(unopened: u64) -> String {
     format!("{unopened} files or directories could not be opened to count their pages")
 }
 
-fn residency(
-    executor: &HostExecutor<'_, '_>,
-    subject: &std::path::Path,
-) -> Result<Residency, CellEnd> {
+fn count(executor: &HostExecutor<'_, '_>, subject: &std::path::Path) -> Result<Residency, CellEnd> {
     cache::residency(subject, executor.stop).map_err(|e| not_counted(executor, &e))
 }
 
