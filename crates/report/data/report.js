@@ -4,30 +4,30 @@
   const KINDS = ["contender", "workload", "cache", "phase"];
   const form = document.getElementById("filters");
 
-  // What is hidden and how ratios are shown stands in the address, so that a view can be shared:
+  // What is hidden and how ratios are shown is in the address, so that a view can be shared:
   // `#hide-contender=a&hide-cache=cache+warm&to=best`. An address without `=` names a place.
   function read() {
     const text = location.hash.includes("=") ? location.hash.slice(1) : "";
-    const told = new URLSearchParams(text);
+    const parameters = new URLSearchParams(text);
     KINDS.forEach((kind) => {
-      const hidden = told.getAll("hide-" + kind);
+      const hidden = parameters.getAll("hide-" + kind);
       boxes(kind).forEach((box) => { box.checked = !hidden.includes(box.value); });
     });
-    const show = told.get("show") || "both";
+    const show = parameters.get("show") || "both";
     all("input[name=show]").forEach((choice) => { choice.checked = choice.value === show; });
-    const to = told.get("to") || "base";
+    const to = parameters.get("to") || "base";
     all(".switch input").forEach((choice) => { choice.checked = choice.value === to; });
     apply();
   }
 
   function write() {
-    const told = new URLSearchParams();
+    const parameters = new URLSearchParams();
     KINDS.forEach((kind) => boxes(kind).forEach((box) => {
-      if (!box.checked) told.append("hide-" + kind, box.value);
+      if (!box.checked) parameters.append("hide-" + kind, box.value);
     }));
-    if (shown() !== "both") told.append("show", shown());
-    if (toBest()) told.append("to", "best");
-    const text = told.toString();
+    if (shown() !== "both") parameters.append("show", shown());
+    if (toBest()) parameters.append("to", "best");
+    const text = parameters.toString();
     history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
   }
 
@@ -54,10 +54,10 @@
     });
     document.body.classList.toggle("only-return", shown() === "return");
     document.body.classList.toggle("only-durable", shown() === "durable");
-    tell(off);
+    reportHidden(off);
   }
 
-  function tell(off) {
+  function reportHidden(off) {
     if (!form) return;
     const parts = all("fieldset[data-kind]", form).flatMap((set) => {
       const kind = set.dataset.kind;
@@ -97,8 +97,8 @@
     const value = (row) => {
       const cell = row.cells[column];
       if (!cell || cell.dataset.v === undefined) return null;
-      const told = toBest() && cell.dataset.best !== undefined ? cell.dataset.best : cell.dataset.v;
-      return told === "" ? null : Number(told);
+      const key = toBest() && cell.dataset.best !== undefined ? cell.dataset.best : cell.dataset.v;
+      return key === "" ? null : Number(key);
     };
     Array.from(table.tBodies).forEach((body) => {
       const rows = all("tr:not(.group)", body);
@@ -135,8 +135,8 @@
   // Marks of drawings have titles, which a browser shows to a mouse alone.
   function marked(event) {
     if (!event.target.closest) return null;
-    const told = event.target.closest("[data-tip]");
-    if (told || event.type !== "click") return told;
+    const tipped = event.target.closest("[data-tip]");
+    if (tipped || event.type !== "click") return tipped;
     const drawn = event.target.closest("svg :not(title)");
     return drawn && drawn.querySelector(":scope > title") ? drawn : null;
   }
@@ -154,7 +154,7 @@
   ["pointerover", "click", "focusin"].forEach((kind) => document.addEventListener(kind, show));
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
-  // On paper everything is unfolded, apart from the long texts.
+  // On paper everything is unfolded, except for the long texts.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = all("details.unfold:not([open])");

@@ -227,7 +227,7 @@ mod tests {
                 let phases = workload.unwrap().phases.iter();
                 let alike = phases.filter(|phase| line.is_of(phase)).count();
                 assert_eq!(alike, 1, "{}: {}", table.name, line.label);
-                if let Today::FragmentsPerFile { above } = line.today {
+                if let Today::ExtentsPerFile { above } = line.today {
                     assert_eq!(suite.options.fragments, Some(Counting::Above(Bytes(above))));
                 }
             }

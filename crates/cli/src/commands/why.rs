@@ -65,7 +65,7 @@ pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<Stri
     let recipe = fs::find(&contender.filesystem)?;
     match cause {
         Cause::Flushes => Some(fewer_flushes(recipe, contender, faster)),
-        Cause::Fragments => recipe
+        Cause::Extents => recipe
             .defragmenter()
             .map(|program| format!("{program}, which rewrites files and takes time itself")),
         Cause::Reads if contender.state != InitialState::default() => Some(

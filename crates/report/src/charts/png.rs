@@ -18,7 +18,7 @@ pub enum PngError {
     #[error("the drawing of a chart is not read as SVG")]
     Svg(#[from] usvg::Error),
     /// The built-in font is invalid.
-    #[error("the font DejaVu Sans Condensed, which comes along with fsdyno, is not read as a font")]
+    #[error("the font DejaVu Sans Condensed, which fsdyno contains, is not read as a font")]
     Font,
     /// The picture is too large.
     #[error(

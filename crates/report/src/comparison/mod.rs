@@ -6,8 +6,8 @@
 mod answer;
 pub mod cells;
 pub mod costs;
+pub mod extents;
 pub mod facts;
-pub mod fragments;
 pub mod labs;
 pub mod leaders;
 pub mod overview;
@@ -20,7 +20,7 @@ pub mod warnings;
 
 pub use cells::CellCounts;
 pub use costs::Cost;
-pub use fragments::ExtentCounts;
+pub use extents::ExtentCounts;
 pub use labs::{Comparisons, Lab};
 pub use leaders::{Leaders, Overall};
 pub use speed::{Line, Measure, Rank, Standing, Value};
@@ -185,7 +185,7 @@ impl Comparison {
             if self.rule.analyses.is_some() {
                 ", although repeats ended when enough was known"
             } else if self.repeats.0 < INTERVALS_FROM {
-                ", if the noise is normal; from 6 repeats on, whatever it is like"
+                ", if the noise is normal; from 6 repeats on, for any noise"
             } else {
                 ""
             }
@@ -338,7 +338,7 @@ impl PhaseTable {
         }
     }
 
-    /// The amount of work and the methods: `12,345 files, 34.0 MiB; read-write; cache as left`.
+    /// The amount of work and the methods: `12,345 files, 34.0 MiB; read-write; cache as-is`.
     pub fn about(&self) -> String {
         [self.amount.as_str(), self.how.as_str(), self.cache]
             .into_iter()

@@ -1,5 +1,5 @@
 //! Warnings that need a whole series of figures: drift over the blocks, outliers, a spread that
-//! hides a difference. Warnings of single cells are in [`warning_summaries`](super::doubts).
+//! hides a difference. Warnings of single cells are in [`warning_summaries`](super::warnings).
 
 use super::{Line, PhaseTable, Value, WarningSummary, WorkloadTable};
 use crate::figures::{INTERVALS_FROM, MATTERS};
@@ -103,7 +103,7 @@ impl Figures<'_> {
         summarize(
             WarningKind::Imprecise,
             seen,
-            format!("more repeats may tell: --repeats {repeats}"),
+            format!("more repeats may decide: --repeats {repeats}"),
         )
     }
 
@@ -198,7 +198,7 @@ impl Figures<'_> {
             let scale = table.scale();
             Some(Seen {
                 message: format!(
-                    "{phase} at {label}: {} of {} times to {} lie near {} {unit}, the others near \
+                    "{phase} at {label}: {} of {} times to {} are near {} {unit}, the others near \
                      {} {unit}",
                     modes.above,
                     times.len(),
@@ -215,7 +215,7 @@ impl Figures<'_> {
         summarize(
             WarningKind::Multimodal,
             self.values().filter_map(of).collect(),
-            "a median tells of one hump alone, look at every figure; something happens in some \
+            "a median shows only one mode, look at every figure; something happens in some \
              repeats and not in others (a journal that is written back, a cache that overflows): \
              a longer phase holds it every time"
                 .to_owned(),

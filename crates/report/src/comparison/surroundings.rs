@@ -102,7 +102,7 @@ fn images_on_no_device(set: &ResultSet) -> Option<WarningSummary> {
     let kind = below.find_map(|facts| facts.host_filesystem.as_deref())?;
     Some(of_run(
         WarningKind::Device,
-        &format!("the image files lie on {kind}, which has no block device of its own"),
+        &format!("the image files are on {kind}, which has no block device of its own"),
         "figures are those of memory, a network or a pool, not of a disk: choose another place \
          with --work-dir",
     ))

@@ -12,7 +12,7 @@ pub fn document(published: &Published) -> Document {
         name, title, year, ..
     } = published;
     let conclusions = published.conclusions.iter();
-    let conclusions = conclusions.map(|conclusion| conclusion.says.clone());
+    let conclusions = conclusions.map(|conclusion| conclusion.text.clone());
     let mut document = Document::new(format!("{name}: {title} ({year})"));
     document.blocks = vec![
         Block::Facts(published.facts()),
@@ -77,7 +77,7 @@ impl Published {
             ("machine", self.machine.clone()),
             ("measured", self.measured.clone()),
         ];
-        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        facts.extend(self.caveat.clone().map(|caveat| ("caveat", caveat)));
         facts
     }
 }

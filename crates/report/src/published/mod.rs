@@ -67,7 +67,7 @@ pub struct Table {
     /// The method.
     pub measured: String,
     /// A reservation about some of its figures.
-    pub doubt: Option<String>,
+    pub caveat: Option<String>,
     /// The corresponding suite.
     pub suite: String,
     /// The contenders: the columns.
@@ -147,7 +147,8 @@ pub enum Today {
     /// System time in seconds.
     System,
     /// Extents per file, over files larger than `above` bytes.
-    FragmentsPerFile {
+    #[serde(rename = "fragments-per-file")]
+    ExtentsPerFile {
         /// The exclusive lower limit of the file size.
         above: u64,
     },
@@ -167,7 +168,7 @@ pub fn same_unit(then: &str, now: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conclusion {
     /// The sentence.
-    pub says: String,
+    pub text: String,
     /// Its rows, by index.
     pub rows: Vec<usize>,
     /// The contenders ahead, by index. Each is ahead of each contender in `behind`.

@@ -47,7 +47,7 @@ struct Header {
     source: String,
     machine: String,
     measured: String,
-    doubt: Option<String>,
+    caveat: Option<String>,
     suite: String,
     /// The name of the table in the rows, if an article had several.
     #[serde(default)]
@@ -93,7 +93,7 @@ struct LineText {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConclusionText {
-    says: String,
+    text: String,
     phases: Vec<String>,
     ahead: Vec<String>,
     behind: Vec<String>,
@@ -145,7 +145,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
         source: header.source,
         machine: header.machine,
         measured: header.measured,
-        doubt: header.doubt,
+        caveat: header.caveat,
         suite: header.suite,
         contenders: contenders.collect(),
         rows: Vec::new(),
@@ -215,7 +215,7 @@ impl Table {
         let row = &mut self.rows[row];
         if row.better != better || row.values[column].replace(figure.value).is_some() {
             return Err(format!(
-                "{} of {} stands twice, or with two directions",
+                "{} of {} occurs twice, or with two directions",
                 row.label(),
                 figure.filesystem
             ));
@@ -256,7 +256,7 @@ impl Table {
             rows: self.rows_named(&text.phases)?,
             ahead: named(&text.ahead)?,
             behind: named(&text.behind)?,
-            says: text.says,
+            text: text.text,
         })
     }
 

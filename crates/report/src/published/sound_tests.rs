@@ -59,7 +59,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
     for table in tables() {
         assert!(!table.conclusions.is_empty());
         for conclusion in &table.conclusions {
-            assert!(conclusion.says.ends_with('.'));
+            assert!(conclusion.text.ends_with('.'));
             assert!(!conclusion.ahead.is_empty() && !conclusion.behind.is_empty());
             for row in conclusion.rows.iter().map(|row| &table.rows[*row]) {
                 for (ahead, trailing) in conclusion
@@ -76,7 +76,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
                         Better::Lower => figure(ahead) < figure(trailing),
                         Better::Higher => figure(ahead) > figure(trailing),
                     };
-                    assert!(so, "{}: {} at {}", table.name, conclusion.says, row.label());
+                    assert!(so, "{}: {} at {}", table.name, conclusion.text, row.label());
                 }
             }
         }
@@ -102,7 +102,7 @@ fn current_figures_have_the_published_unit() {
             let printed = table.rows[line.rows[0]].unit.as_str();
             let now = match &line.today {
                 Today::Return | Today::User | Today::System => "s",
-                Today::FragmentsPerFile { .. } => "fragments/file",
+                Today::ExtentsPerFile { .. } => "fragments/file",
                 Today::Figure(name) => match (name.as_str(), line.kind.as_str()) {
                     ("cpu", _) => "%",
                     (

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JudgedConclusion {
     /// The published sentence.
-    pub says: String,
+    pub text: String,
     /// Its result.
     pub holding: Holding,
     /// The number of comparisons: each phase, each contender ahead with each contender behind.
@@ -39,7 +39,7 @@ pub enum Holding {
     /// Some comparisons are reversed, but not all.
     InPart,
     /// No comparison contradicts it, but some do not confirm it.
-    CannotBeSaid,
+    Undecidable,
     /// No comparison is possible.
     NotTested,
 }
@@ -78,14 +78,14 @@ impl Holding {
             Self::Holds => "holds",
             Self::Reversed => "is reversed",
             Self::InPart => "is reversed in part",
-            Self::CannotBeSaid => "cannot be said",
+            Self::Undecidable => "cannot be decided",
             Self::NotTested => "is not tested",
         }
     }
 
     /// Whether the run has figures that do not confirm it.
     pub fn departs(self) -> bool {
-        matches!(self, Self::Reversed | Self::InPart | Self::CannotBeSaid)
+        matches!(self, Self::Reversed | Self::InPart | Self::Undecidable)
     }
 
     fn of(compared: &[Compared]) -> Self {
@@ -96,7 +96,7 @@ impl Holding {
             all if ahead == all => Self::Holds,
             all if trailing == all => Self::Reversed,
             _ if trailing > 0 => Self::InPart,
-            _ => Self::CannotBeSaid,
+            _ => Self::Undecidable,
         }
     }
 }
@@ -195,7 +195,7 @@ impl JudgedConclusion {
             }
         }
         Self {
-            says: conclusion.says.clone(),
+            text: conclusion.text.clone(),
             holding: Holding::of(&compared),
             comparisons: (about.len() + uncovered) * each,
             compared,

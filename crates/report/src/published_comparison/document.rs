@@ -186,7 +186,7 @@ impl PublishedComparison {
     /// The heading for all labs of the run.
     pub fn heading_of_all(&self) -> String {
         let date = terms::date(self.started_unix_ns);
-        format!("{} of {date} beside {}", self.plan, self.table)
+        format!("{} of {date} compared with {}", self.plan, self.table)
     }
 
     /// The published setup and that of the run.
@@ -208,11 +208,11 @@ impl PublishedComparison {
         }
         if self.virtual_time {
             let text = "virtual: what disks take, with infinitely fast processors. A figure is the \
-                        same each time, so that one repeat is judged. Processor time is not told, \
+                        same each time, so that one repeat is judged. Processor time is not reported, \
                         and what is in memory takes none: such figures are called `memory`";
             facts.push(("time", text.to_owned()));
         }
-        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        facts.extend(self.caveat.clone().map(|caveat| ("caveat", caveat)));
         let others = self.contenders.iter().filter(|pair| pair.instead);
         let others: Vec<String> = others
             .map(|pair| format!("{} for {}", pair.now, pair.then))
@@ -235,7 +235,7 @@ impl PublishedComparison {
             text += "; a wall time is the time to return, which is what `time cp` showed then";
         }
         if self.lines.iter().any(|line| line.unit_now.ends_with("/s")) {
-            text += "; rates, and the processor time beside them, are what the phases tell of \
+            text += "; rates, and the processor time next to them, are what the phases report of \
                      themselves";
         }
         text += ".";
@@ -287,9 +287,9 @@ impl PublishedComparison {
                 " The disk is that of then, the kernel is not. now/then: the figure of today by that \
                  of then, a time brought to full size by the scale."
             }
-            (None, true) => " The machines lie years apart: compare ratios and ranks, not figures.",
+            (None, true) => " The machines are years older: compare ratios and ranks, not figures.",
             (None, false) => {
-                " The machines lie years apart and the datasets differ in size: compare ratios and \
+                " The machines are years older and the datasets differ in size: compare ratios and \
                  ranks, not figures."
             }
         }
@@ -412,7 +412,7 @@ impl JudgedConclusion {
         let tone = match self.holding {
             Holding::Holds => Tone::Good,
             Holding::Reversed | Holding::InPart => Tone::Bad,
-            Holding::CannotBeSaid | Holding::NotTested => Tone::Warning,
+            Holding::Undecidable | Holding::NotTested => Tone::Warning,
         };
         let now = Text::from(format!("Now: {}.", self.today()));
         let because = self.because.iter();
@@ -420,7 +420,7 @@ impl JudgedConclusion {
         let more = std::iter::once(now).chain(because);
         Item {
             lead: Some((self.holding.words().to_owned(), tone)),
-            text: self.says.as_str().into(),
+            text: self.text.as_str().into(),
             more: more.map(|text| (text, Tone::Soft)).collect(),
             ..Item::default()
         }

@@ -60,7 +60,7 @@ pub struct PublishedComparison {
     /// The method of the publication.
     pub measured: String,
     /// A reservation about some of its figures.
-    pub doubt: Option<String>,
+    pub caveat: Option<String>,
     /// The common contenders, in the order of the run; the first is the baseline.
     pub contenders: Vec<Paired>,
     /// The phases in both.
@@ -120,7 +120,7 @@ pub struct ComparedPhase {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a mark of its own beside a figure"
+    reason = "each is a mark of its own next to a figure"
 )]
 pub struct Entry {
     /// The contender, by index among those in both.
@@ -182,7 +182,7 @@ pub struct NothingShared {
 
 impl PublishedComparison {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 
     /// Compares a run with a table, each lab separately. A lab that shares nothing with the table
     /// is listed in the first comparison.
@@ -235,7 +235,7 @@ impl PublishedComparison {
         let virtual_time = set.run.plan.in_virtual_time();
         let run = &set.run;
         let faults = if has_faults(set) {
-            ", on disks told to have faults"
+            ", on disks with configured faults"
         } else {
             ""
         };
@@ -266,7 +266,7 @@ impl PublishedComparison {
             year: table.year,
             machine: table.machine.clone(),
             measured: table.measured.clone(),
-            doubt: table.doubt.clone(),
+            caveat: table.caveat.clone(),
             conclusions,
             only_then: only_then(table, &contenders, &lines),
             only_now: only_now(set, &contenders, &placed),
@@ -345,8 +345,8 @@ fn waits_for_nothing(sample: &Sample) -> bool {
 
 /// The rerun of this table, if the run is one.
 fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
-    let (rerun, inquiry) = reruns::of_plan(&set.run.plan)?;
-    let is_it = rerun.name == table.name && inquiry.is_none();
+    let (rerun, ablation) = reruns::of_plan(&set.run.plan)?;
+    let is_it = rerun.name == table.name && ablation.is_none();
     // A test reads all built-in reruns, so an error is impossible.
     is_it.then(|| rerun.read(table).ok()).flatten()
 }
@@ -355,10 +355,10 @@ fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
 /// time, so lines of processor time have none.
 fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
     let virtual_time = set.run.plan.in_virtual_time();
-    let told_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
+    let is_reported_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
     let lines = table.lines.iter();
     lines
-        .map(|line| place(set, line).filter(|_| told_here(line)))
+        .map(|line| place(set, line).filter(|_| is_reported_here(line)))
         .collect()
 }
 
@@ -368,7 +368,7 @@ impl Today {
         match self {
             Self::User | Self::System => true,
             Self::Figure(name) => name == "cpu",
-            Self::Return | Self::FragmentsPerFile { .. } => false,
+            Self::Return | Self::ExtentsPerFile { .. } => false,
         }
     }
 
@@ -379,7 +379,7 @@ impl Today {
             Self::Return => seconds(sample.return_ns.seconds()),
             Self::User => seconds(sample.cpu.user_ns.seconds()),
             Self::System => seconds(sample.cpu.system_ns.seconds()),
-            Self::FragmentsPerFile { above } => {
+            Self::ExtentsPerFile { above } => {
                 let counted = sample.fragmentation.as_ref()?;
                 // A count over other files is not comparable.
                 let each = counted

@@ -51,7 +51,7 @@ pub struct Departure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Because {
     /// The explanation as text.
-    pub says: String,
+    pub text: String,
     /// The figures measured in the run.
     pub measured: Vec<String>,
 }
@@ -98,9 +98,9 @@ impl Because {
     /// The explanation on one line.
     pub fn words(&self) -> String {
         if self.measured.is_empty() {
-            return self.says.clone();
+            return self.text.clone();
         }
-        format!("{} (measured: {})", self.says, self.measured.join("; "))
+        format!("{} (measured: {})", self.text, self.measured.join("; "))
     }
 }
 
@@ -140,7 +140,7 @@ impl Context<'_> {
 
     fn because(&self, known: &Known) -> Because {
         Because {
-            says: known.says.clone(),
+            text: known.text.clone(),
             measured: known
                 .figures
                 .iter()
@@ -202,7 +202,7 @@ fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
         let why = match (left_out, pair) {
             (Some(left_out), _) => left_out.why.clone(),
             (None, Some(pair)) => unmeasured(context.set, context.pairs[pair].in_run),
-            (None, None) => "not asked for (--fs)".to_owned(),
+            (None, None) => "not requested (--fs)".to_owned(),
         };
         not_run.push(NotRun {
             contender: contender.label.clone(),

@@ -17,7 +17,7 @@ pub struct AblationSummary {
     /// Its rerun.
     pub rerun: String,
     /// The question.
-    pub asks: String,
+    pub question: String,
     /// The scale of the datasets; 1 is full size.
     pub scale: f64,
     /// The published contender that it examines.
@@ -80,7 +80,7 @@ pub type Ran<'a> = (&'a str, &'a ResultSet);
 
 impl AblationSummary {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Collects the runs of an ablation.
     pub fn of(setting: &Setting, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
@@ -101,9 +101,9 @@ impl AblationSummary {
         let mut summary = Self {
             schema: Self::SCHEMA,
             rerun: setting.name.clone(),
-            asks: ablation.asks.clone(),
+            question: ablation.question.clone(),
             scale,
-            then: table.contenders[ablation.beside].label.clone(),
+            then: table.contenders[ablation.reference].label.clone(),
             disks: disks.collect(),
             contenders: contenders
                 .map(|one| (one.contender.clone(), one.is.clone()))
@@ -159,7 +159,7 @@ impl AblationSummary {
                     .with(Block::sentences(read))
                     .into(),
             ],
-            ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.asks))
+            ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.question))
         }
     }
 
@@ -217,7 +217,7 @@ impl AblationSummary {
 
 impl Part {
     fn of(line: &Line, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
-        let then = line.then(table, ablation.beside);
+        let then = line.then(table, ablation.reference);
         let mut rows = Vec::new();
         for (contender, requested) in ablation.contenders.iter().enumerate() {
             for (disk, (_, set)) in ran.iter().enumerate() {

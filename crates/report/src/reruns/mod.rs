@@ -57,20 +57,20 @@ pub fn find(name: &str) -> Option<&'static Rerun> {
 /// The rerun of a plan, and the name of the ablation if it is one.
 pub fn of_plan(plan: &Plan) -> Option<(&'static Rerun, Option<&str>)> {
     let name = plan.name.strip_prefix(PREFIX)?;
-    let (name, inquiry) = match name.split_once('+') {
-        Some((name, inquiry)) => (name, Some(inquiry)),
+    let (name, ablation) = match name.split_once('+') {
+        Some((name, ablation)) => (name, Some(ablation)),
         None => (name, None),
     };
-    Some((find(name)?, inquiry))
+    Some((find(name)?, ablation))
 }
 
 impl Rerun {
     /// The name of its plan; with an ablation, the name of that plan.
-    pub fn plan_name(&self, inquiry: Option<&str>) -> String {
+    pub fn plan_name(&self, ablation: Option<&str>) -> String {
         let name = self.name;
-        inquiry.map_or_else(
+        ablation.map_or_else(
             || format!("{PREFIX}{name}"),
-            |inquiry| format!("{PREFIX}{name}+{inquiry}"),
+            |ablation| format!("{PREFIX}{name}+{ablation}"),
         )
     }
 
@@ -102,7 +102,7 @@ pub struct Setting {
     /// Whether the memory was published; otherwise it is an estimate.
     pub memory_known: bool,
     /// The additional memory of the guest, if it exceeds [`ITSELF`].
-    pub beside: Option<Bytes>,
+    pub own_memory: Option<Bytes>,
     /// The contenders in short form; the first is the baseline.
     pub contenders: Vec<String>,
     /// The differences from the original setup, with reasons.
@@ -112,7 +112,7 @@ pub struct Setting {
     /// The explanations of figures that differ from the published ones.
     pub because: Vec<Known>,
     /// An additional ablation.
-    pub inquiry: Option<Ablation>,
+    pub ablation: Option<Ablation>,
 }
 
 /// The memory of the guest itself, without cached files: kernel, libraries and fsdyno. With less,
@@ -125,7 +125,7 @@ impl Setting {
     /// page cache and not wait for a disk.
     pub fn guest_memory(&self, scale: f64) -> Bytes {
         const STEP: f64 = (1 << 20) as f64;
-        let itself = self.beside.unwrap_or(ITSELF).max(ITSELF);
+        let itself = self.own_memory.unwrap_or(ITSELF).max(ITSELF);
         let part = self.memory.0 as f64 * scale;
         // Whole mebibytes. A float is exact far beyond the memory of any machine.
         #[expect(
@@ -144,7 +144,7 @@ impl Setting {
 
     /// The memory of the original machine and of the guests of a plan, as text.
     pub(crate) fn memory_in_words(&self, plan: &Plan) -> String {
-        let itself = self.beside.unwrap_or(ITSELF).max(ITSELF);
+        let itself = self.own_memory.unwrap_or(ITSELF).max(ITSELF);
         let known = if self.memory_known {
             ""
         } else {
@@ -187,7 +187,7 @@ pub struct Known {
     /// the lines with these figures.
     pub lines: Vec<usize>,
     /// The cause.
-    pub says: String,
+    pub text: String,
     /// The figures of this run that support it.
     pub figures: Vec<Shown>,
 }
@@ -210,13 +210,13 @@ pub struct Ablation {
     /// Its name, one word.
     pub name: String,
     /// The question.
-    pub asks: String,
+    pub question: String,
     /// Its workloads of the suite.
     pub workloads: Vec<String>,
     /// The contenders in short form.
-    pub contenders: Vec<Asked>,
+    pub contenders: Vec<AblationContender>,
     /// The contender of the table to which its figures are compared.
-    pub beside: usize,
+    pub reference: usize,
     /// The results to report below the figures.
     pub read: Vec<String>,
 }
@@ -224,7 +224,7 @@ pub struct Ablation {
 /// A contender of an ablation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct AblationContender {
     /// In short form.
     pub contender: String,
     /// The property that it represents.

@@ -1,6 +1,6 @@
 //! Parses the file of a rerun into a [`Setting`] with resolved references to its table.
 
-use super::{Ablation, Asked, Known, LeftOut, Measure, Rerun, Setting, Shown};
+use super::{Ablation, AblationContender, Known, LeftOut, Measure, Rerun, Setting, Shown};
 use crate::published::Table;
 use fsdyno_model::Bytes;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ struct Text {
     memory: String,
     #[serde(default)]
     memory_is_a_guess: bool,
-    beside: Option<String>,
+    own_memory: Option<String>,
     contenders: Vec<String>,
     #[serde(default)]
     differs: Vec<String>,
@@ -42,7 +42,7 @@ struct Text {
     left_out: Vec<LeftOutText>,
     #[serde(default)]
     because: Vec<KnownText>,
-    inquiry: Option<AblationText>,
+    ablation: Option<AblationText>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -61,7 +61,7 @@ struct KnownText {
     contenders: Vec<String>,
     #[serde(default)]
     lines: Vec<String>,
-    says: String,
+    text: String,
     figures: Vec<ShownText>,
 }
 
@@ -77,10 +77,10 @@ struct ShownText {
 #[serde(deny_unknown_fields)]
 struct AblationText {
     name: String,
-    asks: String,
+    question: String,
     workloads: Vec<String>,
-    contenders: Vec<Asked>,
-    beside: String,
+    contenders: Vec<AblationContender>,
+    reference: String,
     read: Vec<String>,
 }
 
@@ -100,11 +100,11 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
         })
     });
     let because = text.because.into_iter().map(|one| known(table, one));
-    let inquiry = text.inquiry.map(|one| {
+    let ablation = text.ablation.map(|one| {
         Ok::<_, String>(Ablation {
-            beside: contender(table, &one.beside)?,
+            reference: contender(table, &one.reference)?,
             name: one.name,
-            asks: one.asks,
+            question: one.question,
             workloads: one.workloads,
             contenders: one.contenders,
             read: one.read,
@@ -116,12 +116,12 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
         partition: size(&text.partition)?,
         memory: size(&text.memory)?,
         memory_known: !text.memory_is_a_guess,
-        beside: text.beside.as_deref().map(size).transpose()?,
+        own_memory: text.own_memory.as_deref().map(size).transpose()?,
         contenders: text.contenders,
         differs: text.differs,
         left_out: left_out.collect::<Result<_, String>>()?,
         because: because.collect::<Result<_, String>>()?,
-        inquiry: inquiry.transpose()?,
+        ablation: ablation.transpose()?,
     })
 }
 
@@ -144,7 +144,7 @@ fn known(table: &Table, text: KnownText) -> Result<Known, String> {
     let conclusion = text.conclusion.map(|begin| {
         let conclusions = table.conclusions.iter().enumerate();
         let matching: Vec<usize> = conclusions
-            .filter(|(_, one)| one.says.starts_with(&begin))
+            .filter(|(_, one)| one.text.starts_with(&begin))
             .map(|(place, _)| place)
             .collect();
         match matching[..] {
@@ -157,7 +157,7 @@ fn known(table: &Table, text: KnownText) -> Result<Known, String> {
     });
     let conclusion = conclusion.transpose()?;
     if conclusion.is_none() && (text.contenders.is_empty() || text.lines.is_empty()) {
-        return Err(format!("it is said of nothing: {}", text.says));
+        return Err(format!("it applies to nothing: {}", text.text));
     }
     let named = |labels: &[String], find: fn(&Table, &str) -> Result<usize, String>| {
         let places = labels.iter().map(|label| find(table, label));
@@ -175,6 +175,6 @@ fn known(table: &Table, text: KnownText) -> Result<Known, String> {
         contenders: named(&text.contenders, contender)?,
         lines: named(&text.lines, line)?,
         figures: figures.collect::<Result<_, String>>()?,
-        says: text.says,
+        text: text.text,
     })
 }

@@ -63,7 +63,7 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
         broken.read(&table).unwrap_err().to_string()
     };
     let because = |key: &str, value: &str| {
-        format!("[[because]]\n{key} = {value}\nsays = \"x\"\nfigures = []")
+        format!("[[because]]\n{key} = {value}\ntext = \"x\"\nfigures = []")
     };
     for (more, words) in [
         (
@@ -71,10 +71,10 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
             "nobody is called hammer",
         ),
         (
-            because("conclusion", "\"Nobody said\""),
+            because("conclusion", "\"No such conclusion\""),
             "0 conclusions begin",
         ),
-        (because("lines", "[\"avi copy\"]"), "it is said of nothing"),
+        (because("lines", "[\"avi copy\"]"), "it applies to nothing"),
         (because("line", "[\"avi copy\"]"), "unknown field `line`"),
     ] {
         assert!(

@@ -4,7 +4,7 @@
 use super::Place;
 use super::samples::time;
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit};
-use crate::comparison::fragments::Found;
+use crate::comparison::extents::Found;
 use crate::comparison::{Cost, PhaseTable};
 use crate::terms::grouped;
 use fsdyno_model::{Bytes, DeviceUse};

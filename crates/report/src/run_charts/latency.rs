@@ -101,7 +101,7 @@ fn merged<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, Lat
 
 fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
     let count = distribution.count as f64;
-    // The last of n samples stands for a share of 1/n; its point is in the middle.
+    // The last of n samples represents a share of 1/n; its point is in the middle.
     let last = 1.0 - 0.5 / count;
     let part = |step: u32| 1.0 - 10_f64.powf(-STEP * f64::from(step));
     let parts = (0..200).map(part).take_while(|part| *part < last);

@@ -39,9 +39,7 @@ pub enum NoChart {
         known: String,
     },
     /// The selection has no figures.
-    #[error(
-        "there is nothing to draw of the run {run}: no cell of what was asked for was measured"
-    )]
+    #[error("there is nothing to draw of the run {run}: no requested cell was measured")]
     Nothing {
         /// The run.
         run: String,

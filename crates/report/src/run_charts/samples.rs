@@ -92,7 +92,7 @@ fn marks(value: &Value, contender: &str, row: f64, scale: Scale) -> Vec<Mark> {
         description = format!("{contender}: median {} of {n}", time(summary.median));
         if let Some((low, high)) = interval(value) {
             let between = format!("{} to {}", time(low), time(high));
-            let label = format!("{contender}: the median lies between {between}, at 95 % or more");
+            let label = format!("{contender}: the median is between {between}, at 95 % or more");
             marks.push(Mark::Interval {
                 low,
                 high,

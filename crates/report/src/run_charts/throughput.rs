@@ -65,7 +65,7 @@ pub(super) fn chart(
     chart.about = format!("How much of {name} was done when.");
     chart.describe(|mark| matches!(mark, Mark::Line { .. }));
     let several = found.iter().any(|(at, ..)| samples[*at].len() > 1);
-    let until = "until the work had returned; what goes on until it is durable is not drawn. \
+    let until = "until the work had returned; later work until it is durable is not drawn. \
         A file or operation counts where it ended";
     chart.notes.push(if several {
         format!("Of each contender, the repeat of the middle time, {until}.")

@@ -2,7 +2,7 @@
 //! comparisons. Spreads, amounts of work and methods are in the section of times.
 
 use super::Lab;
-use crate::comparison::fragments::Found;
+use crate::comparison::extents::Found;
 use crate::comparison::{Cost, WorkloadTable};
 use crate::document::{
     Audience, Block, Cell, Column, Figure, Group, Overflow, Row, Section, Table, Text,

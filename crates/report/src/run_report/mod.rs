@@ -7,8 +7,8 @@ mod caches;
 mod commands;
 mod costs;
 mod disks;
+mod extents;
 pub mod first_screen;
-mod fragments;
 mod glance;
 mod layouts;
 mod notes;
@@ -44,7 +44,7 @@ const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
     why::section,
     costs::section,
     disks::section,
-    fragments::section,
+    extents::section,
     scaling::section,
     reported::section,
     caches::section,

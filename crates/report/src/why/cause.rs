@@ -32,7 +32,8 @@ pub enum Cause {
     /// The devices serve reads.
     Reads,
     /// The same, for as many bytes in more requests, of files in more fragments.
-    Fragments,
+    #[serde(rename = "fragments")]
+    Extents,
     /// The devices serve writes.
     Writes,
     /// The devices serve discards.
@@ -92,7 +93,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         Part::Either => {
             return not_known(&format!(
                 "for {percent} of it the device was busy while workers may have been computing; on a \
-                 model disk in virtual time (run --disk) computing takes none, which tells the two apart"
+                 model disk in virtual time (run --disk) computing takes none, which separates the two"
             ));
         }
         Part::Rest if slower.busy_ns.is_none() => {
@@ -164,7 +165,7 @@ impl Explanation<'_> {
     /// The closer cause, if the counters support it: reads of files in more extents.
     pub fn closer(&self, cause: Cause) -> Cause {
         if cause == Cause::Reads && self.fragmented() {
-            Cause::Fragments
+            Cause::Extents
         } else {
             cause
         }
@@ -292,7 +293,7 @@ impl Explanation<'_> {
                 reads(&b),
                 seeks(&requests)
             ),
-            Cause::Fragments => {
+            Cause::Extents => {
                 let [more, fewer] = self.both(|at| {
                     extents_per_file(self.samples[at]).map_or_else(String::new, terms::ratio)
                 });

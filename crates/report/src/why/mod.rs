@@ -31,7 +31,7 @@ pub struct Why {
     pub schema: u32,
     /// The run.
     pub run: String,
-    /// The two, as they were asked for, fit to print.
+    /// The labels of the two, escaped for printing.
     pub contenders: [String; 2],
     /// Whether computing took no time.
     pub virtual_time: bool,
@@ -50,7 +50,7 @@ pub struct PhaseWhy {
     pub phase: String,
     /// In how many blocks both were measured.
     pub blocks: usize,
-    /// Both taken apart: the sample in the middle by its time.
+    /// Both by parts: the sample in the middle by its time.
     pub anatomies: [Anatomy; 2],
     /// What the parts are called, in their order.
     pub part_names: [&'static str; 9],
@@ -60,7 +60,7 @@ pub struct PhaseWhy {
     pub cause: Option<Cause>,
     /// The figures, in words.
     pub rows: Vec<Row>,
-    /// What is to be said of it.
+    /// The sentence about it.
     pub sentence: String,
 }
 
@@ -243,9 +243,9 @@ impl Compared<'_> {
         let [a, b] = &anatomies;
         let difference_ns = b.whole_ns.cast_signed() - a.whole_ns.cast_signed();
         let slower = usize::from(difference_ns > 0);
-        let reason_against = self.reason_against(&anatomies);
-        let found = match reason_against {
-            Some(reason_against) => Err(reason_against),
+        let objection = self.objection(&anatomies);
+        let found = match objection {
+            Some(objection) => Err(objection),
             None => cause::find(&anatomies[slower], &anatomies[1 - slower]),
         };
         let explanation = cause::Explanation {
@@ -273,7 +273,7 @@ impl Compared<'_> {
 
     /// Why there is no difference to explain, by the verdict of the report. `None` with too few
     /// repeats: the measured difference is explained.
-    fn reason_against(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
+    fn objection(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
         let margin = terms::percent(self.margin);
         let middles = if a.whole_ns > b.whole_ns {
             Verdict::Slower
@@ -379,7 +379,7 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     let mut lines = Vec::new();
     if virtual_time {
         lines.push("processor time: computing takes none in virtual time".to_owned());
-    } else if any(&|of| of.elsewhere_ns.is_none()) {
+    } else if any(&|of| of.other_work_ns.is_none()) {
         lines.push("processor time elsewhere: nobody counted it there".to_owned());
     }
     if any(&|of| of.source == Source::Unknown) {
@@ -401,7 +401,7 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     }
     if virtual_time {
         lines.push(
-            "metadata and writes that force themselves to the medium (FUA): a virtio disk is told of \
+            "metadata and writes that force themselves to the medium (FUA): a virtio disk receives \
              neither; where one would be forced, the guest's kernel sends a flush behind it"
                 .to_owned(),
         );

@@ -25,9 +25,9 @@ pub enum Part {
     Discards,
     /// Of flushes.
     Flushes,
-    /// The devices had something under way, and nobody tells of which kind.
+    /// The devices had requests in flight of an unknown kind.
     Device,
-    /// The devices had something under way, and workers may have run meanwhile.
+    /// The devices had requests in flight, and workers may have run meanwhile.
     Either,
     /// Neither: locks, kernel threads, timers, stolen time; and the devices, where they are unknown.
     Rest,
@@ -67,7 +67,7 @@ impl Part {
     }
 }
 
-/// Who told of the devices.
+/// The source of the device figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -89,7 +89,8 @@ pub struct Anatomy {
     /// Processor time of the workers, user and kernel; none in virtual time, where it takes none.
     pub workers_ns: Option<[u64; 2]>,
     /// Processor time elsewhere in the machine meanwhile; none where it was not counted.
-    pub elsewhere_ns: Option<u64>,
+    #[serde(rename = "elsewhere_ns")]
+    pub other_work_ns: Option<u64>,
     /// Of that, processor time of kernel threads and of what serves file systems; none where nobody
     /// looked.
     pub kernel_threads_ns: Option<u64>,
@@ -101,9 +102,9 @@ pub struct Anatomy {
     pub busy_ns: Option<u64>,
     /// The time of all requests, by kind.
     pub waits: Option<Waits>,
-    /// Who told of the devices.
+    /// The source of the device figures.
     pub source: Source,
-    /// Of the busy time, what certainly lies within the phase, and by which times it is divided.
+    /// Of the busy time, what is certainly within the phase, and by which times it is divided.
     #[serde(skip)]
     within: (u64, Option<Waits>),
     /// Processors, and the time beyond the phase in which kernel threads were counted.
@@ -119,7 +120,7 @@ impl Anatomy {
         let workers = [sample.cpu.user_ns.0, sample.cpu.system_ns.0];
         let workers_ns = (!virtual_time).then_some(workers);
         let busy_machine = sample.cpu.machine_busy_ns.0;
-        let elsewhere_ns = (!virtual_time && busy_machine > 0)
+        let other_work_ns = (!virtual_time && busy_machine > 0)
             .then(|| busy_machine.saturating_sub(workers[0] + workers[1]));
         let (busy_ns, waits, source) = device(sample);
         let observed = sample.observed.as_ref().filter(|_| !virtual_time);
@@ -128,7 +129,7 @@ impl Anatomy {
             whole_ns,
             parts_ns: None,
             workers_ns,
-            elsewhere_ns,
+            other_work_ns,
             kernel_threads_ns: time(|of| of.kernel_threads_ns),
             others_ns: time(|of| of.others_ns),
             traced: observed.and_then(|of| of.traced),

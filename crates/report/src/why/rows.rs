@@ -141,7 +141,7 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     }
     if anatomies.iter().all(|of| of.others_ns.is_none()) {
         rows.push(both("processors elsewhere", &|of| {
-            of.elsewhere_ns.map(time)
+            of.other_work_ns.map(time)
         }));
     }
     rows.push(both("kernel threads", &|of| of.kernel_threads_ns.map(time)));
@@ -231,7 +231,7 @@ fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
             part(of.metadata_written_bytes, requests.written_bytes)
         }),
         row("forced writes (FUA)", &|of, _| grouped(of.forced_writes)),
-        row("flushes asked for", &|of, _| grouped(of.flushes)),
+        row("flushes requested", &|of, _| grouped(of.flushes)),
     ]
 }
 

@@ -150,12 +150,12 @@ fn a_conclusion_holds_is_reversed_or_is_inconclusive() {
     let comparison = alone(&mixed(), &table("btrfs-2008"));
     let of = |begin: &str| {
         let mut reported = comparison.conclusions.iter();
-        reported.find(|t| t.says.starts_with(begin)).unwrap()
+        reported.find(|t| t.text.starts_with(begin)).unwrap()
     };
     for (begin, holding) in [
         // Copies of a Portage tree confirm it, copies of a large file do not.
         ("Btrfs copies", Holding::InPart),
-        ("ext3 copies a music folder", Holding::CannotBeSaid),
+        ("ext3 copies a music folder", Holding::Undecidable),
         ("Deleting is not", Holding::Holds),
         // Published as slowest at copying; now neither at copying nor at deleting.
         ("XFS is the slowest", Holding::InPart),
@@ -188,7 +188,7 @@ fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
         let comparison = alone(&set, &table("btrfs-2008"));
         let mut reported = comparison.conclusions.iter();
         let reported = reported
-            .find(|t| t.says.contains("the journal costs"))
+            .find(|t| t.text.contains("the journal costs"))
             .unwrap();
         (reported.holding, reported.today())
     };
@@ -196,7 +196,7 @@ fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
     assert_eq!(holding, Holding::Reversed);
     assert_eq!(words, "ext2 is behind ext3 (portage copy)");
     let (holding, words) = of(2);
-    assert_eq!(holding, Holding::CannotBeSaid);
+    assert_eq!(holding, Holding::Undecidable);
     assert!(
         words.contains("not judged, for too few figures, against ext3"),
         "{words}"
@@ -289,7 +289,7 @@ contender = [
   { label = "a", filesystem = "a", today = ["a"] },
   { label = "b", filesystem = "b", today = ["b"] },
 ]
-conclusion = [{ says = "a writes faster.", phases = ["out/write"], ahead = ["a"], behind = ["b"] }]
+conclusion = [{ text = "a writes faster.", phases = ["out/write"], ahead = ["a"], behind = ["b"] }]
 
 [[line]]
 label = "write"

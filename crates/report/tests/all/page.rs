@@ -39,7 +39,7 @@ fn the_page_of_a_run_is_deterministic() {
 }
 
 #[test]
-fn contenders_are_compared_within_their_layout_and_the_best_across_layouts() {
+fn contenders_are_compared_within_their_layout_and_the_best_of_all_layouts() {
     let labels = ["ext4", "xfs", "btrfs@pool2", "xfs@raid0x2", "ext4@raid0x2"];
     // Constant ratios in every block, in steps of one twentieth.
     let times = [50_u64, 40, 30, 25, 20].map(|by| [200, 201, 202, 203, 204, 205].map(|n| n * by));

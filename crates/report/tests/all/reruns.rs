@@ -93,7 +93,7 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     let reported = compared(&rerun());
     let of = |begin: &str| {
         let mut all = reported.conclusions.iter();
-        all.find(|one| one.says.starts_with(begin)).unwrap()
+        all.find(|one| one.text.starts_with(begin)).unwrap()
     };
     // Published as slowest at copying and deleting; now in between.
     assert_eq!(of("XFS is the slowest").holding, Holding::InPart);
@@ -105,8 +105,8 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     let mut paced = rerun();
     paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
     let mut all = compared(&paced).conclusions.into_iter();
-    let xfs = all.find(|one| one.says.starts_with("XFS is the slowest"));
-    assert_eq!(xfs.unwrap().holding, Holding::CannotBeSaid);
+    let xfs = all.find(|one| one.text.starts_with("XFS is the slowest"));
+    assert_eq!(xfs.unwrap().holding, Holding::Undecidable);
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn times_are_scaled_and_large_differences_are_explained() {
         .collect();
     assert_eq!(departed.concat().len(), 3);
     assert!(rerun.departures.iter().all(|one| one.because.is_some()));
-    let not_asked = rerun.not_run.iter().find(|one| one.contender == "ext3");
-    assert!(not_asked.unwrap().why.contains("--fs"));
+    let not_requested = rerun.not_run.iter().find(|one| one.contender == "ext3");
+    assert!(not_requested.unwrap().why.contains("--fs"));
     // Another run of the same work is not a rerun.
     let mut other = self::rerun();
     other.run.plan.name = "classic-2008".into();
@@ -177,7 +177,7 @@ fn a_rerun_fits_its_page() {
         let reported = compared(&rerun());
         let bytes = render_comparison(std::slice::from_ref(&reported), format, &wide(80)).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        assert!(text.contains("not asked for (--fs)"), "{format:?}");
+        assert!(text.contains("not requested (--fs)"), "{format:?}");
         assert!(text.contains("3 flushes"), "{format:?}");
     }
 }
@@ -187,7 +187,7 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     let rerun = find("btrfs-2008").unwrap();
     let table = rerun.table().unwrap();
     let setting = rerun.read(&table).unwrap();
-    let ablation = setting.inquiry.clone().unwrap();
+    let ablation = setting.ablation.clone().unwrap();
     // example
     let requested = ["xfs", "xfs:wsync"];
     let here = run(

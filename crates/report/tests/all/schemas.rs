@@ -300,7 +300,7 @@ fn a_run_still_has_every_property_of_version_2() {
 }
 
 #[test]
-fn results_have_names_beside_the_raw_samples() {
+fn results_have_names_next_to_the_raw_samples() {
     let json = of_run(&repeated());
     let results = &json["results"][0];
     assert_eq!(results["baseline"], "ext4");

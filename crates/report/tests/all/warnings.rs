@@ -59,7 +59,10 @@ fn distant_but_inconclusive_leaders_need_more_repeats() {
         "copy: the median of xfs is 30 % above that of ext4, yet the spread hides who is faster";
     assert_eq!(warning_summary.message, expected);
     assert_eq!(warning_summary.places, ["copy"]);
-    assert_eq!(warning_summary.advice, "more repeats may tell: --repeats 6");
+    assert_eq!(
+        warning_summary.advice,
+        "more repeats may decide: --repeats 6"
+    );
     // Separated, equal, or too few for a verdict, which the conclusion mentions: no warning.
     for other in [&[9000, 12_500, 19_000][..], &[710, 1010, 1490], &[1300]] {
         let set = one_phase(&["ext4", "xfs"], &[wide, other]);
@@ -139,7 +142,7 @@ fn warnings_about_processors_and_image_files_need_a_reason() {
     set.run.provenance.devices[0].host_filesystem = Some("tmpfs".into());
     let frequency = "the frequency governor is powersave: processors change their speed";
     assert_eq!(of(&set, WarningKind::Frequency).unwrap(), frequency);
-    let device = "the image files lie on tmpfs, which has no block device of its own";
+    let device = "the image files are on tmpfs, which has no block device of its own";
     assert_eq!(of(&set, WarningKind::Device).unwrap(), device);
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
         let text = text(&set, format, &wide(200));
@@ -185,7 +188,7 @@ fn multimodal_dependent_and_slow_first_repeats_are_reported() {
     let set = one_phase(&["ext4", "xfs"], &[level, checkpoint]);
     let warning_summary = of_kind(&set, WarningKind::Multimodal).unwrap();
     assert_eq!(warning_summary.places, ["xfs copy"]);
-    let expected = "copy at xfs: 3 of 9 times to return lie near 752 ms, the others near 502 ms";
+    let expected = "copy at xfs: 3 of 9 times to return are near 752 ms, the others near 502 ms";
     assert_eq!(warning_summary.message, expected);
     assert_eq!(of_kind(&set, WarningKind::WarmUp), None);
 

@@ -152,7 +152,7 @@ fn computing_in_user_and_kernel_mode_is_named() {
 #[test]
 fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
     let (cause, sentence) = cause_and_sentence(&fragmented());
-    assert_eq!(cause, Some(Cause::Fragments));
+    assert_eq!(cause, Some(Cause::Extents));
     insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, where computing takes none.");
     // Twice the bytes: extents do not explain the difference.
     let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);

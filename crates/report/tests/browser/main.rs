@@ -100,9 +100,9 @@ const FAINT: &str = r"(() => {
 })()";
 
 #[test]
-fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
+fn a_table_is_sorted_by_a_click_and_a_mark_shows_its_sample() {
     let Some(mut browser) =
-        Browser::start("a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample")
+        Browser::start("a_table_is_sorted_by_a_click_and_a_mark_shows_its_sample")
     else {
         return;
     };
@@ -144,10 +144,10 @@ fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
 }
 
 #[test]
-fn what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it() {
-    let Some(mut browser) =
-        Browser::start("what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it")
-    else {
+fn what_is_not_chosen_is_hidden_everywhere_and_counted_and_the_address_keeps_it() {
+    let Some(mut browser) = Browser::start(
+        "what_is_not_chosen_is_hidden_everywhere_and_counted_and_the_address_keeps_it",
+    ) else {
         return;
     };
     let page = page(&fixture::run());

@@ -41,7 +41,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
             return Ok(code);
         }
     }
-    match &setting.inquiry {
+    match &setting.ablation {
         // A selection of contenders does not cover the ablation.
         Some(inquiry) if !args.no_ablation && args.contenders.is_empty() => {
             let inquired = Inquired {
@@ -209,7 +209,7 @@ fn list(args: &RerunArgs) -> Result<Code, CliError> {
             memory_bytes: setting.memory.0,
             contenders: setting.contenders,
             suite: table.suite,
-            inquiry: setting.inquiry.map(|inquiry| inquiry.asks),
+            inquiry: setting.ablation.map(|ablation| ablation.question),
         });
     }
     if args.format == fsdyno_report::Format::Json {

@@ -1,5 +1,5 @@
 //! Bars as inline SVG: the median as a bar, every sample as a dot, the spread as a whisker. For
-//! large numbers of samples, a dot stands for all samples of a bin. The SVG contains only numbers
+//! large numbers of samples, a dot represents all samples of a bin. The SVG contains only numbers
 //! and fixed text, so nothing is escaped. Lengths are percentages: the bars stretch with the page,
 //! the dots stay round.
 

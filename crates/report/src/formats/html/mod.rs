@@ -298,7 +298,7 @@ impl Page {
             _ if !repeated => ".".to_owned(),
             Dots::Each => ", dots single samples, whiskers the range.".to_owned(),
             Dots::Bins(_) => ", whiskers the range. There are too many samples for a dot each: a \
-                              dot stands for all in its part of the scale, the larger the more."
+                              dot represents all in its part of the scale, the larger the more."
                 .to_owned(),
             Dots::None => ", whiskers the range. There are too many samples for a dot each: \
                            <code>fsdyno chart</code> draws them."

@@ -9,7 +9,7 @@ use crate::document::{
     Audience, Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
 };
 use crate::options::Options;
-use paint::{Paint, cut, left, width, wrap};
+use paint::{Paint, clip, left, width, wrap};
 use std::collections::BTreeSet;
 
 /// The smallest supported width, columns.
@@ -202,7 +202,7 @@ impl<'a> Screen<'a> {
                 let whole = whole.trim_end_matches(' ').trim_end_matches(':');
                 let mut lines = wrap(whole, self.width, 2);
                 if item.is_one_line && lines.len() > 1 {
-                    lines = vec![cut(whole, self.width)];
+                    lines = vec![clip(whole, self.width)];
                 }
                 for (at, line) in lines.iter().enumerate() {
                     let line = match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {

@@ -88,7 +88,7 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
 }
 
 /// The beginning of a text that does not fit into a line.
-pub fn cut(text: &str, columns: usize) -> String {
+pub fn clip(text: &str, columns: usize) -> String {
     let (head, _) = split_at_width(text, columns.saturating_sub(3));
     format!("{}...", head.trim_end())
 }

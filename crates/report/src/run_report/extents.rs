@@ -1,7 +1,7 @@
 //! The extents of files after phases that write, if they were counted.
 
 use super::Lab;
-use crate::comparison::fragments::{ExtentSummary, Found};
+use crate::comparison::extents::{ExtentSummary, Found};
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
 
 /// A quantity: its heading, its drop priority, and its cell.

@@ -17,7 +17,7 @@ fn counted() -> ResultSet {
             let mut sizes = vec![0; 24];
             (sizes[12], sizes[16], sizes[23]) = (20_000 + block, 5_000, 3);
             sample.fragmentation = Some(if contender == 2 {
-                let reason = "the file system does not tell\x1b[2J <b>where</b> its files lie";
+                let reason = "the file system does not report\x1b[2J <b>where</b> its files are";
                 Fragmentation::not_available(Bytes(0), reason)
             } else {
                 Fragmentation {
@@ -42,15 +42,15 @@ fn terminal_and_markdown_show_extents_after_counted_phases() {
         rest.split_once(next).unwrap().0.to_owned()
     };
     insta::assert_snapshot!(
-        "fragments_terminal",
+        "extents_terminal",
         section(Format::Terminal, "\nFragmentation\n", "\nCache states")
     );
     insta::assert_snapshot!(
-        "fragments_markdown",
+        "extents_markdown",
         section(Format::Markdown, "\n## Fragmentation\n", "\n## ")
     );
     insta::assert_snapshot!(
-        "fragments_html",
+        "extents_html",
         section(Format::Html, "<section id=\"fragments\">", "</section>")
     );
 }
@@ -76,7 +76,7 @@ fn a_count_of_large_files_is_labelled() {
 }
 
 #[test]
-fn no_line_of_fragments_is_wider_than_the_terminal() {
+fn no_line_of_extents_is_wider_than_the_terminal() {
     for width in [60, 72, 80, 120] {
         for line in text(&counted(), Format::Terminal, &wide(width)).lines() {
             assert!(line.width() <= width, "{width}: {line}");
@@ -99,7 +99,7 @@ fn unknown_values_are_never_printed_as_numbers() {
             seen[0] += 1;
         } else if row[at("contender")].starts_with("btrfs") {
             assert_eq!((extents, &row[at("extent_files")]), ("", ""));
-            assert!(row[at("extents_unavailable")].contains("does not tell"));
+            assert!(row[at("extents_unavailable")].contains("does not report"));
             seen[1] += 1;
         } else {
             assert!(extents.starts_with("2500"), "{extents}");
