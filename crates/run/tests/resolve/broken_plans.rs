@@ -28,8 +28,8 @@ const PLANS: &[Broken] = &[
     (
         "repeats = 3\nrepaets = 4\n",
         (2, 1),
-        "unknown field `repaets`",
-        "",
+        "unknown key `repaets`",
+        "did you mean `repeats`?",
     ),
     ("repeats = \"many\"\n", (1, 11), "invalid type", ""),
     ("\nrepeats = 0\n", (2, 11), "0 repeats", "write 1 to"),
@@ -74,7 +74,7 @@ const PLANS: &[Broken] = &[
     (
         "fragments = { abvoe = \"16K\" }",
         (1, 15),
-        "unknown field `abvoe`",
+        "unknown key `abvoe`",
         "",
     ),
     (
@@ -111,7 +111,7 @@ const PLANS: &[Broken] = &[
     (
         "contenders = [{ filesystem = \"ext4\", muont = [] }]",
         (1, 38),
-        "unknown field `muont`",
+        "unknown key `muont`",
         "",
     ),
     (
@@ -144,7 +144,7 @@ const PLANS: &[Broken] = &[
         "finds no tree",
         "--dataset",
     ),
-    ("[[workloads]]\n", (1, 3), "unknown field `workloads`", ""),
+    ("[[workloads]]\n", (1, 3), "unknown key `workloads`", ""),
 ];
 
 /// The lines of a workload after its name, from the third line of the file on.

@@ -83,7 +83,7 @@ contenders = [
 #[test]
 fn an_impossible_state_gives_an_error_with_a_remedy() {
     for (fs, fill, age, expected) in [
-        ("ext4", &["90"][..], &[][..], "--fill: `90` is no fill"),
+        ("ext4", &["0.9"][..], &[][..], "--fill: `0.9` is no fill"),
         ("ext4", &["100%"], &[], "0% to 99%"),
         (
             "ext4",
