@@ -246,7 +246,7 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
     let expected = dataset.facts().archive_bytes.unwrap().0;
     assert!(
         size < expected && expected < size * 3 / 2,
-        "{size}, told {expected}"
+        "{size}, expected {expected}"
     );
     let tree = root.path().join("source");
     let stores = work_dir.stores;
@@ -338,7 +338,7 @@ fn memory_of_many_files() {
         .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
     let (files, elapsed) = (dataset.facts().files, start.elapsed());
-    println!("{files} files laid in {elapsed:?}: {}", peak());
+    println!("{files} files created in {elapsed:?}: {}", peak());
     let start = std::time::Instant::now();
     let created = open(
         &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),
@@ -366,7 +366,7 @@ fn memory_of_many_files() {
         .unwrap();
     let size = work_dir.archive.unwrap().metadata().unwrap().len();
     println!(
-        "ports packed to {size} in {:?}, told {:?}: {}",
+        "ports packed to {size} in {:?}, announced {:?}: {}",
         start.elapsed(),
         ports.facts(),
         peak()

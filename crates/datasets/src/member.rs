@@ -244,7 +244,7 @@ fn safe(path: &[u8]) -> Result<Vec<u8>, &'static str> {
         }
         depth += 1;
         if depth > DEEPEST {
-            return Err("lies more than 300 levels deep");
+            return Err("is more than 300 levels deep");
         }
         if clean.len() + part.len() >= PATH_MAX {
             return Err("has a path that is longer than 4095 bytes");

@@ -12,8 +12,8 @@ use crate::styles::{PROSE, SOURCE};
 pub static MIXED: Generator = Generator {
     name: "mixed",
     title: "830 MB of files of all types and sizes",
-    source: "The published comparison of 2004 copied and deleted 830 MB of mixed data and says \
-        no more. Our model: source code, notes, mail, documents, pictures, music, programs and \
+    source: "The published comparison of 2004 copied and deleted 830 MB of mixed data and gives \
+        no details. Our model: source code, notes, mail, documents, pictures, music, programs and \
         packed archives, each lognormal with a median of its own (2 KB to 1.5 MB), as surveys of \
         file systems found (Douceur and Bolosky 1999, Agrawal and others 2007).",
     shape: Shape::Tree,

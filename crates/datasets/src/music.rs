@@ -11,7 +11,7 @@ use crate::sizes::scaled;
 pub static MUSIC: Generator = Generator {
     name: "music",
     title: "a music folder: 60 files of 3 to 10 MB",
-    source: "The published comparison of 2008 copied `a music folder` and says no more. Our \
+    source: "The published comparison of 2008 copied `a music folder` and gives no details. Our \
         model: 60 files in albums of ten, lognormal around 5 MB (four minutes at 160 kbit/s) \
         within 3 and 10 MB, incompressible.",
     shape: Shape::Tree,

@@ -28,8 +28,8 @@ pub static PORTAGE: Generator = Generator {
 pub static IN_USE: Generator = Generator {
     name: "portage-in-use",
     title: "the Portage tree after synchronizations: files written in 30 scattered rounds",
-    source: "Whoever has a Portage tree synchronises it, by rsync, with a server: each time some \
-        files of many directories come anew, so that those of a directory do not lie side by side. \
+    source: "A Portage tree is synchronised by rsync with a server: each time some \
+        files of many directories come anew, so that those of a directory are not adjacent. \
         Our model: the tree of 2008, its files in 30 rounds.",
     shape: Shape::Grown(30),
     emit,

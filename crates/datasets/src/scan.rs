@@ -57,7 +57,7 @@ struct Scan {
 
 impl Scan {
     fn member(&mut self, member: &Member) -> Result<(), String> {
-        self.refuse_through_symlink(&member.path, "lies behind")?;
+        self.refuse_through_symlink(&member.path, "is behind")?;
         self.imply_directories(&member.path);
         let hash = path_hash(&member.path);
         if !matches!(member.kind, MemberKind::Symlink(_)) && self.symlinks.contains(&hash) {

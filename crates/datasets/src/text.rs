@@ -81,7 +81,7 @@ impl Prose {
         let choice = self.random.next_u64();
         if self.begun {
             let index = ((choice >> 32) * self.style.lines.len() as u64) >> 32;
-            // Below the number of lines, whatever the width of a pointer.
+            // Below the number of lines, for any width of a pointer.
             for piece in self.style.lines[usize::try_from(index).unwrap_or(0)] {
                 at = self.put_piece(*piece, out, at, choice);
             }
@@ -133,7 +133,7 @@ impl Prose {
             }
             let (letters, length) = self.words.word(bits);
             bits >>= SLOT_BITS;
-            // The whole slot is copied, whatever the length of the word: a copy of constant
+            // The whole slot is copied for any length of the word: a copy of constant
             // length is one instruction.
             out[at..at + WORD].copy_from_slice(letters);
             at += length;

@@ -106,7 +106,7 @@ pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
     if lost.owners > 0 {
         warnings.push(Warning::new(
             WarningKind::Entry,
-            format!("{} entries were laid without their owner", lost.owners),
+            format!("{} entries were created without their owner", lost.owners),
             "run as root to keep owners",
         ));
     }
@@ -114,7 +114,7 @@ pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningKind::Entry,
             format!(
-                "{} entries were laid without some extended attributes",
+                "{} entries were created without some extended attributes",
                 lost.xattrs
             ),
             "the file system does not take them, or not from this user: compare without them",

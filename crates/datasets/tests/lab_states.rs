@@ -58,7 +58,7 @@ impl Mounted {
     fn bring_about(&self, fill: &str, age: u32) -> Result<Reached, StateError> {
         let state = InitialState::of(fill.parse().ok(), age).unwrap();
         let reached = states::bring_about(&self.at(), &state, 1, &CancelToken::new(), &mut |_| {})?;
-        Ok(reached.expect("something was asked for"))
+        Ok(reached.expect("a state was requested"))
     }
 }
 
@@ -100,7 +100,7 @@ fn utilisation_is_as_requested_in_every_manner_even_nearly_full() {
             ("99%:fragmented", 0, 99.0),
             ("97.5%", 1, 97.5),
         ] {
-            let Some(mounted) = Mounted::make(name, "utilisation_is_what_was_asked_for") else {
+            let Some(mounted) = Mounted::make(name, "the_requested_utilisation_is_reached") else {
                 return;
             };
             let reached = mounted
@@ -177,14 +177,14 @@ fn age_leaves_more_extents_than_filling() {
 
 #[test]
 fn a_fuller_file_system_is_refused_and_a_run_can_be_cancelled() {
-    let Some(mounted) = Mounted::make("ext4", "what_is_fuller_than_asked_for") else {
+    let Some(mounted) = Mounted::make("ext4", "a_fuller_file_system_is_refused") else {
         return; // example
     };
     let size = 200 << 20;
     let file = File::create(mounted.at().join("large")).unwrap();
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
     let error = mounted.bring_about("20%", 0).unwrap_err().to_string();
-    assert!(error.contains("20 % are asked for"), "{error}");
+    assert!(error.contains("20 % are requested"), "{error}");
     fs::remove_dir_all(mounted.at().join(states::DIRECTORY)).unwrap();
     let stop = CancelToken::new();
     stop.request();

@@ -48,7 +48,7 @@ pub enum LoadError {
     #[error("stopped at the user's request")]
     Stopped,
     /// A phase needs a tree, and there is none.
-    #[error("{0} needs a tree, and none stands: put a phase that makes one before it")]
+    #[error("{0} needs a tree, and there is none: put a phase that makes one before it")]
     NoTree(String),
     /// A phase needs an archive, and there is none.
     #[error("{0} needs an archive: choose a dataset that is one, such as tar:FILE")]

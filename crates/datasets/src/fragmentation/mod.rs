@@ -156,7 +156,7 @@ impl Counter<'_> {
             // kernel file system.
             Err(errno @ (Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)) => {
                 let reason =
-                    format!("the file system does not tell where its files lie (FIEMAP: {errno})");
+                    format!("the file system reports no map of its files (FIEMAP: {errno})");
                 Err(End::Unavailable(reason))
             }
             Err(errno) => Err(self.failed("map the extents of", errno)),

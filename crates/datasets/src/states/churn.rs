@@ -3,8 +3,8 @@
 //!
 //! Ageing by a workload goes back to Smith and Seltzer, "File System Aging - Increasing the
 //! Relevance of File System Benchmarks" (SIGMETRICS 1997), who replayed months of creates and
-//! deletes before measuring; Conway and others, "File Systems Fated for Senescence? Nonsense, Says
-//! Science!" (FAST 2017), showed that all that matters of it can be had within minutes. Sizes are
+//! deletes before measuring; Conway and others, "File Systems Fated for Senescence?" (FAST 2017),
+//! showed that all that matters of it can be had within minutes. Sizes are
 //! those of Agrawal and others, "A Five-Year Study of File-System Metadata" (FAST 2007): lognormal,
 //! half of all files below 4 KiB, in the mean 189 KiB.
 //!

@@ -19,7 +19,7 @@ pub enum StateError {
     },
     /// The file system is fuller than requested.
     #[error(
-        "{} is {percent:.1} % full before anything is written, and {requested} % are asked for; \
+        "{} is {percent:.1} % full before anything is written, and {requested} % are requested; \
          ask for more, or take a larger device",
         shown(path)
     )]
@@ -33,7 +33,7 @@ pub enum StateError {
     },
     /// The file system accepted fewer data, or freed less, than expected.
     #[error(
-        "{} came to {percent:.1} % in use where {requested} % are asked for{}; ask for another fill, \
+        "{} came to {percent:.1} % in use where {requested} % are requested{}; request another fill, \
          or take a larger device",
         shown(path),
         no_inodes(*inodes_left)
@@ -80,7 +80,7 @@ impl StateError {
 fn hint(source: &io::Error, path: &Path) -> String {
     if source.kind() == io::ErrorKind::AlreadyExists {
         let path = shown(path);
-        return format!("; a state was brought about here before: remove {path}");
+        return format!("; a state was created here before: remove {path}");
     }
     String::new()
 }

@@ -275,10 +275,7 @@ mod tests {
         let again = Files::make(&root, Seed::new(1), &stop, reporter)
             .err()
             .unwrap();
-        assert!(
-            again.to_string().contains("brought about here before"),
-            "{again}"
-        );
+        assert!(again.to_string().contains("created here before"), "{again}");
         stop.request();
         assert!(matches!(files.create(50, 1), Err(StateError::Stopped)));
     }

@@ -48,7 +48,7 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     // If more are deleted than remain, holes are adjacent and merge.
     let hole = HOLE * deleted.div_ceil(small.len().max(1) as u64).max(1);
     Ok(format!(
-        "filled, with {deleted} small files deleted between others, so that free space lies in \
+        "filled, with {deleted} small files deleted between others, so that free space is in \
          holes of about {}",
         fsdyno_model::Bytes(hole)
     ))

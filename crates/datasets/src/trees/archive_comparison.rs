@@ -155,7 +155,7 @@ impl Comparer<'_> {
                 .is_ok_and(|target| (target.st_dev, target.st_ino) == (stat.st_dev, stat.st_ino));
             if !same {
                 self.found
-                    .differ(path, "is not the hard link the archive says");
+                    .differ(path, "is not the hard link of the archive");
             }
             return Ok(());
         }

@@ -80,6 +80,7 @@ pub(super) struct Script {
 impl Script {
     pub fn new(seed: u64) -> Self {
         Self {
+            // retired word kept: it is part of the seed of recorded tests.
             seed: Seed::new(seed).part("plug"),
             done: 0,
             made: 0,
@@ -150,6 +151,7 @@ impl Script {
             file,
             before,
             after,
+            // retired word kept: it is part of the seed of recorded tests.
             unsynced: 1 + seed.part("beside").below(LONGEST),
         }
     }

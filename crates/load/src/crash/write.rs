@@ -28,11 +28,14 @@ pub fn write(
     Ok(())
 }
 
+/// The directory of files that are written without a durability guarantee.
+const UNSYNCED_FILES: &str = "unsynced";
+
 /// Makes the directories durable: each of them, and the name of each in its parent. Without the
 /// name of the root, the path to the files is not guaranteed.
 fn prepare(root: &Path) -> io::Result<()> {
     let numbered = (0..DIRECTORIES).map(|number| directory(root, number));
-    for made in numbered.chain([root.join("beside")]) {
+    for made in numbered.chain([root.join(UNSYNCED_FILES)]) {
         fs::create_dir(&made)?;
         sync(&made)?;
     }
@@ -47,7 +50,9 @@ fn sync(path: &Path) -> io::Result<()> {
 
 /// Writes a file without a durability guarantee.
 fn write_unsynced(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let file = root.join("beside").join((done % UNSYNCED).to_string());
+    let file = root
+        .join(UNSYNCED_FILES)
+        .join((done % UNSYNCED).to_string());
     buffer.resize(usize::try_from(length).unwrap_or(1), 0);
     fs::write(file, buffer)
 }

@@ -265,7 +265,7 @@ impl Calls for SystemCalls {
     #[inline(always)]
     #[expect(
         clippy::inline_always,
-        reason = "the caller knows what it asks of, and wants a part of the answer: half the instructions"
+        reason = "the caller knows the target and uses a part of the result: half the instructions"
     )]
     fn stat(&mut self, of: &Target<'_, Self>) -> Result<Meta, LoadError> {
         let (operation, result) = match of {

@@ -151,7 +151,7 @@ fn read(text: &str) -> Result<ProgramReport, Unread> {
     } else {
         report.warnings.push(Warning::new(
             WarningKind::TooShort,
-            "dbench told no throughput: it was still warming up".to_owned(),
+            "dbench printed no throughput: it was still warming up".to_owned(),
             "raise its time",
         ));
     }

@@ -46,7 +46,7 @@ pub fn follow(phases: &[PhasePlan]) -> Result<(), String> {
                 agree(trees.made_by, plan)?;
                 if phase == Phase::Copy && trees.copied {
                     return Err(format!(
-                        "`{label}` would copy trees where a copy stands: leave it out, or put \
+                        "`{label}` would copy trees that already have a copy: leave it out, or put \
                          `{}` and `{}` before it",
                         Phase::Delete.name(),
                         Phase::Create.name()
@@ -130,7 +130,7 @@ mod tests {
                 "put `mongo-create` before it",
             ),
             (&["create", "create"], "put `mongo-delete` before it"),
-            (&["create", "copy", "copy"], "a copy stands"),
+            (&["create", "copy", "copy"], "already have a copy"),
         ] {
             let summary = outcome(kinds).unwrap_err();
             assert!(summary.contains(words), "{summary}");

@@ -120,7 +120,7 @@ impl Rates {
                     "postmark counts whole seconds, and there were fewer than {LEAST_SECONDS} for {}",
                     self.short.join(", ")
                 ),
-                format!("no figure is told of these: {advice}"),
+                format!("no figures are reported of these: {advice}"),
             ));
         }
         if let Some(seconds) = self.rough {
