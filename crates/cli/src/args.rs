@@ -152,6 +152,8 @@ pub enum Command {
     Lab(crate::commands::lab::LabArgs),
     /// List, check and serve model disks
     Disk(crate::commands::disk::DiskArgs),
+    /// List, fit and check model processors of virtual time
+    Cpu(crate::commands::cpu::CpuArgs),
     /// Run as the first process of a guest; started by fsdyno
     #[command(hide = true)]
     Guest {

@@ -90,6 +90,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Ufs(args) => commands::ufs::ufs(&args.command),
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Disk(args) => commands::disk::disk(&args.command),
+        Command::Cpu(args) => commands::cpu::cpu(args),
         Command::Man(args) => commands::complete::man(args),
         Command::Schema { name } => output::bytes(name.text().as_bytes()).map(|()| Code::Ok),
         Command::Guest { words } => commands::guest::guest(words),

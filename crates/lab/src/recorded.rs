@@ -96,6 +96,7 @@ pub(crate) mod tests {
             figures: Vec::new(),
             latencies: Vec::new(),
             progress: None,
+            kernel: Vec::new(),
             observed: None,
             warnings: Vec::new(),
         }

@@ -4,6 +4,7 @@ use crate::capability::SkippedPhase;
 use crate::contender::Contender;
 use crate::content::DatasetContent;
 use crate::evidence::CacheState;
+use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
@@ -89,6 +90,9 @@ pub struct Plan {
     /// The model disk on which contenders live; none where their disks are image files or devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
+    /// The model processor in virtual time; none where computing is free, and in real time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<ModelCpu>,
     /// The directory of block traces of its model disks; none if no trace is written.
     #[serde(
         default,
@@ -177,6 +181,7 @@ impl Plan {
             extent_floor: Bytes(0),
             guest: None,
             disk: None,
+            cpu: None,
             disk_trace: None,
             contents: BTreeMap::new(),
         }

@@ -2,6 +2,7 @@
 
 use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
+use crate::kernel_work::KernelWork;
 use crate::observed::Observed;
 use crate::timeline::{LatencyDistribution, Progress};
 use crate::units::{Bytes, Nanos};
@@ -56,6 +57,10 @@ pub struct Sample {
     /// report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
+    /// What the kernel of its guest did until the work returned, and until it was durable, where the
+    /// kernel counts it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel: Vec<KernelWork>,
     /// What else the machine did meanwhile; none in virtual time, and where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,

@@ -5,6 +5,7 @@
 
 pub mod counters;
 pub mod idle;
+pub mod kernel_work;
 pub mod noise;
 pub mod provenance;
 pub mod quiesce;

@@ -10,8 +10,8 @@ use fsdyno_model::{DiskFigures, DiskUse, Nanos};
 use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
 
-const RETURN: &str = "return";
-const DURABLE: &str = "durable";
+pub(crate) const RETURN: &str = "return";
+pub(crate) const DURABLE: &str = "durable";
 
 pub(crate) fn insert_all(
     transaction: &Transaction<'_>,

@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use crate::disk_use;
+use crate::kernel_work;
 use crate::observed;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
@@ -212,7 +213,8 @@ fn insert_sample(
     #[rustfmt::skip]
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
-        disks, space_before, space_after, fragmentation, figures, latencies, progress, observed, warnings: _,
+        disks, space_before, space_after, fragmentation, figures, latencies, progress, kernel, observed,
+        warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -270,6 +272,7 @@ fn insert_sample(
     disk_use::insert_all(transaction, cell, place, disks)?;
     insert_reported(transaction, cell, place, figures)?;
     timeline::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
+    kernel_work::insert_all(transaction, cell, place, kernel)?;
     observed::insert_one(transaction, cell, place, observed.as_ref())
 }
 

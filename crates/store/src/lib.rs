@@ -12,6 +12,7 @@ mod disk_use;
 mod error;
 pub mod fuzz;
 mod insert;
+mod kernel_work;
 mod merge;
 mod migrate;
 mod observed;

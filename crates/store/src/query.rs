@@ -2,6 +2,7 @@
 
 use crate::disk_use;
 use crate::error::fault;
+use crate::kernel_work;
 use crate::observed;
 use crate::row::{self, Fields};
 use crate::timeline;
@@ -316,6 +317,12 @@ fn hang_on_samples(
         sample.progress = Some(timeline::read_progress(fields)?);
         Ok(())
     })?;
+    each(connection, &kernel_work::query(OF_RUN), &[id], |fields| {
+        let (key, place) = (fields.take()?, fields.take()?);
+        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
+        sample.kernel.push(kernel_work::read(fields)?);
+        Ok(())
+    })?;
     each(connection, &observed::query(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
         let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
@@ -425,6 +432,7 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        kernel: Vec::new(),
         observed: None,
         warnings: Vec::new(),
     };

@@ -5,6 +5,7 @@ pub mod chart;
 pub mod clean;
 pub mod compare;
 pub mod complete;
+pub mod cpu;
 pub mod crash;
 pub mod disk;
 pub mod doctor;

@@ -170,8 +170,8 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Runs one experiment; `None` if the user interrupts it.
-fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
+/// Runs a plan without a store; `None` if the user interrupts it.
+pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
     let mut labs = run::assemble(&Erase::default(), plan, preflight, None, stop)?;
     let run = RunInfo {

@@ -14,20 +14,277 @@ struct Patch {
 /// processor with AMX that is 11,008 bytes, where versions 6.1 and 6.12 have room for 2,696, so no
 /// program starts. With the patch the host uses as much room as it needs. The buffer is on the
 /// kernel stack, which the fragment enlarges.
-const ALL: [Patch; 1] = [Patch {
+const AMX: [Patch; 1] = [Patch {
     file: "arch/x86/um/user-offsets.c",
     text: "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
     instead: "DEFINE_LONGS(HOST_FP_SIZE, 12288);",
 }];
 
+/// Files that are added to the sources, for the count of the kernel's work.
+const ADDED: [(&str, &str); 2] = [
+    (
+        "arch/um/kernel/cpu_charge.c",
+        include_str!("../../data/cpu_charge.c"),
+    ),
+    (
+        "arch/um/include/asm/cpu_charge.h",
+        include_str!("../../data/cpu_charge.h"),
+    ),
+];
+
+/// The count of the kernel's work and its charge to virtual time: the hook of KCOV counts, and the
+/// points of entry, exit, copy and idle call `cpu_charge.c`. The drivers of User-mode Linux stand
+/// for hardware and are not counted; strings are copied by its user access in another way than on
+/// hardware. All patches apply, or none: without them, the kernel counts nothing.
+const CPU_CHARGE: [Patch; 30] = [
+    Patch {
+        file: "kernel/kcov.c",
+        text: "#include <asm/setup.h>\n",
+        instead: "#include <asm/setup.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "kernel/kcov.c",
+        text: "\tt = current;\n\
+              \tif (!check_kcov_mode(KCOV_MODE_TRACE_PC, t))\n\
+              \t\treturn;\n\
+              \n\
+              \tarea = t->kcov_area;\n\
+              \t/* The first 64-bit word is the number of subsequent PCs. */",
+        instead: "\tcpu_charge_blocks++;\n\
+              \treturn;\n\
+              \n\
+              \tt = current;\n\
+              \tarea = t->kcov_area;\n\
+              \t/* The first 64-bit word is the number of subsequent PCs. */",
+    },
+    Patch {
+        file: "arch/um/kernel/Makefile",
+        text: "obj-y += load_file.o\n",
+        instead: "obj-y += load_file.o cpu_charge.o\n",
+    },
+    Patch {
+        file: "arch/um/drivers/Makefile",
+        text: "slip-objs := slip_kern.o slip_user.o\n",
+        instead: "KCOV_INSTRUMENT := n\n\
+              slip-objs := slip_kern.o slip_user.o\n",
+    },
+    Patch {
+        file: "arch/um/kernel/skas/syscall.c",
+        text: "#include <asm/delay.h>\n",
+        instead: "#include <asm/delay.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "arch/um/kernel/skas/syscall.c",
+        text: "\tsyscall_trace_leave(regs);\n",
+        instead: "\tsyscall_trace_leave(regs);\n\
+              \tcpu_charge_syscall();\n",
+    },
+    Patch {
+        file: "arch/um/kernel/process.c",
+        text: "#include <linux/elfcore.h>\n",
+        instead: "#include <linux/elfcore.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "arch/um/kernel/process.c",
+        text: "\tto->thread.prev_sched = from;\n",
+        instead: "\tcpu_charge_switch(from);\n\
+              \tto->thread.prev_sched = from;\n",
+    },
+    Patch {
+        file: "arch/um/kernel/process.c",
+        text: "\tif (time_travel_mode != TT_MODE_OFF)\n\
+              \t\ttime_travel_sleep();\n",
+        instead: "\t/* What came due meanwhile is delivered before the next sleep. */\n\
+              \tif (cpu_charge_now())\n\
+              \t\treturn;\n\
+              \tif (time_travel_mode != TT_MODE_OFF)\n\
+              \t\ttime_travel_sleep();\n",
+    },
+    Patch {
+        file: "arch/um/include/asm/processor-generic.h",
+        text: "\tstruct task_struct *prev_sched;\n",
+        instead: "\tstruct task_struct *prev_sched;\n\
+              \tunsigned long blocks;\n",
+    },
+    Patch {
+        file: "arch/um/kernel/irq.c",
+        text: "#include <linux/time-internal.h>\n",
+        instead: "#include <linux/time-internal.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "arch/um/kernel/irq.c",
+        text: "\t\tirq->active = false;\n",
+        instead: "\t\tirq->active = false;\n\
+              \t\tcpu_charge_enter(CPU_CHARGE_HOST);\n",
+    },
+    Patch {
+        file: "arch/um/kernel/irq.c",
+        text: "\t\tirq->active = true;\n",
+        instead: "\t\tcpu_charge_leave(CPU_CHARGE_HOST);\n\
+              \t\tirq->active = true;\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "#include <shared/init.h>\n",
+        instead: "#include <shared/init.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "\tirq_enter();\n",
+        instead: "\tcpu_charge_enter(CPU_CHARGE_INTERRUPT);\n\
+              \tirq_enter();\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "\tirq_exit();\n",
+        instead: "\tirq_exit();\n\
+              \tcpu_charge_leave(CPU_CHARGE_INTERRUPT);\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "\tdo_IRQ(TIMER_IRQ, regs);\n",
+        instead: "\tcpu_charge_enter(CPU_CHARGE_INTERRUPT);\n\
+              \tdo_IRQ(TIMER_IRQ, regs);\n\
+              \tcpu_charge_leave(CPU_CHARGE_INTERRUPT);\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "void time_travel_ndelay(unsigned long nsec)\n",
+        instead: "bool cpu_charge_now(void)\n\
+              {\n\
+              \tunsigned long long ns;\n\
+              \n\
+              \tif (time_travel_mode != TT_MODE_EXTERNAL || in_interrupt() || time_travel_ext_waiting)\n\
+              \t\treturn false;\n\
+              \tns = cpu_charge_take();\n\
+              \tif (!ns)\n\
+              \t\treturn false;\n\
+              \ttime_travel_update_time_rel(ns);\n\
+              \treturn true;\n\
+              }\n\
+              \n\
+              void time_travel_ndelay(unsigned long nsec)\n",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "time_travel_update_time_rel(TIMER_MULTIPLIER);",
+        instead: "time_travel_update_time_rel(TIMER_MULTIPLIER + cpu_charge_take());",
+    },
+    Patch {
+        file: "arch/um/kernel/time.c",
+        text: "\tstatic unsigned long long last_propagated;\n",
+        instead: "\tstatic unsigned long long last_propagated;\n\
+              \n\
+              \tif (!irqs_disabled())\n\
+              \t\tcpu_charge_now();\n",
+    },
+    Patch {
+        file: "arch/um/kernel/skas/uaccess.c",
+        text: "#include <os.h>\n",
+        instead: "#include <os.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "arch/um/kernel/skas/uaccess.c",
+        text: "\tmemcpy((void *) to, (void *) from, len);\n",
+        instead: "\tcpu_charge_bytes[CPU_CHARGE_COPY] += len;\n\
+              \tmemcpy((void *) to, (void *) from, len);\n",
+    },
+    Patch {
+        file: "arch/um/kernel/skas/uaccess.c",
+        text: "\tmemset((void *) addr, 0, len);\n",
+        instead: "\tcpu_charge_bytes[CPU_CHARGE_CLEAR] += len;\n\
+              \tmemset((void *) addr, 0, len);\n",
+    },
+    Patch {
+        file: "arch/um/include/asm/page.h",
+        text: "#define clear_page(page)\tmemset((void *)(page), 0, PAGE_SIZE)\n\
+              #define copy_page(to,from)\tmemcpy((void *)(to), (void *)(from), PAGE_SIZE)\n",
+        instead: "#include <asm/cpu_charge.h>\n\
+              \n\
+              #define clear_page(page) \\\n\
+              \t(cpu_charge_bytes[CPU_CHARGE_CLEAR] += PAGE_SIZE, memset((void *)(page), 0, PAGE_SIZE))\n\
+              #define copy_page(to, from) \\\n\
+              \t(cpu_charge_bytes[CPU_CHARGE_COPY] += PAGE_SIZE, memcpy((void *)(to), (void *)(from), PAGE_SIZE))\n",
+    },
+    Patch {
+        file: "lib/crc32.c",
+        text: "#include <linux/crc32.h>\n",
+        instead: "#include <linux/crc32.h>\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "lib/crc32.c",
+        text: "u32 __pure __weak __crc32c_le(u32 crc, unsigned char const *p, size_t len)\n\
+              {\n",
+        instead: "u32 __pure __weak __crc32c_le(u32 crc, unsigned char const *p, size_t len)\n\
+              {\n\
+              \tcpu_charge_bytes[CPU_CHARGE_CRC32C] += len;\n",
+    },
+    Patch {
+        file: "lib/Makefile",
+        text: "obj-$(CONFIG_CRC32)\t+= crc32.o\n",
+        instead: "KCOV_INSTRUMENT_crc32.o := n\n\
+              obj-$(CONFIG_CRC32)\t+= crc32.o\n",
+    },
+    Patch {
+        file: "lib/Makefile",
+        text: "KCOV_INSTRUMENT_rbtree.o := n\n",
+        instead: "",
+    },
+    Patch {
+        file: "lib/Makefile",
+        text: "KCOV_INSTRUMENT_find_bit.o := n\n",
+        instead: "",
+    },
+    Patch {
+        file: "mm/Makefile",
+        text: "KCOV_INSTRUMENT_slab_common.o := n\n\
+              KCOV_INSTRUMENT_slub.o := n\n\
+              KCOV_INSTRUMENT_page_alloc.o := n\n",
+        instead: "",
+    },
+];
+
 /// Applies the patches to these sources.
 pub(super) fn make(sources: &Path) -> io::Result<()> {
-    for one in &ALL {
+    apply(sources, &AMX)?;
+    if has_all(sources, &CPU_CHARGE)? {
+        apply(sources, &CPU_CHARGE)?;
+        for (file, text) in ADDED {
+            fs::write(sources.join(file), text)?;
+        }
+    }
+    Ok(())
+}
+
+/// A source file; empty if these sources have none of that name.
+fn read(file: &Path) -> io::Result<String> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        text => text,
+    }
+}
+
+/// Whether the sources have every text that the patches change.
+fn has_all(sources: &Path, patches: &[Patch]) -> io::Result<bool> {
+    for one in patches {
+        if !read(&sources.join(one.file))?.contains(one.text) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn apply(sources: &Path, patches: &[Patch]) -> io::Result<()> {
+    for one in patches {
         let file = sources.join(one.file);
-        let text = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            text => text?,
-        };
+        let text = read(&file)?;
         if text.contains(one.text) {
             fs::write(&file, text.replace(one.text, one.instead))?;
         }
@@ -67,28 +324,56 @@ pub fn known_end(words: &str) -> Option<String> {
 
 /// The text of all patches, for the identity of a kernel.
 pub(super) fn reported() -> String {
-    let lines = ALL
+    let changed = AMX
         .iter()
+        .chain(&CPU_CHARGE)
         .map(|one| format!("{}: {}", one.file, one.instead));
-    lines.collect::<Vec<_>>().join("\n")
+    let added = ADDED.iter().map(|(file, text)| format!("{file}: {text}"));
+    changed.chain(added).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Writes sources in which every patch finds its text.
+    fn sources(patches: &[&Patch], folder: &Path) {
+        for one in patches {
+            let file = folder.join(one.file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let before = read(&file).unwrap();
+            fs::write(&file, format!("{before}a\n{}b\n", one.text)).unwrap();
+        }
+    }
+
     #[test]
     fn a_patch_changes_the_named_lines_of_the_sources_only() {
         let work_dir = tempfile::tempdir().unwrap();
         make(work_dir.path()).unwrap();
-        let file = work_dir.path().join(ALL[0].file);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, format!("a\n\t{}\nb\n", ALL[0].text)).unwrap();
-        for _ in 0..2 {
+        sources(&[&AMX[0]], work_dir.path());
+        make(work_dir.path()).unwrap();
+        let expected = format!("a\n{}b\n", AMX[0].instead);
+        let file = work_dir.path().join(AMX[0].file);
+        assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+        assert!(reported().contains(AMX[0].instead));
+    }
+
+    #[test]
+    fn the_count_of_work_is_added_whole_or_not_at_all() {
+        for missing in [None, Some(3)] {
+            let work_dir = tempfile::tempdir().unwrap();
+            let has = |at: &usize| Some(*at) != missing;
+            let kept: Vec<&Patch> = (0..CPU_CHARGE.len())
+                .filter(has)
+                .map(|at| &CPU_CHARGE[at])
+                .collect();
+            sources(&kept, work_dir.path());
             make(work_dir.path()).unwrap();
-            let expected = format!("a\n\t{}\nb\n", ALL[0].instead);
-            assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+            let whole = missing.is_none();
+            assert_eq!(work_dir.path().join(ADDED[0].0).exists(), whole);
+            let file = work_dir.path().join(CPU_CHARGE[1].file);
+            let text = fs::read_to_string(file).unwrap();
+            assert_eq!(text.contains(CPU_CHARGE[1].instead), whole);
         }
-        assert!(reported().contains(ALL[0].instead));
     }
 }

@@ -14,6 +14,7 @@ use crate::labs::Below;
 use crate::labs::host::HostLab;
 use crate::messages::{GuestMessage, Task};
 use crate::missing::Missing;
+use crate::model_cpu;
 use crate::preflight::Preflight;
 use fsdyno_guests::inside;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
@@ -21,6 +22,7 @@ use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan};
 use fsdyno_observe::counters::machine_cpu;
+use fsdyno_observe::kernel_work::WorkCounter;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -207,7 +209,9 @@ fn run(
         lab = lab.marking(move |mark| drop(writer.write(&GuestMessage::Marked { mark })));
     }
     if virtual_time {
-        lab = lab.in_virtual_time();
+        let prices = model_cpu::prices(plan.cpu.as_ref())?;
+        let counter = WorkCounter::open(&prices.picoseconds());
+        lab = lab.in_virtual_time(counter.map_err(|e| format!("the kernel's work: {e}"))?);
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // If the host is gone, the record does not arrive either, and the cell is repeated.

@@ -1,20 +1,49 @@
 //! The model disk of all contenders: its profile, its faults, and its time.
 
 use super::config_error::ConfigError;
-use fsdyno_model::{Contender, DeviceChoice, DiskTime, LabChoice, ModelDisk};
-use std::path::Path;
+use fsdyno_model::{Contender, DeviceChoice, DiskTime, LabChoice, ModelCpu, ModelDisk};
+use std::path::{Path, PathBuf};
+
+/// The name of a processor on which computing takes no time.
+const FREE: &str = "free";
 
 /// The model disk of that name; a path is relative to `base`.
 pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
-    // Names of built-in profiles contain no dot.
-    let is_file = name.components().count() > 1 || name.extension().is_some();
-    let name = if is_file {
+    fsdyno_lab::model_disk(&name_or_file(name, base))
+        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list tells what there is"))
+}
+
+/// The model processor of that name, in virtual time; a path is relative to `base`. None where
+/// computing is free.
+pub fn model_cpu(
+    name: Option<&Path>,
+    base: &Path,
+    disk: Option<&ModelDisk>,
+) -> Result<Option<ModelCpu>, ConfigError> {
+    let is_virtual = disk.is_some_and(|disk| disk.time == DiskTime::Virtual);
+    match name {
+        Some(name) if name == Path::new(FREE) => Ok(None),
+        Some(_) if !is_virtual => Err(ConfigError::wrong(
+            "a model processor is one of virtual time",
+            "name a disk in virtual time (--disk nvme --lab uml), or leave out the processor",
+        )),
+        None if !is_virtual => Ok(None),
+        name => {
+            let name = name.unwrap_or(Path::new(fsdyno_lab::DEFAULT_CPU));
+            fsdyno_lab::model_cpu(&name_or_file(name, base))
+                .map(Some)
+                .map_err(|error| ConfigError::wrong(error, "fsdyno cpu list shows all profiles"))
+        }
+    }
+}
+
+/// A name of a profile, or a file relative to `base`. Names of built-in profiles contain no dot.
+fn name_or_file(name: &Path, base: &Path) -> PathBuf {
+    if name.components().count() > 1 || name.extension().is_some() {
         base.join(name)
     } else {
         name.to_owned()
-    };
-    fsdyno_lab::model_disk(&name)
-        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list tells what there is"))
+    }
 }
 
 /// Reads the faults from a file; the path is relative to `base`.

@@ -166,14 +166,21 @@ settings! {
 
         /// Time of model disks: virtual or real [default: virtual if all run in uml]
         ///
-        /// Virtual time is storage time with infinitely fast processors: the same figures to the
-        /// nanosecond each time, in guests of User-mode Linux with the lab kernel. In real time the
-        /// disk answers a request when the clock has reached its end, in any lab. Figures of the two
-        /// are never compared.
+        /// Virtual time is that of model disks and of a model processor (--cpu): the same figures to
+        /// the nanosecond each time, in guests of User-mode Linux with the lab kernel. In real time
+        /// the disk answers a request when the clock has reached its end, in any lab. Figures of the
+        /// two are never compared.
         #[arg(long, value_name = "TIME", value_parser = typed::<DiskTime>, help_heading = PLACE)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
         pub time: Option<DiskTime>;
+
+        /// Model processor in virtual time: a profile, its file, or free [default: server-2023]
+        ///
+        /// The kernel of the guest counts its work, and virtual time advances by the prices of the
+        /// profile (`fsdyno cpu list`). With `free`, computing takes no time.
+        #[arg(long, value_name = "PROFILE", help_heading = PLACE)]
+        pub cpu: Option<PathBuf>;
 
         /// Memory of a guest [default: 512M]
         #[arg(long, value_name = "SIZE", help_heading = PLACE)]

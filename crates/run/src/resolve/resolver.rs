@@ -19,8 +19,8 @@ use super::workers;
 use crate::resolve::options::RunOptions;
 use fsdyno_lab::skipped_phases;
 use fsdyno_model::{
-    Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelDisk, Plan, SkippedPhase,
-    Workload,
+    Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelCpu, ModelDisk, Plan,
+    SkippedPhase, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let (contenders, guest) = in_labs(&layers, specs, place.as_ref(), disk.is_some(), catalogue)?;
     let device = device(&layers, &contenders, place);
     let disk = in_time(&layers, disk, &contenders, &device)?;
+    let cpu = model_cpu(&layers, disk.as_ref())?;
     have_devices(&contenders, &device).map_err(layers.wrong("device"))?;
     let settings = layers.settings.clone().or_defaults();
     let engine = remote::engine(
@@ -71,6 +72,7 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         device,
         guest,
         disk,
+        cpu,
         disk_trace,
         ..Plan::new(contenders, workloads)
     };
@@ -236,6 +238,15 @@ fn disk_trace(layers: &Layers<'_>, on_disks: bool) -> Result<Option<DiskRecord>,
             payloads,
         })),
     }
+}
+
+/// The model processor, if time is virtual and computing is not free.
+fn model_cpu(
+    layers: &Layers<'_>,
+    disk: Option<&ModelDisk>,
+) -> Result<Option<ModelCpu>, ResolveError> {
+    let named = layers.settings.cpu.as_deref();
+    disks::model_cpu(named, &layers.base("cpu"), disk).map_err(layers.wrong("cpu"))
 }
 
 /// The model disk with its time.

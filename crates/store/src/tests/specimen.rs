@@ -7,9 +7,10 @@ use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, CommandRecord,
     Contender, CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse,
     Effective, Failure, Figure, Fragmentation, Frequency, GuestSize, InitialState, Judgement,
-    LabChoice, LatencyDistribution, LayoutChoice, Loss, ModelDisk, Nanos, Observed, OtherIo,
-    Outcome, PhasePlan, Plan, PowerCut, Pressure, Progress, Provenance, Recovery, RunInfo, Sample,
-    SeriesInfo, Slice, Stage, StopReason, Tally, Traced, Waits, Warning, WarningKind, Workload,
+    KernelWork, LabChoice, LatencyDistribution, LayoutChoice, Loss, ModelDisk, Nanos, Observed,
+    OtherIo, Outcome, PhasePlan, Plan, Point, PowerCut, Pressure, Progress, Provenance, Recovery,
+    RunInfo, Sample, SeriesInfo, Slice, Stage, StopReason, Tally, ThreadWork, Traced, Waits,
+    Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -281,6 +282,23 @@ pub(crate) fn sample(phase: u32) -> Sample {
             slice_ns: Nanos(next()),
             slices: (0..3).map(|_| slice(&mut next)).collect(),
         }),
+        kernel: [Point::Returned, Point::Durable]
+            .map(|until| KernelWork {
+                until,
+                process_blocks: 1000,
+                kthread_blocks: 200,
+                interrupt_blocks: 30,
+                system_calls: 40,
+                copied: Bytes(4096),
+                cleared: Bytes(8192),
+                checksummed: Bytes(512),
+                charged_ns: Nanos(1234),
+                threads: vec![ThreadWork {
+                    name: "kworker".to_owned(),
+                    blocks: 200,
+                }],
+            })
+            .into(),
         observed: Some(observed(&mut next)),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
     }
@@ -363,6 +381,7 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        kernel: Vec::new(),
         observed: None,
         warnings: Vec::new(),
         ..sample(1)

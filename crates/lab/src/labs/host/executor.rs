@@ -77,6 +77,8 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) work_dir: WorkDir,
     /// Whether reading the clock adds to the measured time.
     pub(super) virtual_time: bool,
+    /// Counts the work of the kernel, and charges it.
+    pub(super) counter: Option<&'a mut fsdyno_observe::kernel_work::WorkCounter>,
     /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
 }
@@ -117,6 +119,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             watched: Vec::new(),
             work_dir: WorkDir::new(PathBuf::new()),
             virtual_time: false,
+            counter: None,
             counted: false,
         }
     }

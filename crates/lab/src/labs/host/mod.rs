@@ -24,6 +24,7 @@ use fsdyno_host::space;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan,
 };
+use fsdyno_observe::kernel_work::WorkCounter;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -39,6 +40,8 @@ pub struct HostLab {
     below: Option<Box<dyn Below>>,
     marks: Box<dyn FnMut(Mark)>,
     virtual_time: bool,
+    /// Counts the work of the kernel, where it can.
+    counter: Option<WorkCounter>,
 }
 
 impl HostLab {
@@ -61,6 +64,7 @@ impl HostLab {
             below: None,
             marks: Box::new(|_| ()),
             virtual_time: false,
+            counter: None,
         }
     }
 
@@ -71,10 +75,12 @@ impl HostLab {
         self
     }
 
-    /// Virtual time advances only from one event to the next, and at each reading of the clock.
+    /// Virtual time advances only from one event to the next, at each reading of the clock, and by
+    /// the charge of this counter.
     #[must_use]
-    pub fn in_virtual_time(mut self) -> Self {
+    pub fn in_virtual_time(mut self, counter: Option<WorkCounter>) -> Self {
         self.virtual_time = true;
+        self.counter = counter;
         self
     }
 
@@ -133,6 +139,7 @@ impl Lab for HostLab {
                 &mut *self.marks,
             );
             executor.virtual_time = self.virtual_time;
+            executor.counter = self.counter.as_mut();
             let mut result = procedure::run(&mut executor, &job);
             if let Err(CellEnd::Failed(failure)) = &mut result {
                 hint(failure, plan);

@@ -5,9 +5,13 @@ use super::{fragmentation, warnings};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_load::measure::{self, Measured};
-use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Effective, Mark, Observed, Point, Sample};
+use fsdyno_model::{
+    CacheEvidence, CpuUse, DeviceUse, Effective, KernelWork, Mark, Observed, Point, Sample,
+};
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
+use fsdyno_observe::kernel_work::WorkCounter;
 use fsdyno_observe::tracing;
+use std::io;
 use std::path::Path;
 
 /// Runs a phase and keeps its sample.
@@ -21,7 +25,7 @@ pub(super) fn measure(
     let space = |root: &Path| fsdyno_host::space::used(root).unwrap_or_default();
     let space_before = space(&executor.work_dir.root);
     let before = read_surroundings(executor, job);
-    let (measured, machine, device) = timed(executor, job, number)?;
+    let (measured, machine, device, kernel) = timed(executor, job, number)?;
     let observed = before.map(|before| observed(executor, &before));
     let mut sample = Sample {
         phase: number,
@@ -48,6 +52,7 @@ pub(super) fn measure(
         figures: measured.figures,
         latencies: measured.latencies,
         progress: measured.progress,
+        kernel,
         observed,
         warnings: measured.warnings,
     };
@@ -113,7 +118,7 @@ fn timed(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
-) -> Result<(Measured, MachineCpu, Option<DeviceUse>), CellEnd> {
+) -> Result<TimedPhase, CellEnd> {
     let phase = &job.workload.phases[number as usize];
     let each_file = times_files(executor);
     let (block_before, cpu_before) = counters(executor)?;
@@ -121,15 +126,18 @@ fn timed(
     let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
     let facts = dataset.facts();
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
+    let mut counting = Counting::new(executor.counter.take());
     let mut mark = |point| {
         let mark = Mark {
             phase: number,
             point,
         };
+        counting.pause(point);
         marks(mark);
         for disk in disks.iter_mut() {
             disk.mark(mark);
         }
+        counting.resume(point);
     };
     let request = measure::Request {
         phase,
@@ -143,12 +151,26 @@ fn timed(
         stop: executor.stop,
         mark: &mut mark,
     };
-    let mut measured = measure::run(request).map_err(|error| executor.load_failed(&error))?;
+    let measured = measure::run(request);
+    let mut measured = match measured {
+        Ok(measured) => measured,
+        Err(error) => {
+            // Nothing after the phase is charged.
+            executor.counter = counting.end().0;
+            return Err(executor.load_failed(&error));
+        }
+    };
     if let Some(durable) = &mut measured.durable_ns
         && job.touches_files()
     {
         durable.0 = durable.0.saturating_add(executor.make_durable()?.0);
     }
+    let (counter, kernel) = counting.end();
+    executor.counter = counter;
+    let kernel = kernel.map_err(|error| {
+        let message = format!("cannot read or charge the kernel's work: {error}");
+        executor.notes.halt(message, error.raw_os_error())
+    })?;
     let (_, cpu_after) = counters(executor)?;
     if measured.durable_ns.is_none() && job.touches_files() {
         // A phase that only reads may still write time stamps. They count as its traffic, but its
@@ -171,7 +193,55 @@ fn timed(
     let device = block_after
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
-    Ok((measured, machine, device))
+    Ok((measured, machine, device, kernel))
+}
+
+/// The result of a phase, the counters of machine and devices, and the work of the kernel.
+type TimedPhase = (Measured, MachineCpu, Option<DeviceUse>, Vec<KernelWork>);
+
+/// The count and the charge of the kernel's work during a phase. Messages to the host are not
+/// charged: how they are written is not the same each time.
+struct Counting<'a> {
+    counter: Option<&'a mut WorkCounter>,
+    work: io::Result<Vec<KernelWork>>,
+}
+
+impl<'a> Counting<'a> {
+    fn new(counter: Option<&'a mut WorkCounter>) -> Self {
+        Self {
+            counter,
+            work: Ok(Vec::new()),
+        }
+    }
+
+    fn pause(&mut self, point: Point) {
+        if let (Some(counter), Ok(work)) = (&self.counter, &mut self.work)
+            && point != Point::Begins
+        {
+            match counter.pause(point) {
+                Ok(one) => work.push(one),
+                Err(error) => self.work = Err(error),
+            }
+        }
+    }
+
+    fn resume(&mut self, point: Point) {
+        if let (Some(counter), Ok(_)) = (&mut self.counter, &self.work) {
+            let charged = match point {
+                Point::Begins => counter.begin(),
+                _ => counter.charge(),
+            };
+            if let Err(error) = charged {
+                self.work = Err(error);
+            }
+        }
+    }
+
+    /// Ends the charge; returns the work until return and until durable.
+    fn end(mut self) -> (Option<&'a mut WorkCounter>, io::Result<Vec<KernelWork>>) {
+        self.pause(Point::Durable);
+        (self.counter, self.work)
+    }
 }
 
 /// The counters before or after a phase.

@@ -219,6 +219,7 @@ pub(super) fn measure(
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        kernel: Vec::new(),
         observed: None,
         warnings: Vec::new(),
     };

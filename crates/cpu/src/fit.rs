@@ -1,0 +1,222 @@
+//! Fits prices to measured times: non-negative least squares on the relative error, so that a stat
+//! of 1 us counts as much as a write of 1 ms.
+
+use crate::{Prices, Work};
+
+/// An operation on a file system: what it takes, and how long that took on the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The operation and the file system.
+    pub name: String,
+    /// What the kernel of a guest counted.
+    pub work: Work,
+    /// The processor time that it took on the machine, in nanoseconds.
+    pub measured_ns: f64,
+}
+
+/// Why prices cannot be fitted.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FitError {
+    /// Too few cells.
+    #[error("{cells} cells do not determine {} prices; at least {} are needed", Prices::COUNT, 2 * Prices::COUNT)]
+    TooFew {
+        /// How many there are.
+        cells: usize,
+    },
+}
+
+/// How well prices predict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accuracy {
+    /// For each cell, predicted over measured time.
+    pub ratios: Vec<f64>,
+    /// The median of the relative errors: 0.15 is 15 %.
+    pub median_error: f64,
+    /// The share of cells within a factor of 1.5.
+    pub within_half: f64,
+    /// Spearman's rank correlation of predicted and measured times.
+    pub rank_correlation: f64,
+}
+
+/// The smallest change of a price that matters, relative.
+const SETTLED: f64 = 1e-9;
+
+/// The prices with the least sum of squared relative errors.
+pub fn fit(cells: &[Cell]) -> Result<Prices, FitError> {
+    let usable: Vec<&Cell> = cells.iter().filter(|cell| cell.measured_ns > 0.0).collect();
+    if usable.len() < 2 * Prices::COUNT {
+        return Err(FitError::TooFew {
+            cells: usable.len(),
+        });
+    }
+    // Each count as a part of its cell's time: all cells then have the target 1.
+    let rows: Vec<[f64; Prices::COUNT]> = usable
+        .iter()
+        .map(|cell| cell.work.0.map(|count| count / cell.measured_ns))
+        .collect();
+    Ok(Prices::of(least_squares(&rows)))
+}
+
+/// Non-negative least squares with the target 1 for each row, by cyclic coordinate descent: the
+/// problem is convex, and each step has a closed form.
+fn least_squares(rows: &[[f64; Prices::COUNT]]) -> [f64; Prices::COUNT] {
+    let mut prices = [0.0; Prices::COUNT];
+    let mut rest: Vec<f64> = vec![1.0; rows.len()];
+    for _ in 0..100_000 {
+        let mut moved = 0.0_f64;
+        for at in 0..Prices::COUNT {
+            let square: f64 = rows.iter().map(|row| row[at] * row[at]).sum();
+            if square == 0.0 {
+                continue;
+            }
+            let slope: f64 = rows
+                .iter()
+                .zip(&rest)
+                .map(|(row, rest)| row[at] * rest)
+                .sum();
+            let next = (prices[at] + slope / square).max(0.0);
+            let step = next - prices[at];
+            for (row, rest) in rows.iter().zip(&mut rest) {
+                *rest -= row[at] * step;
+            }
+            // In units of the prediction.
+            moved = moved.max(step.abs() * square.sqrt());
+            prices[at] = next;
+        }
+        if moved < SETTLED {
+            break;
+        }
+    }
+    prices
+}
+
+/// How well prices predict the cells.
+pub fn accuracy(cells: &[Cell], prices: &Prices) -> Accuracy {
+    let predicted: Vec<f64> = cells.iter().map(|cell| cell.work.at(prices)).collect();
+    judged(cells, &predicted)
+}
+
+/// The accuracy of prices from one half of the cells on the other half, for both halves. Every
+/// second cell is in the first half.
+pub fn cross_validated(cells: &[Cell]) -> Result<Accuracy, FitError> {
+    let half = |odd: usize| {
+        let chosen = cells.iter().skip(odd).step_by(2);
+        fit(&chosen.cloned().collect::<Vec<_>>())
+    };
+    let [even, odd] = [half(0)?, half(1)?];
+    let predicted: Vec<f64> = cells
+        .iter()
+        .enumerate()
+        .map(|(at, cell)| cell.work.at(if at % 2 == 0 { &odd } else { &even }))
+        .collect();
+    Ok(judged(cells, &predicted))
+}
+
+fn judged(cells: &[Cell], predicted: &[f64]) -> Accuracy {
+    let measured: Vec<f64> = cells.iter().map(|cell| cell.measured_ns).collect();
+    let ratios: Vec<f64> = predicted
+        .iter()
+        .zip(&measured)
+        .map(|(p, m)| p / m)
+        .collect();
+    let mut errors: Vec<f64> = ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let middle = |sorted: &[f64]| match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    };
+    let close = ratios
+        .iter()
+        .filter(|ratio| (1.0 / 1.5..=1.5).contains(*ratio));
+    Accuracy {
+        median_error: middle(&errors),
+        within_half: close.count() as f64 / ratios.len().max(1) as f64,
+        rank_correlation: correlation(&ranks(predicted), &ranks(&measured)),
+        ratios,
+    }
+}
+
+/// Ranks from 1; equal values share the mean of their ranks.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: f64| {
+        let below = values.iter().filter(|other| **other < value).count();
+        let equal = values.iter().filter(|other| **other == value).count();
+        below as f64 + (equal as f64 + 1.0) / 2.0
+    };
+    values.iter().map(|value| rank(*value)).collect()
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let product: f64 = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| (a - mean_a) * (b - mean_b))
+        .sum();
+    let square = |values: &[f64], mean: f64| values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+    product / (square(a, mean_a) * square(b, mean_b)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cells(works: &[[f64; Prices::COUNT]], prices: &Prices) -> Vec<Cell> {
+        let cell = |(number, work): (usize, &[f64; Prices::COUNT])| Cell {
+            name: number.to_string(),
+            work: Work(*work),
+            measured_ns: Work(*work).at(prices),
+        };
+        works.iter().enumerate().map(cell).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn exact_times_give_the_prices_back(
+            works in prop::collection::vec(prop::array::uniform5(1.0_f64..1e4), 24..40),
+            prices in prop::array::uniform5(0.0_f64..10.0),
+        ) {
+            let prices = Prices::of(prices);
+            let cells = cells(&works, &prices);
+            prop_assume!(cells.iter().all(|cell| cell.measured_ns > 1.0));
+            let found = fit(&cells).unwrap();
+            let accuracy = accuracy(&cells, &found);
+            prop_assert!(accuracy.median_error < 1e-3, "{accuracy:?}");
+            prop_assert!(found.all().iter().all(|price| *price >= 0.0));
+        }
+    }
+
+    #[test]
+    fn accuracy_has_the_values_computed_by_hand() {
+        let prices = Prices {
+            block_ns: 1.0,
+            ..Prices::default()
+        };
+        let cell = |blocks: f64, measured_ns| Cell {
+            name: String::new(),
+            work: Work([blocks, 0.0, 0.0, 0.0, 0.0]),
+            measured_ns,
+        };
+        let cells = [
+            cell(1.0, 1.0),
+            cell(2.0, 4.0),
+            cell(3.0, 3.0),
+            cell(12.0, 10.0),
+        ];
+        let accuracy = accuracy(&cells, &prices);
+        assert_eq!(accuracy.ratios, [1.0, 0.5, 1.0, 1.2]);
+        assert!((accuracy.median_error - 0.1).abs() < 1e-12);
+        assert_eq!(accuracy.within_half, 0.75);
+        // Ranks 1 2 3 4 against 1 3 2 4.
+        assert!((accuracy.rank_correlation - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn too_few_cells_are_an_error() {
+        let error = fit(&[]).unwrap_err().to_string();
+        assert!(error.contains("at least 10"), "{error}");
+    }
+}

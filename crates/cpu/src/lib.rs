@@ -1,0 +1,100 @@
+//! The model processor of virtual time. A profile gives prices to the work that the kernel of a
+//! guest counts: basic blocks, system calls, and the bytes of routines that handle many bytes in a
+//! block. `fit` finds the prices of a machine from measured operations; `error` judges them.
+
+mod fit;
+mod profile;
+
+pub use fit::{Accuracy, Cell, FitError, accuracy, cross_validated, fit};
+pub use profile::{DEFAULT, Profile, ProfileError, SHIPPED, Shipped};
+
+use fsdyno_model::KernelWork;
+use serde::{Deserialize, Serialize};
+
+/// Prices of a processor, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// A basic block of the kernel.
+    pub block_ns: f64,
+    /// A system call: entry and exit, and the work of the program between two calls.
+    pub system_call_ns: f64,
+    /// A byte copied.
+    pub copy_ns: f64,
+    /// A byte set to zero.
+    pub clear_ns: f64,
+    /// A byte of a CRC-32C checksum.
+    pub crc32c_ns: f64,
+}
+
+impl Prices {
+    /// The number of prices.
+    pub const COUNT: usize = 5;
+
+    /// Names, as in a profile.
+    pub const NAMES: [&'static str; Self::COUNT] = [
+        "block_ns",
+        "system_call_ns",
+        "copy_ns",
+        "clear_ns",
+        "crc32c_ns",
+    ];
+
+    /// The prices in the order of the names.
+    pub fn all(&self) -> [f64; Self::COUNT] {
+        [
+            self.block_ns,
+            self.system_call_ns,
+            self.copy_ns,
+            self.clear_ns,
+            self.crc32c_ns,
+        ]
+    }
+
+    /// Prices in the order of the names.
+    pub fn of(
+        [block_ns, system_call_ns, copy_ns, clear_ns, crc32c_ns]: [f64; Self::COUNT],
+    ) -> Self {
+        Self {
+            block_ns,
+            system_call_ns,
+            copy_ns,
+            clear_ns,
+            crc32c_ns,
+        }
+    }
+
+    /// The prices in whole picoseconds, as the kernel takes them.
+    pub fn picoseconds(&self) -> [u64; Self::COUNT] {
+        // Profiles are checked: a price is finite, not negative, and below 2^53 picoseconds.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "in range"
+        )]
+        self.all().map(|ns| (ns * 1000.0).round() as u64)
+    }
+}
+
+/// What a processor has to do: a count for each price.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Work(pub [f64; Prices::COUNT]);
+
+impl Work {
+    /// The work for processes and in interrupts, which they wait for; kernel threads are apart.
+    pub fn foreground(work: &KernelWork) -> Self {
+        Self([
+            (work.process_blocks + work.interrupt_blocks) as f64,
+            work.system_calls as f64,
+            work.copied.0 as f64,
+            work.cleared.0 as f64,
+            work.checksummed.0 as f64,
+        ])
+    }
+
+    /// Nanoseconds at these prices.
+    pub fn at(&self, prices: &Prices) -> f64 {
+        let parts = self.0.iter().zip(prices.all());
+        parts.map(|(count, price)| count * price).sum()
+    }
+}

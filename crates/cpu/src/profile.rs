@@ -1,0 +1,209 @@
+//! Processor profiles: files like those of model disks.
+
+use crate::Prices;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The name of the profile that virtual time takes by default.
+pub const DEFAULT: &str = "server-2023";
+
+/// A profile that comes with fsdyno.
+#[derive(Debug, Clone, Copy)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),+) => {
+        [$(Shipped { name: $name, text: include_str!(concat!("../data/", $name, ".toml")) }),+]
+    };
+}
+
+/// All profiles that come with fsdyno, the slowest processor first.
+pub const SHIPPED: [Shipped; 4] = shipped!["laptop-2004", "desktop-2008", "vm-2026", "server-2023"];
+
+impl Shipped {
+    /// The parsed profile.
+    pub fn profile(&self) -> Result<Profile, ProfileError> {
+        Profile::parse(self.name, self.text)
+    }
+}
+
+/// A profile of a processor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Name of the profile: its file name.
+    pub name: String,
+    /// One-line description.
+    pub title: String,
+    /// Source of the figures.
+    pub source: String,
+    /// Prices that are estimates without a source.
+    pub estimated: Vec<String>,
+    /// The prices.
+    pub prices: Prices,
+    /// Text of the profile.
+    pub text: String,
+}
+
+/// Why a profile cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// No such profile.
+    #[error("there is no processor profile `{name}`{similar}; there are {}", names().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The nearest name, as a question.
+        similar: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the processor profile {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is not a profile.
+    #[error("the processor profile `{name}` is not valid: {source}")]
+    Form {
+        /// Its name.
+        name: String,
+        /// Where and why.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    /// A value is impossible.
+    #[error("in the processor profile `{name}`, `{key}` cannot be {value}: {why}")]
+    Impossible {
+        /// Its name.
+        name: String,
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// The valid values.
+        why: &'static str,
+    },
+}
+
+fn names() -> Vec<&'static str> {
+    SHIPPED.iter().map(|one| one.name).collect()
+}
+
+/// A profile in the form of its file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    title: String,
+    source: String,
+    #[serde(default)]
+    estimated: Vec<String>,
+    prices: Prices,
+}
+
+impl Profile {
+    /// Loads a built-in profile by name, or a file.
+    pub fn named(name: &Path) -> Result<Self, ProfileError> {
+        let shown = name.to_string_lossy();
+        if let Some(shipped) = SHIPPED.iter().find(|one| one.name == shown) {
+            return shipped.profile();
+        }
+        if !name.exists() {
+            let near = names()
+                .into_iter()
+                .map(|one| (strsim::jaro_winkler(one, &shown), one))
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .filter(|(likeness, _)| *likeness > 0.75);
+            return Err(ProfileError::Unknown {
+                name: shown.into_owned(),
+                similar: near.map_or_else(String::new, |(_, one)| format!(" (`{one}`?)")),
+            });
+        }
+        let text =
+            fsdyno_files::input::read_text(name).map_err(|source| ProfileError::Unreadable {
+                path: name.to_owned(),
+                source,
+            })?;
+        let stem = name.file_stem().unwrap_or(name.as_os_str());
+        Self::parse(&stem.to_string_lossy(), &text)
+    }
+
+    /// Parses a profile from TOML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
+        let read: Text = toml::from_str(text).map_err(|source| ProfileError::Form {
+            name: name.to_owned(),
+            source: Box::new(source),
+        })?;
+        let impossible = |key: &str, value: String, why| ProfileError::Impossible {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            value,
+            why,
+        };
+        for (key, price) in Prices::NAMES.into_iter().zip(read.prices.all()) {
+            if !(0.0..=1e6).contains(&price) {
+                let key = format!("prices.{key}");
+                let why = "a price lies between 0 and 1,000,000 ns";
+                return Err(impossible(&key, price.to_string(), why));
+            }
+        }
+        for key in &read.estimated {
+            if !Prices::NAMES.contains(&key.as_str()) {
+                let why = "it names prices, as in `block_ns`";
+                return Err(impossible("estimated", format!("`{key}`"), why));
+            }
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            title: read.title,
+            source: read.source,
+            estimated: read.estimated,
+            prices: read.prices,
+            text: text.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_profile_is_valid_and_has_a_source() {
+        for one in &SHIPPED {
+            let profile = one.profile().unwrap();
+            assert!(profile.source.len() > 20, "{}", one.name);
+            assert!(profile.prices.block_ns > 0.0, "{}", one.name);
+        }
+        assert!(names().contains(&DEFAULT));
+    }
+
+    #[test]
+    fn invalid_profiles_are_refused_by_the_name_of_the_key() {
+        let good = SHIPPED[0].text;
+        for (from, to, words) in [
+            ("block_ns", "blok_ns", "blok_ns"),
+            ("block_ns = ", "block_ns = -", "`prices.block_ns`"),
+            ("estimated = [", "estimated = [\"seek_ns\", ", "`seek_ns`"),
+        ] {
+            let text = good.replacen(from, to, if from == "block_ns" { 9 } else { 1 });
+            assert_ne!(text, good);
+            let message = Profile::parse("mine", &text).unwrap_err().to_string();
+            assert!(message.contains(words), "{to}: {message}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_the_nearest_and_lists_all() {
+        let message = Profile::named(Path::new("laptop-204")).unwrap_err();
+        let message = message.to_string();
+        assert!(message.contains("`laptop-2004`?"), "{message}");
+        assert!(message.contains(DEFAULT), "{message}");
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counts the basic blocks that the kernel executes, by context, and charges their time to the
+ * virtual clock. The compiler calls __sanitizer_cov_trace_pc once in every basic block (KCOV).
+ *
+ * /proc/cpu_charge shows the counts. A line with prices that is written to it begins the charge:
+ * picoseconds a block, a system call, and a byte of each routine. Nothing is charged before, and
+ * nothing after a line of zeros. All of it is deterministic, because the counts are.
+ */
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/time-internal.h>
+#include <linux/uaccess.h>
+#include <asm/cpu_charge.h>
+
+#define PRICES (2 + CPU_CHARGE_ROUTINES)
+
+static const char *const context_names[CPU_CHARGE_CONTEXTS] = {
+	"process", "kthread", "interrupt", "idle", "host",
+};
+static const char *const routine_names[CPU_CHARGE_ROUTINES] = { "copy", "clear", "crc32c" };
+
+unsigned long cpu_charge_blocks;
+unsigned long cpu_charge_bytes[CPU_CHARGE_ROUTINES];
+
+static unsigned long syscalls;
+static unsigned long attributed, bytes_attributed[CPU_CHARGE_ROUTINES];
+static unsigned long by_context[CPU_CHARGE_CONTEXTS];
+static unsigned int interrupts, host_interrupts;
+
+/* Of a block, of a system call, of a byte of each routine. */
+static unsigned long prices[PRICES];
+static unsigned long long pending_ps, charged_ns;
+
+static void attribute(struct task_struct *task)
+{
+	unsigned long delta = cpu_charge_blocks - attributed;
+	enum cpu_charge_context context = CPU_CHARGE_PROCESS;
+	int i;
+
+	attributed += delta;
+	if (host_interrupts)
+		context = CPU_CHARGE_HOST;
+	else if (interrupts)
+		context = CPU_CHARGE_INTERRUPT;
+	else if (is_idle_task(task))
+		context = CPU_CHARGE_IDLE;
+	else if (task->flags & PF_KTHREAD)
+		context = CPU_CHARGE_KTHREAD;
+	by_context[context] += delta;
+	if (context == CPU_CHARGE_KTHREAD)
+		task->thread.blocks += delta;
+	/* Nobody waits for the idle loop. */
+	if (context != CPU_CHARGE_IDLE && context != CPU_CHARGE_HOST)
+		pending_ps += delta * prices[0];
+	for (i = 0; i < CPU_CHARGE_ROUTINES; i++) {
+		unsigned long bytes = cpu_charge_bytes[i] - bytes_attributed[i];
+
+		bytes_attributed[i] += bytes;
+		if (context != CPU_CHARGE_HOST)
+			pending_ps += bytes * prices[2 + i];
+	}
+}
+
+void cpu_charge_switch(struct task_struct *from)
+{
+	attribute(from);
+}
+
+void cpu_charge_enter(enum cpu_charge_context interrupt)
+{
+	attribute(current);
+	if (interrupt == CPU_CHARGE_HOST)
+		host_interrupts++;
+	else
+		interrupts++;
+}
+
+void cpu_charge_leave(enum cpu_charge_context interrupt)
+{
+	attribute(current);
+	if (interrupt == CPU_CHARGE_HOST)
+		host_interrupts--;
+	else
+		interrupts--;
+}
+
+unsigned long long cpu_charge_take(void)
+{
+	unsigned long flags;
+	unsigned long long ns;
+
+	local_irq_save(flags);
+	attribute(current);
+	ns = pending_ps / 1000;
+	pending_ps -= ns * 1000;
+	charged_ns += ns;
+	local_irq_restore(flags);
+	return ns;
+}
+
+void cpu_charge_syscall(void)
+{
+	syscalls++;
+	pending_ps += prices[1];
+	cpu_charge_now();
+}
+
+static int cpu_charge_show(struct seq_file *file, void *unused)
+{
+	struct task_struct *task;
+	unsigned long flags;
+	int i;
+
+	local_irq_save(flags);
+	attribute(current);
+	local_irq_restore(flags);
+	for (i = 0; i < CPU_CHARGE_CONTEXTS; i++)
+		seq_printf(file, "blocks %s %lu\n", context_names[i], by_context[i]);
+	seq_printf(file, "syscalls %lu\n", syscalls);
+	for (i = 0; i < CPU_CHARGE_ROUTINES; i++)
+		seq_printf(file, "bytes %s %lu\n", routine_names[i], cpu_charge_bytes[i]);
+	seq_printf(file, "charged_ns %llu\n", charged_ns);
+	rcu_read_lock();
+	for_each_process(task)
+		if (task->flags & PF_KTHREAD && task->thread.blocks)
+			seq_printf(file, "kthread %lu %s\n", task->thread.blocks, task->comm);
+	rcu_read_unlock();
+	return 0;
+}
+
+static int cpu_charge_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, cpu_charge_show, NULL);
+}
+
+static ssize_t cpu_charge_write(struct file *file, const char __user *text, size_t size,
+				loff_t *offset)
+{
+	unsigned long wanted[PRICES];
+	char line[160], *rest = line, *word;
+	unsigned long flags;
+	int i;
+
+	if (size >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, text, size))
+		return -EFAULT;
+	line[size] = 0;
+	for (i = 0; i < PRICES; i++) {
+		word = strsep(&rest, " \n");
+		if (!word || kstrtoul(word, 10, &wanted[i]))
+			return -EINVAL;
+	}
+	local_irq_save(flags);
+	attribute(current);
+	memcpy(prices, wanted, sizeof(prices));
+	/* What came before has no price. */
+	pending_ps = 0;
+	local_irq_restore(flags);
+	return size;
+}
+
+static const struct proc_ops cpu_charge_operations = {
+	.proc_open = cpu_charge_open,
+	.proc_read = seq_read,
+	.proc_write = cpu_charge_write,
+	.proc_lseek = seq_lseek,
+	.proc_release = single_release,
+};
+
+static int __init cpu_charge_proc(void)
+{
+	proc_create("cpu_charge", 0644, NULL, &cpu_charge_operations);
+	return 0;
+}
+fs_initcall(cpu_charge_proc);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counts of the kernel's work, and their price in virtual time. See arch/um/kernel/cpu_charge.c.
+ */
+#ifndef __UM_CPU_CHARGE_H
+#define __UM_CPU_CHARGE_H
+
+#include <linux/types.h>
+
+struct task_struct;
+
+/* Routines that handle many bytes in one basic block, or in a loop that is not counted. */
+enum { CPU_CHARGE_COPY, CPU_CHARGE_CLEAR, CPU_CHARGE_CRC32C, CPU_CHARGE_ROUTINES };
+
+/* Who executes. */
+enum cpu_charge_context {
+	CPU_CHARGE_PROCESS,
+	CPU_CHARGE_KTHREAD,
+	CPU_CHARGE_INTERRUPT,
+	CPU_CHARGE_IDLE,
+	CPU_CHARGE_HOST,	/* interrupts at moments that the host chooses: never charged */
+	CPU_CHARGE_CONTEXTS
+};
+
+extern unsigned long cpu_charge_blocks;
+extern unsigned long cpu_charge_bytes[CPU_CHARGE_ROUTINES];
+
+/* Attributes what was counted to the task that ran until now. */
+void cpu_charge_switch(struct task_struct *from);
+/* The count until the matching leave is that of an interrupt. */
+void cpu_charge_enter(enum cpu_charge_context interrupt);
+void cpu_charge_leave(enum cpu_charge_context interrupt);
+/* A system call ends. */
+void cpu_charge_syscall(void);
+/* Nanoseconds that are due; they count as charged. */
+unsigned long long cpu_charge_take(void);
+/* In time.c: advances the virtual clock by what is due, where events may be delivered. */
+bool cpu_charge_now(void);
+#endif

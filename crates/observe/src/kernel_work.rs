@@ -1,0 +1,160 @@
+//! The work that the kernel of a guest counts, and its charge to virtual time: `/proc/cpu_charge`
+//! of the lab kernel.
+
+use fsdyno_model::{Bytes, KernelWork, Nanos, Point, ThreadWork};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+/// The file of the counts; a line of prices that is written to it begins the charge.
+const COUNTS: &str = "/proc/cpu_charge";
+
+/// The counter of a kernel that has one.
+#[derive(Debug)]
+pub struct WorkCounter {
+    file: File,
+    prices: String,
+    before: Counts,
+}
+
+/// All counts since the kernel started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Counts {
+    /// By name: `blocks process`, `syscalls`, `bytes copy` ...
+    numbers: BTreeMap<String, u64>,
+    /// Blocks of kernel threads, by name.
+    threads: BTreeMap<String, u64>,
+}
+
+impl WorkCounter {
+    /// Opens the counter with these prices in picoseconds; none if the kernel has no counter.
+    pub fn open(prices: &[u64]) -> io::Result<Option<Self>> {
+        let file = match OpenOptions::new().read(true).write(true).open(COUNTS) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let prices: Vec<String> = prices.iter().map(u64::to_string).collect();
+        Ok(Some(Self {
+            file,
+            prices: prices.join(" "),
+            before: Counts::default(),
+        }))
+    }
+
+    /// Counts from now on, and charges.
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.before = self.read()?;
+        self.charge()
+    }
+
+    /// Charges again after `pause`.
+    pub fn charge(&self) -> io::Result<()> {
+        (&self.file).write_all(self.prices.as_bytes())
+    }
+
+    /// Charges nothing until `charge`, and returns the work since `begin`.
+    pub fn pause(&self, until: Point) -> io::Result<KernelWork> {
+        let zeros = vec!["0"; self.prices.split(' ').count()].join(" ");
+        (&self.file).write_all(zeros.as_bytes())?;
+        Ok(self.read()?.since(&self.before, until))
+    }
+
+    fn read(&self) -> io::Result<Counts> {
+        let mut bytes = vec![0; 32 << 10];
+        let mut length = 0;
+        while length < bytes.len() {
+            match self.file.read_at(&mut bytes[length..], length as u64)? {
+                0 => break,
+                more => length += more,
+            }
+        }
+        Ok(Counts::parse(&String::from_utf8_lossy(&bytes[..length])))
+    }
+}
+
+impl Counts {
+    fn parse(text: &str) -> Self {
+        let mut counts = Self::default();
+        for line in text.lines() {
+            if let Some((blocks, name)) = line
+                .strip_prefix("kthread ")
+                .and_then(|rest| rest.split_once(' '))
+            {
+                let blocks = blocks.parse().unwrap_or(0);
+                *counts.threads.entry(kind_of(name)).or_insert(0) += blocks;
+            } else if let Some((name, number)) = line.rsplit_once(' ')
+                && let Ok(number) = number.parse()
+            {
+                counts.numbers.insert(name.to_owned(), number);
+            }
+        }
+        counts
+    }
+
+    fn since(&self, before: &Self, until: Point) -> KernelWork {
+        let number = |name: &str| {
+            let of = |counts: &Self| counts.numbers.get(name).copied().unwrap_or(0);
+            of(self).saturating_sub(of(before))
+        };
+        let mut threads: Vec<ThreadWork> = self
+            .threads
+            .iter()
+            .map(|(name, blocks)| ThreadWork {
+                name: name.clone(),
+                blocks: blocks.saturating_sub(before.threads.get(name).copied().unwrap_or(0)),
+            })
+            .filter(|thread| thread.blocks > 0)
+            .collect();
+        threads.sort_by(|a, b| b.blocks.cmp(&a.blocks).then_with(|| a.name.cmp(&b.name)));
+        KernelWork {
+            until,
+            process_blocks: number("blocks process"),
+            kthread_blocks: number("blocks kthread"),
+            interrupt_blocks: number("blocks interrupt"),
+            system_calls: number("syscalls"),
+            copied: Bytes(number("bytes copy")),
+            cleared: Bytes(number("bytes clear")),
+            checksummed: Bytes(number("bytes crc32c")),
+            charged_ns: Nanos(number("charged_ns")),
+            threads,
+        }
+    }
+}
+
+/// The name of a kernel thread without the numbers of worker and device: `kworker/0:1` and
+/// `kworker/u2:3` are `kworker`, `jbd2/vda-8` is `jbd2`.
+fn kind_of(name: &str) -> String {
+    let end = name.find(['/', ':']).unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_the_difference_of_two_readings_with_threads_of_one_kind_added_up() {
+        let before = "blocks process 100\nblocks kthread 7\nblocks interrupt 1\nblocks idle 9\n\
+                      syscalls 5\nbytes copy 10\ncharged_ns 0\nkthread 7 jbd2/vda-8\n";
+        let after = "blocks process 350\nblocks kthread 57\nblocks interrupt 4\nblocks idle 90\n\
+                     syscalls 8\nbytes copy 4106\nbytes crc32c 512\ncharged_ns 900\n\
+                     kthread 17 jbd2/vda-8\nkthread 30 kworker/0:1\nkthread 10 kworker/u2:0\n";
+        let work = Counts::parse(after).since(&Counts::parse(before), Point::Returned);
+        assert_eq!(
+            (
+                work.process_blocks,
+                work.kthread_blocks,
+                work.interrupt_blocks
+            ),
+            (250, 50, 3)
+        );
+        assert_eq!(
+            (work.system_calls, work.copied.0, work.cleared.0),
+            (3, 4096, 0)
+        );
+        assert_eq!((work.checksummed.0, work.charged_ns.0), (512, 900));
+        let threads: Vec<_> = work.threads.iter().map(|t| (&*t.name, t.blocks)).collect();
+        assert_eq!(threads, [("kworker", 40), ("jbd2", 10)]);
+    }
+}
