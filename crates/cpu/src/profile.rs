@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The name of the profile that virtual time takes by default.
-pub const DEFAULT: &str = "server-2023";
+pub const DEFAULT: &str = "vm-2026";
 
 /// A profile that comes with fsdyno.
 #[derive(Debug, Clone, Copy)]

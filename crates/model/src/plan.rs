@@ -213,6 +213,14 @@ impl Plan {
         self.disk_in_virtual_time().is_some()
     }
 
+    /// The processor of virtual time, in words.
+    pub fn processor(&self) -> String {
+        match &self.cpu {
+            Some(cpu) => format!("the processor {}", cpu.profile),
+            None => "infinitely fast processors".to_owned(),
+        }
+    }
+
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 2;
 

@@ -199,6 +199,7 @@ mod tests {
             figures: Vec::new(),
             latencies: Vec::new(),
             progress: None,
+            kernel: Vec::new(),
             observed: None,
             warnings: Vec::new(),
         }

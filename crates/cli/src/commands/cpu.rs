@@ -72,7 +72,7 @@ pub enum CpuCommand {
     /// Fit a profile to this machine, and print the error of each operation
     ///
     /// The same operations run on this machine, on file systems in memory, and in a guest whose
-    /// kernel counts its work. The prices are those with the least sum of squared relative errors.
+    /// kernel counts its work. The prices are those with the least sum of |log(predicted/measured)|.
     /// It takes a minute on a machine at rest, as root, with the lab kernel (`fsdyno lab setup`).
     Fit(FitArgs),
     /// Check a profile against this machine; exit code 1 above 25 % median error

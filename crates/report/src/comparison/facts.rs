@@ -166,8 +166,9 @@ fn blocks(plan: &Plan) -> String {
     let profile = &disk.profile;
     match disk.time {
         DiskTime::Virtual => format!(
-            "model disks, profile {profile}, in virtual time: figures are storage time with \
-             infinitely fast processors, the same to the nanosecond on any machine"
+            "model disks, profile {profile}, in virtual time with {}: figures are the same to the \
+             nanosecond on any machine",
+            plan.processor()
         ),
         DiskTime::Real => format!(
             "model disks, profile {profile}, in real time: each request takes as long as on that \

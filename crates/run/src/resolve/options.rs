@@ -175,7 +175,7 @@ settings! {
         #[schemars(with = "String")]
         pub time: Option<DiskTime>;
 
-        /// Model processor in virtual time: a profile, its file, or free [default: server-2023]
+        /// Model processor in virtual time: a profile, its file, or free [default: vm-2026]
         ///
         /// The kernel of the guest counts its work, and virtual time advances by the prices of the
         /// profile (`fsdyno cpu list`). With `free`, computing takes no time.

@@ -113,6 +113,8 @@ fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
         scale: Some(args.scale),
         check: args.no_check.then_some(false),
         disk: Some(PathBuf::from(&setting.disk)),
+        // No processor profile of these machines was fitted: only storage time is compared.
+        cpu: Some(PathBuf::from("free")),
         guest_memory: Some(
             args.guest_memory
                 .unwrap_or(setting.guest_memory(args.scale)),

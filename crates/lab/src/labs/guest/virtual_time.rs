@@ -158,7 +158,7 @@ impl GuestLab {
         recorded::add(notes.samples(), &recorders);
         match (received, passed) {
             (Ok(mut record), Ok(passed)) => {
-                notes.effective(Effective::DISK, reported(model, &passed));
+                notes.effective(Effective::DISK, reported(plan, model, &passed));
                 recorded::add(&mut record.samples, &recorders);
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(disks::remark(in_all(&passed)));
@@ -315,10 +315,11 @@ fn in_all(passed: &Passed) -> Served {
 }
 
 /// The disk, the time and the digest, for the record.
-fn reported(model: &ModelDisk, passed: &Passed) -> String {
+fn reported(plan: &Plan, model: &ModelDisk, passed: &Passed) -> String {
     format!(
-        "{}, virtual time: storage time with infinitely fast processors; in all {}, {}, digest {}",
+        "{}, virtual time with {}; in all {}, {}, digest {}",
         disks::describe_disk(model),
+        plan.processor(),
         passed.time,
         disks::figures(in_all(passed)),
         passed.digest
