@@ -1,7 +1,7 @@
 //! The cost of a phase besides time (processors, devices, space), and its amount of work.
 
 use crate::terms;
-use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
+use fsdyno_model::{Bytes, DeviceUse, KernelWork, Nanos, Sample, Tally};
 
 /// Medians over the samples of one contender in one phase. Ratios are computed for each sample
 /// first: the ratio of two medians is not the median of the ratios.
@@ -15,6 +15,12 @@ pub struct Cost {
     pub machine_busy: Nanos,
     /// Time stolen by the hypervisor.
     pub steal: Nanos,
+    /// Basic blocks that the kernel of its guest executed, where it counts them.
+    pub blocks: Option<u64>,
+    /// Those of kernel threads.
+    pub thread_blocks: Option<u64>,
+    /// The time that virtual time advanced for them.
+    pub charged: Option<Nanos>,
     /// Device traffic, if it is observable.
     pub device: Option<DeviceUse>,
     /// Bytes written to the devices per byte of file data, if the phase handled any.
@@ -42,6 +48,10 @@ impl Cost {
                     .collect(),
             )
         };
+        let kernel = |of: fn(&KernelWork) -> u64| {
+            let works = samples.iter().filter_map(|(_, s)| s.kernel.last().map(of));
+            lower_middle(works.collect())
+        };
         let writes = samples.iter().all(|(_, s)| s.durable_ns.is_some());
         Some(Self {
             user: Nanos(middle(&|s| s.cpu.user_ns.0)?),
@@ -50,6 +60,9 @@ impl Cost {
             space_per_data: per_data(samples, |s| {
                 writes.then(|| u64::try_from(space(s)).unwrap_or(0))
             }),
+            blocks: kernel(KernelWork::blocks),
+            thread_blocks: kernel(|work| work.kthread_blocks),
+            charged: kernel(|work| work.charged_ns.0).map(Nanos),
             machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
             steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
             device: device(|d| d.reads).and_then(|reads| {

@@ -8,11 +8,14 @@ use fsdyno_model::{Bytes, DeviceUse};
 /// A kind of cost: its heading, its drop priority, and its cell.
 type Kind = (&'static str, u8, fn(&Cost) -> Cell);
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 17] = [
     ("user", 0, |c| Cell::Duration(c.user)),
     ("sys", 0, |c| Cell::Duration(c.system)),
     ("machine", 3, |c| Cell::Duration(c.machine_busy)),
     ("steal", 8, |c| Cell::Duration(c.steal)),
+    ("charged", 6, |c| Cell::known(c.charged, Cell::Duration)),
+    ("blocks", 6, |c| Cell::known(c.blocks, Cell::Count)),
+    ("kthreads", 6, |c| Cell::known(c.thread_blocks, Cell::Count)),
     ("read", 0, |c| device(c, |d| Cell::Size(d.read_bytes))),
     ("written", 0, |c| device(c, |d| Cell::Size(d.written_bytes))),
     ("written/data", 9, |c| {
@@ -72,7 +75,9 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         Section::new("costs", "Cost")
             .with(Block::Legend(
                 "Medians. user, sys: processor time of the workers until return. machine: all \
-                 processors until durable, kernel threads included. read to busy: at the devices \
+                 processors until durable, kernel threads included. charged: what virtual time advanced for \
+                 the kernel's work, which is counted in basic blocks until durable; kthreads: \
+                 those of kernel threads. read to busy: at the devices \
                  until durable. space: in use after, minus before; space/data: for each byte of \
                  file data."
                     .into(),
