@@ -34,6 +34,9 @@ const KINDS: [Kind; 17] = [
     }),
 ];
 
+/// The place of the kernel's blocks among the kinds.
+const BLOCKS: usize = 5;
+
 fn device(cost: &Cost, cell: fn(&DeviceUse) -> Cell) -> Cell {
     Cell::known(cost.device.as_ref(), cell)
 }
@@ -63,6 +66,16 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     }
     let columns = KINDS.iter();
     let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
+    let counts = groups.iter().flat_map(|group| &group.rows);
+    let counted = if counts
+        .into_iter()
+        .any(|row| !row.cells[BLOCKS].is_unknown())
+    {
+        "charged: what virtual time advanced for the kernel's work until durable, counted in basic \
+         blocks; kthreads: those of kernel threads. "
+    } else {
+        ""
+    };
     let table = Table {
         name: "Cost".to_owned(),
         groups_are: "phase",
@@ -74,13 +87,13 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     Some(
         Section::new("costs", "Cost")
             .with(Block::Legend(
-                "Medians. user, sys: processor time of the workers until return. machine: all \
-                 processors until durable, kernel threads included. charged: what virtual time advanced for \
-                 the kernel's work, which is counted in basic blocks until durable; kthreads: \
-                 those of kernel threads. read to busy: at the devices \
-                 until durable. space: in use after, minus before; space/data: for each byte of \
-                 file data."
-                    .into(),
+                format!(
+                    "Medians. user, sys: processor time of the workers until return. machine: all \
+                 processors until durable, kernel threads included. {counted}read to busy: at the \
+                 devices until durable. space: in use after, minus before; space/data: for each \
+                 byte of file data."
+                )
+                .into(),
             ))
             .with(without_empty_columns(table)),
     )
