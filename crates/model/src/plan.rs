@@ -46,6 +46,13 @@ pub struct Plan {
     /// least number of blocks. None where the number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
+    /// The error rate of verdicts; none in plans of a version with one family-wise rate over all
+    /// lines, spent in proportion to the blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<ErrorRate>,
+    /// The numbers of blocks at which the run had ended before it was extended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<u32>,
     /// The difference between contenders that matters: 0.02 is 2 %.
     #[serde(default = "usual_margin", skip_serializing_if = "is_usual_margin")]
     pub margin: f64,
@@ -114,6 +121,38 @@ pub struct Adaptive {
     pub precision: f64,
     /// The most blocks.
     pub most: u32,
+    /// The blocks that run also after the time limit of the run.
+    #[serde(default)]
+    pub fewest: u32,
+}
+
+/// The error rate that the verdicts of a table share. It is 5 % in both cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorRate {
+    /// The false discovery rate: the expected share of wrong verdicts among those given.
+    #[default]
+    Fdr,
+    /// The family-wise error rate: the probability of any wrong verdict.
+    Fwer,
+}
+
+impl ErrorRate {
+    /// All values.
+    pub const ALL: [Self; 2] = [Self::Fdr, Self::Fwer];
+
+    /// The name, as typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fdr => "fdr",
+            Self::Fwer => "fwer",
+        }
+    }
+
+    /// The value with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rate| rate.name() == name)
+    }
 }
 
 /// What can be another one in every block.
@@ -167,6 +206,8 @@ impl Plan {
             skipped: Vec::new(),
             repeats: 1,
             adaptive: None,
+            errors: None,
+            ends: Vec::new(),
             margin: Self::MARGIN,
             budget: None,
             cell_budget: None,

@@ -85,6 +85,9 @@ pub struct PhaseResult {
     pub whole: bool,
     /// The fastest contender by verdict, if there is one.
     pub fastest: Option<String>,
+    /// The confidence set of the fastest: with 95 % confidence for this line alone, it holds the
+    /// fastest contender.
+    pub may_be_fastest: Vec<String>,
     /// Each contender with a figure.
     pub contenders: Vec<ContenderResult>,
 }
@@ -155,6 +158,7 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
                     },
                     whole: at + 1 == phase.lines.len(),
                     fastest: line.leaders().and_then(|one| one.winner()).map(name),
+                    may_be_fastest: line.may_be_fastest(&comparison.rule).map(&name).collect(),
                     contenders: contenders(line, &name),
                 });
             }

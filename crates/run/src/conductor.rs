@@ -5,7 +5,7 @@
 use crate::open::Open;
 use crate::schedule::schedule;
 use fsdyno_lab::Lab;
-use fsdyno_model::{CellRecord, Event, Nanos, RunInfo, StopReason};
+use fsdyno_model::{CellRecord, Event, Plan, RunInfo, StopReason};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -27,7 +27,7 @@ pub fn conduct<E>(
         cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
     };
     listener(&started)?;
-    let mut budget = Budget::new(run.plan.budget);
+    let mut budget = Budget::new(&run.plan);
     let mut reason = StopReason::Complete;
     for cell in cells.iter().filter(|cell| !done.contains(&cell.index)) {
         if lab.stop_requested() {
@@ -91,12 +91,15 @@ struct Budget {
     start: Instant,
     block: Option<(u32, Instant)>,
     longest: Duration,
+    /// The blocks that run in any case.
+    fewest: u32,
 }
 
 impl Budget {
-    fn new(limit: Option<Nanos>) -> Self {
-        let limit = limit.map(|ns| Duration::from_nanos(ns.0));
+    fn new(plan: &Plan) -> Self {
+        let limit = plan.budget.map(|ns| Duration::from_nanos(ns.0));
         Self {
+            fewest: plan.adaptive.map_or(0, |adaptive| adaptive.fewest),
             limit,
             start: Instant::now(),
             block: None,
@@ -115,9 +118,9 @@ impl Budget {
             Some((current, began)) if current != block => {
                 self.longest = self.longest.max(now - began);
                 self.block = Some((block, now));
-                used + self.longest > limit
+                block >= self.fewest && used + self.longest > limit
             }
-            Some(_) => used > limit,
+            Some(_) => block >= self.fewest && used > limit,
             None => {
                 self.block = Some((block, now));
                 false
@@ -131,7 +134,8 @@ mod tests {
     use super::*;
     use crate::fixture::plan;
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, Cell, CpuUse, Outcome, Plan, Provenance, Sample, Tally,
+        Adaptive, CacheEvidence, CacheState, Cell, CpuUse, Nanos, Outcome, Provenance, Sample,
+        Tally,
     };
     use std::convert::Infallible;
 
@@ -271,6 +275,24 @@ mod tests {
     }
 
     #[test]
+    fn the_fewest_blocks_run_also_beyond_the_budget() {
+        let mut plan = plan(2, 1, 6);
+        plan.budget = Some(Nanos(1));
+        plan.adaptive = Some(Adaptive {
+            precision: 0.005,
+            most: 40,
+            fewest: 3,
+        });
+        let mut lab = Paper {
+            left: 1000,
+            pace: Duration::ZERO,
+            takes: Vec::new(),
+        };
+        let (cells, reason) = recorded(&run_info(plan), &[], &mut lab);
+        assert_eq!((cells.len(), reason), (6, StopReason::Budget));
+    }
+
+    #[test]
     fn an_error_of_the_listener_ends_the_run() {
         let run = run_info(plan(2, 1, 2));
         let mut lab = Paper {
@@ -291,6 +313,7 @@ mod tests {
         plan.adaptive = Some(Adaptive {
             precision: 0.005,
             most: 40,
+            fewest: 0,
         });
         let run = run_info(plan);
         let lab = |left| Paper {

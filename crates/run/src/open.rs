@@ -5,7 +5,7 @@
 //! uninterrupted one.
 
 use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
-use fsdyno_stats::{InterimAnalyses, Rule, open_in};
+use fsdyno_stats::{Rule, open_in};
 
 /// The progress of a plan with a variable number of repeats.
 pub struct Open {
@@ -31,17 +31,15 @@ pub struct InterimAnalysis {
 impl Open {
     /// Starts with the cells that are recorded already.
     pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
-        let rule = Rule::of(&run.plan);
+        let adaptive = run.plan.adaptive;
+        let analyses = Rule::during(&run.plan).analyses;
         Self {
-            so_far: rule.analyses.map(|_| ResultSet {
+            so_far: adaptive.map(|_| ResultSet {
                 schema: ResultSet::SCHEMA,
                 run: run.clone(),
                 cells: before.to_vec(),
             }),
-            analyses: rule
-                .analyses
-                .map(InterimAnalyses::places)
-                .unwrap_or_default(),
+            analyses: analyses.map(|of| of.places()).unwrap_or_default(),
             decided: None,
         }
     }
@@ -102,7 +100,9 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     for share in before.labs() {
         let lines = before.only(&share.contenders).time_lines();
         let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-        let open = open_in(&times, &Rule::of(plan), adaptive.precision);
+        let rule = Rule::during(plan);
+        // Plans without an error rate are of a version that continued for the baseline alone.
+        let open = open_in(&times, &rule, adaptive.precision, plan.errors.is_some());
         for (line, open) in lines.iter().zip(open) {
             for (contender, open) in share.contenders.iter().zip(open) {
                 part[line.workload][*contender] |= open;

@@ -16,9 +16,10 @@
 mod bisection;
 mod describe;
 mod exact;
-mod holm;
+mod forecast;
 mod independent;
 mod interim;
+mod multiple;
 mod normal;
 mod pair_medians;
 mod pairs;
@@ -35,16 +36,17 @@ mod verdict;
 
 pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
-pub use holm::holm;
+pub use forecast::{Forecast, forecast};
 pub use independent::{IndependentRatio, ratio_unpaired};
-pub use interim::InterimAnalyses;
+pub use interim::{InterimAnalyses, Spending};
+pub use multiple::{benjamini_hochberg, holm};
 pub use pair_medians::median_interval;
-pub use pairs::{PairedRatio, geometric_ratio, ratio_paired};
+pub use pairs::{PairedRatio, geometric_line, geometric_ratio, ratio_paired};
 pub use proportion::proportion_interval;
 pub use ranks::{FEWEST_RANKED, chance_of_order, midranks, rank_correlation};
 pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};
-pub use table::{Line, Verdicts, judge_table, open_in};
+pub use table::{Line, Verdicts, best_set, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
 pub use verdict::{
     EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Series, Verdict, judge, judge_all, judge_unpaired,

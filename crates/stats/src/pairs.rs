@@ -4,7 +4,7 @@
 //! cancel in their ratio: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for
 //! Experimenters", 2nd ed. (2005), section 3.2, paired comparison.
 
-use crate::describe::{mean, sorted};
+use crate::describe::{geometric_mean, mean, sorted};
 use crate::exact::Interval;
 use crate::signed_rank;
 use crate::verdict::Series;
@@ -78,6 +78,31 @@ pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRati
     let whole = by_block.values().filter(|logs| logs.len() == phases.len());
     let means: Vec<f64> = whole.filter_map(|logs| mean(logs)).collect();
     of_logs(&means)
+}
+
+/// The geometric mean of several lines, each with the same contenders: a line with the mean of each
+/// contender in each block in which it has a figure of all lines.
+pub fn geometric_line(lines: &[&crate::table::Line]) -> Vec<Vec<(u32, f64)>> {
+    let contenders = lines.first().map_or(0, |line| line.len());
+    let of = |contender: usize| {
+        let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for line in lines {
+            let mut seen = None;
+            let mut times = line[contender].clone();
+            times.sort_by_key(|(block, _)| *block);
+            // The first figure of a block counts.
+            times.retain(|(block, _)| seen.replace(*block) != Some(*block));
+            for (block, time) in times {
+                by_block.entry(block).or_default().push(time);
+            }
+        }
+        by_block.retain(|_, times| times.len() == lines.len());
+        let means = by_block.into_iter();
+        means
+            .filter_map(|(block, times)| Some((block, geometric_mean(&times)?)))
+            .collect()
+    };
+    (0..contenders).map(of).collect()
 }
 
 /// The pairs of figures, by block.
@@ -164,6 +189,13 @@ mod tests {
             geometric_ratio(&[(&one, &base), (&[(7, 1.0)], &base)]),
             None
         );
+        // The same as a line: block 2 lacks the second phase.
+        let lines = [[one.to_vec(), base.to_vec()], [two.to_vec(), base.to_vec()]];
+        let line = geometric_line(&[&lines[0], &lines[1]]);
+        let ratio = ratio_paired(&line[0], &line[1]).unwrap();
+        assert_eq!(ratio.pairs, 2);
+        assert!(near(ratio.low, 4.0) && near(ratio.high, 4.0));
+        assert_eq!(line[1].len(), 3);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Compares every test and interval with scipy, on fixed samples (`data/scipy.csv`).
 
-use crate::{holm, normal, proportion_interval, rank_sum, signed_rank, student};
+use crate::{
+    benjamini_hochberg, holm, normal, proportion_interval, rank_sum, signed_rank, student,
+};
 
 const FIGURES: &str = include_str!("../data/scipy.csv");
 
@@ -41,6 +43,7 @@ fn ours(what: &str, x: &[f64]) -> Vec<f64> {
             vec![interval.low, interval.high]
         }
         "holm" => holm(x),
+        "benjamini_hochberg" => benjamini_hochberg(x),
         other => panic!("nothing of ours is called {other}"),
     }
 }
@@ -61,7 +64,7 @@ fn tests_and_intervals_agree_with_scipy() {
         assert_eq!(ours.len(), theirs.len(), "{line}");
         *seen.entry(parts[0]).or_insert(0) += 1;
     }
-    assert_eq!(seen.len(), 12, "{seen:?}");
+    assert_eq!(seen.len(), 13, "{seen:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Verdicts on a whole table: several lines of times, all pairs of contenders compared.
 
-use crate::verdict::{Rule, Series, Verdict, judge_all, unsettled};
+use crate::interim::Analysis;
+use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Series, Verdict, before, judge_all, unsettled};
 
 /// The times of one line: a list for each contender, each time with its block.
 pub type Line = [Vec<(u32, f64)>];
@@ -14,6 +15,60 @@ impl Verdicts {
     pub fn of(&self, one: usize, other: usize) -> Option<Verdict> {
         *self.0.get(one)?.get(other)?
     }
+
+    /// The contenders with a verdict.
+    fn judged(&self) -> Vec<usize> {
+        let has_verdict = |one: &usize| self.0[*one].iter().any(Option::is_some);
+        (0..self.0.len()).filter(has_verdict).collect()
+    }
+
+    /// The contenders that may be the fastest: no other one is judged faster.
+    pub fn candidates(&self) -> Vec<usize> {
+        let judged = self.judged();
+        let slower = |one| {
+            let mut others = judged.iter();
+            others.any(|other| self.of(one, *other) == Some(Verdict::Slower))
+        };
+        judged.iter().copied().filter(|one| !slower(*one)).collect()
+    }
+}
+
+/// The confidence set of the fastest contender of a line: with 95 % confidence for this line alone,
+/// the fastest contender is in the set. Marks the contenders of the set; all are marked if too few
+/// blocks have figures.
+///
+/// A contender leaves the set if it is slower than another one. The test is one-sided, at the level
+/// divided by the number of others. If the fastest contender leaves the set, one of these tests is
+/// wrong. J. C. Hsu, "Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the
+/// Best", The Annals of Statistics 12 (1984), 1136-1144, with the tests of [`judge_all`] and with
+/// Bonferroni's instead of Dunnett's critical value, which assumes normal noise.
+pub fn best_set(line: &Line, rule: &Rule) -> Vec<bool> {
+    let all = || line.iter().flatten();
+    let blocks = all().map(|(block, _)| block + 1).max().unwrap_or(0);
+    let once = || {
+        let (until, level, end) = (blocks, LEVEL, true);
+        vec![Analysis { until, level, end }]
+    };
+    let analyses = rule.analyses.as_ref();
+    let analyses = analyses.map_or_else(once, |of| of.until(blocks, LEVEL));
+    let mut kept = vec![true; line.len()];
+    for Analysis { until, level, end } in analyses {
+        let line: Vec<_> = line.iter().map(|of| before(of, until)).collect();
+        for (at, one) in line.iter().enumerate() {
+            let others = line.iter().enumerate().filter(|(other, _)| *other != at);
+            let paired = others.map(|(_, other)| Paired::of(one, other));
+            let enough = |paired: &Paired| paired.logs.len() >= FEWEST;
+            let paired: Vec<Paired> = paired.filter(enough).collect();
+            let level = level / paired.len().max(1) as f64;
+            let slower = |paired: &Paired| {
+                // Half of the two-sided p-value.
+                let (p, above) = paired.p(0.0, 2.0 * level, !end);
+                above && p / 2.0 <= level
+            };
+            kept[at] &= !paired.iter().any(slower);
+        }
+    }
+    kept
 }
 
 /// Judges all pairs of contenders of all lines as one family of comparisons ([`judge_all`]).
@@ -30,16 +85,20 @@ pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
     table
 }
 
-/// Marks for each line the contenders that need more repeats: their comparison with the first is
-/// neither decided nor as precise as requested. If there are any, the first is marked too.
-pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64) -> Vec<Vec<bool>> {
+/// Marks for each line the contenders that need more repeats: both of a comparison that is neither
+/// decided nor as precise as requested, if one of them is the first contender. If `best`, also if
+/// both may be the fastest.
+pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64, best: bool) -> Vec<Vec<bool>> {
     let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
     let mut open: Vec<Vec<bool>> = lines.iter().map(|line| vec![false; line.len()]).collect();
     let unsettled = unsettled(&family, rule, precision);
+    let candidates = judge_table(lines, rule).into_iter();
+    let candidates: Vec<Vec<usize>> = candidates.map(|line| line.candidates()).collect();
     for ((line, one, other), is_open) in places.into_iter().zip(unsettled) {
-        if other == 0 && is_open {
+        let may_be_best = |one| candidates[line].contains(&one);
+        if is_open && (other == 0 || best && may_be_best(one) && may_be_best(other)) {
             open[line][one] = true;
-            open[line][0] = true;
+            open[line][other] = true;
         }
     }
     open
@@ -58,4 +117,27 @@ fn family<'a>(lines: &[&'a Line]) -> Vec<(Place, (Series<'a>, Series<'a>))> {
         }
     }
     family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confidence_set_keeps_the_fastest_and_what_may_be_the_fastest() {
+        let line = |factors: &[f64]| -> Vec<Vec<(u32, f64)>> {
+            let noise = |block: u32, one: u32| f64::from((block * 7 + one * 5) % 11) / 100.0;
+            let of = |(one, factor): (u32, &f64)| {
+                let each = (0..10).map(|block| (block, factor * (1.0 + noise(block, one))));
+                each.collect()
+            };
+            (0..).zip(factors).map(of).collect()
+        };
+        let set = |factors: &[f64]| best_set(&line(factors), &Rule::default());
+        assert_eq!(set(&[1.5, 1.0, 1.2]), [false, true, false]);
+        assert_eq!(set(&[1.0, 1.0, 1.5]), [true, true, false]);
+        assert_eq!(set(&[1.0]), [true]);
+        let few: Vec<Vec<(u32, f64)>> = vec![vec![(0, 1.0)], vec![(0, 9.0)]];
+        assert_eq!(best_set(&few, &Rule::default()), [true, true]);
+    }
 }

@@ -1,15 +1,15 @@
 //! The verdict on two contenders, within a family of comparisons.
 
-use crate::holm::holm;
-use crate::interim::InterimAnalyses;
+use crate::interim::{Analysis, InterimAnalyses, Spending};
+use crate::multiple::{benjamini_hochberg, holm};
 use crate::pairs::{CONFIDENCE, pairs};
 use crate::{rank_sum, signed_rank, student};
-use fsdyno_model::Plan;
+use fsdyno_model::{ErrorRate, Plan, RunInfo, StopReason};
 
 /// The default margin: the smallest relative difference that matters, 2 %.
 pub const MARGIN: f64 = 0.02;
 
-/// The family-wise error rate of a table of verdicts: 1 in 20.
+/// The error rate of a table of verdicts: 1 in 20.
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 /// The smallest number of pairs with a verdict.
@@ -52,28 +52,63 @@ impl Verdict {
 pub type Series<'a> = &'a [(u32, f64)];
 
 /// The rule of verdicts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
-    /// The interim analyses of a run whose figures decide the number of repeats. `None` if the
-    /// number was fixed in advance.
+    /// The analyses of a run that share the error rate. `None` if there is one.
     pub analyses: Option<InterimAnalyses>,
+    /// The error rate of a family of comparisons.
+    pub errors: ErrorRate,
     /// Whether figures have no noise, as in virtual time. One pair is then enough.
     pub certain: bool,
 }
 
 impl Rule {
-    /// The rule of a plan, used during the run and in every report.
-    pub fn of(plan: &Plan) -> Self {
+    /// The rule for the figures of a run that is not in progress, used in every report.
+    pub fn of(run: &RunInfo) -> Self {
+        let plan = &run.plan;
+        // A fixed number of blocks is independent of the figures, also if fewer were measured.
+        Self::with(
+            plan,
+            plan.adaptive.is_none() || run.stop == Some(StopReason::Budget),
+        )
+    }
+
+    /// The rule for interim analyses of a run of that plan.
+    pub fn during(plan: &Plan) -> Self {
+        Self::with(plan, plan.adaptive.is_none())
+    }
+
+    fn with(plan: &Plan, ended: bool) -> Self {
+        let remaining = || Spending::Remaining {
+            ends: plan.ends.clone(),
+            ended,
+        };
+        let analyses = match (plan.errors, plan.adaptive) {
+            (None, None) => None,
+            (None, Some(_)) => Some(Spending::Proportional),
+            (Some(_), _) => Some(remaining()),
+        };
         Self {
             margin: plan.margin,
-            analyses: plan.adaptive.map(|adaptive| InterimAnalyses {
+            analyses: analyses.map(|spending| InterimAnalyses {
+                // A fixed number has no interim analysis.
                 least: plan.repeats,
-                most: adaptive.most,
+                most: plan.most_repeats(),
+                spending,
             }),
+            // Plans without an error rate are of a version that had this one.
+            errors: plan.errors.unwrap_or(ErrorRate::Fwer),
             certain: plan.is_certain(),
         }
+    }
+
+    /// The same rule with the family-wise error rate.
+    #[must_use]
+    pub fn family_wise(self) -> Self {
+        let errors = ErrorRate::Fwer;
+        Self { errors, ..self }
     }
 }
 
@@ -82,6 +117,7 @@ impl Default for Rule {
         Self {
             margin: MARGIN,
             analyses: None,
+            errors: ErrorRate::Fwer,
             certain: false,
         }
     }
@@ -91,11 +127,11 @@ impl Default for Rule {
 /// comparison with fewer than 3 pairs in common blocks.
 ///
 /// *Faster* and *slower* need a test that the ratio is beyond the margin, with a p-value adjusted
-/// by Holm's method ([`holm`]) over the family. *Indistinguishable* needs an interval of the ratio
+/// over the family, by [`holm`] or by [`benjamini_hochberg`]. *Indistinguishable* needs an interval of the ratio
 /// wholly within the margin (two one-sided tests): D. J. Schuirmann, "A Comparison of the Two
 /// One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average
 /// Bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680. All other
-/// comparisons are *open*.
+/// comparisons are *inconclusive*.
 ///
 /// The test is the signed rank test on the logarithms of the ratios. It is exact for any noise,
 /// because the order within a block is random. With few pairs it cannot reach the level that a
@@ -104,28 +140,32 @@ impl Default for Rule {
 /// fewer pairs, the times of both must not overlap. Chance alone does this in 1 of 10 cases with 3
 /// pairs, in 1 of 35 with 4 and in 1 of 126 with 5.
 ///
-/// If the figures decided the number of repeats, each interim analysis is repeated in turn, at its
-/// part of the level ([`InterimAnalyses`]). A decision of an earlier analysis is kept. Analyses
+/// Each interim analysis is repeated in turn, at its part of the level ([`InterimAnalyses`]). A
+/// decision of an earlier analysis is kept. The rates add up: a wrong share of the verdicts of one
+/// analysis is an even smaller share of all verdicts. Analyses
 /// before 6 pairs decide nothing: with a bimodal distribution, 3 pairs do not overlap in up to 1 of
 /// 32 cases, which exceeds the budget of so early an analysis.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
-    let Some(analyses) = rule.analyses.filter(|_| !rule.certain) else {
+    let one = |level, exact| Judging {
+        margin,
+        level,
+        exact,
+        errors: rule.errors,
+        certain: rule.certain,
+    };
+    let Some(analyses) = rule.analyses.as_ref().filter(|_| !rule.certain) else {
         let paired: Vec<Paired> = family.iter().map(|(a, b)| Paired::of(a, b)).collect();
-        return at_once(&paired, margin, LEVEL, rule.certain);
+        return at_once(&paired, one(LEVEL, false));
     };
     let all = family.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
     let blocks = all.map(|(block, _)| block + 1).max().unwrap_or(0);
     let mut kept = vec![None; family.len()];
-    for (until, level) in analyses.until(blocks, LEVEL) {
-        let so_far = |series: Series<'_>| -> Vec<(u32, f64)> {
-            let before = series.iter().filter(|(block, _)| *block < until);
-            before.copied().collect()
-        };
+    for Analysis { until, level, end } in analyses.until(blocks, LEVEL) {
         let paired = family
             .iter()
-            .map(|(a, b)| Paired::of(&so_far(a), &so_far(b)));
-        let found = at_once(&paired.collect::<Vec<_>>(), margin, level, false);
+            .map(|(a, b)| Paired::of(&before(a, until), &before(b, until)));
+        let found = at_once(&paired.collect::<Vec<_>>(), one(level, !end));
         for (kept, found) in kept.iter_mut().zip(found) {
             if matches!(kept, None | Some(Verdict::Inconclusive)) {
                 *kept = found;
@@ -135,20 +175,37 @@ pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option
     kept
 }
 
+/// The figures of the blocks before this one.
+pub(crate) fn before(series: Series<'_>, block: u32) -> Vec<(u32, f64)> {
+    let before = series.iter().filter(|(of, _)| *of < block);
+    before.copied().collect()
+}
+
+/// How one analysis judges.
+#[derive(Clone, Copy)]
+struct Judging {
+    margin: f64,
+    level: f64,
+    /// Whether fewer than 6 pairs decide nothing.
+    exact: bool,
+    errors: ErrorRate,
+    certain: bool,
+}
+
 /// Judges a single comparison.
 pub fn judge(times: Series<'_>, baseline: Series<'_>, rule: &Rule) -> Option<Verdict> {
     judge_all(&[(times, baseline)], rule).pop().flatten()
 }
 
 /// Two contenders, paired.
-struct Paired {
+pub(crate) struct Paired {
     times: Vec<(f64, f64)>,
     /// The logarithms of their ratios.
-    logs: Vec<f64>,
+    pub logs: Vec<f64>,
 }
 
 impl Paired {
-    fn of(a: Series<'_>, b: Series<'_>) -> Self {
+    pub fn of(a: Series<'_>, b: Series<'_>) -> Self {
         let times = pairs(a, b);
         let logs = times.iter().map(|(a, b)| (a / b).ln()).collect();
         Self { times, logs }
@@ -156,7 +213,7 @@ impl Paired {
 
     /// The p-value that the ratio is beyond the margin, and whether it is above. With `exact`, it
     /// is 1 below 6 pairs.
-    fn p(&self, margin: f64, level: f64, exact: bool) -> (f64, bool) {
+    pub fn p(&self, margin: f64, level: f64, exact: bool) -> (f64, bool) {
         let n = self.logs.len();
         if exact && n < EXACT_FROM {
             return (1.0, false);
@@ -194,19 +251,25 @@ fn clear(these: &[f64], others: &[f64], above: bool) -> bool {
     }
 }
 
-fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Option<Verdict>> {
+fn at_once(family: &[Paired], judging: Judging) -> Vec<Option<Verdict>> {
+    let Judging {
+        margin,
+        level,
+        certain,
+        ..
+    } = judging;
     let still = |one: &&Paired| certain && one.logs.iter().all(|log| same(*log, one.logs[0]));
     let judged = |one: &&Paired| one.logs.len() >= FEWEST || (still(one) && !one.logs.is_empty());
     let compared = family.iter().filter(judged).count().max(1) as f64;
     let p = |one: &Paired| {
         if judged(&one) && !still(&one) {
-            one.p(margin, level / compared, level < LEVEL)
+            one.p(margin, level / compared, judging.exact)
         } else {
             (1.0, false)
         }
     };
     let found: Vec<(f64, bool)> = family.iter().map(p).collect();
-    let adjusted = holm_of(&found, family, &judged);
+    let adjusted = adjusted(&found, family, &judged, judging.errors);
     let each = family.iter().zip(found).zip(adjusted);
     each.map(|((one, (_, above)), p)| {
         if !judged(&one) {
@@ -225,16 +288,21 @@ fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Opt
     .collect()
 }
 
-/// The Holm-adjusted p-values of the selected comparisons; 1 for the others.
-fn holm_of(
+/// The adjusted p-values of the selected comparisons; 1 for the others.
+fn adjusted(
     found: &[(f64, bool)],
     family: &[Paired],
     judged: &dyn Fn(&&Paired) -> bool,
+    errors: ErrorRate,
 ) -> Vec<f64> {
     let places: Vec<usize> = (0..found.len())
         .filter(|at| judged(&&family[*at]))
         .collect();
-    let raised = holm(&places.iter().map(|at| found[*at].0).collect::<Vec<_>>());
+    let p_values: Vec<f64> = places.iter().map(|at| found[*at].0).collect();
+    let raised = match errors {
+        ErrorRate::Fwer => holm(&p_values),
+        ErrorRate::Fdr => benjamini_hochberg(&p_values),
+    };
     let mut all = vec![1.0; found.len()];
     for (at, p) in places.into_iter().zip(raised) {
         all[at] = p;
@@ -420,7 +488,11 @@ mod tests {
     #[test]
     fn a_decision_of_an_interim_analysis_stays() {
         let rule = Rule {
-            analyses: Some(InterimAnalyses { least: 6, most: 12 }),
+            analyses: Some(InterimAnalyses {
+                least: 6,
+                most: 12,
+                spending: Spending::Proportional,
+            }),
             ..Rule::default()
         };
         let base: Vec<f64> = (0..8).map(|k| 1.0 + 0.001 * f64::from(k % 3)).collect();
@@ -428,7 +500,7 @@ mod tests {
         slow[7] = 0.5;
         let times = blocks(&slow);
         assert_eq!(judge(&times, &blocks(&base), &rule), Some(Verdict::Slower));
-        // Without interim analyses, it is open at the end.
+        // Without interim analyses, it is inconclusive at the end.
         check(&slow, &base, Verdict::Inconclusive);
         // Before the first analysis there is no verdict.
         assert_eq!(judge(&times[..5], &blocks(&base)[..5], &rule), None);

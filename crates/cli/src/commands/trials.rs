@@ -174,7 +174,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
 pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
     let mut labs = run::assemble(&Erase::default(), plan, preflight, None, stop)?;
-    let run = RunInfo {
+    let mut run = RunInfo {
         id: "selftest".into(),
         started_unix_ns: unix_now(),
         ended_unix_ns: None,
@@ -201,22 +201,20 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
     if let Some(trouble) = unmeasured {
         return Err(trouble);
     }
+    run.stop = ended.ok();
     let set = ResultSet {
         schema: ResultSet::SCHEMA,
         run,
         cells,
     };
-    Ok(match ended {
-        Ok(StopReason::Interrupted) => None,
-        _ => Some(set),
-    })
+    Ok((set.run.stop != Some(StopReason::Interrupted)).then_some(set))
 }
 
 /// The verdict on the second contender over all phases.
 fn judge(set: &ResultSet) -> TrialVerdict {
     let lines = set.time_lines();
     let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-    let table = judge_table(&times, &Rule::of(&set.run.plan));
+    let table = judge_table(&times, &Rule::of(&set.run));
     let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
     let any = |wanted| verdicts.contains(&Some(wanted));
     if any(Verdict::Faster) {

@@ -102,7 +102,8 @@ impl Standings {
             let whole: Vec<_> = durable.iter().map(|l| (l.workload, l.phase)).collect();
             lines.retain(|line| line.durable || !whole.contains(&(line.workload, line.phase)));
             let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-            for (line, verdicts) in lines.iter().zip(judge_table(&times, &Rule::of(plan))) {
+            let rule = Rule::during(plan);
+            for (line, verdicts) in lines.iter().zip(judge_table(&times, &rule)) {
                 let workload = &plan.workloads[line.workload];
                 let phase = &workload.phases[line.phase].label;
                 for one in 1..labels.len() {

@@ -76,8 +76,8 @@ impl RunComparison {
         let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
         let rule = Rule {
             margin,
-            analyses: None,
             certain,
+            ..Rule::default()
         };
         let mut lines = lines(base, other);
         let family: Vec<(&[f64], &[f64])> = lines

@@ -167,8 +167,8 @@ pub fn check<'a>(
         .collect();
     let rule = Rule {
         margin: 0.0,
-        analyses: None,
         certain: comparison.certain,
+        ..Rule::default()
     };
     let verdicts = judge_unpaired(&family, &rule);
     let judged = checked.into_iter().zip(verdicts);

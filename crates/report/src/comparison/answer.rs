@@ -262,11 +262,11 @@ impl<'a> Standing<'a> {
     }
 
     fn too_few(&self, set: &ResultSet) -> String {
-        let way_out = match self.comparison.rule.analyses {
+        let way_out = match set.run.plan.adaptive {
             None => format!("Run at least {FEWEST} repeats."),
-            Some(analyses) => format!(
+            Some(_) => format!(
                 "The first analysis is after {} repeats: continue with `fsdyno run --resume {}`.",
-                analyses.least,
+                set.run.plan.repeats,
                 terms::printable(&set.run.id)
             ),
         };

@@ -2,8 +2,9 @@
 //! use it.
 
 use super::{Comparison, Line, PhaseTable};
-use fsdyno_stats::{PairedRatio, Verdict, Verdicts, geometric_ratio, judge_table};
-use std::collections::BTreeMap;
+use fsdyno_stats::{
+    PairedRatio, Rule, Verdict, Verdicts, best_set, geometric_line, geometric_ratio, judge_table,
+};
 
 /// The contenders that may be the fastest, by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,17 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The confidence set of the fastest contender, by index, of those with figures.
+    pub fn may_be_fastest(&self, rule: &Rule) -> impl Iterator<Item = usize> {
+        let times: Vec<_> = (0..self.values.len())
+            .map(|at| self.times(at).to_vec())
+            .collect();
+        let set = best_set(&times, rule).into_iter().enumerate();
+        set.filter_map(move |(at, kept)| (kept && !times[at].is_empty()).then_some(at))
+    }
+}
+
 /// All phases together: the geometric mean of the ratios of whole times.
 #[derive(Debug, Clone, Default)]
 pub struct Overall {
@@ -74,9 +86,13 @@ pub struct Overall {
 }
 
 impl Overall {
-    /// All phases of a comparison.
+    /// All phases of a comparison. Its error rate is family-wise: there is one such line.
     pub(super) fn of(comparison: &Comparison) -> Self {
-        let all = Self::of_each(comparison, &[complete(comparison, comparison.phases())]);
+        let all = Self::of_each(
+            comparison,
+            &[complete(comparison, comparison.phases())],
+            &comparison.rule.clone().family_wise(),
+        );
         let all = all.into_iter().next().unwrap_or_default();
         if all.phases < 2 { Self::default() } else { all }
     }
@@ -87,19 +103,26 @@ impl Overall {
         let lines = workloads
             .clone()
             .map(|workload| complete(comparison, workload.phases.iter()));
-        let means = Self::of_each(comparison, &lines.collect::<Vec<_>>());
+        let means = Self::of_each(comparison, &lines.collect::<Vec<_>>(), &comparison.rule);
         workloads.map(|one| one.name.as_str()).zip(means).collect()
     }
 
     /// The means of some lists of lines, judged as one family.
-    fn of_each(comparison: &Comparison, lists: &[Vec<&Line>]) -> Vec<Self> {
+    fn of_each(comparison: &Comparison, lists: &[Vec<&Line>], rule: &Rule) -> Vec<Self> {
         let contenders = comparison.contenders.len();
         let figures: Vec<Vec<_>> = lists
             .iter()
-            .map(|lines| (0..contenders).map(|at| means(lines, at)).collect())
+            .map(|lines| {
+                let times = |line: &&Line| -> Vec<_> {
+                    (0..contenders).map(|at| line.times(at).to_vec()).collect()
+                };
+                let lines: Vec<Vec<_>> = lines.iter().map(times).collect();
+                let lines: Vec<_> = lines.iter().map(Vec::as_slice).collect();
+                geometric_line(&lines)
+            })
             .collect();
         let family: Vec<_> = figures.iter().map(Vec::as_slice).collect();
-        let verdicts = judge_table(&family, &comparison.rule).into_iter();
+        let verdicts = judge_table(&family, rule).into_iter();
         let of = |(lines, verdicts): (&Vec<&Line>, Verdicts)| {
             let ratio = |one: usize| {
                 let phases = lines.iter().map(|line| (line.times(one), line.times(0)));
@@ -163,22 +186,6 @@ fn complete<'a>(
     let among = comparison.measured_contenders();
     let lines = phases.filter_map(|phase| phase.lines.last());
     lines.filter(|line| line.counts(&among)).collect()
-}
-
-/// The geometric mean of a contender's times in each block that has all of these lines.
-fn means(lines: &[&Line], at: usize) -> Vec<(u32, f64)> {
-    let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for line in lines {
-        for (block, time) in line.times(at) {
-            by_block.entry(*block).or_default().push(time.ln());
-        }
-    }
-    let whole = by_block
-        .into_iter()
-        .filter(|(_, logs)| logs.len() == lines.len());
-    whole
-        .map(|(block, logs)| (block, (logs.iter().sum::<f64>() / logs.len() as f64).exp()))
-        .collect()
 }
 
 #[cfg(test)]

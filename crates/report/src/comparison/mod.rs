@@ -28,7 +28,7 @@ pub use warnings::{Unmeasured, WarningSummary};
 
 use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::terms;
-use fsdyno_model::{CacheState, Contender, ResultSet};
+use fsdyno_model::{CacheState, Contender, ErrorRate, ResultSet};
 use terms::Scale;
 use verdicts::Judged;
 
@@ -115,7 +115,7 @@ impl Comparison {
                 .map(|c| c.layout.to_string())
                 .collect(),
             answer: String::new(),
-            rule: judged.rule(),
+            rule: judged.rule().clone(),
             repeats: repeats(&workloads),
             overall: Overall::default(),
             extents: ExtentCounts::of(set),
@@ -123,7 +123,7 @@ impl Comparison {
             workloads,
         };
         comparison.overall = Overall::of(&comparison);
-        comparison.reached = precision::reached(&comparison, adaptive);
+        comparison.reached = precision::reached(&comparison, adaptive, time_of_block(set));
         comparison.answer = answer::answer(&comparison, set);
         comparison
     }
@@ -178,18 +178,25 @@ impl Comparison {
         if self.rule.certain {
             return "In virtual time figures have no noise: one repeat decides.".to_owned();
         }
-        format!(
-            "Faster and slower mean by more than {}; all such verdicts of a table together are \
-             wrong in 1 of 20 tables at most{}.",
-            terms::percent(self.rule.margin),
-            if self.rule.analyses.is_some() {
-                ", although repeats ended when enough was known"
-            } else if self.repeats.0 < INTERVALS_FROM {
-                ", if the noise is normal; from 6 repeats on, for any noise"
-            } else {
-                ""
-            }
-        )
+        let margin = terms::percent(self.rule.margin);
+        let adaptive = self.rule.analyses.as_ref();
+        let condition = if adaptive.is_some_and(|of| of.least < of.most) {
+            ", although repeats ended when enough was known"
+        } else if self.repeats.0 < INTERVALS_FROM {
+            ", if the noise is normal; from 6 repeats on, for any noise"
+        } else {
+            ""
+        };
+        match self.rule.errors {
+            ErrorRate::Fdr => format!(
+                "Faster and slower mean by more than {margin}. Of these verdicts, 1 in 20 at most \
+                 is expected to be wrong (false discovery rate){condition}.",
+            ),
+            ErrorRate::Fwer => format!(
+                "Faster and slower mean by more than {margin}; all such verdicts of a table \
+                 together are wrong in 1 of 20 tables at most{condition}.",
+            ),
+        }
     }
 
     /// Whether a ratio has an interval.
@@ -352,6 +359,20 @@ impl PhaseTable {
         let values = self.lines.iter().flat_map(|l| l.values.iter().flatten());
         Scale::of_times(values.map(|v| v.summary.median))
     }
+}
+
+/// The median time of a complete block, seconds.
+fn time_of_block(set: &ResultSet) -> Option<f64> {
+    let mut blocks = std::collections::BTreeMap::<u32, (usize, f64)>::new();
+    for record in &set.cells {
+        let (cells, seconds) = blocks.entry(record.cell.block).or_default();
+        *cells += 1;
+        *seconds += record.took_ns.seconds();
+    }
+    let all = set.run.plan.contenders.len() * set.run.plan.workloads.len();
+    let complete = blocks.values().filter(|(cells, _)| *cells == all);
+    let seconds: Vec<f64> = complete.map(|(_, seconds)| *seconds).collect();
+    Some(fsdyno_stats::Summary::of(&seconds)?.median)
 }
 
 fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {

@@ -2,7 +2,8 @@
 
 use super::{Comparison, Standing};
 use crate::terms;
-use fsdyno_model::Adaptive;
+use fsdyno_model::{Adaptive, Nanos};
+use fsdyno_stats::{Forecast, forecast};
 use std::fmt::Write as _;
 
 /// Up to this number, inconclusive comparisons are named one by one.
@@ -13,9 +14,12 @@ const NAMED: usize = 6;
 pub(super) fn reached(
     comparison: &Comparison,
     requested: Option<(u32, Adaptive)>,
+    seconds_of_block: Option<f64>,
 ) -> Option<String> {
     let (least, adaptive) = requested.filter(|_| comparison.compares())?;
     let (mut widths, mut open) = (Vec::new(), Vec::new());
+    let n = comparison.contenders.len();
+    let family = comparison.lines().count() * n * n.saturating_sub(1) / 2;
     for workload in &comparison.workloads {
         for phase in &workload.phases {
             let Some(line) = phase.lines.last() else {
@@ -28,7 +32,12 @@ pub(super) fn reached(
                 if matches!(value.standing, Standing::Open | Standing::TooFew) {
                     let name =
                         terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
-                    open.push(format!("{name} at {label}"));
+                    let base = line.values[0].as_ref();
+                    let needs = base.and_then(|base| {
+                        let of = forecast(&value.times, &base.times, &comparison.rule, family)?;
+                        Some(in_words(&of, seconds_of_block))
+                    });
+                    open.push(format!("{name} at {label}{}", needs.unwrap_or_default()));
                 }
             }
         }
@@ -58,4 +67,23 @@ pub(super) fn reached(
         ),
     };
     Some(text + &list)
+}
+
+/// The forecast of an inconclusive comparison: `(1.12x so far; about 40 repeats, 8 min more)`.
+fn in_words(forecast: &Forecast, seconds_of_block: Option<f64>) -> String {
+    let pairs = u32::try_from(forecast.pairs).unwrap_or(u32::MAX);
+    let needs = match forecast.repeats {
+        None => "too near the margin to decide".to_owned(),
+        // Enough repeats by the estimate: chance decided against it.
+        Some(repeats) if repeats <= pairs => "near a decision".to_owned(),
+        Some(repeats) => {
+            let more = f64::from(repeats - pairs);
+            let time = seconds_of_block.map(|seconds| {
+                let time = Nanos::from_seconds(seconds * more);
+                format!(", {} more", time.clock())
+            });
+            format!("about {repeats} repeats{}", time.unwrap_or_default())
+        }
+    };
+    format!(" ({:.2}x so far; {needs})", forecast.ratio)
 }

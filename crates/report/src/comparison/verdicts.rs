@@ -16,12 +16,12 @@ pub struct Judged {
 impl Judged {
     /// Judges the contenders of a run of one lab.
     pub fn of(set: &ResultSet) -> Self {
-        let (rule, lines) = (Rule::of(&set.run.plan), set.time_lines());
+        let (rule, lines) = (Rule::of(&set.run), set.time_lines());
         let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
         let keys = lines.iter().map(|l| (l.workload, l.phase, l.durable));
         Self {
-            rule,
             lines: keys.zip(judge_table(&times, &rule)).collect(),
+            rule,
         }
     }
 
@@ -38,8 +38,8 @@ impl Judged {
     }
 
     /// The rule of the verdicts.
-    pub fn rule(&self) -> Rule {
-        self.rule
+    pub fn rule(&self) -> &Rule {
+        &self.rule
     }
 }
 

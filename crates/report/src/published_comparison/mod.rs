@@ -228,7 +228,7 @@ impl PublishedComparison {
         let mut lines: Vec<ComparedPhase> = both
             .filter_map(|(line, place)| ComparedPhase::of(set, table, line, (*place)?, &contenders))
             .collect();
-        judge(&mut lines, &Rule::of(&set.run.plan));
+        judge(&mut lines, &Rule::of(&set.run));
         if lines.is_empty() {
             return Err(nothing("none of the phases of both was measured"));
         }

@@ -75,6 +75,7 @@ fn an_adaptive_run_that_ended_early_reports_how_to_resume() {
     set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
         precision: 0.01,
         most: 30,
+        fewest: 0,
     });
     let answer = Comparisons::of(&set).answers().join(" ");
     let way_out = format!(

@@ -96,6 +96,7 @@ fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
         precision: 0.005,
         most: 8,
+        fewest: 0,
     });
     set.run.plan.repeats = 3;
     let terminal = text(&set, Format::Terminal, &wide(80));
@@ -103,8 +104,9 @@ fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     let requested =
         "Asked: each ratio to ext4 decided, or known to 0.5 % either way, by 3 to 8 blocks.";
     assert!(words.contains(requested), "{terminal}");
-    let reached = "Reached: intervals of 2.8 % to 5.5 % either way. Open: copy at btrfs@pool2, delete \
-                   at btrfs@pool2.";
+    let reached = "Reached: intervals of 2.8 % to 5.5 % either way. Open: copy at btrfs@pool2 (1.00x \
+                   so far; about 41 repeats, 6:55.8 more), delete at btrfs@pool2 (1.00x so far; \
+                   about 41 repeats, 6:55.8 more).";
     assert!(words.contains(reached), "{terminal}");
     assert!(words.contains("3 to 8 repeats, until a ratio is known to 0.5 %"));
     assert!(words.contains("although repeats ended when enough was known"));

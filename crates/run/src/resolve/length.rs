@@ -3,49 +3,91 @@
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::layers::Layers;
-use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Plan, Vary, Workload};
+use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Nanos, Plan, Vary, Workload};
 
 /// The smallest number of blocks that shows a spread.
-const DEFAULT_REPEATS: u32 = 3;
+const FEWEST: u32 = 3;
+/// The smallest number of blocks whose intervals hold for any noise.
+const DEFAULT_LEAST: u32 = 6;
 /// In virtual time one repeat has all figures, and the second one confirms them.
 const REPEATS_WITHOUT_NOISE: u32 = 2;
 /// The default maximum of blocks if the figures decide.
 const DEFAULT_MOST: u32 = 60;
+/// The default time limit if nothing else limits the run: 10 minutes.
+const DEFAULT_BUDGET: Nanos = Nanos(600_000_000_000);
 
-/// The number of blocks, and the maximum if the figures decide.
-pub fn of(
-    layers: &Layers<'_>,
-    disk: Option<&ModelDisk>,
-) -> Result<(u32, Option<Adaptive>), ResolveError> {
+/// The length of a run.
+pub struct Length {
+    /// The number of blocks, or the minimum if the figures decide.
+    pub repeats: u32,
+    /// Whether the figures decide.
+    pub adaptive: Option<Adaptive>,
+    /// The time limit.
+    pub budget: Option<Nanos>,
+}
+
+/// The length of the run that the layers set.
+pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, ResolveError> {
     let settings = &layers.settings;
     let virtual_time = disk.is_some_and(|disk| disk.time.is_virtual());
     let without_noise = virtual_time && settings.vary.is_none();
-    let in_suite = layers
-        .suite
-        .as_ref()
-        .and_then(|suite| suite.options.repeats);
-    let in_plan = layers.plan.as_ref().and_then(|plan| plan.options.repeats);
-    let repeats = (layers.arguments.repeats.or(in_plan))
+    let suite = layers.suite.as_ref().map(|suite| &suite.options);
+    let plan = layers.plan.as_ref().map(|plan| &plan.options);
+    // The time limit of a suite is for runs whose figures decide.
+    let budget = (layers.arguments.budget).or(plan.and_then(|plan| plan.budget));
+    let set = layers
+        .arguments
+        .repeats
+        .or(plan.and_then(|plan| plan.repeats));
+    let repeats = set
         // Suites set repeats for disks with noise; they do not apply without noise.
         .or(without_noise.then_some(REPEATS_WITHOUT_NOISE))
-        .or(in_suite)
-        .unwrap_or(DEFAULT_REPEATS);
-    if settings.precision.is_none() && settings.max_repeats.is_none() {
-        return Ok((repeats, None));
-    }
+        .or(suite.and_then(|suite| suite.repeats))
+        .or(virtual_time.then_some(FEWEST));
+    let limited = settings.precision.is_some() || settings.max_repeats.is_some();
     // An interval this narrow is within the margin, unless its centre is near the edge.
     let margin = settings.margin.filter(|margin| *margin > 0.0);
     let precision = settings.precision;
     let precision = precision.unwrap_or(margin.unwrap_or(Plan::MARGIN) / 4.0);
-    let most = settings.max_repeats.unwrap_or(DEFAULT_MOST.max(repeats));
-    if most < repeats {
-        let error = ConfigError::wrong(
-            format!("at most {most} repeats contradicts at least {repeats}"),
-            "--repeats is the least number, --max-repeats the most",
-        );
-        return Err(layers.wrong("max_repeats")(error));
+    match repeats {
+        Some(repeats) if !limited => Ok(Length {
+            repeats,
+            adaptive: None,
+            budget,
+        }),
+        None if !limited => Ok(Length {
+            repeats: DEFAULT_LEAST,
+            adaptive: Some(Adaptive {
+                precision,
+                most: DEFAULT_MOST,
+                fewest: if budget.is_none() { FEWEST } else { 0 },
+            }),
+            budget: budget
+                .or(suite.and_then(|suite| suite.budget))
+                .or(Some(DEFAULT_BUDGET)),
+        }),
+        repeats => {
+            let most = settings.max_repeats;
+            let least = repeats.unwrap_or(DEFAULT_LEAST.min(most.unwrap_or(DEFAULT_LEAST)));
+            let most = most.unwrap_or(DEFAULT_MOST.max(least));
+            if most < least {
+                let error = ConfigError::wrong(
+                    format!("at most {most} repeats contradicts at least {least}"),
+                    "--repeats is the least number, --max-repeats the most",
+                );
+                return Err(layers.wrong("max_repeats")(error));
+            }
+            Ok(Length {
+                repeats: least,
+                adaptive: Some(Adaptive {
+                    precision,
+                    most,
+                    fewest: 0,
+                }),
+                budget,
+            })
+        }
     }
-    Ok((repeats, Some(Adaptive { precision, most })))
 }
 
 /// Refuses to vary the seed of datasets without one.

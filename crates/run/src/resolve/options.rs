@@ -9,7 +9,9 @@ use crate::resolve::settings::{one_or_more, percent_text, settings, text, typed,
 use crate::resolve::{ConfigError, Counting, states};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args as _, Command};
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, Plan, Vary};
+use fsdyno_model::{
+    Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Plan, Vary,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -198,10 +200,11 @@ settings! {
         #[schemars(with = "String")]
         pub guest_kernel: Option<KernelChoice>;
 
-        /// Repeats of every contender; the minimum with --precision [default: 3]
+        /// Repeats of every contender [default: 6 or more, as comparisons need]
         ///
-        /// In virtual time the default is 2. With --precision or --max-repeats, a contender is repeated
-        /// until its figures are precise enough.
+        /// Without this, a run continues while comparisons are inconclusive and time is left
+        /// (--budget). With --precision or --max-repeats it is the minimum. In virtual time the default
+        /// is 2.
         #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true,
               help_heading = REPEATS)]
         pub repeats: Option<u32>, if check::repeats;
@@ -216,9 +219,18 @@ settings! {
         #[schemars(with = "String")]
         pub precision: Option<f64>, if check::precision;
 
-        /// Maximum repeats of a contender [default: 60, with --precision]
+        /// Maximum repeats of a contender, if --repeats is not fixed [default: 60]
         #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = REPEATS)]
         pub max_repeats: Option<u32>, if check::repeats;
+
+        /// Error rate of verdicts: fdr (false discoveries) or fwer (family-wise)
+        ///
+        /// fdr: of the verdicts faster and slower in all phases, 5 % at most are expected to be wrong.
+        /// fwer: with 95 % probability none is wrong, which needs more repeats.
+        #[arg(long, value_name = "RATE", value_parser = typed::<ErrorRate>, help_heading = REPEATS)]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub errors: Option<ErrorRate> = "fdr";
 
         /// Smallest difference that matters; smaller ones are equivalent
         #[arg(long, value_name = "PERCENT", value_parser = typed_percent, help_heading = REPEATS)]
@@ -227,6 +239,9 @@ settings! {
         pub margin: Option<f64> = "2%", if check::margin;
 
         /// Time limit of the run; no block starts that would exceed it: 90s, 15m, 2h
+        ///
+        /// Without --repeats, --precision and --max-repeats the default is that of the suite (quick: 2m),
+        /// else 10m. Three blocks run in any case.
         #[arg(long, value_name = "TIME", help_heading = REPEATS)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
@@ -370,8 +385,8 @@ impl RunOptions {
             seed: self.seed.unwrap_or_default(),
             vary: self.vary,
             scale: self.scale.unwrap_or_default(),
+            errors: self.errors,
             margin: self.margin.unwrap_or_default(),
-            budget: self.budget,
             cell_budget: self.cell_budget,
             copy_method: self.copy_method.unwrap_or_default(),
             verify: self.verify.unwrap_or_default(),
@@ -547,6 +562,7 @@ mod tests {
             ("--lab=ssh:me@bsd", "lab = \"ssh:me@bsd\""),
             ("--time=real", "time = \"real\""),
             ("--vary=dataset-seed", "vary = \"dataset-seed\""),
+            ("--errors=fwer", "errors = \"fwer\""),
             ("--copy-method=reflink", "copy_method = \"reflink\""),
             ("--fragments", "fragments = true"),
             ("--fragments=16K", "fragments = { above = \"16K\" }"),

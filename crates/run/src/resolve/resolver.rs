@@ -61,12 +61,13 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     runs_programs(&engine, &workloads, catalogue).map_err(layers.wrong("engine"))?;
     let skipped = skipped(&contenders, &workloads).map_err(layers.wrong("contenders"))?;
     length::can_vary(settings.vary, &workloads).map_err(layers.wrong("vary"))?;
-    let (repeats, adaptive) = length::of(&layers, disk.as_ref())?;
+    let length = length::of(&layers, disk.as_ref())?;
     let resolved = Plan {
         name,
         skipped,
-        repeats,
-        adaptive,
+        repeats: length.repeats,
+        adaptive: length.adaptive,
+        budget: length.budget,
         engine,
         work_dir: work_dir(&layers, &device),
         device,

@@ -3,7 +3,7 @@
 
 use crate::resolve::ConfigError;
 use fsdyno_model::units::percent;
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, Vary};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Vary};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -158,6 +158,13 @@ impl FromText for Vary {
         let names = Self::ALL.into_iter().map(Self::name);
         Self::from_name(text)
             .ok_or_else(|| ConfigError::unknown("property that can vary", text, names))
+    }
+}
+
+impl FromText for ErrorRate {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        let names = Self::ALL.into_iter().map(Self::name);
+        Self::from_name(text).ok_or_else(|| ConfigError::unknown("error rate", text, names))
     }
 }
 

@@ -118,7 +118,10 @@ pub(crate) fn plan() -> Plan {
         adaptive: Some(fsdyno_model::Adaptive {
             precision: 0.005,
             most: 40,
+            fewest: 0,
         }),
+        errors: Some(fsdyno_model::ErrorRate::Fwer),
+        ends: vec![6],
         margin: 0.05,
         extent_floor: Bytes(16_385),
         guest: Some(GuestSize::default()),

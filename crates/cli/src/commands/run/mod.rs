@@ -119,6 +119,11 @@ pub fn fresh(
             skipped.contender, skipped.phase, skipped.reason
         ));
     }
+    if !execution.silent
+        && let Some(text) = length_of(&plan)
+    {
+        output::note(format_args!("fsdyno: {text}"));
+    }
     let measuring = execution.lock.take_for(&plan, stop)?;
     let mut lab = assemble(&execution.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;
@@ -139,6 +144,18 @@ pub fn fresh(
     };
     store.begin_named(&mut info)?;
     go(execution, &measuring, lab, store, &info, &[])
+}
+
+/// The number of repeats of an adaptive run, and its time limit.
+fn length_of(plan: &Plan) -> Option<String> {
+    let adaptive = plan.adaptive?;
+    let limit = plan.budget.map_or(String::new(), |budget| {
+        format!(", for {} at most", budget.clock())
+    });
+    Some(format!(
+        "{} repeats, and up to {} while comparisons are inconclusive{limit} (--repeats, --budget)",
+        plan.repeats, adaptive.most
+    ))
 }
 
 fn resume(
