@@ -146,7 +146,7 @@ impl Qemu {
         };
         let mut command = Command::new(&self.program);
         let kernel = open.first().map_or(self.kernel.image.clone(), file_of);
-        let words = self.words(setting, (&kernel, &file_of(&initramfs)), line);
+        let words = self.words(setting, &kernel, &file_of(&initramfs), line);
         command.args(words).current_dir("/");
         open.push(initramfs);
         Ok(Start { command, open })
@@ -179,7 +179,8 @@ impl Qemu {
     fn words(
         &self,
         setting: &Setting<'_>,
-        (kernel, initramfs): (&Path, &Path),
+        kernel: &Path,
+        initramfs: &Path,
         line: Option<i32>,
     ) -> Vec<OsString> {
         let mut words = machine(kernel, &self.accelerator);
@@ -324,12 +325,13 @@ mod tests {
     use fsdyno_model::Bytes;
 
     fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
-        identifying_args(accelerator, (disks, false), line)
+        identifying_args(accelerator, disks, false, line)
     }
 
     fn identifying_args(
         accelerator: Accelerator,
-        (disks, served): (&[PathBuf], bool),
+        disks: &[PathBuf],
+        served: bool,
         line: Option<i32>,
     ) -> Vec<String> {
         let qemu = Qemu {
@@ -353,7 +355,8 @@ mod tests {
         let words = qemu
             .words(
                 &setting,
-                (&qemu.kernel.image, Path::new("/proc/self/fd/7")),
+                &qemu.kernel.image,
+                Path::new("/proc/self/fd/7"),
                 line,
             )
             .into_iter();
@@ -406,7 +409,7 @@ mod tests {
     #[test]
     fn a_guest_on_model_disks_shares_its_memory_with_those_who_serve_them() {
         let sockets = ["/s/disk0", "/my, disks/disk1"].map(PathBuf::from);
-        let reported = identifying_args(Accelerator::Kvm, (&sockets, true), None);
+        let reported = identifying_args(Accelerator::Kvm, &sockets, true, None);
         for (option, value) in [
             ("-machine", "memory-backend=ram"),
             (

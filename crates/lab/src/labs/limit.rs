@@ -64,7 +64,8 @@ impl Drop for Limit {
 /// Runs one cell within its time limit and records its outcome. A cell with missing requirements is
 /// skipped; a cell that the user interrupted has no record.
 pub(crate) fn run_cell(
-    (plan, cell): (&Plan, Cell),
+    plan: &Plan,
+    cell: Cell,
     emit: &mut dyn FnMut(Event),
     missing: &Missing,
     stop: &CancelToken,

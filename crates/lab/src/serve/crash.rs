@@ -182,7 +182,8 @@ fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
 pub(super) fn write(
     contender: &Contender,
     seed: u64,
-    (place, virtual_time): (&Path, bool),
+    place: &Path,
+    virtual_time: bool,
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
     let begun = || -> Result<(TestedFilesystem<'_>, Standing, PathBuf), String> {
@@ -209,9 +210,10 @@ pub(super) fn recovered(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,
-    (place, virtual_time): (&Path, bool),
+    place: &Path,
+    virtual_time: bool,
 ) -> GuestMessage {
-    match recover(contender, seed, acknowledged, (place, virtual_time)) {
+    match recover(contender, seed, acknowledged, place, virtual_time) {
         Ok(recovery) => GuestMessage::Recovered {
             recovery: Box::new(recovery),
         },
@@ -224,7 +226,8 @@ fn recover(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,
-    (place, virtual_time): (&Path, bool),
+    place: &Path,
+    virtual_time: bool,
 ) -> Result<Recovery, String> {
     let tested = TestedFilesystem::of(contender, place, virtual_time)?;
     let mut recovery = Recovery {

@@ -39,14 +39,14 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
         Task::Write { contender, seed } => {
             let operations = |operations| writer.write(&GuestMessage::Acknowledged { operations });
             GuestMessage::Refused {
-                reason: crash::write(&contender, seed, (&place, true), &operations),
+                reason: crash::write(&contender, seed, &place, true, &operations),
             }
         }
         Task::Recover {
             contender,
             seed,
             acknowledged,
-        } => crash::recovered(&contender, seed, acknowledged, (&place, true)),
+        } => crash::recovered(&contender, seed, acknowledged, &place, true),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

@@ -108,7 +108,7 @@ pub fn serve() -> Result<(), ServeError> {
             Some(Task::Write { contender, seed }) => {
                 let operations =
                     |operations| writer.write(&GuestMessage::Acknowledged { operations });
-                let reason = crash::write(&contender, seed, (&place, false), &operations);
+                let reason = crash::write(&contender, seed, &place, false, &operations);
                 writer.write(&GuestMessage::Refused { reason })?;
             }
             Some(Task::Recover {
@@ -119,7 +119,8 @@ pub fn serve() -> Result<(), ServeError> {
                 &contender,
                 seed,
                 acknowledged,
-                (&place, false),
+                &place,
+                false,
             ))?,
             Some(Task::Leave) => return Err(inside::power_off().into()),
             Some(Task::DrivenOut { .. }) | None => {}

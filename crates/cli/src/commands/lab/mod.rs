@@ -62,8 +62,16 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
 fn shell(args: &ShellArgs) -> Result<Code, CliError> {
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
-    let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
-    GuestLab::shell(&args.lab, size, place, args.disks, journal).map_err(guest_trouble)?;
+    let scratch = std::path::absolute(&args.work_dir)?;
+    GuestLab::shell(
+        &args.lab,
+        size,
+        scratch,
+        args.disk_size,
+        args.disks,
+        journal,
+    )
+    .map_err(guest_trouble)?;
     Ok(Code::Ok)
 }
 

@@ -176,17 +176,17 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 if length == 0 {
                     return self.answer(unique, &[]);
                 }
-                self.submit(unique, Kind::Read, (at, length), &[])
+                self.submit(unique, Kind::Read, at, length, &[])
             }
             Operation::Write { at, bytes } => {
-                self.submit(unique, Kind::Write, (at, bytes.len() as u64), bytes)
+                self.submit(unique, Kind::Write, at, bytes.len() as u64, bytes)
             }
-            Operation::Sync => self.submit(unique, Kind::Flush, (0, 0), &[]),
+            Operation::Sync => self.submit(unique, Kind::Flush, 0, 0, &[]),
             Operation::Discard { at, length } if self.discards => {
-                self.submit(unique, Kind::Discard, (at, length), &[])
+                self.submit(unique, Kind::Discard, at, length, &[])
             }
             Operation::WriteZeroes { at, length } if self.discards => {
-                self.submit(unique, Kind::WriteZeroes, (at, length), &[])
+                self.submit(unique, Kind::WriteZeroes, at, length, &[])
             }
             Operation::Nothing => self.answer(unique, &[]),
             Operation::Silent => Ok(()),
@@ -202,7 +202,8 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         &mut self,
         unique: u64,
         kind: Kind,
-        (at, length): (u64, u64),
+        at: u64,
+        length: u64,
         payload: &[u8],
     ) -> Result<(), FuseError> {
         if !at.is_multiple_of(SECTOR) || !length.is_multiple_of(SECTOR) {

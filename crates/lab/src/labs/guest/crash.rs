@@ -63,7 +63,7 @@ impl GuestLab {
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
-        Self::empty(lab, size, (scratch, DISK), journal, stop)
+        Self::empty(lab, size, scratch, DISK, journal, stop)
     }
 
     /// Runs one crash test. Keeps the images in `keep` if recovery was not complete, or `always`.

@@ -90,9 +90,9 @@ impl GuestLab {
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
-        let place = (preflight.scratch.clone(), preflight.image_bytes);
         let size = plan.guest.clone().unwrap_or_default();
-        let mut lab = Self::empty(lab, size, place, journal, stop)?;
+        let (scratch, images) = (preflight.scratch.clone(), preflight.image_bytes);
+        let mut lab = Self::empty(lab, size, scratch, images, journal, stop)?;
         if plan.disk_in_real_time().is_some() {
             lab.machine.with_model_disks()?;
         }
@@ -109,7 +109,7 @@ impl GuestLab {
         stop: CancelToken,
     ) -> Result<(String, Missing), GuestLabError> {
         let size = plan.guest.clone().unwrap_or_default();
-        let lab = Self::empty(lab, size, (scratch, Bytes(0)), journal, stop)?;
+        let lab = Self::empty(lab, size, scratch, Bytes(0), journal, stop)?;
         let (about, missing) = lab.survey_plan(plan)?;
         let remark = lab.remark().map(|remark| format!("; {remark}"));
         Ok((about + &remark.unwrap_or_default(), missing))
@@ -123,7 +123,8 @@ impl GuestLab {
     fn empty(
         lab: &LabChoice,
         size: GuestSize,
-        (scratch, image_bytes): (PathBuf, Bytes),
+        scratch: PathBuf,
+        image_bytes: Bytes,
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
@@ -145,11 +146,12 @@ impl GuestLab {
     pub fn shell(
         lab: &LabChoice,
         size: GuestSize,
-        (scratch, disk): (PathBuf, Bytes),
+        scratch: PathBuf,
+        disk: Bytes,
         disks: u32,
         journal: Journal,
     ) -> Result<(), GuestLabError> {
-        let lab = Self::empty(lab, size, (scratch, disk), journal, CancelToken::new())?;
+        let lab = Self::empty(lab, size, scratch, disk, journal, CancelToken::new())?;
         let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
         let images = lab.empty_disks(scratch.path(), disks)?;
         let [program, word] = &lab.init;
@@ -208,14 +210,15 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
-        self.start_on(scratch, (disks, false))
+        self.start_on(scratch, disks, false)
     }
 
     /// Starts a guest on image files, or on the sockets of model disks.
     fn start_on(
         &self,
         scratch: &Path,
-        (disks, served): (&[PathBuf], bool),
+        disks: &[PathBuf],
+        served: bool,
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
@@ -271,12 +274,12 @@ impl GuestLab {
     ) -> Result<CellRecord, CellEnd> {
         let served = plan.disk.is_some();
         let (guest, line) = self
-            .start_on(scratch.path(), (disks, served))
+            .start_on(scratch.path(), disks, served)
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let mut session = GuestSession::new(guest, line, &self.stop)
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
-        let reported = Self::converse(&mut session, notes, plan, cell, (kept, mark));
+        let reported = Self::converse(&mut session, notes, plan, cell, kept, mark);
         match reported {
             Ok(mut record) => {
                 let last = session.leave(LAST_LINES);
@@ -302,7 +305,8 @@ impl GuestLab {
         notes: &mut Notes<'_>,
         plan: &Plan,
         cell: Cell,
-        (disks, mark): (&[PathBuf], &dyn Fn(Mark)),
+        disks: &[PathBuf],
+        mark: &dyn Fn(Mark),
     ) -> Result<CellRecord, SessionError> {
         let about = session.ready()?;
         notes.effective(Effective::GUEST, about);
@@ -397,7 +401,7 @@ impl Lab for GuestLab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        run_cell((plan, cell), emit, &self.missing, &self.stop, |notes| {
+        run_cell(plan, cell, emit, &self.missing, &self.stop, |notes| {
             disks::warn_of_faults(notes, plan.disk.as_ref());
             let record = match plan.disk_in_virtual_time() {
                 Some(model) => self.in_virtual_time(notes, plan, cell, model),

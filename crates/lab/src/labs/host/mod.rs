@@ -126,7 +126,7 @@ impl Lab for HostLab {
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
         let stop = self.stop.clone();
-        run_cell((plan, cell), emit, &self.missing.clone(), &stop, |notes| {
+        run_cell(plan, cell, emit, &self.missing.clone(), &stop, |notes| {
             disks::warn_of_faults(notes, plan.disk.as_ref());
             let job = Job::new(plan, &self.preflight, cell);
             let mut executor = HostExecutor::new(

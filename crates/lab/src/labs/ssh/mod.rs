@@ -224,7 +224,7 @@ impl Lab for SshLab {
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
         let stop = self.stop.clone();
-        run_cell((plan, cell), emit, &self.missing.clone(), &stop, |notes| {
+        run_cell(plan, cell, emit, &self.missing.clone(), &stop, |notes| {
             let result = self.there(notes, plan, cell);
             if self.stop.requested() {
                 // Processes of the cell there end, and its resources are removed, before this returns.
