@@ -246,6 +246,22 @@ const ALL: &[Examples] = &[
     ),
     ("lab setup", &[("lab setup", "build the lab kernel")]),
     (
+        "cpu list",
+        &[("cpu list", "list the profiles of processors")],
+    ),
+    ("cpu show", &[("cpu show vm-2026", "print a profile")]),
+    (
+        "cpu fit",
+        &[("cpu fit -o mine.toml", "fit a profile to this machine")],
+    ),
+    (
+        "cpu check",
+        &[(
+            "cpu check vm-2026",
+            "compare the predictions of a profile with this machine",
+        )],
+    ),
+    (
         "disk list",
         &[("disk list", "list the profiles of model disks")],
     ),

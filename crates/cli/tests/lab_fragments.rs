@@ -51,7 +51,7 @@ fn a_run_reports_extents_or_why_they_are_unknown() {
         // Only the phase directly after a count records it in its cache method.
         let follows_count = |phase: usize| {
             let method = cell["samples"][phase]["cache"]["method"].as_str().unwrap();
-            method.contains("count of fragments")
+            method.contains("count of extents")
         };
         assert_eq!(
             (follows_count(1), follows_count(2)),

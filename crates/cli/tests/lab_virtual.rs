@@ -242,3 +242,28 @@ fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
     assert_eq!(guests(&home), Vec::<i32>::new());
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
 }
+
+#[test]
+fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
+    let test = "the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let of = |cpu: &str| {
+        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]);
+        let sample = &all[0]["samples"][0];
+        let work = sample["kernel"].as_array().unwrap().last().unwrap();
+        let number = |key: &str| work[key].as_u64().unwrap();
+        (
+            number("process_blocks") + number("kthread_blocks"),
+            number("charged_ns"),
+            sample["return_ns"].as_u64().unwrap(),
+        )
+    };
+    let (free, old, today) = (of("free"), of("laptop-2004"), of("vm-2026"));
+    assert!(free.0 > 10_000 && today.0 > 10_000, "{free:?} {today:?}");
+    assert_eq!(free.1, 0);
+    assert!(old.1 > today.1 && today.1 > 0, "{old:?} {today:?}");
+    assert!(old.2 > today.2 && today.2 > free.2, "{old:?} {today:?} {free:?}");
+}

@@ -223,10 +223,10 @@ settings! {
         #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = REPEATS)]
         pub max_repeats: Option<u32>, if check::repeats;
 
-        /// Error rate of verdicts: fdr (false discoveries) or fwer (family-wise)
+        /// Error rate of verdicts: fdr or fwer
         ///
-        /// fdr: of the verdicts faster and slower in all phases, 5 % at most are expected to be wrong.
-        /// fwer: with 95 % probability none is wrong, which needs more repeats.
+        /// fdr (false discovery rate): of the verdicts faster and slower in all phases, 5 % at most are expected to be wrong.
+        /// fwer (family-wise error rate): with 95 % probability none is wrong, which needs more repeats.
         #[arg(long, value_name = "RATE", value_parser = typed::<ErrorRate>, help_heading = REPEATS)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
