@@ -53,8 +53,8 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
     let conclusions = report["conclusions"].as_array().unwrap();
     let of = |words: &str| {
         let mut all = conclusions.iter();
-        let text = |one: &&Value| one["text"].as_str().unwrap().contains(words);
-        all.find(text).unwrap()
+        let found = |one: &&Value| one["text"].as_str().unwrap().contains(words);
+        all.find(found).unwrap()
     };
     assert_eq!(of("saves system time")["holding"], "not-tested");
     assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested"); // example

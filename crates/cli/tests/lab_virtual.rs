@@ -265,5 +265,8 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
     assert!(free.0 > 10_000 && today.0 > 10_000, "{free:?} {today:?}");
     assert_eq!(free.1, 0);
     assert!(old.1 > today.1 && today.1 > 0, "{old:?} {today:?}");
-    assert!(old.2 > today.2 && today.2 > free.2, "{old:?} {today:?} {free:?}");
+    assert!(
+        old.2 > today.2 && today.2 > free.2,
+        "{old:?} {today:?} {free:?}"
+    );
 }

@@ -285,26 +285,30 @@ pub(crate) fn sample(phase: u32) -> Sample {
             slice_ns: Nanos(next()),
             slices: (0..3).map(|_| slice(&mut next)).collect(),
         }),
-        kernel: [Point::Returned, Point::Durable]
-            .map(|until| KernelWork {
-                until,
-                process_blocks: 1000,
-                kthread_blocks: 200,
-                interrupt_blocks: 30,
-                system_calls: 40,
-                copied: Bytes(4096),
-                cleared: Bytes(8192),
-                checksummed: Bytes(512),
-                charged_ns: Nanos(1234),
-                threads: vec![ThreadWork {
-                    name: "kworker".to_owned(),
-                    blocks: 200,
-                }],
-            })
-            .into(),
+        kernel: kernel_work(),
         observed: Some(observed(&mut next)),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
     }
+}
+
+/// The work of a kernel until return and until durable.
+fn kernel_work() -> Vec<KernelWork> {
+    let until = |until| KernelWork {
+        until,
+        process_blocks: 1000,
+        kthread_blocks: 200,
+        interrupt_blocks: 30,
+        system_calls: 40,
+        copied: Bytes(4096),
+        cleared: Bytes(8192),
+        checksummed: Bytes(512),
+        charged_ns: Nanos(1234),
+        threads: vec![ThreadWork {
+            name: "kworker".to_owned(),
+            blocks: 200,
+        }],
+    };
+    [Point::Returned, Point::Durable].map(until).into()
 }
 
 fn observed(next: &mut impl FnMut() -> u64) -> Observed {
