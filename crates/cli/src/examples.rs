@@ -11,7 +11,7 @@ const ALL: &[Examples] = &[
     (
         "",
         &[
-            ("run --fs ext4,xfs,btrfs", "compare three file systems"),
+            ("run --fs ext4,xfs,btrfs", "compare three file systems"), // example
             (
                 "report last -o report.html --format html",
                 "write the report as a page",
@@ -26,15 +26,15 @@ const ALL: &[Examples] = &[
         "run",
         &[
             (
-                "run quick --fs ext4,xfs,btrfs -n 10",
+                "run quick --fs ext4,xfs,btrfs -n 10", // example
                 "compare three file systems, 10 repeats",
             ),
             (
-                "run --fs ext4:noatime,ext4 --dataset tree:src",
+                "run --fs ext4:noatime,ext4 --dataset tree:src", // example
                 "compare options, on a copy of src",
             ),
             (
-                "run --fs xfs,ext4 --exec 'make -j2 -C {tree}' --dataset tree:src",
+                "run --fs xfs,ext4 --exec 'make -j2 -C {tree}' --dataset tree:src", // example
                 "time a command",
             ),
             (
@@ -42,7 +42,7 @@ const ALL: &[Examples] = &[
                 "measure a directory, without root",
             ),
             (
-                "run --fs ext4,xfs --disk laptop-4200-2004",
+                "run --fs ext4,xfs --disk laptop-4200-2004", // example
                 "compare on a model of a disk",
             ),
             ("run --resume last", "continue an interrupted run"),
@@ -109,7 +109,7 @@ const ALL: &[Examples] = &[
                 "write it as a page",
             ),
             (
-                "report last --against btrfs-2008",
+                "report last --against btrfs-2008", // example
                 "compare it with a published table",
             ),
         ],
@@ -137,7 +137,7 @@ const ALL: &[Examples] = &[
     (
         "why",
         &[(
-            "why last ext4 xfs copy",
+            "why last ext4 xfs copy", // example
             "split the difference in copy by cause",
         )],
     ),
@@ -148,7 +148,7 @@ const ALL: &[Examples] = &[
     (
         "published show",
         &[(
-            "published show btrfs-2008",
+            "published show btrfs-2008", // example
             "show a table with its conclusions",
         )],
     ),
@@ -157,7 +157,7 @@ const ALL: &[Examples] = &[
         &[
             ("rerun --list", "list the tables that can be rerun"),
             (
-                "rerun btrfs-2008 --scale 0.1 --dry-run",
+                "rerun btrfs-2008 --scale 0.1 --dry-run", // example
                 "print its commands at a tenth of its size",
             ),
         ],
@@ -224,15 +224,15 @@ const ALL: &[Examples] = &[
     (
         "crash",
         &[(
-            "crash --fs ext4,xfs --cuts 20",
+            "crash --fs ext4,xfs --cuts 20", // example
             "cut the power 20 times of each, and check the files",
         )],
     ),
     (
-        "ufs make",
-        &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")],
+        "ufs make",                                            // example
+        &[("ufs make -O 2 ufs.img", "make a UFS2 in a file")], // example
     ),
-    ("ufs check", &[("ufs check ufs.img", "check it")]),
+    ("ufs check", &[("ufs check ufs.img", "check it")]), // example
     (
         "lab list",
         &[("lab list", "list the labs, and the file systems of each")],

@@ -83,7 +83,7 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
         shown.out
     );
 
-    let aged = ["--fs", "ext4", "--age", "1", "--repeats", "1"];
+    let aged = ["--fs", "ext4", "--age", "1", "--repeats", "1", "--long"];
     let output = with(&[&load[..], &aged].concat());
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(
@@ -139,7 +139,7 @@ fn the_command_age_fills_a_directory_and_refuses_invalid_arguments() {
     let home = Home::new();
     let work = home.work().display().to_string();
     for (more, expected) in [
-        (&["--fill", "90"][..], "`90` is no fill"),
+        (&["--fill", "0.9"][..], "`0.9` is no fill"),
         (&["--fill", "0%", "--age", "2"], "fill of 0%"),
         (
             &["--fill", "50%:fragmented", "--age", "2"],

@@ -201,7 +201,7 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
         "tmpfs",
     ]; // example
     let refused = |why: &str| {
-        for words in [&["lab", "list"][..], &["doctor"], &guest] {
+        for words in [&["lab", "list"][..], &["doctor", "--long"], &guest] {
             let printed = said_by(words);
             let all = printed.out + &printed.err;
             assert!(

@@ -55,11 +55,11 @@ impl<'a> Notes<'a> {
 
     /// Ends the current stage. A stage that was entered again, once for each phase, has one time.
     fn change_stage(&mut self, next: Stage) {
-        let took = elapsed(self.stage_began);
+        let time = elapsed(self.stage_began);
         let ended = std::mem::replace(&mut self.stage, next);
         match self.stages.iter_mut().find(|(stage, _)| *stage == ended) {
-            Some((_, sum)) => sum.0 += took.0,
-            None => self.stages.push((ended, took)),
+            Some((_, sum)) => sum.0 += time.0,
+            None => self.stages.push((ended, time)),
         }
         self.stage_began = Instant::now();
     }

@@ -166,7 +166,7 @@ impl Effective {
 
     /// The times of the stages of a cell.
     pub fn stages(stages: &[(Stage, Nanos)]) -> Self {
-        let line = |(stage, took): &(Stage, Nanos)| format!("{} {stage}\n", took.0);
+        let line = |(stage, time): &(Stage, Nanos)| format!("{} {stage}\n", time.0);
         Self {
             source: Self::STAGES.to_owned(),
             text: stages.iter().map(line).collect(),
@@ -182,8 +182,8 @@ impl CellRecord {
         let lines = stages.map_or("", |stages| &stages.text).lines();
         lines
             .filter_map(|line| {
-                let (took, stage) = line.split_once(' ')?;
-                Some((stage, Nanos(took.parse().ok()?)))
+                let (time, stage) = line.split_once(' ')?;
+                Some((stage, Nanos(time.parse().ok()?)))
             })
             .collect()
     }

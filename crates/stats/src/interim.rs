@@ -27,7 +27,7 @@ pub enum Spending {
     /// Rate Function", Biometrika 74 (1987), 149-154. A run that ends early, as most do, keeps most
     /// of its budget unused.
     Proportional,
-    /// Each interim analysis uses [`INTERIM`] of what is left, each end of the run [`END`].
+    /// Each interim analysis uses `INTERIM` of what is left, each end of the run `END`.
     ///
     /// An end is the most blocks, or the time limit. The time limit depends on the total time of
     /// blocks. If contenders are equal, their times within a block can be exchanged, which does not

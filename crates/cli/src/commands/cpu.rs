@@ -19,9 +19,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The file systems of a fit: three with journals or copy-on-write, and one without a device.
-const FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
-
 /// The operations of a fit.
 const PHASES: [&str; 16] = [
     "op-create",
@@ -98,6 +95,14 @@ pub struct FitArgs {
 
 #[derive(Debug, Args)]
 pub struct MeasuredArgs {
+    /// File systems whose operations are measured
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "tmpfs,ext4,xfs,btrfs" // example
+    )]
+    pub fs: Vec<String>,
     /// Repeats on this machine; the fastest counts
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub repeats: u32,
@@ -169,7 +174,7 @@ fn measure(args: &MeasuredArgs) -> Result<Option<Vec<Cell>>, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
     let options = RunOptions {
-        contenders: FILE_SYSTEMS.iter().map(|name| (*name).into()).collect(),
+        contenders: args.fs.iter().map(|name| name.as_str().into()).collect(),
         dataset: Some("portage".to_owned()),
         phases: PHASES.iter().map(|name| (*name).to_owned()).collect(),
         set: PARAMETERS.iter().map(|one| (*one).to_owned()).collect(),
@@ -234,7 +239,7 @@ fn cells(real: &ResultSet, counted: &ResultSet) -> Vec<Cell> {
     }
     let mut cells = Vec::new();
     for record in &counted.cells {
-        let contender = FILE_SYSTEMS[record.cell.contender as usize];
+        let contender = &counted.run.plan.contenders[record.cell.contender as usize].label;
         for sample in &record.samples {
             let work = sample
                 .kernel
@@ -393,8 +398,8 @@ fn profile_text(prices: &Prices, accuracy: &Accuracy, cells: usize) -> String {
     // A model name is text of the kernel; quotes and backslashes would end a string of TOML.
     let model = model.replace(['"', '\\'], "'");
     let mut text = format!(
-        "title = \"{model}\"\nsource = \"fsdyno cpu fit: {cells} operations on tmpfs, ext4, XFS and \
-         Btrfs in memory, median error {:.0} %, rank correlation {:.2}\"\n\n[prices]\n",
+        "title = \"{model}\"\nsource = \"fsdyno cpu fit: {cells} operations on file systems \
+         in memory, median error {:.0} %, rank correlation {:.2}\"\n\n[prices]\n",
         100.0 * accuracy.median_error,
         accuracy.rank_correlation
     );

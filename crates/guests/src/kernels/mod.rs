@@ -3,7 +3,7 @@
 //!
 //! Built kernels are in the user's cache, each in its own directory, which appears complete by a
 //! rename. Unfinished builds have separate directories and are never started. A package installs
-//! its kernel into [`SYSTEM`], for all users.
+//! its kernel into `SYSTEM`, for all users.
 //!
 //! The cache is reached through [`TrustedDir`], and a kernel is executed only by the descriptor whose
 //! content was compared with the recorded hash.

@@ -35,7 +35,7 @@ pub static EXEC: Program = Program {
             },
             Parameter {
                 name: "ignore-failure",
-                about: "measure the command whatever its exit status is",
+                about: "measure the command with any exit status",
                 form: Form::OneOf(&["yes", "no"]),
                 given: Given::Absent,
             },
