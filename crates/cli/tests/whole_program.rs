@@ -187,7 +187,7 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
         (&["run", "--on", &dir, "--scale", "-1"], 2, "scale"),
         (&["run", "--repeats", "0"], 2, "--repeats"),
         (&["report", "last"], 2, "store"),
-        (&["schema", "reprt"], 2, "report, series, why"),
+        (&["schema", "reprt"], 2, "did you mean report?"),
         (&["run", "--on", &dir, "--cell-budget", "0s"], 2, "20m"),
         (
             &["run", "--on", &dir, "--vary", "dataset"],
