@@ -122,7 +122,7 @@ pub struct Adaptive {
     /// The most blocks.
     pub most: u32,
     /// The blocks that run also after the time limit of the run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub fewest: u32,
 }
 
@@ -178,6 +178,11 @@ impl Vary {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|vary| vary.name() == name)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none_at_all(count: &u32) -> bool {
+    *count == 0
 }
 
 fn usual_margin() -> f64 {

@@ -348,7 +348,7 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     let of_real = plan(&on("ext4", Some(real))).hash(); // example
     assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
     // A plan with noise has the default number of repeats.
-    assert_eq!(plan(&on("ext4", Some(real))).repeats, 3); // example
+    assert_eq!(plan(&on("ext4", Some(real))).repeats, 6); // example
     assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
     // With a new dataset in each block, virtual time needs several repeats.
     let varied = RunOptions {

@@ -10,7 +10,7 @@ fn the_default_is_the_quick_suite_on_image_files() {
     let plan = plan(&RunOptions::default());
     assert_eq!(plan.name, "quick");
     assert_eq!(labels(&plan), ["ext4", "xfs", "btrfs"]);
-    assert_eq!(plan.repeats, 3);
+    assert_eq!(plan.repeats, 6);
     assert_eq!(plan.engine, "sync");
     assert_eq!(plan.copy_method, CopyMethod::ReadWrite);
     let directory = PathBuf::from("/var/tmp");
