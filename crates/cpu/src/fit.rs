@@ -3,6 +3,7 @@
 //! a disturbed measurement moves the prices little.
 
 use crate::{Prices, Work};
+use fsdyno_stats::{Summary, rank_correlation};
 
 /// An operation on a file system: what it takes, and how long that took on the machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,53 +147,19 @@ pub fn cross_validated(cells: &[Cell]) -> Result<Accuracy, FitError> {
 }
 
 fn judged(cells: &[Cell], predicted: &[f64]) -> Accuracy {
-    let measured: Vec<f64> = cells.iter().map(|cell| cell.measured_ns).collect();
-    let ratios: Vec<f64> = predicted
-        .iter()
-        .zip(&measured)
-        .map(|(p, m)| p / m)
-        .collect();
-    let mut errors: Vec<f64> = ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
-    errors.sort_by(f64::total_cmp);
-    let middle = |sorted: &[f64]| match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    };
+    let pairs = predicted.iter().zip(cells);
+    let pairs: Vec<(f64, f64)> = pairs.map(|(of, cell)| (*of, cell.measured_ns)).collect();
+    let ratios: Vec<f64> = pairs.iter().map(|(of, measured)| of / measured).collect();
+    let errors: Vec<f64> = ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
     let close = ratios
         .iter()
         .filter(|ratio| (1.0 / 1.5..=1.5).contains(*ratio));
     Accuracy {
-        median_error: middle(&errors),
+        median_error: Summary::of(&errors).map_or(f64::NAN, |of| of.median),
         within_half: close.count() as f64 / ratios.len().max(1) as f64,
-        rank_correlation: correlation(&ranks(predicted), &ranks(&measured)),
+        rank_correlation: rank_correlation(&pairs).unwrap_or(f64::NAN),
         ratios,
     }
-}
-
-/// Ranks from 1; equal values share the mean of their ranks.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let rank = |value: f64| {
-        let below = values.iter().filter(|other| **other < value).count();
-        let equal = values
-            .iter()
-            .filter(|other| other.total_cmp(&value).is_eq())
-            .count();
-        below as f64 + f64::midpoint(equal as f64, 1.0)
-    };
-    values.iter().map(|value| rank(*value)).collect()
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let product: f64 = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| (a - mean_a) * (b - mean_b))
-        .sum();
-    let square = |values: &[f64], mean: f64| values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-    product / (square(a, mean_a) * square(b, mean_b)).sqrt()
 }
 
 #[cfg(test)]
