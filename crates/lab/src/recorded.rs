@@ -74,7 +74,7 @@ pub(crate) fn trace_warning(disk: usize, recorder: &Recorder) -> Option<Warning>
 pub(crate) mod tests {
     use super::*;
     use fsdyno_disk::{Disk, Faults, Kind, Memory, Request, profiles};
-    use fsdyno_model::{Bytes, CacheEvidence, CpuUse, Nanos, Tally};
+    use fsdyno_model::Nanos;
 
     pub(crate) fn sample(phase: u32) -> Sample {
         Sample {
@@ -82,23 +82,8 @@ pub(crate) mod tests {
             label: "copy".into(),
             kind: "copy".into(),
             engine: "sync".into(),
-            method: String::new(),
-            cache: CacheEvidence::default(),
             return_ns: Nanos(1),
-            durable_ns: None,
-            tally: Tally::default(),
-            cpu: CpuUse::default(),
-            device: None,
-            disks: Vec::new(),
-            space_before: Bytes(0),
-            space_after: Bytes(0),
-            fragmentation: None,
-            figures: Vec::new(),
-            latencies: Vec::new(),
-            progress: None,
-            kernel: Vec::new(),
-            observed: None,
-            warnings: Vec::new(),
+            ..Sample::default()
         }
     }
 

@@ -122,7 +122,7 @@ pub struct Adaptive {
     /// The most blocks.
     pub most: u32,
     /// The blocks that run also after the time limit of the run.
-    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub fewest: u32,
 }
 
@@ -181,7 +181,7 @@ impl Vary {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none_at_all(count: &u32) -> bool {
+fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 

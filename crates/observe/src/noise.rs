@@ -140,7 +140,7 @@ fn memory(sample: &Sample, observed: &Observed) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Nanos, OtherIo, Pressure, Tally};
+    use fsdyno_model::{DeviceUse, Nanos, OtherIo, Pressure};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -150,23 +150,8 @@ mod tests {
             label: "copy".into(),
             kind: "copy".into(),
             engine: "sync".into(),
-            method: String::new(),
-            cache: CacheEvidence::default(),
             return_ns: Nanos(1),
-            durable_ns: None,
-            tally: Tally::default(),
-            cpu: CpuUse::default(),
-            device: None,
-            disks: Vec::new(),
-            space_before: Bytes(0),
-            space_after: Bytes(0),
-            fragmentation: None,
-            figures: Vec::new(),
-            latencies: Vec::new(),
-            progress: None,
-            kernel: Vec::new(),
-            observed: None,
-            warnings: Vec::new(),
+            ..Sample::default()
         }
     }
 

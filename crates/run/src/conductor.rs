@@ -134,8 +134,7 @@ mod tests {
     use super::*;
     use crate::fixture::plan;
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, Cell, CpuUse, Nanos, Outcome, Provenance, Sample,
-        Tally,
+        Adaptive, CacheEvidence, CacheState, Cell, Nanos, Outcome, Provenance, Sample,
     };
     use std::convert::Infallible;
 
@@ -186,26 +185,12 @@ mod tests {
             label: "copy".into(),
             kind: "copy".into(),
             engine: "sync".into(),
-            method: String::new(),
             cache: CacheEvidence {
                 requested: CacheState::AsIs,
                 ..CacheEvidence::default()
             },
             return_ns: Nanos::from_seconds(seconds),
-            durable_ns: None,
-            tally: Tally::default(),
-            cpu: CpuUse::default(),
-            device: None,
-            disks: Vec::new(),
-            space_before: fsdyno_model::Bytes(0),
-            space_after: fsdyno_model::Bytes(0),
-            fragmentation: None,
-            figures: Vec::new(),
-            latencies: Vec::new(),
-            progress: None,
-            kernel: Vec::new(),
-            observed: None,
-            warnings: Vec::new(),
+            ..Sample::default()
         }
     }
 
