@@ -30,7 +30,8 @@ impl Holder {
         let place = home.path("held");
         std::fs::create_dir(&place).unwrap();
         let place = place.display().to_string();
-        let set = "--set size=1M --set operations=1000000 --set rate=10 --lock-timeout 0s";
+        // It waits for the lock: the runs that ask whether it measures may hold it for a moment.
+        let set = "--set size=1M --set operations=1000000 --set rate=10 --lock-timeout 1h";
         let words = ["phase", "op-random-read", "--in", &place];
         let words: Vec<&str> = words.into_iter().chain(set.split(' ')).collect();
         let holder = Self(home.start(&words));
