@@ -48,7 +48,24 @@ fn a_threshold_sets_the_exit_code_and_incomparable_runs_are_refused() {
     // No ratio is above 10000, and every ratio is above a threshold near zero.
     let output = compare(&["--fail-if", "copy.durable > 10000"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    // The null engine copies in less than 1 ms, which has no ratio.
     let output = compare(&["--fail-if", "copy > 0.00001"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(output.out.contains("both negligible"), "{}", output.out);
+    for _ in 0..2 {
+        let on = format!("dir:{}", home.work().display());
+        let slow = ["--exec", "sleep 0.01", "--repeats", "3", "--scale", "0.002"];
+        let slow = home.fsdyno(&[&["run", "--on", &on, "--dataset", "mixed"], &slow[..]].concat());
+        assert_eq!(slow.code, Some(0), "{}{}", slow.out, slow.err);
+    }
+    let newest = home.result("last")["run"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let output = home.fsdyno(&["runs", "--json"]).out;
+    let runs: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let before = runs[1]["id"].as_str().unwrap();
+    let output = home.fsdyno(&["compare", before, &newest, "--fail-if", "* > 0.00001"]);
     assert_eq!(output.code, Some(5), "{}{}", output.out, output.err);
     assert!(output.out.contains("EXCEEDED"), "{}", output.out);
     assert!(

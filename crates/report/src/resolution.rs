@@ -10,7 +10,20 @@ pub const RESOLUTION_NS: f64 = 1e6;
 /// The resolution in words.
 pub const RESOLUTION: &str = "1 ms";
 
+/// Printed instead of a ratio of two negligible times.
+pub const BOTH_NEGLIGIBLE: &str = "both negligible";
+
 /// Whether a time is below the resolution.
 pub fn is_negligible(time_ns: f64) -> bool {
     time_ns < RESOLUTION_NS
+}
+
+/// Whether two times have a ratio: both reach the resolution.
+pub fn have_ratio(one_ns: f64, other_ns: f64) -> bool {
+    !is_negligible(one_ns) && !is_negligible(other_ns)
+}
+
+/// Whether two times are equivalent because both are below the resolution.
+pub fn both_negligible(one_ns: f64, other_ns: f64) -> bool {
+    is_negligible(one_ns) && is_negligible(other_ns)
 }

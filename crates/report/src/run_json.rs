@@ -1,7 +1,7 @@
 //! The JSON of a run: its cells as they were recorded, and the results that reports show.
 
 use crate::compare::{Measure, RunVerdict};
-use crate::comparison::{self, Comparison, Comparisons, Line, labs};
+use crate::comparison::{self, Comparison, Comparisons, PhaseTable, labs};
 use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo};
 use fsdyno_stats::PairedRatio;
 use schemars::JsonSchema;
@@ -113,6 +113,9 @@ pub struct ContenderResult {
     pub verdict: Option<RunVerdict>,
     /// Whether the median is below the resolution of times (1 ms).
     pub negligible: bool,
+    /// The median of the basic blocks that the kernel of its guest executed during the phase; null
+    /// where it does not count them, and for a time that is not the whole time of the phase.
+    pub kernel_blocks: Option<u64>,
 }
 
 /// An interval of a ratio.
@@ -159,7 +162,7 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
                     whole: at + 1 == phase.lines.len(),
                     fastest: line.leaders().and_then(|one| one.winner()).map(name),
                     may_be_fastest: line.may_be_fastest(&comparison.rule).map(&name).collect(),
-                    contenders: contenders(line, &name),
+                    contenders: contenders(phase, at, &name),
                 });
             }
         }
@@ -178,7 +181,15 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
     }
 }
 
-fn contenders(line: &Line, name: &impl Fn(usize) -> String) -> Vec<ContenderResult> {
+/// The contenders of one line of a phase.
+fn contenders(
+    phase: &PhaseTable,
+    line: usize,
+    name: &impl Fn(usize) -> String,
+) -> Vec<ContenderResult> {
+    let whole = line + 1 == phase.lines.len();
+    let blocks = |at: usize| phase.costs[at].as_ref().filter(|_| whole)?.blocks;
+    let line = &phase.lines[line];
     let values = line.values.iter().enumerate();
     let known = values.filter_map(|(at, value)| Some((at, value.as_ref()?)));
     let result = |(at, value): (usize, &comparison::Value)| ContenderResult {
@@ -191,6 +202,7 @@ fn contenders(line: &Line, name: &impl Fn(usize) -> String) -> Vec<ContenderResu
         interval: value.ratio.as_ref().and_then(interval),
         verdict: line.verdict(at, 0).filter(|_| at > 0).map(RunVerdict::of),
         negligible: value.is_negligible(),
+        kernel_blocks: blocks(at),
     };
     known.map(result).collect()
 }

@@ -99,7 +99,7 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     before.cells.retain(|record| record.cell.block < blocks);
     for share in before.labs() {
         let lines = before.only(&share.contenders).time_lines();
-        let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+        let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
         let rule = Rule::during(plan);
         // Plans without an error rate are of a version that continued for the baseline alone.
         let open = open_in(&times, &rule, adaptive.precision, plan.errors.is_some());

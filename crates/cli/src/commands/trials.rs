@@ -213,7 +213,7 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
 /// The verdict on the second contender over all phases.
 fn judge(set: &ResultSet) -> TrialVerdict {
     let lines = set.time_lines();
-    let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+    let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
     let table = judge_table(&times, &Rule::of(&set.run));
     let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
     let any = |wanted| verdicts.contains(&Some(wanted));
@@ -239,7 +239,7 @@ fn blocks(set: &ResultSet) -> u32 {
 /// The half-width of the widest interval.
 fn width(set: &ResultSet) -> Option<f64> {
     let lines = set.time_lines().into_iter();
-    let widths = lines.filter_map(|line| reached(&line.times[1], &line.times[0]));
+    let widths = lines.filter_map(|line| reached(&line.figures[1], &line.figures[0]));
     widths.max_by(f64::total_cmp)
 }
 

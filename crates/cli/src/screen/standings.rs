@@ -1,7 +1,7 @@
 //! The interim standings: which comparisons with a baseline are inconclusive, and which are
 //! decided.
 
-use fsdyno_model::{Cell, CellRecord, Nanos, Outcome, ResultSet, RunInfo};
+use fsdyno_model::{Cell, CellRecord, Metric, Nanos, Outcome, ResultSet, RunInfo};
 use fsdyno_stats::{Rule, Verdict, judge_table, ratio_paired};
 use std::collections::BTreeMap;
 
@@ -98,10 +98,15 @@ impl Standings {
             let labels: Vec<&String> = set.run.plan.contenders.iter().map(|c| &c.label).collect();
             let mut lines = set.time_lines();
             // The time until durable belongs to the work, if there is one.
-            let durable: Vec<_> = lines.iter().filter(|line| line.durable).collect();
+            let durable: Vec<_> = lines
+                .iter()
+                .filter(|line| line.metric == Metric::Durable)
+                .collect();
             let whole: Vec<_> = durable.iter().map(|l| (l.workload, l.phase)).collect();
-            lines.retain(|line| line.durable || !whole.contains(&(line.workload, line.phase)));
-            let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+            lines.retain(|line| {
+                line.metric == Metric::Durable || !whole.contains(&(line.workload, line.phase))
+            });
+            let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
             let rule = Rule::during(plan);
             for (line, verdicts) in lines.iter().zip(judge_table(&times, &rule)) {
                 let workload = &plan.workloads[line.workload];
@@ -115,7 +120,7 @@ impl Standings {
                         Some(Verdict::Slower) => summary.decided[1] += 1,
                         Some(Verdict::Indistinguishable) => summary.decided[2] += 1,
                         None | Some(Verdict::Inconclusive) => {
-                            let ratio = ratio_paired(&line.times[one], &line.times[0]);
+                            let ratio = ratio_paired(&line.figures[one], &line.figures[0]);
                             summary.open.push(OpenOne {
                                 phase: if one_workload {
                                     phase.clone()

@@ -4,9 +4,11 @@ use super::{Checked, Holds, Line, RunComparison};
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Outcome, Row, Section, Table, Tone,
 };
+use crate::resolution::RESOLUTION;
 use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_stats::Verdict;
+use std::fmt::Write as _;
 
 /// A run compared with the first one, with the results of the thresholds.
 pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document {
@@ -28,26 +30,55 @@ pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document
     if comparison.certain {
         legend += " In virtual time figures have no noise: intervals have no width.";
     }
+    if comparison.lines.iter().any(is_below_resolution) {
+        let _ = write!(legend, " Times below {RESOLUTION} have no ratio.");
+    }
     let section = Section::new("times", "Times")
         .with(Block::Legend(legend.into()))
-        .with(figures(comparison));
+        .with(times(comparison));
     document.blocks.push(section.into());
+    document.blocks.extend(counts(comparison));
     document.blocks.extend(thresholds(checked));
     document
 }
 
-/// The times of both runs.
+/// The section of counted work, if both runs counted it.
+fn counts(comparison: &RunComparison) -> Option<Block> {
+    comparison.lines_of(false).next()?;
+    let legend = format!(
+        "Basic blocks that the kernel executed during a phase, without noise. Fewer, more: by more \
+         than {}.",
+        terms::percent(comparison.margin_of_counts)
+    );
+    let table = table("Work of the kernel", comparison.lines_of(false));
+    let section = Section::new("work", "Work of the kernel").with(Block::Legend(legend.into()));
+    Some(section.with(table).into())
+}
+
+/// Whether a time has no ratio, because one of both is below the resolution.
+fn is_below_resolution(line: &Line) -> bool {
+    line.metric.is_time() && line.ratio.is_some() && line.shown_ratio().is_none()
+}
+
+/// All figures of both runs.
 pub fn figures(comparison: &RunComparison) -> Table {
-    let by_contender = comparison
-        .lines
-        .chunk_by(|one, next| one.contender == next.contender);
+    table("Figures", comparison.lines.iter())
+}
+
+fn times(comparison: &RunComparison) -> Table {
+    table("Times", comparison.lines_of(true))
+}
+
+fn table<'a>(name: &str, lines: impl Iterator<Item = &'a Line>) -> Table {
+    let lines: Vec<&Line> = lines.collect();
+    let by_contender = lines.chunk_by(|one, next| one.contender == next.contender);
     let groups = by_contender.map(|lines| Group {
         heading: lines[0].contender.clone(),
-        rows: lines.iter().filter_map(row).collect(),
+        rows: lines.iter().filter_map(|line| row(line)).collect(),
         ..Group::default()
     });
     Table {
-        name: "Times".to_owned(),
+        name: name.to_owned(),
         groups_are: "contender",
         rows_are: "phase",
         columns: vec![
@@ -64,23 +95,37 @@ pub fn figures(comparison: &RunComparison) -> Table {
 
 fn row(line: &Line) -> Option<Row> {
     let (base, now) = line.medians()?;
-    let interval = line.ratio.and_then(|ratio| ratio.interval);
+    let ratio = line.shown_ratio();
+    let interval = ratio.and_then(|ratio| ratio.interval);
+    let is_time = line.metric.is_time();
     let outcome = match line.verdict {
-        Some(Verdict::Faster) => Outcome::Faster,
-        Some(Verdict::Slower) => Outcome::Slower,
+        _ if line.is_negligible() => Outcome::Negligible,
+        Some(Verdict::Faster) if is_time => Outcome::Faster,
+        Some(Verdict::Slower) if is_time => Outcome::Slower,
+        Some(Verdict::Faster) => Outcome::Fewer,
+        Some(Verdict::Slower) => Outcome::More,
         Some(Verdict::Indistinguishable) => Outcome::Equivalent,
         Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     };
-    let name = format!("{} / {}, {}", line.workload, line.phase, line.measure());
-    let time = |ns: f64| Cell::Duration(Nanos::from_seconds(ns / 1e9));
+    let name = format!("{} / {}, {}", line.workload, line.phase, line.metric.name());
     let cells = vec![
-        time(base),
-        time(now),
-        Cell::known(line.ratio, |ratio| Cell::Ratio(ratio.middle)),
+        figure(line, base),
+        figure(line, now),
+        Cell::known(ratio, |ratio| Cell::Ratio(ratio.middle)),
         interval.map_or(Cell::Empty, |of| Cell::Interval(of.low, of.high)),
         Cell::Outcome(outcome),
     ];
     Some(Row::new(name, cells))
+}
+
+/// A median as a cell: a time, or a whole count.
+fn figure(line: &Line, median: f64) -> Cell {
+    let Nanos(whole) = Nanos::from_seconds(median / 1e9);
+    if line.metric.is_time() {
+        Cell::Duration(Nanos(whole))
+    } else {
+        Cell::Count(whole)
+    }
 }
 
 fn differences(comparison: &RunComparison) -> Option<Block> {
@@ -117,15 +162,15 @@ fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
                 Tone::Warning,
             ),
         };
-        let ratio = one.line.ratio.map_or(f64::NAN, |ratio| ratio.middle);
+        let by = one.line.shown_ratio().map_or_else(
+            || format!("less than {RESOLUTION} in one run"),
+            |ratio| format!("{}x", terms::ratio(ratio.middle)),
+        );
         Item {
             lead: Some((one.threshold.to_string(), tone)),
             text: format!(
-                "{}x: {verdict}, {} / {} at {}",
-                terms::ratio(ratio),
-                one.line.workload,
-                one.line.phase,
-                one.line.contender,
+                "{by}: {verdict}, {} / {} at {}",
+                one.line.workload, one.line.phase, one.line.contender,
             )
             .into(),
             ..Item::default()

@@ -1,6 +1,7 @@
 //! The JSON of `fsdyno compare --json`.
 
 use super::{Checked, Difference, Holds, Line, RunComparison};
+use fsdyno_model::Metric;
 use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +29,10 @@ pub struct ComparedRun {
     pub differences: Vec<Difference>,
     /// Each time of a phase of a contender that both runs have.
     pub lines: Vec<ComparedTime>,
+    /// Each count of the work of a phase that both runs have; empty where nothing was counted.
+    pub counts: Vec<ComparedCount>,
+    /// The smallest difference of counts that matters.
+    pub margin_of_counts: f64,
     /// Each threshold of `--fail-if`, checked against a line.
     pub thresholds: Vec<CheckedThreshold>,
 }
@@ -47,7 +52,7 @@ pub struct ComparedTime {
     pub base_ns: Vec<f64>,
     /// The times of the other run by repeat, nanoseconds.
     pub run_ns: Vec<f64>,
-    /// The ratio of the other run to the first; null without times.
+    /// The ratio of the other run to the first; null without times, and if a time is negligible.
     pub ratio: Option<f64>,
     /// The lower end of its confidence interval (at least 95 %); null with too few repeats.
     pub ratio_low: Option<f64>,
@@ -55,9 +60,58 @@ pub struct ComparedTime {
     pub ratio_high: Option<f64>,
     /// The verdict on the other run; null with too few repeats.
     pub verdict: Option<RunVerdict>,
+    /// Whether both medians are below the resolution of times (1 ms).
+    pub negligible: bool,
 }
 
-/// A threshold, checked against one time of one phase.
+/// One count of the work of one phase of one contender, in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ComparedCount {
+    /// The contender.
+    pub contender: String,
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// What was counted.
+    pub count: Count,
+    /// The counts of the first run by repeat.
+    pub base: Vec<f64>,
+    /// The counts of the other run by repeat.
+    pub run: Vec<f64>,
+    /// The ratio of the other run to the first; null if one count is zero.
+    pub ratio: Option<f64>,
+    /// The lower end of its confidence interval (at least 95 %); null with too few repeats.
+    pub ratio_low: Option<f64>,
+    /// The upper end of that interval.
+    pub ratio_high: Option<f64>,
+    /// The verdict on the other run; null with too few repeats.
+    pub verdict: Option<CountVerdict>,
+}
+
+/// What is counted in a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Count {
+    /// Basic blocks that the kernel of a guest executed.
+    Blocks,
+}
+
+/// How a count compares with that of the first run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountVerdict {
+    /// Less by more than the margin of counts.
+    Fewer,
+    /// More by more than the margin of counts.
+    More,
+    /// The difference is within the margin of counts.
+    Equivalent,
+    /// More repeats are needed.
+    Inconclusive,
+}
+
+/// A threshold, checked against one time or count of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckedThreshold {
     /// The threshold as typed.
@@ -68,8 +122,8 @@ pub struct CheckedThreshold {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// Which time it is.
-    pub measure: Measure,
+    /// Which time or count it is.
+    pub measure: ComparedMetric,
     /// The result.
     pub holds: ThresholdResult,
 }
@@ -82,6 +136,18 @@ pub enum Measure {
     Return,
     /// Until it was durable.
     Durable,
+}
+
+/// A time or a count of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparedMetric {
+    /// The time until the work had returned.
+    Return,
+    /// The time until it was durable.
+    Durable,
+    /// Basic blocks that the kernel of a guest executed.
+    Blocks,
 }
 
 /// How a run, or a contender, compares with the first one.
@@ -141,32 +207,65 @@ fn compared_run((one, thresholds): &(RunComparison, Vec<CheckedThreshold>)) -> C
         run: one.run.clone(),
         margin: one.margin,
         differences: one.differences.clone(),
-        lines: one.lines.iter().map(compared_time).collect(),
+        lines: one.lines.iter().filter_map(compared_time).collect(),
+        counts: one.lines.iter().filter_map(compared_count).collect(),
+        margin_of_counts: one.margin_of_counts,
         thresholds: thresholds.clone(),
     }
 }
 
-fn compared_time(line: &Line) -> ComparedTime {
-    let interval = line.ratio.and_then(|ratio| ratio.interval);
-    ComparedTime {
+fn compared_time(line: &Line) -> Option<ComparedTime> {
+    let ratio = line.shown_ratio();
+    let interval = ratio.and_then(|ratio| ratio.interval);
+    Some(ComparedTime {
         contender: line.contender.clone(),
         workload: line.workload.clone(),
         phase: line.phase.clone(),
-        measure: measure(line),
+        measure: match line.metric {
+            Metric::Return => Measure::Return,
+            Metric::Durable => Measure::Durable,
+            Metric::Blocks => return None,
+        },
         base_ns: line.base.clone(),
-        run_ns: line.times.clone(),
-        ratio: line.ratio.map(|ratio| ratio.middle),
+        run_ns: line.figures.clone(),
+        ratio: ratio.map(|ratio| ratio.middle),
         ratio_low: interval.map(|interval| interval.low),
         ratio_high: interval.map(|interval| interval.high),
         verdict: line.verdict.map(RunVerdict::of),
-    }
+        negligible: line.is_negligible(),
+    })
 }
 
-fn measure(line: &Line) -> Measure {
-    if line.durable {
-        Measure::Durable
-    } else {
-        Measure::Return
+fn compared_count(line: &Line) -> Option<ComparedCount> {
+    let count = match line.metric {
+        Metric::Return | Metric::Durable => return None,
+        Metric::Blocks => Count::Blocks,
+    };
+    let interval = line.ratio.and_then(|ratio| ratio.interval);
+    Some(ComparedCount {
+        contender: line.contender.clone(),
+        workload: line.workload.clone(),
+        phase: line.phase.clone(),
+        count,
+        base: line.base.clone(),
+        run: line.figures.clone(),
+        ratio: line.ratio.map(|ratio| ratio.middle),
+        ratio_low: interval.map(|interval| interval.low),
+        ratio_high: interval.map(|interval| interval.high),
+        verdict: line.verdict.map(|verdict| match verdict {
+            Verdict::Faster => CountVerdict::Fewer,
+            Verdict::Slower => CountVerdict::More,
+            Verdict::Indistinguishable => CountVerdict::Equivalent,
+            Verdict::Inconclusive => CountVerdict::Inconclusive,
+        }),
+    })
+}
+
+fn metric(line: &Line) -> ComparedMetric {
+    match line.metric {
+        Metric::Return => ComparedMetric::Return,
+        Metric::Durable => ComparedMetric::Durable,
+        Metric::Blocks => ComparedMetric::Blocks,
     }
 }
 
@@ -177,7 +276,7 @@ impl From<&Checked<'_>> for CheckedThreshold {
             contender: checked.line.contender.clone(),
             workload: checked.line.workload.clone(),
             phase: checked.line.phase.clone(),
-            measure: measure(checked.line),
+            measure: metric(checked.line),
             holds: match checked.holds {
                 Holds::Yes => ThresholdResult::Kept,
                 Holds::No => ThresholdResult::Beyond,

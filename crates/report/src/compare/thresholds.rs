@@ -1,6 +1,7 @@
-//! Limits on the ratio of a phase to the first run: `copy.durable > 1.05`.
+//! Limits on the ratio of a phase to the first run: `copy.durable > 1.05`, `copy.blocks > 1.01`.
 
 use super::{Line, RunComparison};
+use fsdyno_model::Metric;
 use fsdyno_stats::{Rule, Verdict, judge_unpaired};
 use std::fmt;
 use std::str::FromStr;
@@ -12,8 +13,8 @@ pub struct Threshold {
     workload: Option<String>,
     /// The phase; `None` for all.
     phase: Option<String>,
-    /// Whether the time is to durable; `None` for the whole time of a phase.
-    durable: Option<bool>,
+    /// The metric; `None` for the whole time of a phase.
+    metric: Option<Metric>,
     above: bool,
     limit: f64,
 }
@@ -46,19 +47,21 @@ pub enum ThresholdError {
     /// It is not a threshold.
     #[error(
         "`{0}` is no threshold: write PHASE.MEASURE > RATIO, as 'copy.durable > 1.05'; the measure \
-         is return or durable, the phase * for all, or WORKLOAD/PHASE"
+         is return, durable or blocks, the phase * for all, or WORKLOAD/PHASE"
     )]
     Malformed(String),
-    /// No common phase has this name.
+    /// No common phase has this name and metric.
     #[error(
         "`{threshold}` is of no phase that the runs have in common; they have {phases}, each with \
-         .return or .durable behind it, or neither"
+         {metrics} behind it, or none of them"
     )]
     Nowhere {
         /// The threshold.
         threshold: String,
         /// The common phases.
         phases: String,
+        /// The common metrics.
+        metrics: String,
     },
 }
 
@@ -73,11 +76,10 @@ impl FromStr for Threshold {
             return Err(malformed());
         }
         let name = text[..at].trim();
-        let (name, durable) = match name.rsplit_once('.') {
-            Some((name, "return")) => (name, Some(false)),
-            Some((name, "durable")) => (name, Some(true)),
-            _ => (name, None),
-        };
+        let measured = name
+            .rsplit_once('.')
+            .and_then(|(name, metric)| Some((name, Metric::named(metric)?)));
+        let (name, metric) = measured.map_or((name, None), |(name, metric)| (name, Some(metric)));
         let (workload, phase) = match name.rsplit_once('/') {
             Some((workload, phase)) => (Some(workload.trim().to_owned()), phase.trim()),
             None => (None, name.trim()),
@@ -89,7 +91,7 @@ impl FromStr for Threshold {
             text: text.trim().to_owned(),
             workload,
             phase: (phase != "*").then(|| phase.to_owned()),
-            durable,
+            metric,
             above: text[at..].starts_with('>'),
             limit,
         })
@@ -109,15 +111,20 @@ impl Threshold {
                 (&other.contender, &other.workload, &other.phase)
                     == (&line.contender, &line.workload, &line.phase)
             };
-            line.durable || !lines.iter().filter(same).any(|other| other.durable)
+            let mut others = lines.iter().filter(same);
+            match line.metric {
+                Metric::Durable => true,
+                Metric::Return => !others.any(|other| other.metric == Metric::Durable),
+                Metric::Blocks => false,
+            }
         };
         self.workload
             .as_ref()
             .is_none_or(|name| *name == line.workload)
             && self.phase.as_ref().is_none_or(|name| *name == line.phase)
             && self
-                .durable
-                .map_or_else(|| whole(line), |durable| durable == line.durable)
+                .metric
+                .map_or_else(|| whole(line), |metric| metric == line.metric)
     }
 
     fn is_beyond(&self, ratio: f64) -> bool {
@@ -130,7 +137,8 @@ impl Threshold {
 }
 
 /// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is
-/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_unpaired`]).
+/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_unpaired`]). Two
+/// negligible times exceed none.
 pub fn check<'a>(
     comparison: &'a RunComparison,
     thresholds: &'a [Threshold],
@@ -144,12 +152,16 @@ pub fn check<'a>(
         if of.peek().is_none() {
             let mut phases: Vec<String> =
                 comparison.lines.iter().map(|l| l.phase.clone()).collect();
-            phases.dedup();
             phases.sort();
             phases.dedup();
+            let mut metrics: Vec<Metric> = comparison.lines.iter().map(|l| l.metric).collect();
+            metrics.sort();
+            metrics.dedup();
+            let metrics = metrics.iter().map(|metric| format!(".{}", metric.name()));
             return Err(ThresholdError::Nowhere {
                 threshold: threshold.to_string(),
                 phases: phases.join(", "),
+                metrics: metrics.collect::<Vec<_>>().join(", "),
             });
         }
         checked.extend(of.map(|line| (threshold, line)));
@@ -157,8 +169,8 @@ pub fn check<'a>(
     let moved: Vec<(Vec<f64>, &Vec<f64>)> = checked
         .iter()
         .map(|(threshold, line)| {
-            let limits = line.base.iter().map(|time| time * threshold.limit);
-            (limits.collect(), &line.times)
+            let limits = line.base.iter().map(|figure| figure * threshold.limit);
+            (limits.collect(), &line.figures)
         })
         .collect();
     let family: Vec<(&[f64], &[f64])> = moved
@@ -183,6 +195,7 @@ pub fn check<'a>(
                 .ratio
                 .is_some_and(|ratio| threshold.is_beyond(ratio.middle));
             let holds = match verdict {
+                _ if line.is_negligible() => Holds::Yes,
                 Some(verdict) if verdict == wrong => Holds::No,
                 _ if beyond => Holds::Open,
                 _ => Holds::Yes,

@@ -49,7 +49,9 @@ impl Cost {
             )
         };
         let kernel = |of: fn(&KernelWork) -> u64| {
-            let works = samples.iter().filter_map(|(_, s)| s.kernel.last().map(of));
+            let works = samples
+                .iter()
+                .filter_map(|(_, s)| s.whole_kernel_work().map(of));
             lower_middle(works.collect())
         };
         let writes = samples.iter().all(|(_, s)| s.durable_ns.is_some());

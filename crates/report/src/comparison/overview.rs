@@ -151,9 +151,8 @@ fn relation(line: &Line, one: usize, other: usize) -> Relation {
     }
     let both = line.values[one].as_ref().zip(line.values[other].as_ref());
     let ratio = both.and_then(|(one, other)| one.ratio_to(other));
-    let negligible = both.is_some_and(|(one, other)| one.is_negligible() && other.is_negligible());
     Relation {
-        outcome: if negligible {
+        outcome: if line.both_negligible(one, other) {
             Outcome::Negligible
         } else {
             outcome(line.verdict(one, other))

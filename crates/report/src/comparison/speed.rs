@@ -2,7 +2,7 @@
 
 use super::warnings::not_warm;
 use crate::figures::{Blocked, FEWEST, astray, trend};
-use crate::resolution::is_negligible;
+use crate::resolution::{both_negligible, have_ratio, is_negligible};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};
 
@@ -82,19 +82,25 @@ impl Measure {
 impl Line {
     /// The verdict on one contender compared with another. Two negligible times are equivalent.
     pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
-        let negligible = |at: usize| self.values[at].as_ref().is_some_and(Value::is_negligible);
-        if one != other && negligible(one) && negligible(other) {
+        if one != other && self.both_negligible(one, other) {
             return Some(Verdict::Indistinguishable);
         }
         self.verdicts.of(one, other)
+    }
+
+    /// Whether the times of two contenders are both negligible.
+    pub(super) fn both_negligible(&self, one: usize, other: usize) -> bool {
+        let median = |at: usize| Some(self.values[at].as_ref()?.summary.median);
+        let medians = median(one).zip(median(other));
+        medians.is_some_and(|(one, other)| both_negligible(one, other))
     }
 }
 
 impl Value {
     /// Its ratio to another, paired by block. `None` if a time is negligible.
     pub fn ratio_to(&self, other: &Self) -> Option<PairedRatio> {
-        let negligible = self.is_negligible() || other.is_negligible();
-        ratio_paired(&self.times, &other.times).filter(|_| !negligible)
+        let has_ratio = have_ratio(self.summary.median, other.summary.median);
+        ratio_paired(&self.times, &other.times).filter(|_| has_ratio)
     }
 
     /// Whether its median is below the resolution.
@@ -175,7 +181,7 @@ impl Line {
             value.best = winner == Some(at);
             let Some(base) = &base else { continue };
             value.ratio = value.ratio_to(base);
-            if at > 0 && value.is_negligible() && base.is_negligible() {
+            if at > 0 && both_negligible(value.summary.median, base.summary.median) {
                 value.standing = Standing::Negligible;
             }
         }

@@ -2,7 +2,7 @@
 //! error rate is limited.
 
 use super::Measure;
-use fsdyno_model::ResultSet;
+use fsdyno_model::{Metric, ResultSet};
 use fsdyno_stats::{Rule, Verdict, Verdicts, judge_table};
 use std::collections::BTreeMap;
 
@@ -17,8 +17,10 @@ impl Judged {
     /// Judges the contenders of a run of one lab.
     pub fn of(set: &ResultSet) -> Self {
         let (rule, lines) = (Rule::of(&set.run), set.time_lines());
-        let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-        let keys = lines.iter().map(|l| (l.workload, l.phase, l.durable));
+        let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
+        let keys = lines
+            .iter()
+            .map(|l| (l.workload, l.phase, l.metric == Metric::Durable));
         Self {
             lines: keys.zip(judge_table(&times, &rule)).collect(),
             rule,

@@ -1,6 +1,7 @@
 //! The contents of a table cell: a quantity with its kind. Each renderer prints it the same way
 //! everywhere, the page sorts by it, and CSV has it without rounding.
 
+use crate::resolution::BOTH_NEGLIGIBLE;
 use fsdyno_model::{Bytes, Nanos};
 
 /// A cell.
@@ -120,6 +121,10 @@ pub enum Outcome {
     Faster,
     /// It is slower.
     Slower,
+    /// Its count is lower.
+    Fewer,
+    /// Its count is higher.
+    More,
     /// The difference is within the margin.
     Equivalent,
     /// The figures do not show which is faster.
@@ -161,10 +166,12 @@ impl Outcome {
             Self::Itself => "baseline",
             Self::Faster => "faster",
             Self::Slower => "slower",
+            Self::Fewer => "fewer",
+            Self::More => "more",
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
             Self::TooFew => "too few repeats",
-            Self::Negligible => "negligible",
+            Self::Negligible => BOTH_NEGLIGIBLE,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Bencher Metric Format: benchmarks by contender, workload and phase, each with its times in
-//! nanoseconds. It is the input of `bencher run --adapter json --file`.
+//! nanoseconds and its counts. It is the input of `bencher run --adapter json --file`.
 //! Format: <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
 use crate::comparison::labs::has_faults;
 use crate::format::ReportError;
-use fsdyno_model::ResultSet;
+use fsdyno_model::{Metric, ResultSet};
 use fsdyno_stats::Summary;
 use serde_json::{Map, Value, json};
 
@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     let plan = &set.run.plan;
     let mut benchmarks = Map::new();
-    for line in set.time_lines() {
+    for line in set.lines_of(&[Metric::Return, Metric::Durable, Metric::Blocks]) {
         let workload = &plan.workloads[line.workload];
         let phase = &workload.phases[line.phase].label;
-        let measure = if line.durable {
-            "time-to-durable"
-        } else {
-            "time-to-return"
+        let measure = match line.metric {
+            Metric::Return => "time-to-return",
+            Metric::Durable => "time-to-durable",
+            Metric::Blocks => "kernel-blocks",
         };
-        for (contender, times) in plan.contenders.iter().zip(&line.times) {
-            let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
+        for (contender, figures) in plan.contenders.iter().zip(&line.figures) {
+            let figures: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
             let Some(summary) = Summary::of(&figures) else {
                 continue;
             };

@@ -1,6 +1,7 @@
 //! Cells as text. All renderers use the same digits and units; only the symbols differ.
 
 use crate::document::{Cell, Compared, Figure, Group, Number, Outcome, RatioTo, Row};
+use crate::resolution::BOTH_NEGLIGIBLE;
 use crate::terms::{self, Scale, grouped};
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{Bytes, Nanos};
@@ -110,7 +111,7 @@ impl Style {
             RatioTo::None => (String::new(), None),
             RatioTo::Baseline => ("base".to_owned(), None),
             RatioTo::Unknown => (unknown.to_owned(), None),
-            RatioTo::Negligible => ("negligible".to_owned(), None),
+            RatioTo::Negligible => (BOTH_NEGLIGIBLE.to_owned(), None),
             RatioTo::Of {
                 middle,
                 interval,

@@ -1,8 +1,8 @@
-//! `OpenMetrics` text: the times of a run as gauges in seconds, for Prometheus and compatible
-//! programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
+//! `OpenMetrics` text: the times of a run as gauges in seconds, and its counts, for Prometheus and
+//! compatible programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
 
 use crate::comparison::labs::has_faults;
-use fsdyno_model::ResultSet;
+use fsdyno_model::{Metric, ResultSet};
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
@@ -27,56 +27,82 @@ const KINDS: [Kind; 3] = [
     ),
 ];
 
-/// Renders the medians and the bounds of a run, and the number of repeats.
+/// A series: its labels, and its figures.
+type Series = (String, Summary);
+
+/// Renders the medians and the bounds of the times, the number of repeats, and the counts.
 pub fn render(set: &ResultSet) -> Vec<u8> {
-    let plan = &set.run.plan;
-    let mut series = Vec::new();
-    for line in set.time_lines() {
-        let workload = &plan.workloads[line.workload];
-        for (contender, times) in plan.contenders.iter().zip(&line.times) {
-            let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
-            let Some(summary) = Summary::of(&figures) else {
-                continue;
-            };
-            let until = if line.durable { "durable" } else { "return" };
-            let labels = [
-                ("run", set.run.id.as_str()),
-                ("plan_hash", set.run.plan_hash.as_str()),
-                ("kernel", set.kernel()),
-                ("contender", contender.label.as_str()),
-                ("workload", workload.name.as_str()),
-                ("phase", workload.phases[line.phase].label.as_str()),
-                ("until", until),
-            ];
-            let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
-            let mut labels = labels.join(",");
-            // A disk with configured faults must not raise an alert.
-            if has_faults(set) {
-                labels += ",disks=\"faulty\"";
-            }
-            series.push((labels, summary));
-        }
-    }
+    let times = series(set, &Metric::TIMES);
     let mut text = String::new();
     for (name, help, of) in KINDS {
         let _ = write!(
             text,
             "# TYPE {name} gauge\n# UNIT {name} seconds\n# HELP {name} {help}\n"
         );
-        for (labels, summary) in &series {
+        for (labels, summary) in &times {
             let _ = writeln!(text, "{name}{{{labels}}} {}", of(summary) / 1e9);
         }
     }
-    let name = "fsdyno_phase_repeats";
-    let _ = write!(
-        text,
-        "# TYPE {name} gauge\n# HELP {name} Repeats behind the times of a phase.\n"
+    gauge(
+        &mut text,
+        "fsdyno_phase_repeats",
+        "Repeats behind the times of a phase.",
+        &times,
+        |summary| summary.n as f64,
     );
-    for (labels, summary) in &series {
-        let _ = writeln!(text, "{name}{{{labels}}} {}", summary.n);
+    let blocks = series(set, &[Metric::Blocks]);
+    if !blocks.is_empty() {
+        gauge(
+            &mut text,
+            "fsdyno_phase_median_kernel_blocks",
+            "Median of the basic blocks that the kernel of a guest executed during a phase.",
+            &blocks,
+            |summary| summary.median,
+        );
     }
     text += "# EOF\n";
     text.into_bytes()
+}
+
+/// A gauge without a unit.
+fn gauge(text: &mut String, name: &str, help: &str, all: &[Series], of: fn(&Summary) -> f64) {
+    let _ = write!(text, "# TYPE {name} gauge\n# HELP {name} {help}\n");
+    for (labels, summary) in all {
+        let _ = writeln!(text, "{name}{{{labels}}} {}", of(summary));
+    }
+}
+
+fn series(set: &ResultSet, metrics: &[Metric]) -> Vec<Series> {
+    let plan = &set.run.plan;
+    let mut series = Vec::new();
+    for line in set.lines_of(metrics) {
+        let workload = &plan.workloads[line.workload];
+        for (contender, figures) in plan.contenders.iter().zip(&line.figures) {
+            let figures: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
+            let Some(summary) = Summary::of(&figures) else {
+                continue;
+            };
+            let mut labels = vec![
+                ("run", set.run.id.as_str()),
+                ("plan_hash", set.run.plan_hash.as_str()),
+                ("kernel", set.kernel()),
+                ("contender", contender.label.as_str()),
+                ("workload", workload.name.as_str()),
+                ("phase", workload.phases[line.phase].label.as_str()),
+            ];
+            if line.metric.is_time() {
+                labels.push(("until", line.metric.name()));
+            }
+            // A disk with configured faults must not raise an alert.
+            if has_faults(set) {
+                labels.push(("disks", "faulty"));
+            }
+            let labels = labels.iter();
+            let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
+            series.push((labels.collect::<Vec<_>>().join(","), summary));
+        }
+    }
+    series
 }
 
 /// A label's value: backslash, quote and line feed are escaped.

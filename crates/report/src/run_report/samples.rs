@@ -2,15 +2,15 @@
 //! a program reported, each warning, and each cell that was not measured.
 //!
 //! Column names contain the units; unknown values are empty. A run with several labs has columns
-//! for lab and kernel, because figures of different labs must not be compared. A run on model disks
-//! has columns for the disks, summed over the disks of a contender. A contender with several disks
+//! for lab and kernel, because figures of different labs must not be compared. A run whose kernels
+//! count their work has columns for it. A run on model disks has columns for the disks, summed over the disks of a contender. A contender with several disks
 //! has a further row for each of them.
 
 use crate::comparison::labs::has_faults;
 use crate::document::{Cell, Column, Group, Row, Table};
 use fsdyno_model::disk_use::{DiskUse, Tallied};
 use fsdyno_model::{
-    CellRecord, DeviceUse, Fragmentation, LabShare, Outcome, ResultSet, Sample, Warning,
+    CellRecord, DeviceUse, Fragmentation, KernelWork, LabShare, Outcome, ResultSet, Sample, Warning,
 };
 
 /// The columns, in order. `row` is `sample`, `disk` (one of several disks of a sample), `figure`,
@@ -123,32 +123,51 @@ const DISK_COLUMNS: [&str; 38] = [
     "disk_busy_ns",
 ];
 
+/// The additional columns of a run whose kernels count their work, for the whole time of a phase.
+const KERNEL_COLUMNS: [&str; 8] = [
+    "kernel_process_blocks",
+    "kernel_thread_blocks",
+    "kernel_interrupt_blocks",
+    "kernel_system_calls",
+    "kernel_copied_bytes",
+    "kernel_cleared_bytes",
+    "kernel_checksummed_bytes",
+    "charged_ns",
+];
+
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
     let labs = set.labs();
     let labs = if labs.len() > 1 { &labs[..] } else { &[] };
     let mut samples = set.cells.iter().flat_map(|record| &record.samples);
-    let on_disks = samples.any(|sample| !sample.disks.is_empty());
+    let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
+    let counted = samples.any(|sample| !sample.kernel.is_empty());
     let lab_columns = LAB_COLUMNS.iter().filter(|_| !labs.is_empty());
+    let kernel_columns = KERNEL_COLUMNS.iter().filter(|_| counted);
     let disk_columns = DISK_COLUMNS.iter().filter(|_| on_disks);
-    let columns = COLUMNS.iter().chain(lab_columns).chain(disk_columns);
+    let columns = COLUMNS.iter().chain(lab_columns);
+    let columns = columns.chain(kernel_columns).chain(disk_columns);
     let mut rows = Vec::new();
     for record in &set.cells {
         let of_lab = of_lab(labs, record);
-        let mut row = |mut cells: Vec<Cell>, disks: Vec<Cell>| {
+        let mut row = |mut cells: Vec<Cell>, kernel: Option<&KernelWork>, disks: Vec<Cell>| {
             cells.resize(COLUMNS.len(), Cell::Empty);
             cells.extend(of_lab.clone());
+            if counted {
+                cells.extend(of_kernel(kernel));
+            }
             cells.extend(disks);
             rows.push(Row::new("", cells));
         };
         for one in &record.warnings {
-            row(warning(cell(set, record, "warning"), one), Vec::new());
+            row(warning(cell(set, record, "warning"), one), None, Vec::new());
         }
         for sample in &record.samples {
             let mut cells = cell(set, record, "sample");
             cells.extend(of_sample(sample));
             row(
                 cells,
+                sample.whole_kernel_work(),
                 if on_disks {
                     all_disks(sample)
                 } else {
@@ -159,7 +178,11 @@ pub fn figures(set: &ResultSet) -> Table {
                 let mut cells = cell(set, record, "disk");
                 cells.extend([text(&sample.label), text(&sample.kind)]);
                 let number = Cell::Count(u64::from(disk.disk));
-                row(cells, of_disks(number, &disk.whole(), &disk.to_return));
+                row(
+                    cells,
+                    None,
+                    of_disks(number, &disk.whole(), &disk.to_return),
+                );
             }
         }
         for sample in &record.samples {
@@ -169,18 +192,18 @@ pub fn figures(set: &ResultSet) -> Table {
                 cells
             };
             for one in &sample.warnings {
-                row(warning(named("warning"), one), Vec::new());
+                row(warning(named("warning"), one), None, Vec::new());
             }
             for figure in &sample.figures {
                 let mut cells = named("figure");
                 cells.resize(FIGURE, Cell::Empty);
                 let (name, unit) = (text(&figure.name), text(&figure.unit));
                 cells.extend([name, Cell::Number(figure.value), unit]);
-                row(cells, Vec::new());
+                row(cells, None, Vec::new());
             }
         }
         if record.outcome != Outcome::Measured {
-            row(cell(set, record, "outcome"), Vec::new());
+            row(cell(set, record, "outcome"), None, Vec::new());
         }
     }
     Table {
@@ -302,6 +325,23 @@ fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
         Cell::Size(counted.floor),
     ]);
     row
+}
+
+/// The work of the kernel; empty where it was not counted.
+fn of_kernel(work: Option<&KernelWork>) -> [Cell; 8] {
+    let Some(work) = work else {
+        return [const { Cell::Empty }; 8];
+    };
+    [
+        Cell::Count(work.process_blocks),
+        Cell::Count(work.kthread_blocks),
+        Cell::Count(work.interrupt_blocks),
+        Cell::Count(work.system_calls),
+        Cell::Size(work.copied),
+        Cell::Size(work.cleared),
+        Cell::Size(work.checksummed),
+        Cell::Duration(work.charged_ns),
+    ]
 }
 
 /// The row of a warning.

@@ -1,12 +1,13 @@
 //! Comparisons of runs: differences that forbid them, verdicts, and thresholds.
 
-use crate::fixture::one_phase;
+use crate::fixture::{self, one_phase};
 use crate::{text, wide};
-use fsdyno_model::ResultSet;
+use fsdyno_model::{Metric, Nanos, Point, ResultSet};
 use fsdyno_report::Format;
 use fsdyno_report::compare::Holds::{No, Open, Yes};
 use fsdyno_report::compare::{Comparisons, Holds, RunComparison, Threshold, check, differences};
 use fsdyno_report::{Options, render_run_comparison};
+use fsdyno_stats::Verdict;
 
 fn run(id: &str, times: &[&[u64]]) -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], times);
@@ -159,11 +160,121 @@ fn only_significant_ratios_exceed_a_threshold() {
     };
     assert!(
         error("untar > 1.1")
-            .ends_with("they have copy, each with .return or .durable behind it, or neither")
+            .ends_with("they have copy, each with .return, .durable behind it, or none of them")
     );
+    assert!(error("copy.blocks > 1.01").contains("no phase that the runs have in common"));
     for wrong in ["copy", "copy > ", "> 1", "copy > -1", "copy > x"] {
         assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
     }
+}
+
+/// One repeat in virtual time, with counted work: blocks of ext4 and of xfs.
+fn counted(id: &str, blocks: [u64; 2]) -> ResultSet {
+    let mut set = run(id, &[&[1000], &[500]]);
+    set.run.plan.disk = Some(fsdyno_model::ModelDisk {
+        profile: "mine".into(),
+        text: String::new(),
+        faults: None,
+        time: fsdyno_model::DiskTime::Virtual,
+    });
+    for (record, blocks) in set.cells.iter_mut().zip(blocks) {
+        let until = |until, part| fixture::kernel_work(until, blocks / part, 0);
+        record.samples[0].kernel = vec![until(Point::Returned, 2), until(Point::Durable, 1)];
+    }
+    set
+}
+
+#[test]
+fn a_count_that_grows_by_more_than_one_percent_is_seen() {
+    let was = counted("was", [10_000, 20_000]);
+    let now = counted("now", [10_150, 20_100]);
+    let comparison = RunComparison::of(&was, &now, 0.02);
+    let counts: Vec<_> = comparison.lines_of(false).collect();
+    assert!(counts.iter().all(|line| line.metric == Metric::Blocks));
+    let verdicts: Vec<_> = counts.iter().map(|line| line.verdict).collect();
+    let same = Some(Verdict::Indistinguishable);
+    assert_eq!(verdicts, [Some(Verdict::Slower), same]);
+    // The margin of times does not hide it, and no time changed.
+    let mut times = comparison.lines_of(true);
+    assert!(times.all(|line| line.verdict == same));
+    let holds = |text: &str| -> Vec<Holds> {
+        let threshold = [text.parse::<Threshold>().unwrap()];
+        let checked = check(&comparison, &threshold).unwrap();
+        checked.iter().map(|one| one.holds).collect()
+    };
+    assert_eq!(holds("copy.blocks > 1.01"), [No, Yes]);
+    assert_eq!(holds("*.blocks > 1.004"), [No, No]);
+    assert_eq!(holds("copy > 1.001"), [Yes, Yes], "without a name: times");
+    let render = |format| {
+        let bytes = render_run_comparison(&comparison, &[], format, &Options::default());
+        String::from_utf8(bytes.unwrap()).unwrap()
+    };
+    let shown = render(Format::Terminal);
+    assert!(
+        shown.contains("tree / copy, blocks  10,000  10,150  1.01x") && shown.contains("more"),
+        "{shown}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&render(Format::Json)).unwrap();
+    let counts = &json["compared"][0]["counts"];
+    assert_eq!(counts[0]["count"], "blocks");
+    assert_eq!(counts[0]["verdict"], "more");
+    assert_eq!(counts[1]["verdict"], "equivalent");
+    let bencher = text(&was, Format::Bencher, &wide(80));
+    let bencher: serde_json::Value = serde_json::from_str(&bencher).unwrap();
+    assert_eq!(
+        bencher["ext4/tree/copy"]["kernel-blocks"]["value"],
+        10_000.0
+    );
+    let metrics = text(&was, Format::OpenMetrics, &wide(80));
+    assert!(
+        metrics.contains("fsdyno_phase_median_kernel_blocks{run=\"was\"")
+            && metrics.contains("phase=\"copy\"} 20000\n"),
+        "{metrics}"
+    );
+    let csv = text(&was, Format::Csv, &wide(80));
+    assert!(csv.contains(",kernel_process_blocks,"), "{csv}");
+    let report = text(&was, Format::Json, &wide(80));
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let durable = &report["results"][0]["phases"][1]["contenders"][0];
+    assert_eq!(durable["kernel_blocks"], 10_000);
+}
+
+#[test]
+fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
+    let short = |id: &str, ns: [u64; 2]| {
+        let mut set = counted(id, [1000, 1000]);
+        for (record, ns) in set.cells.iter_mut().zip(ns) {
+            let time = Nanos(ns);
+            let sample = &mut record.samples[0];
+            (sample.return_ns, sample.durable_ns) = (time, Some(time));
+        }
+        set
+    };
+    // 300 times as long, but both below 1 ms; and one below 1 ms.
+    let was = short("was", [300, 500_000]);
+    let now = short("now", [90_000, 50_000_000]);
+    let comparison = RunComparison::of(&was, &now, 0.02);
+    let threshold = ["copy.durable > 1.05".parse::<Threshold>().unwrap()];
+    let checked = check(&comparison, &threshold).unwrap();
+    let holds: Vec<Holds> = checked.iter().map(|one| one.holds).collect();
+    assert_eq!(holds, [Yes, No]);
+    let bytes = render_run_comparison(&comparison, &checked, Format::Terminal, &Options::default());
+    let shown = String::from_utf8(bytes.unwrap()).unwrap();
+    assert!(
+        !shown.contains("300x") && !shown.contains("100x"),
+        "{shown}"
+    );
+    assert!(shown.contains("both negligible"), "{shown}");
+    assert!(
+        shown.contains("Times below 1 ms\nhave no ratio.")
+            && shown.contains("less than 1 ms in one run: EXCEEDED"),
+        "{shown}"
+    );
+    let json = Comparisons::of(&[(comparison, Vec::new())]);
+    let lines = &json.compared[0].lines;
+    assert!(lines.iter().all(|line| line.ratio.is_none()));
+    let negligible: Vec<bool> = lines.iter().map(|line| line.negligible).collect();
+    assert_eq!(negligible, [true, true, false, false]);
 }
 
 #[test]

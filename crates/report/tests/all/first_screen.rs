@@ -146,7 +146,7 @@ fn times_below_the_resolution_have_no_ratio_and_do_not_count() {
     let cells: Vec<&str> = line.split_whitespace().skip(2).collect();
     assert_eq!(
         cells,
-        ["0.0003", "0.100", "negligible", "300", "-"],
+        ["0.0003", "0.100", "both", "negligible", "300", "-"],
         "{text}"
     );
     assert!(text.contains("ext4 and xfs are equally fast"), "{text}");

@@ -227,7 +227,9 @@ impl Page {
                 let class = match (kind, cell) {
                     (Kind::Verdicts, Cell::Unknown) => r#" class="soft""#,
                     (_, Cell::Unknown) => r#" class="num soft""#,
-                    (Kind::Quantities, Cell::Outcome(Outcome::Slower)) => r#" class="bad""#,
+                    (Kind::Quantities, Cell::Outcome(Outcome::Slower | Outcome::More)) => {
+                        r#" class="bad""#
+                    }
                     _ if column.is_text => r#" class="text""#,
                     (Kind::Figures, _) => r#" class="num soft""#,
                     _ => "",
@@ -287,8 +289,8 @@ impl Page {
             format!(r#"<span class="interval">{range}</span>"#)
         });
         let sign = match compared.outcome {
-            Some(Outcome::Faster) => "▼",
-            Some(Outcome::Slower) => "▲",
+            Some(Outcome::Faster | Outcome::Fewer) => "▼",
+            Some(Outcome::Slower | Outcome::More) => "▲",
             Some(Outcome::Equivalent) => "≈",
             Some(
                 Outcome::Inconclusive | Outcome::TooFew | Outcome::Itself | Outcome::Negligible,
@@ -477,8 +479,8 @@ fn contender(label: &Label) -> String {
 fn class(compared: Compared) -> &'static str {
     match compared.outcome {
         Some(Outcome::Itself) => "itself",
-        Some(Outcome::Faster) => "faster",
-        Some(Outcome::Slower) => "slower",
+        Some(Outcome::Faster | Outcome::Fewer) => "faster",
+        Some(Outcome::Slower | Outcome::More) => "slower",
         Some(Outcome::Equivalent | Outcome::Negligible) => "equivalent",
         Some(Outcome::Inconclusive | Outcome::TooFew) => "undecided",
         None => "plain",
