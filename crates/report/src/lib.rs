@@ -15,6 +15,7 @@ mod figures;
 mod format;
 pub mod formats;
 mod options;
+pub mod processor;
 pub mod published;
 pub mod published_comparison;
 pub mod reruns;

@@ -13,6 +13,7 @@ mod glance;
 mod layouts;
 mod notes;
 mod overview;
+mod parts;
 mod published;
 mod reported;
 mod samples;
@@ -36,12 +37,13 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 
 /// The sections of a lab, in order; empty sections are omitted.
-const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
+const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 12] = [
     overview::section,
     layouts::section,
     glance::section,
     times::section,
     why::section,
+    parts::section,
     costs::section,
     disks::section,
     extents::section,

@@ -6,9 +6,10 @@ use super::parts::{Anatomy, Part};
 use super::rows::{DeviceRequests, extents_per_file};
 use crate::terms;
 use crate::terms::grouped;
-use fsdyno_model::{Bytes, Contender, Nanos, Sample};
+use fsdyno_model::{Bytes, Contender, Nanos, Plan, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Write as _;
 
 /// A part is the cause from this share of the difference on.
 const CARRIES: f64 = 0.5;
@@ -27,7 +28,7 @@ pub enum Cause {
     User,
     /// The kernel computes for the workers.
     Kernel,
-    /// Kernel threads compute, and the workers wait.
+    /// Kernel threads compute, and the workers wait. On a model processor: kernel threads compute.
     KernelThreads,
     /// The devices serve reads.
     Reads,
@@ -80,7 +81,8 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
     }
     let cause = match part {
         Part::User => Cause::User,
-        Part::Kernel => Cause::Kernel,
+        Part::Kernel | Part::Charged => Cause::Kernel,
+        Part::KernelThreads => Cause::KernelThreads,
         Part::Reads => Cause::Reads,
         Part::Writes => Cause::Writes,
         Part::Discards => Cause::Discards,
@@ -92,8 +94,8 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         }
         Part::Either => {
             return not_known(&format!(
-                "for {percent} of it the device was busy while workers may have been computing; on a \
-                 model disk in virtual time (run --disk) computing takes none, which separates the two"
+                "for {percent} of it the device was busy while workers may have been computing; a model \
+                 disk in virtual time (run --disk) separates the two"
             ));
         }
         Part::Rest if slower.busy_ns.is_none() => {
@@ -104,7 +106,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         Part::Rest => return in_the_rest(slower, faster, most),
     };
     let certain = match cause {
-        Cause::User | Cause::Kernel => most,
+        Cause::User | Cause::Kernel | Cause::KernelThreads => most,
         _ => (slower.least(part) as f64 - short[part.place()] as f64) / whole,
     };
     if certain < CARRIES {
@@ -158,7 +160,7 @@ pub(super) struct Explanation<'a> {
     pub samples: [&'a Sample; 2],
     pub anatomies: &'a [Anatomy; 2],
     pub slower: usize,
-    pub virtual_time: bool,
+    pub plan: &'a Plan,
 }
 
 impl Explanation<'_> {
@@ -217,8 +219,8 @@ impl Explanation<'_> {
             text += "; to try: ";
             text += &terms::printable(&advice);
         }
-        if self.virtual_time {
-            text += "; in virtual time, where computing takes none";
+        if self.plan.in_virtual_time() {
+            let _ = write!(text, "; in virtual time, with {}", self.plan.processor());
         }
         text + "."
     }
@@ -274,6 +276,20 @@ impl Explanation<'_> {
         };
         let reads = |of: &DeviceRequests| each(of.reads, of.read_bytes, of, Part::Reads);
         let writes = |of: &DeviceRequests| each(of.writes, of.written_bytes, of, Part::Writes);
+        let charges = self.both(|at| self.anatomies[at].charge);
+        if let ([Some(long), Some(short)], Cause::Kernel | Cause::KernelThreads) = (charges, cause)
+        {
+            let (of, [long, short]) = if cause == Cause::Kernel {
+                ("the workload", [long, short].map(|of| of.workload_ns))
+            } else {
+                (
+                    "kernel threads",
+                    [long, short].map(|of| of.kernel_threads_ns),
+                )
+            };
+            let [long, short] = [long, short].map(Nanos);
+            return format!("processor time of {of}: {long} against {short}");
+        }
         match cause {
             Cause::User => on("in their own code"),
             Cause::Kernel => on("in the kernel"),

@@ -46,7 +46,7 @@ pub fn table(phase: &PhaseWhy, contenders: &[String; 2]) -> Table {
 fn group(phase: &PhaseWhy) -> Group {
     let rows = phase.rows.iter().map(|row| {
         let cells = row.texts.iter().cloned().map(Cell::text);
-        Row::new(row.name, cells.collect())
+        Row::new(row.name.as_ref(), cells.collect())
     });
     Group {
         rows: rows.collect(),

@@ -8,17 +8,21 @@ pub mod cause;
 pub mod document;
 pub mod parts;
 pub mod rows;
+pub(crate) mod work;
 
 use crate::comparison::labs;
 use crate::comparison::verdicts::Judged;
+use crate::processor::Processor;
+use crate::resolution::{RESOLUTION, both_negligible};
 use crate::terms;
 use cause::Cause;
 use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
-use fsdyno_stats::Verdict;
-use parts::{Anatomy, Source};
+use fsdyno_stats::{Rule, Verdict};
+use parts::{Anatomy, Part, Source};
 use rows::Row;
 use schemars::JsonSchema;
 use serde::Serialize;
+use work::Counted;
 
 /// Returns the remedy for a cause, given the slower and the faster of two contenders.
 pub type Advice<'a> = &'a dyn Fn([&Contender; 2], Cause) -> Option<String>;
@@ -33,8 +37,10 @@ pub struct Why {
     pub run: String,
     /// The labels of the two, escaped for printing.
     pub contenders: [String; 2],
-    /// Whether computing took no time.
+    /// Whether both ran in virtual time.
     pub virtual_time: bool,
+    /// The processor of virtual time, in words; none in real time.
+    pub processor: Option<String>,
     /// Where the figures come from.
     pub sources: Vec<String>,
     /// What is not known, and why.
@@ -53,7 +59,7 @@ pub struct PhaseWhy {
     /// Both by parts: the sample in the middle by its time.
     pub anatomies: [Anatomy; 2],
     /// What the parts are called, in their order.
-    pub part_names: [&'static str; 9],
+    pub part_names: [&'static str; Part::COUNT],
     /// The time of the second less that of the first.
     pub difference_ns: i64,
     /// What carries the difference, where something does.
@@ -100,7 +106,7 @@ pub enum WhyError {
 
 impl Why {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
 
     /// Compares two contenders by their labels, over one phase or all. The verdicts are those of
     /// the lab's report.
@@ -146,6 +152,7 @@ impl Why {
             run: set.run.id.clone(),
             contenders: shown,
             virtual_time,
+            processor: virtual_time.then(|| terms::printable(&set.run.plan.processor())),
             sources: sources(&phases, virtual_time),
             missing: missing(set, places, &phases),
             phases,
@@ -205,7 +212,7 @@ fn phases(
                 contenders,
                 samples: [&samples[0], &samples[1]],
                 verdict: pair.judged.whole(w, p).of(pair.among[0], pair.among[1]),
-                margin: pair.judged.rule().margin,
+                rule: pair.judged.rule(),
             };
             all.extend(one.why(terms::printable(&heading), advice));
         }
@@ -227,17 +234,21 @@ struct Compared<'a> {
     samples: [&'a [(u32, &'a Sample)]; 2],
     /// The verdict on the first compared with the second; `None` with too few repeats.
     verdict: Option<Verdict>,
-    /// The margin of the run.
-    margin: f64,
+    /// The rule of the verdicts of the run.
+    rule: &'a Rule,
 }
 
 impl Compared<'_> {
     fn why(&self, phase: String, advice: Advice<'_>) -> Option<PhaseWhy> {
-        let middles = [middle(self.samples[0])?, middle(self.samples[1])?];
-        let virtual_time = self.set.run.plan.in_virtual_time();
+        let middles = [
+            median_sample(self.samples[0])?,
+            median_sample(self.samples[1])?,
+        ];
+        let plan = &self.set.run.plan;
+        let processor = Processor::of(plan);
         let anatomy = |at: usize| {
             let devices = self.contenders[at].layout.devices;
-            Anatomy::of(middles[at], devices, virtual_time)
+            Anatomy::of(middles[at], devices, processor)
         };
         let anatomies = [anatomy(0), anatomy(1)];
         let [a, b] = &anatomies;
@@ -253,7 +264,14 @@ impl Compared<'_> {
             samples: middles,
             anatomies: &anatomies,
             slower,
-            virtual_time,
+            plan,
+        };
+        let counted = Counted {
+            labels: self.contenders.map(|one| terms::printable(&one.label)),
+            samples: middles,
+            charges: [0, 1].map(|at| anatomies[at].charge),
+            all: self.samples,
+            rule: self.rule,
         };
         let cause = found
             .as_ref()
@@ -262,11 +280,18 @@ impl Compared<'_> {
         Some(PhaseWhy {
             phase,
             blocks: blocks_of_both(self.samples),
-            part_names: parts::Part::ALL.map(parts::Part::name),
+            part_names: Part::ALL.map(Part::name),
             difference_ns,
             cause,
             rows: rows::of(middles, &anatomies),
-            sentence: explanation.sentence(found, advice),
+            sentence: [
+                Some(explanation.sentence(found, advice)),
+                counted.sentence(),
+            ]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
             anatomies,
         })
     }
@@ -274,7 +299,12 @@ impl Compared<'_> {
     /// Why there is no difference to explain, by the verdict of the report. `None` with too few
     /// repeats: the measured difference is explained.
     fn objection(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
-        let margin = terms::percent(self.margin);
+        if both_negligible(a.whole_ns as f64, b.whole_ns as f64) {
+            return Some(format!(
+                "both are below {RESOLUTION}, which is negligible, so there is nothing to explain"
+            ));
+        }
+        let margin = terms::percent(self.rule.margin);
         let middles = if a.whole_ns > b.whole_ns {
             Verdict::Slower
         } else {
@@ -301,7 +331,7 @@ impl Compared<'_> {
                 let difference = a.whole_ns.abs_diff(b.whole_ns) as f64;
                 let least = a.whole_ns.min(b.whole_ns) as f64;
                 let blocks = terms::count(blocks_of_both(self.samples), "block");
-                (difference <= self.margin * least).then(|| {
+                (difference <= self.rule.margin * least).then(|| {
                     format!(
                         "they differ by at most the margin of {margin} in {blocks}, which are too few \
                          for a verdict, so there is nothing to explain"
@@ -320,7 +350,7 @@ fn blocks_of_both(samples: [&[(u32, &Sample)]; 2]) -> usize {
 }
 
 /// The sample with the median time; the shorter one of two.
-fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
+pub(crate) fn median_sample<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
     let mut sorted: Vec<&Sample> = samples.iter().map(|(_, sample)| *sample).collect();
     sorted.sort_by_key(|sample| sample.whole_ns());
     let last = sorted.len().checked_sub(1)?;
@@ -336,6 +366,12 @@ fn recorded(sample: &Sample) -> Option<DiskUse> {
     sample.disks.iter().map(of).reduce(|sum, one| sum + one)
 }
 
+/// Whether a model processor charged any of both.
+fn charged(phases: &[PhaseWhy]) -> bool {
+    let mut anatomies = phases.iter().flat_map(|of| &of.anatomies);
+    anatomies.any(|of| of.charge.is_some())
+}
+
 fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
     let met = |source| {
         phases
@@ -344,6 +380,13 @@ fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
             .any(|of| of.source == source)
     };
     let mut lines = Vec::new();
+    if charged(phases) {
+        lines.push(
+            "processor: the basic blocks, system calls and bytes that the kernel counted, at the \
+             prices of the profile"
+                .to_owned(),
+        );
+    }
     if !virtual_time {
         lines.push(
             "processors: getrusage of the workers until return, /proc/stat until durable"
@@ -377,8 +420,21 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     let virtual_time = set.run.plan.in_virtual_time();
     let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
     let mut lines = Vec::new();
-    if virtual_time {
-        lines.push("processor time: computing takes none in virtual time".to_owned());
+    if virtual_time && charged(phases) {
+        let processor = Processor::of(&set.run.plan);
+        if processor == Processor::Model(None) {
+            lines.push(
+                "processor time of kernel threads: the processor profile cannot be read, so that it \
+                 is part of the workload's"
+                    .to_owned(),
+            );
+        }
+    } else if virtual_time {
+        lines.push(
+            "processor time: computing takes none here (a lab kernel that counts its work, and a \
+             processor other than `free`, charge it)"
+                .to_owned(),
+        );
     } else if any(&|of| of.other_work_ns.is_none()) {
         lines.push("processor time elsewhere: nobody counted it there".to_owned());
     }

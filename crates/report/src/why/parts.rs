@@ -1,13 +1,20 @@
 //! The time of a phase, split into parts that add up to it.
 //!
-//! Processors and devices work in parallel, and counters report only the total time of each. The
-//! time with requests in flight is assigned to the devices only as far as the workers cannot have
-//! used processors in it. Time that may belong to either is a separate part. Time of neither is the
-//! rest. `docs/why.md` has the formulas.
+//! With a model processor, the charge is exact, and one processor computes at a time. The processor
+//! is idle only while the workload waits.
+//!
+//! On a machine, processors and devices work in parallel, and counters report only the total time
+//! of each. The time with requests in flight is assigned to the devices only as far as the workers
+//! cannot have used processors in it. Time that may belong to either is a separate part. Time of
+//! neither is the rest. `docs/why.md` has the formulas.
 
+use crate::processor::{Charge, Processor};
 use fsdyno_model::{Nanos, Observed, Sample, Traced, Waits};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// The part of the time that is storage, in words.
+pub const STORAGE: &str = "the processor was idle, and the device had requests in flight";
 
 /// Where time may have gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -17,6 +24,10 @@ pub enum Part {
     User,
     /// The kernel ran for the workers.
     Kernel,
+    /// The model processor computed for the workload.
+    Charged,
+    /// The model processor computed for kernel threads.
+    KernelThreads,
     /// The devices served reads, and no worker ran.
     Reads,
     /// The same, of writes.
@@ -34,10 +45,15 @@ pub enum Part {
 }
 
 impl Part {
+    /// The number of parts.
+    pub const COUNT: usize = 11;
+
     /// All, in the order they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::User,
         Self::Kernel,
+        Self::Charged,
+        Self::KernelThreads,
         Self::Reads,
         Self::Writes,
         Self::Discards,
@@ -52,6 +68,8 @@ impl Part {
         match self {
             Self::User => "processor, user",
             Self::Kernel => "processor, kernel",
+            Self::Charged => "processor, workload",
+            Self::KernelThreads => "processor, kernel threads",
             Self::Reads => "device, reads",
             Self::Writes => "device, writes",
             Self::Discards => "device, discards",
@@ -85,9 +103,12 @@ pub struct Anatomy {
     /// The time of the phase: until it was durable where it writes, else until it had returned.
     pub whole_ns: u64,
     /// Its parts by [`Part::ALL`], which add up to it; none where workers ran at the same time.
-    pub parts_ns: Option<[u64; 9]>,
-    /// Processor time of the workers, user and kernel; none in virtual time, where it takes none.
+    pub parts_ns: Option<[u64; Part::COUNT]>,
+    /// Processor time of the workers, user and kernel; none in virtual time, which does not measure
+    /// it.
     pub workers_ns: Option<[u64; 2]>,
+    /// The charge of a model processor; none without one, and if the kernel did not count its work.
+    pub charge: Option<Charge>,
     /// Processor time elsewhere in the machine meanwhile; none where it was not counted.
     #[serde(rename = "elsewhere_ns")]
     pub other_work_ns: Option<u64>,
@@ -113,9 +134,9 @@ pub struct Anatomy {
 }
 
 impl Anatomy {
-    /// Splits the time of a sample on this number of devices. In virtual time, computing takes no
-    /// time.
-    pub fn of(sample: &Sample, devices: u32, virtual_time: bool) -> Self {
+    /// Splits the time of a sample on this number of devices.
+    pub fn of(sample: &Sample, devices: u32, processor: Processor) -> Self {
+        let virtual_time = processor != Processor::Machine;
         let whole_ns = sample.whole_ns().0;
         let workers = [sample.cpu.user_ns.0, sample.cpu.system_ns.0];
         let workers_ns = (!virtual_time).then_some(workers);
@@ -129,6 +150,7 @@ impl Anatomy {
             whole_ns,
             parts_ns: None,
             workers_ns,
+            charge: processor.charge(sample),
             other_work_ns,
             kernel_threads_ns: time(|of| of.kernel_threads_ns),
             others_ns: time(|of| of.others_ns),
@@ -146,8 +168,25 @@ impl Anatomy {
         anatomy
     }
 
-    fn parts(&self, devices: u64) -> Option<[u64; 9]> {
-        let mut parts = [0; 9];
+    /// The parts on a model processor. It is idle only while the workload waits for the disk or for
+    /// a timer, so that its idle time is that of the device, as far as that was busy.
+    fn charged_parts(&self, charge: Charge) -> Option<[u64; Part::COUNT]> {
+        let mut parts = [0; Part::COUNT];
+        parts[Part::Charged.place()] = charge.workload_ns;
+        parts[Part::KernelThreads.place()] = charge.kernel_threads_ns;
+        let computed = charge.workload_ns + charge.kernel_threads_ns;
+        let idle = self.whole_ns.checked_sub(computed)?;
+        let device = self.busy_ns.unwrap_or(0).min(idle);
+        self.divide(device, &mut parts);
+        parts[Part::Rest.place()] = idle - device;
+        Some(parts)
+    }
+
+    fn parts(&self, devices: u64) -> Option<[u64; Part::COUNT]> {
+        if let Some(charge) = self.charge {
+            return self.charged_parts(charge);
+        }
+        let mut parts = [0; Part::COUNT];
         let [user, kernel] = self.workers_ns.unwrap_or_default();
         let ran = user + kernel;
         let off = self.whole_ns.checked_sub(ran)?;
@@ -169,7 +208,7 @@ impl Anatomy {
     }
 
     /// Divides the certain time of the devices in proportion to the waits of each kind of request.
-    fn divide(&self, certain: u64, parts: &mut [u64; 9]) {
+    fn divide(&self, certain: u64, parts: &mut [u64; Part::COUNT]) {
         let Some(waits) = self.within.1.filter(|waits| waits.total() > 0) else {
             parts[Part::Device.place()] = certain;
             return;
@@ -225,6 +264,19 @@ impl Anatomy {
             .saturating_add(beyond)
             .saturating_mul(processors);
         Some(self.others_ns? as f64 / (all as f64).max(1.0))
+    }
+
+    /// Time in which only devices worked; `None` if the time could not be split.
+    pub fn storage(&self) -> Option<u64> {
+        let parts = [
+            Part::Reads,
+            Part::Writes,
+            Part::Discards,
+            Part::Flushes,
+            Part::Device,
+        ];
+        self.parts_ns
+            .map(|all| parts.iter().map(|part| all[part.place()]).sum())
     }
 
     /// A part of the time; `None` if the time could not be split.

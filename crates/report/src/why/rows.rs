@@ -2,12 +2,14 @@
 //! the devices.
 
 use super::parts::{Anatomy, Part};
+use super::work::Unit;
 use crate::terms;
 use crate::terms::grouped;
 use fsdyno_model::disk_use::Causes;
-use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
+use fsdyno_model::{Bytes, KernelWork, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The name of the row of extents.
 pub const EXTENTS: &str = "extents per file";
@@ -16,7 +18,7 @@ pub const EXTENTS: &str = "extents per file";
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Row {
     /// What it is.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Of each of the two.
     pub texts: [Option<String>; 2],
 }
@@ -99,7 +101,7 @@ fn waited(samples: [&Sample; 2]) -> Vec<Row> {
     let row = |(at, name): (usize, &'static str)| {
         let ns = causes.map(|of| Some(of?.parts()[at]));
         ns.iter().flatten().any(|ns| *ns > 0).then(|| Row {
-            name,
+            name: name.into(),
             texts: ns.map(|ns| ns.map(|ns| Nanos(ns).to_string())),
         })
     };
@@ -114,8 +116,8 @@ pub(super) fn extents_per_file(sample: &Sample) -> Option<f64> {
 /// The figures that at least one sample has.
 pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     let time = |ns: u64| Nanos(ns).to_string();
-    let both = |name, of: &dyn Fn(&Anatomy) -> Option<String>| Row {
-        name,
+    let both = |name: &'static str, of: &dyn Fn(&Anatomy) -> Option<String>| Row {
+        name: name.into(),
         texts: [of(&anatomies[0]), of(&anatomies[1])],
     };
     let mut rows = vec![both("time", &|of| Some(time(of.whole_ns)))];
@@ -146,10 +148,11 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     }
     rows.push(both("kernel threads", &|of| of.kernel_threads_ns.map(time)));
     rows.push(both("other programs", &|of| of.others_ns.map(time)));
+    rows.extend(counted(samples, anatomies));
     rows.extend(surroundings(samples, anatomies));
     if samples.iter().any(|of| of.cpu.steal_ns.0 > 0) {
         rows.push(Row {
-            name: "taken by the hypervisor",
+            name: "taken by the hypervisor".into(),
             texts: samples.map(|of| Some(of.cpu.steal_ns.to_string())),
         });
     }
@@ -158,23 +161,63 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     rows.extend(marked(samples, anatomies));
     rows.extend(waited(samples));
     rows.push(Row {
-        name: EXTENTS,
+        name: EXTENTS.into(),
         texts: samples.map(|of| extents_per_file(of).map(terms::ratio)),
     });
     rows.retain(|row| row.texts.iter().any(Option::is_some));
     rows
 }
 
+/// The work that the kernel counted, if it did.
+fn counted(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
+    let works = samples.map(Sample::whole_kernel_work);
+    if works.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let units = samples.map(Unit::of);
+    let row = |name: Cow<'static, str>, of: &dyn Fn(usize, &KernelWork) -> Option<String>| Row {
+        name,
+        texts: [0, 1].map(|at| of(at, works[at]?)),
+    };
+    let size = |bytes: Bytes| Some(bytes.to_string());
+    let mut rows = vec![row("kernel blocks".into(), &|_, work| {
+        Some(grouped(work.blocks()))
+    })];
+    if let Some(name) = units[0].row().filter(|_| units[0].row() == units[1].row()) {
+        rows.push(row(name.into(), &|at, work| {
+            Some(units[at].divide(work.blocks()))
+        }));
+    }
+    rows.extend([
+        row("kernel blocks of threads".into(), &|_, work| {
+            Some(super::work::threads(work))
+        }),
+        row("system calls".into(), &|_, work| {
+            Some(grouped(work.system_calls))
+        }),
+        row("copied".into(), &|_, work| size(work.copied)),
+        row("cleared".into(), &|_, work| size(work.cleared)),
+        row("checksummed (CRC-32C)".into(), &|_, work| {
+            size(work.checksummed)
+        }),
+        row("copies, clears, checksums".into(), &|at, _| {
+            let share = super::work::bytes(anatomies[at].charge.as_ref())?;
+            Some(format!("{share} of the charge"))
+        }),
+    ]);
+    rows
+}
+
 /// Other activity of the machine, if it was observed.
 fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
-    let row = |name, of: &dyn Fn(&Observed) -> Option<String>| Row {
-        name,
+    let row = |name: &'static str, of: &dyn Fn(&Observed) -> Option<String>| Row {
+        name: name.into(),
         texts: samples.map(|sample| of(sample.observed.as_ref()?)),
     };
     if anatomies.iter().all(|of| of.workers_ns.is_none()) {
         return Vec::new();
     }
-    let waited = |name, of: fn(&Pressure) -> Nanos| {
+    let waited = |name: &'static str, of: fn(&Pressure) -> Nanos| {
         row(name, &|observed| {
             let ns = of(&observed.pressure?);
             let percent = 100.0 * ns.0 as f64 / observed.over_ns.0.max(1) as f64;
@@ -204,8 +247,8 @@ fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
 
 /// Metadata and forced writes, from tracepoints.
 fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
-    let row = |name, of: &dyn Fn(&Traced, DeviceRequests) -> String| Row {
-        name,
+    let row = |name: &'static str, of: &dyn Fn(&Traced, DeviceRequests) -> String| Row {
+        name: name.into(),
         texts: [0, 1].map(|at| {
             let traced = anatomies[at].traced?;
             Some(of(
@@ -236,8 +279,8 @@ fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
 }
 
 fn requests(samples: [&Sample; 2]) -> Vec<Row> {
-    let row = |name, of: &dyn Fn(&Sample, DeviceRequests) -> Option<String>| Row {
-        name,
+    let row = |name: &'static str, of: &dyn Fn(&Sample, DeviceRequests) -> Option<String>| Row {
+        name: name.into(),
         texts: samples.map(|sample| of(sample, DeviceRequests::of(sample)?)),
     };
     let size = |bytes: u64| Bytes(bytes).to_string();

@@ -4,10 +4,12 @@
 use crate::{fixture, wide};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
 use fsdyno_model::{
-    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, Observed,
-    Pressure, ResultSet, Sample, Traced, Waits,
+    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, KernelWork, LabChoice, LatencyDistribution,
+    ModelCpu, ModelDisk, Nanos, Observed, Point, Pressure, ResultSet, Sample, ThreadWork, Traced,
+    Waits,
 };
 use fsdyno_report::comparison::Comparisons;
+use fsdyno_report::processor::Processor;
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::why::parts::{Anatomy, Part};
 use fsdyno_report::why::{Why, WhyError};
@@ -153,7 +155,7 @@ fn computing_in_user_and_kernel_mode_is_named() {
 fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
     let (cause, sentence) = cause_and_sentence(&fragmented());
     assert_eq!(cause, Some(Cause::Extents));
-    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, where computing takes none.");
+    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, with infinitely fast processors.");
     // Twice the bytes: extents do not explain the difference.
     let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);
     let less = |sample: &mut Sample| reading(sample, 2000, 4_000, 200 << 20, 11);
@@ -177,6 +179,158 @@ fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
         sentence.contains("40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and"),
         "{sentence}"
     );
+}
+
+/// A processor of round prices: 1 ns a block, 100 ns a system call, 1 ns a byte.
+const PRICES: &str = "title = \"t\"\nsource = \"s\"\n[prices]\nblock_ns = 1.0\n\
+                      system_call_ns = 100.0\ncopy_ns = 1.0\nclear_ns = 1.0\ncrc32c_ns = 1.0\n";
+
+/// Both on a model disk and a model processor.
+fn charged(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
+    let mut set = on_model_disks(two(one, other));
+    set.run.plan.cpu = Some(ModelCpu {
+        profile: "round".into(),
+        text: PRICES.into(),
+    });
+    set
+}
+
+/// A writing phase of 1000 operations of 2 KiB on a model disk: its time, that of the disk, and
+/// millions of blocks of the workload and of kernel threads.
+fn counting(sample: &mut Sample, whole: u64, disk: u64, process: u64, threads: u64) {
+    set_times(sample, whole, 0, 0);
+    sample.tally.bytes = Bytes(1000 * 2048);
+    sample.latencies = vec![LatencyDistribution {
+        operation: "write".into(),
+        count: 1000,
+        sum_ns: 0,
+        min_ns: 0,
+        max_ns: 0,
+        buckets: Vec::new(),
+    }];
+    let did = DiskUse {
+        waits: Some(Waits::from_parts([0, 2 * disk * MS, 0, 0])),
+        busy: Some(Nanos(disk * MS)),
+        ..DiskUse::default()
+    };
+    sample.disks = vec![DiskFigures {
+        disk: 0,
+        to_return: DiskUse::default(),
+        to_durable: did,
+    }];
+    let work = fixture::kernel_work(Point::Durable, process * MS, threads * MS);
+    sample.kernel = vec![KernelWork {
+        copied: Bytes(MS),
+        charged_ns: Nanos((process + threads + 1) * MS),
+        threads: vec![ThreadWork {
+            name: "jbd2".into(),
+            blocks: threads * MS,
+        }],
+        ..work
+    }];
+}
+
+#[test]
+fn counted_blocks_explain_a_difference_on_a_model_processor() {
+    let set = charged(
+        |sample| counting(sample, 12, 8, 2, 1),
+        |sample| counting(sample, 20, 8, 9, 2),
+    );
+    let (cause, sentence) = cause_and_sentence(&set);
+    assert_eq!(cause, Some(Cause::Kernel), "{sentence}");
+    insta::assert_snapshot!(sentence, @"other took 20.0 ms and one 12.0 ms (1.67x); 88 % of the difference is processor time of the workload: 10.0 ms against 3.00 ms; in virtual time, with the processor round. other executes 11,000 kernel blocks for each 2 KiB write, one 3,000 (3.67x); of them in kernel threads: 18 % (jbd2 18 %) against 33 % (jbd2 33 %); copies, clears and checksums are 8 % of the charge against 25 %.");
+    let explained = why(&set);
+    assert_eq!(explained.processor.as_deref(), Some("the processor round"));
+    let row = |name: &str| {
+        let rows = &explained.phases[0].rows;
+        let row = rows.iter().find(|row| row.name == name).unwrap();
+        row.texts.clone().map(Option::unwrap)
+    };
+    assert_eq!(
+        row("processor, workload"),
+        ["3.00 ms (25 %)", "10.0 ms (50 %)"]
+    );
+    assert_eq!(
+        row("processor, kernel threads"),
+        ["1.00 ms (8 %)", "2.00 ms (10 %)"]
+    );
+    assert_eq!(row("device, writes"), ["8.00 ms (67 %)", "8.00 ms (40 %)"]);
+    assert_eq!(
+        row("kernel blocks for each 2 KiB write"),
+        ["3,000", "11,000"]
+    );
+    assert!(
+        !explained
+            .missing
+            .iter()
+            .any(|of| of.starts_with("processor"))
+    );
+    // Kernel threads carry the difference.
+    let set = charged(
+        |sample| counting(sample, 12, 8, 2, 1),
+        |sample| counting(sample, 30, 8, 2, 19),
+    );
+    let (cause, sentence) = cause_and_sentence(&set);
+    assert_eq!(cause, Some(Cause::KernelThreads), "{sentence}");
+    assert!(
+        sentence.contains("processor time of kernel threads: 19.0 ms against 1.00 ms")
+            && sentence.contains("in kernel threads: 90 % (jbd2 90 %) against 33 % (jbd2 33 %)"),
+        "{sentence}"
+    );
+    // The disk carries it, and the counts are equal: both are stated.
+    let set = charged(
+        |sample| counting(sample, 12, 8, 2, 1),
+        |sample| counting(sample, 30, 26, 2, 1),
+    );
+    let (cause, sentence) = cause_and_sentence(&set);
+    assert_eq!(cause, Some(Cause::Writes), "{sentence}");
+    assert!(
+        sentence.contains("equally many kernel blocks within 1 %: 3,000 and 3,000 for each 2 KiB"),
+        "{sentence}"
+    );
+    // On the report of the run, as a table.
+    let text = crate::text(&set, Format::Markdown, &wide(80));
+    assert!(
+        text.contains("Time by part") && text.contains("kernel blocks for each 2 KiB write"),
+        "{text}"
+    );
+}
+
+#[test]
+fn counts_are_judged_by_the_rule_of_the_run() {
+    // In real time three repeats of noisy counts: neither a difference nor equality is claimed.
+    let mut set = fixture::one_phase(&["one", "other"], &[&[1000, 900, 3000], &[2000, 2500, 800]]);
+    for (at, record) in set.cells.iter_mut().enumerate() {
+        let blocks = 1000 + 700 * (at as u64 % 3);
+        let work = fixture::kernel_work(Point::Durable, blocks, 0);
+        record.samples[0].kernel = vec![work];
+    }
+    let (_, sentence) = cause_and_sentence(&set);
+    assert!(
+        sentence.contains("inconclusive") && sentence.contains("the repeats do not show"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("equally many"), "{sentence}");
+    // Without counts there is no sentence about them.
+    assert!(!cause_and_sentence(&flushing()).1.contains("blocks"));
+}
+
+#[test]
+fn negligible_times_are_not_explained() {
+    let short = |ns: u64| {
+        move |sample: &mut Sample| {
+            set_times(sample, 1, 0, 0);
+            (sample.return_ns, sample.durable_ns) = (Nanos(ns), Some(Nanos(ns)));
+        }
+    };
+    let set = on_model_disks(two(short(300), short(100_000)));
+    let (cause, sentence) = cause_and_sentence(&set);
+    assert_eq!(cause, None);
+    assert!(
+        sentence.contains("both are below 1 ms, which is negligible"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("x)"), "{sentence}");
 }
 
 /// Sets the time of kernel threads and of other programs, milliseconds.
@@ -451,7 +605,7 @@ fn the_parts_always_add_up_to_the_time() {
         used.busy_ns = Nanos(next(2500));
         used.waits = Some(Waits::from_parts([next(3) * 7, next(900), 0, next(900)]));
         let devices = u32::try_from(next(4)).unwrap();
-        let anatomy = Anatomy::of(&sample, devices, false);
+        let anatomy = Anatomy::of(&sample, devices, Processor::Machine);
         let ran = sample.cpu.user_ns.0 + sample.cpu.system_ns.0;
         match anatomy.parts_ns {
             Some(parts) => assert_eq!(parts.iter().sum::<u64>(), anatomy.whole_ns, "{anatomy:?}"),
@@ -462,12 +616,12 @@ fn the_parts_always_add_up_to_the_time() {
     set_times(&mut sample, 1000, 100, 0);
     sample.durable_ns = None;
     device(&mut sample, 900, [600, 0, 0, 250]);
-    let anatomy = Anatomy::of(&sample, 1, false);
+    let anatomy = Anatomy::of(&sample, 1, Processor::Machine);
     let parts = [Part::Reads, Part::Flushes, Part::Either, Part::Rest];
     let parts = parts.map(|part| anatomy.part(part).unwrap() / MS);
     assert_eq!(parts, [550, 0, 350, 0]);
     // In virtual time computing takes no time, so nothing is uncertain.
-    let anatomy = Anatomy::of(&fragmented().cells[0].samples[0], 1, true);
+    let anatomy = Anatomy::of(&fragmented().cells[0].samples[0], 1, Processor::Free);
     assert_eq!(anatomy.part(Part::Either), Some(0));
     assert_eq!(anatomy.part(Part::Rest), Some(MS));
     assert_eq!(anatomy.part(Part::Reads), Some(5_999 * MS));

@@ -1,0 +1,74 @@
+//! The processor of a run: that of the machine, or the model processor of virtual time. Its prices
+//! divide the charge of a phase between the workload and kernel threads.
+
+use fsdyno_cpu::{Prices, Profile};
+use fsdyno_model::{Plan, Sample};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The processor of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Processor {
+    /// That of the machine: its time is measured.
+    Machine,
+    /// Virtual time in which computing takes none.
+    Free,
+    /// A model processor in virtual time, with its prices; `None` if its profile cannot be read.
+    Model(Option<Prices>),
+}
+
+/// The time that virtual time advanced for computing during the compared time of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
+pub struct Charge {
+    /// For the workload: system calls, page faults and interrupts, with all bytes that the kernel
+    /// copies, clears and checksums.
+    pub workload_ns: u64,
+    /// For the blocks of kernel threads.
+    pub kernel_threads_ns: u64,
+    /// Of the workload: for bytes that the kernel copies, clears and checksums.
+    pub bytes_ns: u64,
+}
+
+impl Processor {
+    /// The processor of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        match &plan.cpu {
+            _ if !plan.in_virtual_time() => Self::Machine,
+            None => Self::Free,
+            Some(cpu) => {
+                let profile = Profile::parse(&cpu.profile, &cpu.text);
+                Self::Model(profile.ok().map(|profile| profile.prices))
+            }
+        }
+    }
+
+    /// The charge of a sample. `None` if its kernel did not count its work, and without a model
+    /// processor.
+    pub fn charge(self, sample: &Sample) -> Option<Charge> {
+        let Self::Model(prices) = self else {
+            return None;
+        };
+        let work = sample.whole_kernel_work()?;
+        // The clock is read before the counter: a few system calls may be charged after it.
+        let charged = work.charged_ns.min(sample.whole_ns()).0;
+        let prices = prices.unwrap_or_default();
+        let threads = ns(work.kthread_blocks as f64 * prices.block_ns).min(charged);
+        let bytes = work.copied.0 as f64 * prices.copy_ns
+            + work.cleared.0 as f64 * prices.clear_ns
+            + work.checksummed.0 as f64 * prices.crc32c_ns;
+        Some(Charge {
+            workload_ns: charged - threads,
+            kernel_threads_ns: threads,
+            bytes_ns: ns(bytes).min(charged - threads),
+        })
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "prices are not negative, and a float saturates"
+)]
+fn ns(time: f64) -> u64 {
+    time.round() as u64
+}
