@@ -46,6 +46,11 @@ const ALL: &[Examples] = &[
                 "compare on a model of a disk",
             ),
             ("run --resume last", "continue an interrupted run"),
+            ("run --resume last --max-repeats 100", "extend the last run"),
+            (
+                "run --resume last --retry-failed",
+                "repeat its failed cells",
+            ),
         ],
     ),
     (

@@ -319,10 +319,18 @@ impl Plan {
         (1 + skipped.count() == workload.phases.len()).then_some(first)
     }
 
-    /// The hash that names this plan: equal plans have equal hashes.
+    /// The hash that names this plan: plans that measure the same have equal hashes. How often they
+    /// measure it is no part of it, so that a run keeps its hash when it is extended.
     pub fn hash(&self) -> String {
+        let plan = Self {
+            repeats: 1,
+            adaptive: None,
+            ends: Vec::new(),
+            budget: None,
+            ..self.clone()
+        };
         // A plan is plain data: serialisation cannot fail.
-        short_hash(&serde_json::to_string(self).unwrap_or_default())
+        short_hash(&serde_json::to_string(&plan).unwrap_or_default())
     }
 }
 

@@ -35,6 +35,8 @@ pub enum WarningKind {
     BackgroundLoad,
     /// Another measurement may have run at the same time.
     NotLocked,
+    /// The cell failed first, and was measured later than its block.
+    Retried,
     /// The hypervisor took processor time.
     Steal,
     /// The processor's speed may change during the run.
@@ -73,6 +75,7 @@ impl WarningKind {
             Self::NotQuiet => "not-quiet",
             Self::BackgroundLoad => "background-load",
             Self::NotLocked => "not-locked",
+            Self::Retried => "retried",
             Self::Steal => "steal",
             Self::Frequency => "frequency",
             Self::Drift => "drift",

@@ -3,50 +3,62 @@
 //! It does not know how a cell runs (a [`Lab`] does) or where events go (store, screen, log).
 
 use crate::open::Open;
-use crate::schedule::schedule;
+use crate::remaining::after_retry;
 use fsdyno_lab::Lab;
-use fsdyno_model::{CellRecord, Event, Plan, RunInfo, StopReason};
-use std::collections::BTreeSet;
+use fsdyno_model::{Cell, CellRecord, Event, Plan, RunInfo, StopReason};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs all cells of `run` that are not recorded in `before`. If the plan has a variable number of
-/// repeats, it runs only the cells that are still needed. The listener receives every event. An
-/// error of the listener (a full disk under the store) ends the run and is returned.
+/// Runs these cells of `run`. `before` holds what is recorded already. A cell in both is a failed
+/// one that runs again. If the plan has a variable number of repeats, only those of the other cells
+/// run that are still needed. The listener receives every event. An error of the listener (a full
+/// disk under the store) ends the run and is returned.
 pub fn conduct<E>(
     run: &RunInfo,
     before: &[CellRecord],
+    cells: &[Cell],
     lab: &mut dyn Lab,
     listener: &mut dyn FnMut(&Event) -> Result<(), E>,
 ) -> Result<StopReason, E> {
-    let cells = schedule(&run.plan);
-    let done: BTreeSet<u32> = before.iter().map(|record| record.cell.index).collect();
+    let recorded: BTreeMap<u32, &CellRecord> = before
+        .iter()
+        .map(|record| (record.cell.index, record))
+        .collect();
+    let again = cells
+        .iter()
+        .filter(|cell| recorded.contains_key(&cell.index));
+    let done = recorded.len() - again.count();
     let mut open = Open::new(run, before);
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let started = Event::RunStarted {
         run: Box::new(run.clone()),
-        done: u32::try_from(done.len()).unwrap_or(u32::MAX),
-        cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
+        done: count(done),
+        cells: count(done + cells.len()),
     };
     listener(&started)?;
     let mut budget = Budget::new(&run.plan);
     let mut reason = StopReason::Complete;
-    for cell in cells.iter().filter(|cell| !done.contains(&cell.index)) {
+    for cell in cells {
         if lab.stop_requested() {
             reason = StopReason::Interrupted;
             break;
         }
-        if let Some(analysis) = open.interim_analysis(cell.block) {
-            listener(&Event::Looked {
-                blocks: analysis.blocks,
-                open: analysis.open,
-                of: analysis.of,
-            })?;
-        }
-        if !open.needs(*cell) {
-            continue;
-        }
-        if budget.spent(cell.block) {
-            reason = StopReason::Budget;
-            break;
+        let failed = recorded.get(&cell.index);
+        if failed.is_none() {
+            if let Some(analysis) = open.interim_analysis(cell.block) {
+                listener(&Event::Looked {
+                    blocks: analysis.blocks,
+                    open: analysis.open,
+                    of: analysis.of,
+                })?;
+            }
+            if !open.needs(*cell) {
+                continue;
+            }
+            if budget.spent(cell.block) {
+                reason = StopReason::Budget;
+                break;
+            }
         }
         let mut trouble = None;
         listener(&Event::CellStarted { cell: *cell })?;
@@ -61,6 +73,10 @@ pub fn conduct<E>(
         let Some(record) = record else {
             reason = StopReason::Interrupted;
             break;
+        };
+        let record = match failed {
+            Some(failed) => after_retry(failed, record),
+            None => record,
         };
         open.note(&record);
         listener(&Event::CellEnded {
@@ -132,9 +148,13 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunOptions;
     use crate::fixture::plan;
+    use crate::remaining::{failed, remaining};
+    use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, Cell, Nanos, Outcome, Provenance, Sample,
+        Adaptive, CacheEvidence, CacheState, ErrorRate, Failure, Nanos, Outcome, Provenance,
+        ResultSet, Sample, Stage,
     };
     use std::convert::Infallible;
 
@@ -213,7 +233,7 @@ mod tests {
         lab: &mut Paper,
     ) -> (Vec<CellRecord>, StopReason) {
         let mut cells = Vec::new();
-        let reason = conduct(run, before, lab, &mut |event| {
+        let reason = conduct(run, before, &remaining(run, before), lab, &mut |event| {
             if let Event::CellEnded { record } = event {
                 cells.push(CellRecord::clone(record));
             }
@@ -285,10 +305,16 @@ mod tests {
             pace: Duration::ZERO,
             takes: Vec::new(),
         };
-        let result = conduct(&run, &[], &mut lab, &mut |event| match event {
-            Event::CellEnded { .. } => Err("the store is full"),
-            _ => Ok(()),
-        });
+        let result = conduct(
+            &run,
+            &[],
+            &remaining(&run, &[]),
+            &mut lab,
+            &mut |event| match event {
+                Event::CellEnded { .. } => Err("the store is full"),
+                _ => Ok(()),
+            },
+        );
         assert_eq!(result, Err("the store is full"));
     }
 
@@ -324,5 +350,148 @@ mod tests {
             let cells = |of: &[CellRecord]| of.iter().map(|r| r.cell).collect::<Vec<_>>();
             assert_eq!(cells(&first), cells(&all));
         }
+    }
+
+    fn quick(takes: &[f64]) -> Paper {
+        Paper {
+            left: 10_000,
+            pace: Duration::ZERO,
+            takes: takes.to_vec(),
+        }
+    }
+
+    /// A recorded run after it ended for this reason.
+    fn ended(run: &RunInfo, cells: &[CellRecord], reason: StopReason) -> ResultSet {
+        ResultSet {
+            schema: ResultSet::SCHEMA,
+            run: RunInfo {
+                stop: Some(reason),
+                ..run.clone()
+            },
+            cells: cells.to_vec(),
+        }
+    }
+
+    fn extended(set: &ResultSet, options: &RunOptions) -> Result<RunInfo, String> {
+        let plan =
+            extend(set, options, &Catalogue::default()).map_err(|error| error.to_string())?;
+        Ok(run_info(plan))
+    }
+
+    fn repeats(n: u32) -> RunOptions {
+        RunOptions {
+            repeats: Some(n),
+            ..RunOptions::default()
+        }
+    }
+
+    fn max_repeats(n: u32) -> RunOptions {
+        RunOptions {
+            max_repeats: Some(n),
+            ..RunOptions::default()
+        }
+    }
+
+    #[test]
+    fn an_extended_run_has_the_order_of_one_that_was_planned_so_long() {
+        let run = run_info(plan(3, 2, 4));
+        let (first, reason) = recorded(&run, &[], &mut quick(&[]));
+        let set = ended(&run, &first, reason);
+        let longer = extended(&set, &repeats(9)).unwrap();
+        assert_eq!((longer.plan.repeats, &longer.plan.ends[..]), (9, &[4][..]));
+        assert_eq!(longer.plan_hash, run.plan_hash);
+        let (second, _) = recorded(&longer, &first, &mut quick(&[]));
+        let (whole, _) = recorded(&run_info(plan(3, 2, 9)), &[], &mut quick(&[]));
+        let cells = |of: &[CellRecord]| of.iter().map(|r| r.cell).collect::<Vec<_>>();
+        assert_eq!(cells(&[first.clone(), second].concat()), cells(&whole));
+        // An interruption of the extension is no further end, unless the plan changes.
+        let set = ended(&longer, &whole[..36], StopReason::Interrupted);
+        let same = extended(&set, &RunOptions::default()).unwrap();
+        assert_eq!(same.plan, longer.plan);
+        let other = extended(&set, &repeats(7)).unwrap();
+        assert_eq!((other.plan.repeats, &other.plan.ends[..]), (7, &[4, 6][..]));
+        let error = extended(&set, &repeats(5)).unwrap_err();
+        assert!(error.contains("fewer than the 6"), "{error}");
+        let error = extended(&set, &max_repeats(20)).unwrap_err();
+        assert!(error.contains("--repeats"), "{error}");
+    }
+
+    #[test]
+    fn an_adaptive_run_is_extended_beyond_its_maximum_and_its_time_limit() {
+        let adaptive = |most| Plan {
+            errors: Some(ErrorRate::Fdr),
+            adaptive: Some(Adaptive {
+                precision: 0.000_1,
+                most,
+                fewest: 0,
+            }),
+            ..plan(2, 1, 6)
+        };
+        let run = run_info(adaptive(10));
+        // A ratio at the margin stays inconclusive.
+        let close = [1.0, 1.02];
+        let (first, reason) = recorded(&run, &[], &mut quick(&close));
+        assert_eq!((first.len(), reason), (20, StopReason::Complete));
+        let set = ended(&run, &first, reason);
+        assert!(remaining(&set.run, &first).is_empty());
+        let longer = extended(&set, &max_repeats(14)).unwrap();
+        assert_eq!(longer.plan.ends, [10]);
+        let (second, _) = recorded(&longer, &first, &mut quick(&close));
+        assert_eq!(second.len(), 8);
+        let error = extended(&set, &repeats(8)).unwrap_err();
+        assert!(error.contains("--max-repeats"), "{error}");
+        let error = extended(&set, &max_repeats(9)).unwrap_err();
+        assert!(error.contains("fewer than the 10"), "{error}");
+        // The end by the time limit is an end wherever it is.
+        let set = ended(&run, &first[..14], StopReason::Budget);
+        let again = extended(&set, &RunOptions::default()).unwrap();
+        assert_eq!(again.plan.ends, [7]);
+        // A run that stopped because all was decided has no end, and needs no more.
+        let (decided, reason) = recorded(&run, &[], &mut quick(&[1.0, 3.0]));
+        assert!(decided.len() < 20, "{}", decided.len());
+        let longer = extended(&ended(&run, &decided, reason), &max_repeats(40)).unwrap();
+        assert!(longer.plan.ends.is_empty());
+        assert!(remaining(&longer, &decided).is_empty());
+    }
+
+    #[test]
+    fn a_retry_runs_the_failed_cells_and_no_other() {
+        let run = run_info(plan(2, 1, 4));
+        let (mut cells, _) = recorded(&run, &[], &mut quick(&[1.0, 2.0]));
+        for at in [2, 5] {
+            cells[at].samples.clear();
+            cells[at].outcome = Outcome::Failed(Failure {
+                stage: Stage::Mount,
+                message: "cannot mount".into(),
+                errno: None,
+            });
+        }
+        cells[7].outcome = Outcome::Skipped {
+            requirement: "mkfs".into(),
+            reason: "no mkfs".into(),
+            remedy: "install it".into(),
+        };
+        let todo = failed(&cells);
+        let indices: Vec<u32> = todo.iter().map(|cell| cell.index).collect();
+        assert_eq!(indices, [2, 5]);
+        let mut again = Vec::new();
+        let mut lab = quick(&[1.0, 2.0]);
+        let reason = conduct(&run, &cells, &todo, &mut lab, &mut |event| {
+            match event {
+                Event::RunStarted { done, cells, .. } => assert_eq!((*done, *cells), (6, 8)),
+                Event::CellEnded { record } => again.push(CellRecord::clone(record)),
+                _ => {}
+            }
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(reason, Ok(StopReason::Complete));
+        let found: Vec<u32> = again.iter().map(|record| record.cell.index).collect();
+        assert_eq!(found, [2, 5]);
+        assert!(
+            again
+                .iter()
+                .all(|record| record.outcome == Outcome::Measured
+                    && record.warnings[0].message.contains("cannot mount"))
+        );
     }
 }

@@ -1,11 +1,12 @@
 //! Resolves settings to a plan ([`resolve`]) and runs its cells ([`conductor`]) in randomised order
 //! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
-//! still needed. The crate measures and stores nothing itself.
+//! still needed, and [`remaining`] those of a run that resumes. The crate measures and stores nothing itself.
 
 pub mod conductor;
 #[doc(hidden)]
 pub mod fuzz;
 mod open;
+pub mod remaining;
 pub mod resolve;
 pub mod schedule;
 

@@ -44,9 +44,11 @@ impl Open {
         }
     }
 
-    /// Adds a recorded cell.
+    /// Adds a recorded cell, or replaces its earlier record.
     pub fn note(&mut self, record: &CellRecord) {
         if let Some(set) = &mut self.so_far {
+            set.cells
+                .retain(|other| other.cell.index != record.cell.index);
             set.cells.push(record.clone());
         }
     }

@@ -2,7 +2,7 @@
 //! each analysis.
 
 /// The schedule of interim analyses. The first is after the fewest blocks, each further one after a
-/// third more, the last after the most.
+/// third more, the last after the most. Ends before an extension are analyses too.
 ///
 /// The parts of the error budget add up to at most the whole for any test (Boole's inequality).
 /// [`Spending`] defines the parts.
@@ -72,6 +72,11 @@ impl InterimAnalyses {
             let next = last.saturating_add(last.div_ceil(3)).min(self.most);
             places.push(next);
         }
+        if let Spending::Remaining { ends, .. } = &self.spending {
+            places.extend(ends);
+            places.sort_unstable();
+            places.dedup();
+        }
         places
     }
 
@@ -83,15 +88,14 @@ impl InterimAnalyses {
             Spending::Proportional => self.in_proportion(places, blocks, level),
             // At the most blocks, a run always ends.
             Spending::Remaining { ends, ended } => {
-                let ended = *ended || blocks == self.most;
-                let mut ends: Vec<u32> = ends.iter().copied().filter(|e| *e <= blocks).collect();
-                if ended && !ends.contains(&blocks) {
+                let mut ends = ends.clone();
+                if (*ended || blocks == self.most) && !ends.contains(&blocks) {
                     ends.push(blocks);
                 }
-                places.retain(|place| *place >= EARLIEST);
-                places.extend(&ends);
-                places.sort_unstable();
-                places.dedup();
+                places.retain(|place| *place >= EARLIEST || ends.contains(place));
+                if ends.contains(&blocks) && !places.contains(&blocks) {
+                    places.push(blocks);
+                }
                 let mut left = level;
                 let each = places.into_iter().map(|until| {
                     let end = ends.contains(&until);
@@ -203,5 +207,7 @@ mod tests {
         // An end where an interim analysis is due is one analysis.
         near(&of(analyses(&[], true), 6), &[(6, 0.75)]);
         near(&of(analyses(&[], true), 4), &[(4, 0.75)]);
+        // The extension begins with an analysis at the first end, and keeps the schedule.
+        assert_eq!(analyses(&[10], false).places()[..6], [3, 4, 6, 8, 10, 11]);
     }
 }

@@ -67,12 +67,12 @@ pub struct Rule {
 impl Rule {
     /// The rule for the figures of a run that is not in progress, used in every report.
     pub fn of(run: &RunInfo) -> Self {
-        let plan = &run.plan;
-        // A fixed number of blocks is independent of the figures, also if fewer were measured.
-        Self::with(
-            plan,
-            plan.adaptive.is_none() || run.stop == Some(StopReason::Budget),
-        )
+        Self::with(&run.plan, ends_independently(run))
+    }
+
+    /// Whether the report of a run that stopped after this number of blocks analyses them as an end.
+    pub fn is_end(run: &RunInfo, blocks: u32) -> bool {
+        ends_independently(run) || blocks == run.plan.most_repeats()
     }
 
     /// The rule for interim analyses of a run of that plan.
@@ -86,9 +86,9 @@ impl Rule {
             ended,
         };
         let analyses = match (plan.errors, plan.adaptive) {
-            (None, None) => None,
-            (None, Some(_)) => Some(Spending::Proportional),
-            (Some(_), _) => Some(remaining()),
+            (None, None) if plan.ends.is_empty() => None,
+            (None, Some(_)) if plan.ends.is_empty() => Some(Spending::Proportional),
+            _ => Some(remaining()),
         };
         Self {
             margin: plan.margin,
@@ -110,6 +110,12 @@ impl Rule {
         let errors = ErrorRate::Fwer;
         Self { errors, ..self }
     }
+}
+
+/// Whether a run ends independently of its figures wherever it stops. A fixed number of blocks is
+/// independent of them, also if fewer were measured.
+fn ends_independently(run: &RunInfo) -> bool {
+    run.plan.adaptive.is_none() || run.stop == Some(StopReason::Budget)
 }
 
 impl Default for Rule {

@@ -492,30 +492,33 @@ fn the_confidence_set_holds_the_fastest_in_95_of_100_runs_with_stopping() {
 
 #[test]
 fn a_run_that_is_extended_twice_holds_its_error_rate() {
-    let (mut chance, mut wrong) = (Chance(1977), 0);
-    for _ in 0..1000 {
-        let mut one = Experiment::new(&mut chance, &SHAPES[2], &[1.0; 3], 2);
-        (0..24).for_each(|block| one.block(block, &[true; 3]));
-        // Extended because nothing was decided. The last rule repeats the earlier ends.
-        let rule = Rule {
-            margin: 0.0,
-            analyses: Some(InterimAnalyses {
-                least: 24,
-                most: 24,
-                spending: Spending::Remaining {
-                    ends: vec![6, 12],
-                    ended: true,
-                },
-            }),
-            errors: ErrorRate::Fdr,
-            ..Rule::default()
-        };
-        let verdicts = one.verdicts(&rule).into_iter().flatten();
-        let mut differing = verdicts.filter(|v| matches!(v, Verdict::Faster | Verdict::Slower));
-        wrong += u32::from(differing.next().is_some());
+    // A fixed number of repeats, and an adaptive run that ended twice by its time limit.
+    for (least, most, ends) in [(24, 24, [6, 12]), (6, 60, [8, 13])] {
+        let (mut chance, mut wrong) = (Chance(1977), 0);
+        for _ in 0..1000 {
+            let mut one = Experiment::new(&mut chance, &SHAPES[2], &[1.0; 3], 2);
+            (0..24).for_each(|block| one.block(block, &[true; 3]));
+            // Extended because nothing was decided. The last rule repeats the earlier ends.
+            let rule = Rule {
+                margin: 0.0,
+                analyses: Some(InterimAnalyses {
+                    least,
+                    most,
+                    spending: Spending::Remaining {
+                        ends: ends.to_vec(),
+                        ended: true,
+                    },
+                }),
+                errors: ErrorRate::Fdr,
+                ..Rule::default()
+            };
+            let verdicts = one.verdicts(&rule).into_iter().flatten();
+            let mut differing = verdicts.filter(|v| matches!(v, Verdict::Faster | Verdict::Slower));
+            wrong += u32::from(differing.next().is_some());
+        }
+        println!("extended after {ends:?}, up to {most}: {wrong} of 1000 tables wrong");
+        assert!(wrong <= 60, "{wrong}");
     }
-    println!("extended twice: {wrong} of 1000 tables wrong");
-    assert!(wrong <= 60, "{wrong}");
 }
 
 /// The one of three contenders that is faster than each other one.

@@ -68,7 +68,7 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
 
 /// The plan as JSON. Checks that parsing it gives the same plan: JSON has no infinite numbers and
 /// no bytes that are not UTF-8.
-fn plan_text(plan: &Plan) -> Result<String, StoreError> {
+pub(crate) fn plan_text(plan: &Plan) -> Result<String, StoreError> {
     let text = serde_json::to_string(plan).map_err(unstorable("the plan"))?;
     let back: Plan = serde_json::from_str(&text).map_err(unstorable("the plan"))?;
     if back == *plan {

@@ -3,12 +3,12 @@
 //! `insert.rs` maps the values of the model to rows.
 
 use crate::error::fault;
-use crate::insert::{exists, insert_cell, insert_run};
+use crate::insert::{cells_planned, exists, insert_cell, insert_run, plan_text};
 use crate::resolve::check_id;
 use crate::row::signed;
 use crate::series::series_exists;
 use crate::{Store, StoreError};
-use fsdyno_model::{CellRecord, RunInfo, StopReason};
+use fsdyno_model::{CellRecord, Plan, RunInfo, StopReason};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 impl Store {
@@ -33,18 +33,32 @@ impl Store {
     /// Records a cell with its samples, warnings and commands. A cell is recorded only once.
     pub fn record(&mut self, run_id: &str, record: &CellRecord) -> Result<(), StoreError> {
         let operation = format!("recording cell {} of run `{run_id}`", record.cell.index);
-        let outcome = self.write(&operation, |transaction| {
+        let known = self.write(&operation, |transaction| {
             if !exists(transaction, run_id)? {
                 return Ok(false);
             }
             insert_cell(transaction, run_id, record)?;
             Ok(true)
-        });
-        match outcome {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.no_such_run(run_id)),
-            Err(error) => Err(error),
-        }
+        })?;
+        self.known_or_refused(known, run_id)
+    }
+
+    /// Replaces the record of a cell that failed by that of its retry. A cell with another outcome
+    /// is never replaced.
+    pub fn replace_failed(&mut self, run_id: &str, record: &CellRecord) -> Result<(), StoreError> {
+        let operation = format!("replacing cell {} of run `{run_id}`", record.cell.index);
+        let known = self.write(&operation, |transaction| {
+            if !exists(transaction, run_id)? {
+                return Ok(false);
+            }
+            transaction.execute(
+                "DELETE FROM cell WHERE run = ?1 AND cell_index = ?2 AND outcome = 'failed'",
+                params![run_id, record.cell.index],
+            )?;
+            insert_cell(transaction, run_id, record)?;
+            Ok(true)
+        })?;
+        self.known_or_refused(known, run_id)
     }
 
     /// Records that a run ended, when and why.
@@ -64,12 +78,18 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Records that an ended run resumes.
-    pub fn reopen(&mut self, run_id: &str) -> Result<(), StoreError> {
-        let known = self.write(&format!("going on with run `{run_id}`"), |transaction| {
+    /// Records that an ended run resumes with this plan, which may have more repeats than before.
+    pub fn reopen(&mut self, run_id: &str, plan: &Plan) -> Result<(), StoreError> {
+        let known = self.write(&format!("resuming run `{run_id}`"), |transaction| {
             let changed = transaction.execute(
-                "UPDATE run SET ended_unix_ns = NULL, stop = NULL WHERE id = ?1",
-                [run_id],
+                "UPDATE run SET ended_unix_ns = NULL, stop = NULL, plan = ?2, plan_hash = ?3,
+                    cells_planned = ?4 WHERE id = ?1",
+                params![
+                    run_id,
+                    plan_text(plan)?,
+                    plan.hash(),
+                    signed(cells_planned(plan))
+                ],
             )?;
             Ok(changed > 0)
         })?;

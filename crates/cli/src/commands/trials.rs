@@ -16,6 +16,7 @@ use fsdyno_model::{
 use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
+use fsdyno_run::schedule::schedule;
 use fsdyno_stats::{Rule, Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -185,7 +186,7 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
         command_line: Vec::new(),
     };
     let mut cells: Vec<CellRecord> = Vec::new();
-    let ended = conduct(&run, &[], &mut labs, &mut |event| {
+    let ended = conduct(&run, &[], &schedule(plan), &mut labs, &mut |event| {
         if let Event::CellEnded { record } = event {
             cells.push(CellRecord::clone(record));
         }

@@ -15,7 +15,6 @@ mod view;
 use crate::output::{self, Verbosity};
 use drawer::Drawer;
 use fsdyno_model::{Bytes, Cell, CellRecord, Event, Outcome, RunInfo, Stage};
-use fsdyno_run::schedule::schedule;
 use pace::Pace;
 use standings::Standings;
 use std::collections::BTreeSet;
@@ -33,12 +32,15 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `before` holds the cells that are recorded already.
-    pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
-        let mut left = schedule(&run.plan);
-        let cells = left.len();
-        let done: BTreeSet<u32> = before.iter().map(|record| record.cell.index).collect();
-        left.retain(|cell| !done.contains(&cell.index));
+    /// `before` holds the cells that are recorded already, `left` those that run now.
+    pub fn new(run: &RunInfo, before: &[CellRecord], left: &[Cell]) -> Self {
+        let again: BTreeSet<u32> = left.iter().map(|cell| cell.index).collect();
+        let mut before = before.to_vec();
+        before.retain(|record| !again.contains(&record.cell.index));
+        let before = &before[..];
+        let done = before.len();
+        let cells = done + left.len();
+        let left = left.to_vec();
         let mut pace = Pace::default();
         for record in before {
             pace.learn(record.cell, record.took_ns);
@@ -48,7 +50,7 @@ impl Screen {
             let standings = Standings::new(run, before);
             drawer.change(|view| {
                 *view = View::new(run, cells, Instant::now());
-                view.done = done.len();
+                view.done = done;
                 view.standings = standings.summarize();
             });
             (drawer, standings)

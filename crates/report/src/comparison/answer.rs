@@ -3,10 +3,10 @@
 
 use super::leaders::Leaders;
 use super::{Comparison, Line};
-use crate::figures::FEWEST;
+use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::resolution::{RESOLUTION, is_negligible};
 use crate::terms;
-use fsdyno_model::ResultSet;
+use fsdyno_model::{ResultSet, StopReason};
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
@@ -41,7 +41,21 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
     match &standing.leaders {
         Some(leaders) if leaders.among.len() == 1 => standing.decided(leaders.among[0]),
         Some(leaders) if leaders.equivalent => standing.equivalent(leaders),
-        leaders => standing.inconclusive(leaders.as_ref()),
+        leaders => standing.inconclusive(leaders.as_ref(), set),
+    }
+}
+
+/// The options of `run` that add repeats to a run.
+fn extension(set: &ResultSet) -> String {
+    let plan = &set.run.plan;
+    match plan.adaptive {
+        // It has not reached its number of repeats, or its maximum.
+        _ if set.run.stop != Some(StopReason::Complete) => "--resume RUN".to_owned(),
+        None => {
+            let enough = INTERVALS_FROM.max(2 * plan.repeats as usize);
+            format!("--resume RUN --repeats {enough}")
+        }
+        Some(adaptive) => format!("--resume RUN --max-repeats {}", 2 * adaptive.most),
     }
 }
 
@@ -180,7 +194,7 @@ impl<'a> Standing<'a> {
         )
     }
 
-    fn inconclusive(&self, leaders: Option<&Leaders>) -> String {
+    fn inconclusive(&self, leaders: Option<&Leaders>, set: &ResultSet) -> String {
         let all = self.comparison.measured_contenders();
         let among = leaders.map_or(&all[..], |leaders| &leaders.among);
         let mut text = format!(
@@ -222,7 +236,7 @@ impl<'a> Standing<'a> {
         }
         text += ".";
         if !self.comparison.rule.certain {
-            text += " More repeats decide more (--max-repeats).";
+            let _ = write!(text, " More repeats decide more ({}).", extension(set));
         }
         text
     }
@@ -263,7 +277,7 @@ impl<'a> Standing<'a> {
 
     fn too_few(&self, set: &ResultSet) -> String {
         let way_out = match set.run.plan.adaptive {
-            None => format!("Run at least {FEWEST} repeats."),
+            None => format!("At least {FEWEST} are needed ({}).", extension(set)),
             Some(_) => format!(
                 "The first analysis is after {} repeats: continue with `fsdyno run --resume {}`.",
                 set.run.plan.repeats,

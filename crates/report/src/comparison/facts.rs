@@ -206,11 +206,18 @@ fn varies(plan: &Plan) -> &'static str {
 
 /// The number of repeats, and the rule that decides it.
 fn repeats(plan: &Plan) -> String {
+    let ends: Vec<String> = plan.ends.iter().map(u32::to_string).collect();
+    let extended = if ends.is_empty() {
+        String::new()
+    } else {
+        format!(", extended after {}", terms::list(&ends))
+    };
     let Some(adaptive) = plan.adaptive else {
-        return terms::count(plan.repeats as usize, "repeat");
+        let repeats = terms::count(plan.repeats as usize, "repeat");
+        return format!("{repeats}{extended}");
     };
     format!(
-        "{} to {} repeats, until a ratio is known to {}",
+        "{} to {} repeats, until a ratio is known to {}{extended}",
         plan.repeats,
         adaptive.most,
         terms::percent(adaptive.precision)

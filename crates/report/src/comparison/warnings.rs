@@ -48,7 +48,10 @@ impl WarningSummary {
             WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 1,
             WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 2,
             WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 3,
-            WarningKind::WarmUp | WarningKind::Drift | WarningKind::Multimodal => 4,
+            WarningKind::WarmUp
+            | WarningKind::Drift
+            | WarningKind::Multimodal
+            | WarningKind::Retried => 4,
             WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 5,
             WarningKind::Entry | WarningKind::Unobserved => 6,
         }

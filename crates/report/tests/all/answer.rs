@@ -51,7 +51,7 @@ fn without_a_verdict_no_contender_is_named_as_the_fastest() {
         &["ext4", "xfs", "btrfs"],
         &[&[1000, 1100, 1200], &[990, 1090, 1190], &[2000, 2000, 2000]],
         "For this work no fastest is decided: ext4 and xfs are not separated (xfs leads by 1.01 \
-         times before ext4). More repeats decide more (--max-repeats).",
+         times before ext4). More repeats decide more (--resume RUN --repeats 6).",
     );
 }
 
@@ -63,7 +63,7 @@ fn few_repeats_are_reported() {
             &["ext4", "xfs"],
             &times,
             "There are too few repeats to name a fastest: xfs is 100 times faster than ext4, which \
-             may be chance. Run at least 3 repeats.",
+             may be chance. At least 3 are needed (--resume RUN --repeats 6).",
         );
     }
 }
@@ -104,7 +104,7 @@ fn a_contender_with_too_few_repeats_may_still_be_the_fastest() {
         &labels,
         times,
         "For this work no fastest is decided: xfs and btrfs are not separated (xfs leads by 1.8 \
-         times before btrfs). More repeats decide more (--max-repeats).",
+         times before btrfs). More repeats decide more (--resume RUN --repeats 6).",
     );
     // If it leads, nobody else is named as the fastest.
     let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[100, 100]];

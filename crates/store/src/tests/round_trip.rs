@@ -2,7 +2,7 @@
 
 use super::{WorkDir, specimen};
 use crate::StoreError;
-use fsdyno_model::{Outcome, ResultSet, StopReason};
+use fsdyno_model::{Failure, Outcome, Plan, ResultSet, Stage, StopReason};
 use std::collections::BTreeSet;
 
 #[test]
@@ -75,7 +75,10 @@ fn an_unknown_run_is_refused_by_name() {
     let refused = [
         store.record("x", &specimen::measured(0)).unwrap_err(),
         store.end("x", StopReason::Complete, 1).unwrap_err(),
-        store.reopen("x").unwrap_err(),
+        store.reopen("x", &specimen::plan()).unwrap_err(),
+        store
+            .replace_failed("x", &specimen::measured(0))
+            .unwrap_err(),
         store.remove("x").unwrap_err(),
         store.load("x").unwrap_err(),
         store.recorded("x").unwrap_err(),
@@ -99,9 +102,43 @@ fn an_ended_run_can_be_reopened() {
         store.end("r", reason, 9).unwrap();
         let run = store.load("r").unwrap().run;
         assert_eq!((run.stop, run.ended_unix_ns), (Some(reason), Some(9)));
-        store.reopen("r").unwrap();
+        store.reopen("r", &specimen::plan()).unwrap();
         assert_eq!(store.load("r").unwrap().run, specimen::run("r", 1));
     }
+    let longer = Plan {
+        repeats: 40,
+        adaptive: None,
+        ends: vec![specimen::plan().repeats],
+        ..specimen::plan()
+    };
+    store.reopen("r", &longer).unwrap();
+    let run = store.load("r").unwrap().run;
+    assert_eq!(run.plan, longer);
+    // The hash does not cover the number of repeats.
+    assert_eq!(run.plan_hash, specimen::run("r", 1).plan_hash);
+    let planned = longer.contenders.len() * longer.workloads.len() * 40;
+    assert_eq!(store.runs().unwrap()[0].cells_planned, planned as u64);
+}
+
+#[test]
+fn a_retry_replaces_a_failed_cell_and_no_other() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let failure = Failure {
+        stage: Stage::Mount,
+        message: "cannot mount".into(),
+        errno: None,
+    };
+    let failed = specimen::bare(2, Outcome::Failed(failure));
+    store.record("r", &failed).unwrap();
+    store.replace_failed("r", &failed).unwrap();
+    assert_eq!(store.load("r").unwrap().cells, [failed]);
+    store.replace_failed("r", &specimen::measured(2)).unwrap();
+    let again = specimen::bare(2, Outcome::Measured);
+    let error = store.replace_failed("r", &again).unwrap_err();
+    assert!(matches!(error, StoreError::CellRecorded { .. }), "{error}");
+    assert_eq!(store.load("r").unwrap().cells, [specimen::measured(2)]);
 }
 
 #[test]

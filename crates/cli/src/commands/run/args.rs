@@ -2,9 +2,10 @@
 
 use crate::args::Erase;
 use crate::commands::measuring::LockArgs;
-use clap::Args;
+use clap::{Args, Command};
 use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::EXTENDING;
 use std::path::{Path, PathBuf};
 
 /// The heading of the flags that do not change what is measured.
@@ -76,6 +77,13 @@ impl ExportArgs {
     }
 }
 
+/// The settings that a recorded run does not change.
+fn not_extending() -> Vec<clap::Id> {
+    let command = RunOptions::augment_args(Command::new("run"));
+    let ids = command.get_arguments().map(|one| one.get_id().clone());
+    ids.filter(|id| !EXTENDING.contains(&id.as_str())).collect()
+}
+
 /// Contenders, devices, workloads and repeats of a run.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
@@ -90,9 +98,20 @@ pub struct RunArgs {
     #[arg(long, help_heading = EXECUTION)]
     pub dry_run: bool,
 
-    /// Resume an interrupted run
-    #[arg(long, value_name = "RUN", conflicts_with = "RunOptions", help_heading = EXECUTION)]
+    /// Resume a run, or extend it (--repeats, --max-repeats, --budget)
+    ///
+    /// The run keeps its plan and its cells. --repeats is for a run with a fixed number of repeats,
+    /// --max-repeats for any other. --budget is the time limit from now on.
+    #[arg(long, value_name = "RUN", conflicts_with_all = not_extending(),
+          help_heading = EXECUTION)]
     pub resume: Option<String>,
+
+    /// Run the failed cells of the run again (with --resume)
+    ///
+    /// Their results are replaced. Without --repeats, --max-repeats and --budget, no other cell
+    /// runs.
+    #[arg(long, requires = "resume", help_heading = EXECUTION)]
+    pub retry_failed: bool,
 
     #[command(flatten, next_help_heading = EXECUTION)]
     pub lock: LockArgs,

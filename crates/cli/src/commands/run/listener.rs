@@ -1,29 +1,25 @@
 //! The listener of a run: it passes events to the store first, then to the screen.
 
+use super::Session;
 use crate::screen::Screen;
-use fsdyno_model::{CellRecord, Event, RunInfo, Warning};
+use fsdyno_model::{CellRecord, Event, Warning};
 use fsdyno_store::{Store, StoreError};
 
 /// Passes each event to the store and to the screen.
 pub struct Listener<'a> {
     store: &'a mut Store,
-    id: String,
+    session: &'a Session,
     screen: Screen,
     /// The warning that is recorded with every cell.
     warning: Option<Warning>,
 }
 
 impl<'a> Listener<'a> {
-    pub fn new(
-        store: &'a mut Store,
-        info: &RunInfo,
-        before: &[CellRecord],
-        warning: Option<Warning>,
-    ) -> Self {
-        let screen = Screen::new(info, before);
+    pub fn new(store: &'a mut Store, session: &'a Session, warning: Option<Warning>) -> Self {
+        let screen = Screen::new(&session.info, &session.before, &session.cells);
         Self {
             store,
-            id: info.id.clone(),
+            session,
             screen,
             warning,
         }
@@ -31,14 +27,21 @@ impl<'a> Listener<'a> {
 
     /// Stores a finished cell before the screen shows it.
     pub fn hear(&mut self, event: &Event) -> Result<(), StoreError> {
+        let id = &self.session.info.id;
         match event {
             Event::CellEnded { record } => {
                 let mut record = CellRecord::clone(record);
                 record.warnings.extend(self.warning.clone());
-                self.store.record(&self.id, &record)?;
+                let mut before = self.session.before.iter();
+                if before.any(|other| other.cell.index == record.cell.index) {
+                    self.store.replace_failed(id, &record)?;
+                } else {
+                    self.store.record(id, &record)?;
+                }
             }
-            Event::RunEnded { reason, at_unix_ns } => {
-                self.store.end(&self.id, *reason, *at_unix_ns)?;
+            // After nothing but retries, the run ended when and why it ended before.
+            Event::RunEnded { reason, at_unix_ns } if !self.session.retries_only => {
+                self.store.end(id, *reason, *at_unix_ns)?;
             }
             _ => {}
         }

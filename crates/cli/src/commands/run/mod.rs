@@ -4,6 +4,7 @@ mod args;
 pub mod begin;
 mod contents;
 mod listener;
+mod resume;
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
@@ -19,13 +20,13 @@ use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
 use fsdyno_lab::assembly::described_devices;
 use fsdyno_lab::{Assembly, AssemblyError, Labs, Preflight, SshLabError};
-use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet, RunInfo, StopReason};
+use fsdyno_model::{CancelToken, Cell, CellRecord, Outcome, Plan, ResultSet, RunInfo, StopReason};
 use fsdyno_observe::provenance;
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
-use fsdyno_store::Store;
+use fsdyno_store::{Claim, Store};
 use listener::Listener;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
         output::check(Some(file), existing)?;
     }
     let ended = if let Some(name) = &args.resume {
-        resume(&execution, name, store_path, &stop)
+        resume::resume(&execution, name, args, store_path, &stop)
     } else {
         let plan = resolve(&args.options, &catalogue_here()).map_err(plan_trouble)?;
         fresh(plan, &execution, store_path, &stop)
@@ -111,7 +112,8 @@ pub fn fresh(
     let preflight = preflight(&plan, stop)?;
     if execution.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
-        return print_dry_run(&plan, &preflight);
+        let cells = schedule(&plan);
+        return print_dry_run(&plan, &preflight, &cells);
     }
     for skipped in &plan.skipped {
         output::note(format_args!(
@@ -143,7 +145,27 @@ pub fn fresh(
             .collect(),
     };
     store.begin_named(&mut info)?;
-    go(execution, &measuring, lab, store, &info, &[])
+    let session = Session {
+        _claim: store.claim(&info.id)?,
+        cells: schedule(&info.plan),
+        info,
+        before: Vec::new(),
+        retries_only: false,
+    };
+    go(execution, &measuring, lab, store, &session)
+}
+
+/// What is executed of a run.
+struct Session {
+    /// Held until the end, so that no other process resumes this run.
+    _claim: Claim,
+    info: RunInfo,
+    /// The cells recorded already.
+    before: Vec<CellRecord>,
+    /// The cells to run.
+    cells: Vec<Cell>,
+    /// Whether all of them are failed ones. The run then ends as it did before.
+    retries_only: bool,
 }
 
 /// The number of repeats of an adaptive run, and its time limit.
@@ -158,128 +180,32 @@ fn length_of(plan: &Plan) -> Option<String> {
     ))
 }
 
-fn resume(
-    execution: &Execution,
-    name: &str,
-    store_path: &Path,
-    stop: &CancelToken,
-) -> Result<Ended, CliError> {
-    // A name that does not exist must not create a store.
-    Store::open_existing_read_only(store_path)?.resolve(name)?;
-    let store = Store::open(store_path)?;
-    let id = store.resolve(name)?;
-    let set = store.load(&id)?;
-    let info = &set.run;
-    same_user(info)?;
-    if execution.dry_run {
-        return print_dry_run(&info.plan, &preflight(&info.plan, stop)?);
-    }
-    same_machine(info)?;
-    let all = set.cells.len() == schedule(&info.plan).len();
-    let enough = info.plan.adaptive.is_some() && info.stop == Some(StopReason::Complete);
-    if all || enough {
-        output::note(format_args!("fsdyno: {id} is complete; nothing to resume"));
-        let code = finish(execution, &store, &id)?;
-        return Ok(Ended {
-            code,
-            run: Some(id),
-            complete: true,
-        });
-    }
-    let measuring = execution.lock.take_for(&info.plan, stop)?;
-    let mut lab = assemble(
-        &execution.erase,
-        &info.plan,
-        preflight(&info.plan, stop)?,
-        Some(&set.cells),
-        stop,
-    )?;
-    same_guests(&set, &lab)?;
-    let read = contents::read(&info.plan, stop)?;
-    contents::check(info, &read.contents)?;
-    lab.watch(read.datasets, stop.clone());
-    go(execution, &measuring, lab, store, info, &set.cells)
-}
-
-/// Refuses to resume with a guest kernel that differs from the recorded one.
-fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
-    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
-    for share in set.labs() {
-        let (Some(then), Some(now)) = (share.guest, labs.guest(&share.lab)) else {
-            continue;
-        };
-        let (then, now) = (of_kernel(&then), of_kernel(now));
-        if then != now {
-            return Err(begun_elsewhere(
-                &set.run,
-                "kernel of its guests",
-                &then,
-                &now,
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a run of another user. Its plan holds commands and paths, and another user may have
-/// written them for execution by this one.
-fn same_user(info: &RunInfo) -> Result<(), CliError> {
-    let us = provenance::uid();
-    let by = match info.provenance.uid {
-        Some(uid) if uid == us => return Ok(()),
-        Some(uid) => format!("uid {uid}"),
-        None => "an unknown user".to_owned(),
-    };
-    Err(CliError::usage(format!(
-        "cannot resume {}: {by} started it, and its plan would now run as uid {us}. Start a new run.",
-        info.id
-    )))
-}
-
-/// Refuses to resume on another machine: the cells of one run are compared with each other.
-fn same_machine(info: &RunInfo) -> Result<(), CliError> {
-    let here = provenance::collect(&programs_to_name(&info.plan), &[]);
-    let then = &info.provenance;
-    let mut facts = vec![
-        ("kernel", &then.kernel, &here.kernel),
-        ("kernel build", &then.kernel_build, &here.kernel_build),
-        ("processor", &then.processor, &here.processor),
-        ("version of fsdyno", &then.fsdyno, &here.fsdyno),
-    ];
-    // Another version of mkfs or of a tool may behave differently.
-    for (name, version) in &then.programs {
-        let now = here.programs.iter().find(|(now, _)| now == name);
-        facts.extend(now.map(|(_, now)| (name.as_str(), version, now)));
-    }
-    match facts.into_iter().find(|(_, then, here)| then != here) {
-        None => Ok(()),
-        Some((what, then, here)) => Err(begun_elsewhere(info, what, then, here)),
-    }
-}
-
-fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
-    CliError::usage(format!(
-        "cannot resume {}: it started on another {what} ({then}; this is {here}), and figures of \
-         the two cannot be compared within one run. Start a new run.",
-        info.id
-    ))
-}
-
 /// Runs the plan, stores its cells, and prints the report.
 fn go(
     execution: &Execution,
     measuring: &Measuring,
     mut lab: Labs,
     mut store: Store,
-    info: &RunInfo,
-    before: &[CellRecord],
+    session: &Session,
 ) -> Result<Ended, CliError> {
-    // The claim is held until the end, so that no other process resumes this run.
-    let _claim = store.claim(&info.id)?;
-    store.reopen(&info.id)?;
-    let mut listener = Listener::new(&mut store, info, before, measuring.warning.clone());
-    let reason = conduct(info, before, &mut lab, &mut |event| listener.hear(event))
-        .map_err(|error| keep_going_hint(&error, &info.id))?;
+    let Session {
+        info,
+        before,
+        cells,
+        ..
+    } = session;
+    let option = if session.retries_only {
+        " --retry-failed"
+    } else {
+        store.reopen(&info.id, &info.plan)?;
+        ""
+    };
+    let command = format!("fsdyno run --resume {}{option}", info.id);
+    let mut listener = Listener::new(&mut store, session, measuring.warning.clone());
+    let reason = conduct(info, before, cells, &mut lab, &mut |event| {
+        listener.hear(event)
+    });
+    let reason = reason.map_err(|error| keep_going_hint(&error, &command))?;
     // The progress view is removed before other output.
     drop(listener);
     drop(lab);
@@ -293,24 +219,22 @@ fn go(
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
             output::note(format_args!(
-                "fsdyno: the budget is used up; continue with: fsdyno run --resume {}",
-                info.id
+                "fsdyno: the budget is used up; continue with: {command}"
             ));
             Ok(ended(code))
         }
         StopReason::Interrupted => {
             output::note(format_args!(
-                "fsdyno: interrupted; continue with: fsdyno run --resume {}",
-                info.id
+                "fsdyno: interrupted; continue with: {command}"
             ));
             Ok(ended(Code::Interrupted))
         }
     }
 }
 
-fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
+fn keep_going_hint(error: &fsdyno_store::StoreError, command: &str) -> CliError {
     CliError::failure(format!(
-        "{error}\nthe cells recorded so far are kept; continue with: fsdyno run --resume {id}"
+        "{error}\nthe cells recorded so far are kept; continue with: {command}"
     ))
 }
 
@@ -409,8 +333,8 @@ fn assembly_error(error: AssemblyError) -> CliError {
     CliError::new(code, error)
 }
 
-/// Prints the dry run.
-fn print_dry_run(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> {
+/// Prints the dry run of these cells.
+fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<Ended, CliError> {
     let varies = plan
         .vary
         .map_or("", |_| " (datasets: the next one in each block)");
@@ -420,7 +344,6 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> 
         plan.seed,
         plan.hash()
     );
-    let cells = schedule(plan);
     if let Some(adaptive) = plan.adaptive {
         let (least, most) = (plan.repeats, adaptive.most);
         let more = format!("# these {least} blocks, and up to {most} where figures ask for them\n");
@@ -440,8 +363,11 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> 
             budget.clock()
         );
     }
-    for cell in cells.into_iter().filter(|cell| cell.block < plan.repeats) {
-        for line in fsdyno_lab::script::lines(plan, preflight, cell) {
+    // Of the blocks that the figures may ask for, only the next one is printed.
+    let next = cells.first().map_or(0, |cell| cell.block + 1);
+    let certain = |cell: &&Cell| cell.block < plan.repeats.max(next);
+    for cell in cells.iter().filter(certain) {
+        for line in fsdyno_lab::script::lines(plan, preflight, *cell) {
             text.push_str(&line);
             text.push('\n');
         }

@@ -1,0 +1,175 @@
+//! `run --resume`: continues, extends or retries a recorded run.
+
+use super::begin::programs_to_name;
+use super::{
+    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, plan_trouble,
+    preflight, print_dry_run,
+};
+use crate::catalogue::catalogue_here;
+use crate::exit::CliError;
+use crate::output;
+use fsdyno_lab::Labs;
+use fsdyno_model::{CancelToken, ResultSet, RunInfo, StopReason};
+use fsdyno_observe::provenance;
+use fsdyno_run::conductor::unix_now;
+use fsdyno_run::remaining::{failed, remaining};
+use fsdyno_run::resolve::{EXTENDING, extend};
+use fsdyno_store::Store;
+use std::path::Path;
+
+pub fn resume(
+    execution: &Execution,
+    name: &str,
+    args: &RunArgs,
+    store_path: &Path,
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
+    // A name that does not exist must not create a store.
+    Store::open_existing_read_only(store_path)?.resolve(name)?;
+    let mut store = Store::open(store_path)?;
+    let id = store.resolve(name)?;
+    // The run is claimed before it is read: its cells and its plan then stay as they are.
+    let claim = if execution.dry_run {
+        None
+    } else {
+        Some(store.claim(&id)?)
+    };
+    let set = store.load(&id)?;
+    same_user(&set.run)?;
+    let plan = extend(&set, &args.options, &catalogue_here()).map_err(plan_trouble)?;
+    let info = RunInfo {
+        plan_hash: plan.hash(),
+        plan,
+        ..set.run.clone()
+    };
+    let extends = EXTENDING.iter().any(|name| args.options.sets(name));
+    let retries_only = args.retry_failed && !extends;
+    let mut cells = Vec::new();
+    if args.retry_failed {
+        cells.extend(failed(&set.cells));
+    }
+    if !retries_only {
+        cells.extend(remaining(&info, &set.cells));
+    }
+    let Some(claim) = claim else {
+        return print_dry_run(&info.plan, &preflight(&info.plan, stop)?, &cells);
+    };
+    same_machine(&set.run)?;
+    if cells.is_empty() {
+        output::note(format_args!(
+            "fsdyno: {id} {}",
+            nothing_to_do(&info, retries_only)
+        ));
+        if !retries_only && matches!(info.stop, None | Some(StopReason::Interrupted)) {
+            // It was killed or interrupted after its last cell.
+            store.end(&id, StopReason::Complete, unix_now())?;
+        }
+        let code = finish(execution, &store, &id)?;
+        return Ok(Ended {
+            code,
+            run: Some(id),
+            complete: true,
+        });
+    }
+    if !execution.silent
+        && !retries_only
+        && let Some(text) = length_of(&info.plan)
+    {
+        output::note(format_args!("fsdyno: {text}"));
+    }
+    let measuring = execution.lock.take_for(&info.plan, stop)?;
+    let preflight = preflight(&info.plan, stop)?;
+    let recorded = Some(&set.cells[..]);
+    let mut lab = assemble(&execution.erase, &info.plan, preflight, recorded, stop)?;
+    same_guests(&set, &lab)?;
+    let read = contents::read(&info.plan, stop)?;
+    contents::check(&info, &read.contents)?;
+    lab.watch(read.datasets, stop.clone());
+    let session = Session {
+        _claim: claim,
+        info,
+        before: set.cells,
+        cells,
+        retries_only,
+    };
+    go(execution, &measuring, lab, store, &session)
+}
+
+/// Why no cell runs, and how more would.
+fn nothing_to_do(info: &RunInfo, retries_only: bool) -> &'static str {
+    match (retries_only, info.plan.adaptive) {
+        (true, _) => "has no failed cell; nothing to retry",
+        (_, None) => "is complete; nothing to resume (--repeats N extends it)",
+        (_, Some(adaptive)) if info.plan.ends.contains(&adaptive.most) => {
+            "is complete; nothing to resume (--max-repeats N extends it)"
+        }
+        (_, Some(_)) => {
+            "is complete; nothing to resume: each comparison is decided, or known to the requested \
+             precision"
+        }
+    }
+}
+
+/// Refuses to resume with a guest kernel that differs from the recorded one.
+fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
+    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
+    for share in set.labs() {
+        let (Some(then), Some(now)) = (share.guest, labs.guest(&share.lab)) else {
+            continue;
+        };
+        let (then, now) = (of_kernel(&then), of_kernel(now));
+        if then != now {
+            return Err(begun_elsewhere(
+                &set.run,
+                "kernel of its guests",
+                &then,
+                &now,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a run of another user. Its plan holds commands and paths, and another user may have
+/// written them for execution by this one.
+fn same_user(info: &RunInfo) -> Result<(), CliError> {
+    let us = provenance::uid();
+    let by = match info.provenance.uid {
+        Some(uid) if uid == us => return Ok(()),
+        Some(uid) => format!("uid {uid}"),
+        None => "an unknown user".to_owned(),
+    };
+    Err(CliError::usage(format!(
+        "cannot resume {}: {by} started it, and its plan would now run as uid {us}. Start a new run.",
+        info.id
+    )))
+}
+
+/// Refuses to resume on another machine: the cells of one run are compared with each other.
+fn same_machine(info: &RunInfo) -> Result<(), CliError> {
+    let here = provenance::collect(&programs_to_name(&info.plan), &[]);
+    let then = &info.provenance;
+    let mut facts = vec![
+        ("kernel", &then.kernel, &here.kernel),
+        ("kernel build", &then.kernel_build, &here.kernel_build),
+        ("processor", &then.processor, &here.processor),
+        ("version of fsdyno", &then.fsdyno, &here.fsdyno),
+    ];
+    // Another version of mkfs or of a tool may behave differently.
+    for (name, version) in &then.programs {
+        let now = here.programs.iter().find(|(now, _)| now == name);
+        facts.extend(now.map(|(_, now)| (name.as_str(), version, now)));
+    }
+    match facts.into_iter().find(|(_, then, here)| then != here) {
+        None => Ok(()),
+        Some((what, then, here)) => Err(begun_elsewhere(info, what, then, here)),
+    }
+}
+
+fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
+    CliError::usage(format!(
+        "cannot resume {}: it started on another {what} ({then}; this is {here}), and figures of \
+         the two cannot be compared within one run. Start a new run.",
+        info.id
+    ))
+}
