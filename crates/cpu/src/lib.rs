@@ -25,11 +25,13 @@ pub struct Prices {
     pub clear_ns: f64,
     /// A byte of a CRC-32C checksum.
     pub crc32c_ns: f64,
+    /// A request to a disk: submission, interrupt and completion, and the switch to another process.
+    pub request_ns: f64,
 }
 
 impl Prices {
     /// The number of prices.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
 
     /// Names, as in a profile.
     pub const NAMES: [&'static str; Self::COUNT] = [
@@ -38,6 +40,7 @@ impl Prices {
         "copy_ns",
         "clear_ns",
         "crc32c_ns",
+        "request_ns",
     ];
 
     /// The prices in the order of the names.
@@ -48,12 +51,20 @@ impl Prices {
             self.copy_ns,
             self.clear_ns,
             self.crc32c_ns,
+            self.request_ns,
         ]
     }
 
     /// Prices in the order of the names.
     pub fn of(
-        [block_ns, system_call_ns, copy_ns, clear_ns, crc32c_ns]: [f64; Self::COUNT],
+        [
+            block_ns,
+            system_call_ns,
+            copy_ns,
+            clear_ns,
+            crc32c_ns,
+            request_ns,
+        ]: [f64; Self::COUNT],
     ) -> Self {
         Self {
             block_ns,
@@ -61,6 +72,7 @@ impl Prices {
             copy_ns,
             clear_ns,
             crc32c_ns,
+            request_ns,
         }
     }
 
@@ -89,6 +101,7 @@ impl Work {
             work.copied.0 as f64,
             work.cleared.0 as f64,
             work.checksummed.0 as f64,
+            work.disk_requests as f64,
         ])
     }
 

@@ -3,9 +3,9 @@
  * Counts the basic blocks that the kernel executes, by context, and charges their time to the
  * virtual clock. The compiler calls __sanitizer_cov_trace_pc once in every basic block (KCOV).
  *
- * /proc/cpu_charge shows the counts. A line with prices that is written to it begins the charge:
- * picoseconds a block, a system call, and a byte of each routine. Nothing is charged before, and
- * nothing after a line of zeros. All of it is deterministic, because the counts are.
+ * /proc/cpu_charge shows the counts. A line with prices that is written to it begins the count and the
+ * charge: picoseconds a block, a system call, and a byte or a request of each routine. The line
+ * "stop" ends both. All of it is deterministic, because the counts are.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -23,17 +23,20 @@
 static const char *const context_names[CPU_CHARGE_CONTEXTS] = {
 	"process", "kthread", "interrupt", "idle", "host",
 };
-static const char *const routine_names[CPU_CHARGE_ROUTINES] = { "copy", "clear", "crc32c" };
+static const char *const routine_names[CPU_CHARGE_ROUTINES] = {
+	"bytes copy", "bytes clear", "bytes crc32c", "requests",
+};
 
 unsigned long cpu_charge_blocks;
-unsigned long cpu_charge_bytes[CPU_CHARGE_ROUTINES];
+unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
 
-static unsigned long syscalls;
-static unsigned long attributed, bytes_attributed[CPU_CHARGE_ROUTINES];
+static bool counting;
+static unsigned long syscalls, units_counted[CPU_CHARGE_ROUTINES];
+static unsigned long attributed, units_attributed[CPU_CHARGE_ROUTINES];
 static unsigned long by_context[CPU_CHARGE_CONTEXTS];
 static unsigned int interrupts, host_interrupts;
 
-/* Of a block, of a system call, of a byte of each routine. */
+/* Of a block, of a system call, of a byte or a request of each routine. */
 static unsigned long prices[PRICES];
 static unsigned long long pending_ps, charged_ns;
 
@@ -44,6 +47,10 @@ static void attribute(struct task_struct *task)
 	int i;
 
 	attributed += delta;
+	if (!counting) {
+		memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
+		return;
+	}
 	if (host_interrupts)
 		context = CPU_CHARGE_HOST;
 	else if (interrupts)
@@ -59,17 +66,38 @@ static void attribute(struct task_struct *task)
 	if (context != CPU_CHARGE_IDLE && context != CPU_CHARGE_HOST)
 		pending_ps += delta * prices[0];
 	for (i = 0; i < CPU_CHARGE_ROUTINES; i++) {
-		unsigned long bytes = cpu_charge_bytes[i] - bytes_attributed[i];
+		unsigned long units = cpu_charge_units[i] - units_attributed[i];
 
-		bytes_attributed[i] += bytes;
-		if (context != CPU_CHARGE_HOST)
-			pending_ps += bytes * prices[2 + i];
+		units_attributed[i] += units;
+		if (context == CPU_CHARGE_HOST)
+			continue;
+		units_counted[i] += units;
+		pending_ps += units * prices[2 + i];
 	}
 }
 
 void cpu_charge_switch(struct task_struct *from)
 {
 	attribute(from);
+}
+
+void cpu_charge_hide(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	attribute(current);
+	local_irq_restore(flags);
+}
+
+void cpu_charge_hidden(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	attributed = cpu_charge_blocks;
+	memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
+	local_irq_restore(flags);
 }
 
 void cpu_charge_enter(enum cpu_charge_context interrupt)
@@ -106,6 +134,8 @@ unsigned long long cpu_charge_take(void)
 
 void cpu_charge_syscall(void)
 {
+	if (!counting)
+		return;
 	syscalls++;
 	pending_ps += prices[1];
 	cpu_charge_now();
@@ -114,17 +144,13 @@ void cpu_charge_syscall(void)
 static int cpu_charge_show(struct seq_file *file, void *unused)
 {
 	struct task_struct *task;
-	unsigned long flags;
 	int i;
 
-	local_irq_save(flags);
-	attribute(current);
-	local_irq_restore(flags);
 	for (i = 0; i < CPU_CHARGE_CONTEXTS; i++)
 		seq_printf(file, "blocks %s %lu\n", context_names[i], by_context[i]);
 	seq_printf(file, "syscalls %lu\n", syscalls);
 	for (i = 0; i < CPU_CHARGE_ROUTINES; i++)
-		seq_printf(file, "bytes %s %lu\n", routine_names[i], cpu_charge_bytes[i]);
+		seq_printf(file, "%s %lu\n", routine_names[i], units_counted[i]);
 	seq_printf(file, "charged_ns %llu\n", charged_ns);
 	rcu_read_lock();
 	for_each_process(task)
@@ -152,6 +178,15 @@ static ssize_t cpu_charge_write(struct file *file, const char __user *text, size
 	if (copy_from_user(line, text, size))
 		return -EFAULT;
 	line[size] = 0;
+	if (!strcmp(line, "stop")) {
+		local_irq_save(flags);
+		attribute(current);
+		counting = false;
+		/* The rest of a nanosecond is nobody's. */
+		pending_ps = 0;
+		local_irq_restore(flags);
+		return size;
+	}
 	for (i = 0; i < PRICES; i++) {
 		word = strsep(&rest, " \n");
 		if (!word || kstrtoul(word, 10, &wanted[i]))
@@ -160,8 +195,7 @@ static ssize_t cpu_charge_write(struct file *file, const char __user *text, size
 	local_irq_save(flags);
 	attribute(current);
 	memcpy(prices, wanted, sizeof(prices));
-	/* What came before has no price. */
-	pending_ps = 0;
+	counting = true;
 	local_irq_restore(flags);
 	return size;
 }

@@ -10,7 +10,13 @@
 struct task_struct;
 
 /* Routines that handle many bytes in one basic block, or in a loop that is not counted. */
-enum { CPU_CHARGE_COPY, CPU_CHARGE_CLEAR, CPU_CHARGE_CRC32C, CPU_CHARGE_ROUTINES };
+enum {
+	CPU_CHARGE_COPY,
+	CPU_CHARGE_CLEAR,
+	CPU_CHARGE_CRC32C,
+	CPU_CHARGE_REQUEST,	/* counted in requests to disks, not in bytes */
+	CPU_CHARGE_ROUTINES
+};
 
 /* Who executes. */
 enum cpu_charge_context {
@@ -22,11 +28,22 @@ enum cpu_charge_context {
 	CPU_CHARGE_CONTEXTS
 };
 
+/*
+ * What an allocation executes depends on the free memory, and with it on the program that measures:
+ * the allocators are not instrumented. These blocks stand for an object of a slab, and for a folio,
+ * allocated and freed.
+ */
+#define CPU_CHARGE_OBJECT 25
+#define CPU_CHARGE_FOLIO 50
+
 extern unsigned long cpu_charge_blocks;
-extern unsigned long cpu_charge_bytes[CPU_CHARGE_ROUTINES];
+extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
 
 /* Attributes what was counted to the task that ran until now. */
 void cpu_charge_switch(struct task_struct *from);
+/* What is counted from hide to hidden is nobody's; interrupts between them keep theirs. */
+void cpu_charge_hide(void);
+void cpu_charge_hidden(void);
 /* The count until the matching leave is that of an interrupt. */
 void cpu_charge_enter(enum cpu_charge_context interrupt);
 void cpu_charge_leave(enum cpu_charge_context interrupt);

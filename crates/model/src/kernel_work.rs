@@ -36,6 +36,9 @@ pub struct KernelWork {
     pub cleared: Bytes,
     /// Bytes of CRC-32C checksums.
     pub checksummed: Bytes,
+    /// Requests to disks.
+    #[serde(default)]
+    pub disk_requests: u64,
     /// The time that the virtual clock was advanced for all of it; 0 where computing is free.
     pub charged_ns: Nanos,
     /// Kernel threads by name, with the blocks each executed; the most first.

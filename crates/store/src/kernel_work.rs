@@ -24,6 +24,7 @@ pub(crate) fn insert_all(
             copied,
             cleared,
             checksummed,
+            disk_requests,
             charged_ns,
             threads,
         } = work;
@@ -46,6 +47,7 @@ pub(crate) fn insert_all(
                 signed(copied.0),
                 signed(cleared.0),
                 signed(checksummed.0),
+                signed(*disk_requests),
                 signed(charged_ns.0),
                 threads,
             ])?;
@@ -79,6 +81,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<KernelWork> {
         copied: fields.bytes()?,
         cleared: fields.bytes()?,
         checksummed: fields.bytes()?,
+        disk_requests: fields.number()?,
         charged_ns: fields.nanos()?,
         threads: fields.json()?,
     })

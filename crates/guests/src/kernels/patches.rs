@@ -36,7 +36,13 @@ const ADDED: [(&str, &str); 2] = [
 /// points of entry, exit, copy and idle call `cpu_charge.c`. The drivers of User-mode Linux stand
 /// for hardware and are not counted; strings are copied by its user access in another way than on
 /// hardware. All patches apply, or none: without them, the kernel counts nothing.
-const CPU_CHARGE: [Patch; 30] = [
+///
+/// The counts do not depend on the program that measures. Its size decides which memory is free, so
+/// nothing that depends on addresses is counted: allocators, lookups of names (the hash of a name
+/// contains the address of its directory), of memory areas, and the merge of adjacent pages into
+/// one segment, which is off. Random numbers depend on nothing but the draws before, because file
+/// systems place data by them.
+const CPU_CHARGE: &[Patch] = &[
     Patch {
         file: "kernel/kcov.c",
         text: "#include <asm/setup.h>\n",
@@ -192,13 +198,13 @@ const CPU_CHARGE: [Patch; 30] = [
     Patch {
         file: "arch/um/kernel/skas/uaccess.c",
         text: "\tmemcpy((void *) to, (void *) from, len);\n",
-        instead: "\tcpu_charge_bytes[CPU_CHARGE_COPY] += len;\n\
+        instead: "\tcpu_charge_units[CPU_CHARGE_COPY] += len;\n\
               \tmemcpy((void *) to, (void *) from, len);\n",
     },
     Patch {
         file: "arch/um/kernel/skas/uaccess.c",
         text: "\tmemset((void *) addr, 0, len);\n",
-        instead: "\tcpu_charge_bytes[CPU_CHARGE_CLEAR] += len;\n\
+        instead: "\tcpu_charge_units[CPU_CHARGE_CLEAR] += len;\n\
               \tmemset((void *) addr, 0, len);\n",
     },
     Patch {
@@ -208,9 +214,21 @@ const CPU_CHARGE: [Patch; 30] = [
         instead: "#include <asm/cpu_charge.h>\n\
               \n\
               #define clear_page(page) \\\n\
-              \t(cpu_charge_bytes[CPU_CHARGE_CLEAR] += PAGE_SIZE, memset((void *)(page), 0, PAGE_SIZE))\n\
+              \t(cpu_charge_units[CPU_CHARGE_CLEAR] += PAGE_SIZE, memset((void *)(page), 0, PAGE_SIZE))\n\
               #define copy_page(to, from) \\\n\
-              \t(cpu_charge_bytes[CPU_CHARGE_COPY] += PAGE_SIZE, memcpy((void *)(to), (void *)(from), PAGE_SIZE))\n",
+              \t(cpu_charge_units[CPU_CHARGE_COPY] += PAGE_SIZE, memcpy((void *)(to), (void *)(from), PAGE_SIZE))\n",
+    },
+    Patch {
+        file: "block/blk-mq.c",
+        text: "#include \"blk-mq.h\"\n",
+        instead: "#include \"blk-mq.h\"\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "block/blk-mq.c",
+        text: "\ttrace_block_rq_issue(rq);\n",
+        instead: "\tcpu_charge_units[CPU_CHARGE_REQUEST]++;\n\
+              \ttrace_block_rq_issue(rq);\n",
     },
     Patch {
         file: "lib/crc32.c",
@@ -224,12 +242,14 @@ const CPU_CHARGE: [Patch; 30] = [
               {\n",
         instead: "u32 __pure __weak __crc32c_le(u32 crc, unsigned char const *p, size_t len)\n\
               {\n\
-              \tcpu_charge_bytes[CPU_CHARGE_CRC32C] += len;\n",
+              \tcpu_charge_units[CPU_CHARGE_CRC32C] += len;\n",
     },
     Patch {
         file: "lib/Makefile",
         text: "obj-$(CONFIG_CRC32)\t+= crc32.o\n",
         instead: "KCOV_INSTRUMENT_crc32.o := n\n\
+              KCOV_INSTRUMENT_maple_tree.o := n\n\
+              KCOV_INSTRUMENT_radix-tree.o := n\n\
               obj-$(CONFIG_CRC32)\t+= crc32.o\n",
     },
     Patch {
@@ -243,19 +263,94 @@ const CPU_CHARGE: [Patch; 30] = [
         instead: "",
     },
     Patch {
-        file: "mm/Makefile",
-        text: "KCOV_INSTRUMENT_slab_common.o := n\n\
-              KCOV_INSTRUMENT_slub.o := n\n\
-              KCOV_INSTRUMENT_page_alloc.o := n\n",
+        file: "mm/slub.c",
+        text: "\treturn allocate_slab(s,\n\
+              \t\tflags & (GFP_RECLAIM_MASK | GFP_CONSTRAINT_MASK), node);\n",
+        instead: "\t{\n\
+              \t\tstruct slab *slab;\n\
+              \n\
+              \t\tcpu_charge_hide();\n\
+              \t\tslab = allocate_slab(s,\n\
+              \t\t\tflags & (GFP_RECLAIM_MASK | GFP_CONSTRAINT_MASK), node);\n\
+              \t\tcpu_charge_hidden();\n\
+              \t\treturn slab;\n\
+              \t}\n",
+    },
+    Patch {
+        file: "block/Makefile",
+        text: "obj-y\t\t:= bdev.o",
+        instead: "KCOV_INSTRUMENT_bio.o := n\n\
+              KCOV_INSTRUMENT_blk-merge.o := n\n\
+              KCOV_INSTRUMENT_blk-mq.o := n\n\
+              obj-y\t\t:= bdev.o",
+    },
+    Patch {
+        file: "block/bio.c",
+        text: "\t\tif (IS_ENABLED(CONFIG_KMSAN))\n\
+              \t\t\treturn false;\n",
+        instead: "\t\treturn false;\n",
+    },
+    Patch {
+        file: "fs/Makefile",
+        text: "obj-y :=\topen.o",
+        instead: "KCOV_INSTRUMENT_dcache.o := n\n\
+              obj-y :=\topen.o",
+    },
+    Patch {
+        file: "fs/inode.c",
+        text: "\ttmp = (hashval * (unsigned long)sb) ^",
+        instead: "\ttmp = hashval ^",
+    },
+    Patch {
+        file: "kernel/fork.c",
+        text: "\tadd_latent_entropy();\n",
         instead: "",
+    },
+    Patch {
+        file: "kernel/irq/handle.c",
+        text: "\tadd_interrupt_randomness(desc->irq_data.irq);\n",
+        instead: "",
+    },
+    Patch {
+        file: "drivers/char/random.c",
+        text: "\t\tblock.rdseed[i++] = random_get_entropy();\n",
+        instead: "\t\tblock.rdseed[i++] = 0;\n",
+    },
+    Patch {
+        file: "mm/slub.c",
+        text: "#include \"internal.h\"\n",
+        instead: "#include \"internal.h\"\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "mm/slub.c",
+        text: "\ts = slab_pre_alloc_hook(s, gfpflags);\n\
+              \tif (unlikely(!s))\n\
+              \t\treturn NULL;\n",
+        instead: "\tcpu_charge_blocks += CPU_CHARGE_OBJECT;\n\
+              \ts = slab_pre_alloc_hook(s, gfpflags);\n\
+              \tif (unlikely(!s))\n\
+              \t\treturn NULL;\n",
+    },
+    Patch {
+        file: "mm/page_alloc.c",
+        text: "#include \"internal.h\"\n",
+        instead: "#include \"internal.h\"\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "mm/page_alloc.c",
+        text: "\treturn page_rmappable_folio(page);\n",
+        instead: "\tcpu_charge_blocks += CPU_CHARGE_FOLIO;\n\
+              \treturn page_rmappable_folio(page);\n",
     },
 ];
 
 /// Applies the patches to these sources.
 pub(super) fn make(sources: &Path) -> io::Result<()> {
     apply(sources, &AMX)?;
-    if has_all(sources, &CPU_CHARGE)? {
-        apply(sources, &CPU_CHARGE)?;
+    if has_all(sources, CPU_CHARGE)? {
+        apply(sources, CPU_CHARGE)?;
         for (file, text) in ADDED {
             fs::write(sources.join(file), text)?;
         }
@@ -326,7 +421,7 @@ pub fn known_end(words: &str) -> Option<String> {
 pub(super) fn reported() -> String {
     let changed = AMX
         .iter()
-        .chain(&CPU_CHARGE)
+        .chain(CPU_CHARGE)
         .map(|one| format!("{}: {}", one.file, one.instead));
     let added = ADDED.iter().map(|(file, text)| format!("{file}: {text}"));
     changed.chain(added).collect::<Vec<_>>().join("\n")

@@ -302,6 +302,7 @@ fn kernel_work() -> Vec<KernelWork> {
         copied: Bytes(4096),
         cleared: Bytes(8192),
         checksummed: Bytes(512),
+        disk_requests: 7,
         charged_ns: Nanos(1234),
         threads: vec![ThreadWork {
             name: "kworker".to_owned(),
