@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_fitted_profile_can_be_read_again() {
-        let prices = Prices::of([2.5, 300.0, 0.05, 0.02, 0.1]);
+        let prices = Prices::of([2.5, 300.0, 0.05, 0.02, 0.1, 2000.0]);
         let accuracy = Accuracy {
             ratios: vec![1.0],
             median_error: 0.1,
