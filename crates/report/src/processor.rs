@@ -21,12 +21,13 @@ pub enum Processor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Charge {
     /// For the workload: system calls, page faults and interrupts, with all bytes that the kernel
-    /// copies, clears and checksums.
+    /// copies, clears and checksums, and all requests to disks.
     pub workload_ns: u64,
     /// For the blocks of kernel threads.
     pub kernel_threads_ns: u64,
-    /// Of the workload: for bytes that the kernel copies, clears and checksums.
-    pub bytes_ns: u64,
+    /// Of the workload: for bytes that the kernel copies, clears and checksums; none if the profile
+    /// of the processor cannot be read.
+    pub bytes_ns: Option<u64>,
 }
 
 impl Processor {
@@ -51,15 +52,17 @@ impl Processor {
         let work = sample.whole_kernel_work()?;
         // The clock is read before the counter: a few system calls may be charged after it.
         let charged = work.charged_ns.min(sample.whole_ns()).0;
-        let prices = prices.unwrap_or_default();
-        let threads = ns(work.kthread_blocks as f64 * prices.block_ns).min(charged);
-        let bytes = work.copied.0 as f64 * prices.copy_ns
-            + work.cleared.0 as f64 * prices.clear_ns
-            + work.checksummed.0 as f64 * prices.crc32c_ns;
+        let threads = prices.map_or(0, |of| ns(work.kthread_blocks as f64 * of.block_ns));
+        let threads = threads.min(charged);
+        let bytes = prices.map(|of| {
+            work.copied.0 as f64 * of.copy_ns
+                + work.cleared.0 as f64 * of.clear_ns
+                + work.checksummed.0 as f64 * of.crc32c_ns
+        });
         Some(Charge {
             workload_ns: charged - threads,
             kernel_threads_ns: threads,
-            bytes_ns: ns(bytes).min(charged - threads),
+            bytes_ns: bytes.map(|bytes| ns(bytes).min(charged - threads)),
         })
     }
 }

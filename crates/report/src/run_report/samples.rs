@@ -124,7 +124,7 @@ const DISK_COLUMNS: [&str; 38] = [
 ];
 
 /// The additional columns of a run whose kernels count their work, for the whole time of a phase.
-const KERNEL_COLUMNS: [&str; 8] = [
+const KERNEL_COLUMNS: [&str; 9] = [
     "kernel_process_blocks",
     "kernel_thread_blocks",
     "kernel_interrupt_blocks",
@@ -132,6 +132,7 @@ const KERNEL_COLUMNS: [&str; 8] = [
     "kernel_copied_bytes",
     "kernel_cleared_bytes",
     "kernel_checksummed_bytes",
+    "kernel_disk_requests",
     "charged_ns",
 ];
 
@@ -328,9 +329,9 @@ fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
 }
 
 /// The work of the kernel; empty where it was not counted.
-fn of_kernel(work: Option<&KernelWork>) -> [Cell; 8] {
+fn of_kernel(work: Option<&KernelWork>) -> [Cell; 9] {
     let Some(work) = work else {
-        return [const { Cell::Empty }; 8];
+        return [const { Cell::Empty }; 9];
     };
     [
         Cell::Count(work.process_blocks),
@@ -340,6 +341,7 @@ fn of_kernel(work: Option<&KernelWork>) -> [Cell; 8] {
         Cell::Size(work.copied),
         Cell::Size(work.cleared),
         Cell::Size(work.checksummed),
+        Cell::Count(work.disk_requests),
         Cell::Duration(work.charged_ns),
     ]
 }

@@ -205,7 +205,10 @@ pub(super) fn threads(work: &KernelWork) -> String {
 pub(super) fn bytes(charge: Option<&Charge>) -> Option<String> {
     let charge = charge?;
     let all = charge.workload_ns + charge.kernel_threads_ns;
-    (all > 0).then(|| share(charge.bytes_ns, all))
+    charge
+        .bytes_ns
+        .filter(|_| all > 0)
+        .map(|bytes| share(bytes, all))
 }
 
 fn share(part: u64, whole: u64) -> String {

@@ -183,7 +183,8 @@ fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
 
 /// A processor of round prices: 1 ns a block, 100 ns a system call, 1 ns a byte.
 const PRICES: &str = "title = \"t\"\nsource = \"s\"\n[prices]\nblock_ns = 1.0\n\
-                      system_call_ns = 100.0\ncopy_ns = 1.0\nclear_ns = 1.0\ncrc32c_ns = 1.0\n";
+                      system_call_ns = 100.0\ncopy_ns = 1.0\nclear_ns = 1.0\ncrc32c_ns = 1.0\n\
+                      request_ns = 0.0\n";
 
 /// Both on a model disk and a model processor.
 fn charged(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
@@ -288,6 +289,17 @@ fn counted_blocks_explain_a_difference_on_a_model_processor() {
         sentence.contains("equally many kernel blocks within 1 %: 3,000 and 3,000 for each 2 KiB"),
         "{sentence}"
     );
+    // A profile that cannot be read: nothing is claimed of kernel threads and bytes.
+    let mut unreadable = set.clone();
+    unreadable.run.plan.cpu.as_mut().unwrap().text.clear();
+    let explained = why(&unreadable);
+    assert!(
+        explained
+            .missing
+            .iter()
+            .any(|of| of.starts_with("processor time of kernel threads: the processor profile"))
+    );
+    assert!(!explained.phases[0].sentence.contains("checksums"));
     // On the report of the run, as a table.
     let text = crate::text(&set, Format::Markdown, &wide(80));
     assert!(
