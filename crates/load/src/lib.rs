@@ -1,6 +1,6 @@
 //! The load: the phases, the engines that execute their operations, and the timing.
 //!
-//! From bottom to top: `clock`, `job`, `phase_kind` and `tool_run`; [`engines`]; [`phases`]; the
+//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind` and `tool_run`; [`engines`]; [`phases`]; the
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
@@ -11,6 +11,7 @@ pub mod engines;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod hardware;
 mod job;
 pub mod kinds;
 pub mod made;

@@ -22,6 +22,7 @@ pub use weight::{
 
 use crate::clock::{Stopwatch, Used};
 use crate::engines::{Engine, ForEngine, on_engine};
+use crate::hardware::HardwareCounters;
 use crate::kinds::{self, PhaseKind};
 use crate::phases;
 use fsdyno_datasets::work_dir::WorkDir;
@@ -82,7 +83,7 @@ pub struct Measured {
     pub method: String,
     /// The engine that did the work: `tools` if a program did it.
     pub engine: &'static str,
-    /// Figures that a program measured itself.
+    /// Figures that a program measured itself, and counts of the processors.
     pub figures: Vec<Figure>,
     /// Latencies of single operations, by kind; empty if unknown.
     pub latencies: Vec<LatencyDistribution>,
@@ -142,6 +143,8 @@ struct Timed<T> {
     used: Used,
     /// The time to durable, if the phase writes and it was measured.
     durable_ns: Option<Nanos>,
+    /// Instructions and cycles, if the machine counts them.
+    counts: Vec<Figure>,
 }
 
 impl<T> Timed<T> {
@@ -186,11 +189,18 @@ impl<'a> Timing<'a> {
         } else {
             None
         };
+        let mut counters = HardwareCounters::open();
         (self.mark)(Point::Begins);
+        if let Some(counters) = &mut counters {
+            counters.begin();
+        }
         let watch = Stopwatch::start();
         let done = work()?;
         watch.lengthen(Nanos(0), self.handicap_permille);
         let used = watch.read();
+        if let (Some(counters), None) = (&mut counters, &handle) {
+            counters.end();
+        }
         (self.mark)(Point::Returned);
         let durable_ns = if let Some(handle) = handle {
             rustix::fs::syncfs(handle)
@@ -200,10 +210,16 @@ impl<'a> Timing<'a> {
         } else {
             (!E::INFO.touches_files && self.kind.writes).then_some(used.wall)
         };
+        // After the last reading of the clock.
+        let counts = counters.map_or_else(Vec::new, |mut counters| {
+            counters.end();
+            counters.figures()
+        });
         Ok(Timed {
             done,
             used,
             durable_ns,
+            counts,
         })
     }
 

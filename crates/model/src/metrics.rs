@@ -1,6 +1,7 @@
 //! The compared figures of a run: one line per phase and metric, by contender.
 
 use crate::disk_use::Point;
+use crate::hardware::HardwareEvent;
 use crate::kernel_work::KernelWork;
 use crate::result::ResultSet;
 use crate::sample::Sample;
@@ -14,14 +15,21 @@ pub enum Metric {
     Durable,
     /// Basic blocks that the kernel of a guest executed during the whole phase.
     Blocks,
+    /// Instructions of the workload, its own and in the kernel, that the processors counted.
+    Instructions,
 }
 
 impl Metric {
+    /// All metrics.
+    pub const ALL: [Self; 4] = [
+        Self::Return,
+        Self::Durable,
+        Self::Blocks,
+        Self::Instructions,
+    ];
+
     /// The times.
     pub const TIMES: [Self; 2] = [Self::Return, Self::Durable];
-
-    /// The counts of work.
-    pub const COUNTS: [Self; 1] = [Self::Blocks];
 
     /// The name in thresholds and tables.
     pub fn name(self) -> &'static str {
@@ -29,13 +37,13 @@ impl Metric {
             Self::Return => "return",
             Self::Durable => "durable",
             Self::Blocks => "blocks",
+            Self::Instructions => "instructions",
         }
     }
 
     /// The metric with that name.
     pub fn named(name: &str) -> Option<Self> {
-        let mut all = Self::TIMES.into_iter().chain(Self::COUNTS);
-        all.find(|metric| metric.name() == name)
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
     /// Whether it is a time; otherwise a count.
@@ -49,6 +57,10 @@ impl Metric {
             Self::Return => sample.return_ns.0,
             Self::Durable => sample.durable_ns?.0,
             Self::Blocks => sample.whole_kernel_work()?.blocks(),
+            Self::Instructions => {
+                HardwareEvent::UserInstructions.of(sample)?
+                    + HardwareEvent::KernelInstructions.of(sample)?
+            }
         };
         Some(figure as f64)
     }

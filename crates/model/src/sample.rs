@@ -47,7 +47,7 @@ pub struct Sample {
     /// Extents of the files on the devices after it; none where that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<Fragmentation>,
-    /// Further figures: what a program measured itself.
+    /// Further figures: what a program measured itself, and what the processors counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// How long single operations took, by kind of operation; empty where the engine reports none.

@@ -19,7 +19,7 @@ pub struct CompareArgs {
     /// Exit with code 5 if a ratio is beyond this, as 'copy.durable > 1.05'
     ///
     /// The form is PHASE.MEASURE > RATIO. The ratio is the one to the first run. PHASE may be * or
-    /// WORKLOAD/PHASE, and MEASURE is return, durable or blocks (work of the kernel).
+    /// WORKLOAD/PHASE, and MEASURE is return, durable, blocks or instructions.
     #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
     pub fail_if: Vec<String>,
     /// Exit with code 5 also if the verdict is inconclusive

@@ -138,6 +138,26 @@ fn lab_kernel() -> Finding {
     }
 }
 
+/// Checks for hardware counters of the processors.
+fn hardware_counters() -> Finding {
+    let state = match fsdyno_load::hardware::availability() {
+        Ok(()) => Availability::Available,
+        Err(reason) => Availability::Missing {
+            reason,
+            remedy:
+                "run on a machine, or in a virtual machine, with a performance monitoring unit \
+                     (QEMU: -cpu host), as root"
+                    .to_owned(),
+        },
+    };
+    Finding {
+        requirement: "hardware counters".to_owned(),
+        package: None,
+        unlocks: vec!["instructions and cycles of each phase in real time".to_owned()],
+        state,
+    }
+}
+
 /// The package that meets a need. Of alternatives, the first.
 fn package(need: &Need) -> Option<String> {
     match need {
@@ -198,6 +218,7 @@ fn findings() -> Vec<Finding> {
     };
     let mut all: Vec<Finding> = unlocks.into_iter().map(finding).collect();
     all.push(lab_kernel());
+    all.push(hardware_counters());
     all.extend(states::findings());
     all
 }

@@ -58,6 +58,7 @@ pub(super) fn run<E: Engine>(
     let rate = recorder.latencies.count() as f64 / seconds;
     let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
     figures.extend(recorder.latencies.figures());
+    figures.extend(timed.counts);
     Ok(Measured {
         return_ns: timed.used.wall,
         durable_ns: timed.durable_ns,

@@ -56,6 +56,7 @@ pub(super) fn run<E: Engine>(
         tally: done.tally,
         method: method.to_owned(),
         engine: E::Calls::ENGINE,
+        // Without counts of the processors: they would be those of all passes.
         figures: done.figures,
         latencies: done.timeline.latencies,
         progress: done.timeline.progress,

@@ -33,7 +33,7 @@ pub(super) fn run<E: Engine>(
         tally: timed.done,
         method: phase.method().to_owned(),
         engine: E::Calls::ENGINE,
-        figures: of_workers(&mongo),
+        figures: [of_workers(&mongo), timed.counts].concat(),
         latencies: timeline.latencies,
         progress: timeline.progress,
         ..Measured::default()

@@ -60,7 +60,7 @@ pub(super) fn run<E: Engine>(
         tally: done.tally,
         method,
         engine,
-        figures: done.figures,
+        figures: [done.figures, timed.counts].concat(),
         latencies: done.timeline.latencies,
         progress: done.timeline.progress,
         ..Measured::default()

@@ -90,7 +90,7 @@ pub(super) fn run<E: Engine>(
         system_ns: ended.system,
         method: (planned.program.describe)(&task),
         engine: tools::NAME,
-        figures: report.figures,
+        figures: [report.figures, timed.counts].concat(),
         commands: vec![ended.command],
         warnings,
         ..Measured::default()

@@ -161,6 +161,7 @@ fn run_calls<E: Engine>(
             (method, workers) => format!("{method}; {workers} workers"),
         },
         engine: E::Calls::ENGINE,
+        figures: timed.counts,
         latencies: timeline.latencies,
         progress: timeline.progress,
         warnings: if imagined {
@@ -206,6 +207,7 @@ fn run_program<E: Engine>(
         },
         method: tool.method.to_owned(),
         engine: E::INFO.name,
+        figures: timed.counts,
         commands: vec![ended.command],
         warnings: tool.left_out.warning().into_iter().collect(),
         ..Measured::default()

@@ -46,12 +46,13 @@ pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document
 fn counts(comparison: &RunComparison) -> Option<Block> {
     comparison.lines_of(false).next()?;
     let legend = format!(
-        "Basic blocks that the kernel executed during a phase, without noise. Fewer, more: by more \
-         than {}.",
+        "blocks: basic blocks that the kernel of a guest executed during a phase, without noise; \
+         instructions: of the workload, as the processors counted them. Fewer, more: by more than \
+         {}.",
         terms::percent(comparison.margin_of_counts)
     );
-    let table = table("Work of the kernel", comparison.lines_of(false));
-    let section = Section::new("work", "Work of the kernel").with(Block::Legend(legend.into()));
+    let table = table("Work", comparison.lines_of(false));
+    let section = Section::new("work", "Work").with(Block::Legend(legend.into()));
     Some(section.with(table).into())
 }
 

@@ -95,6 +95,8 @@ pub struct ComparedCount {
 pub enum Count {
     /// Basic blocks that the kernel of a guest executed.
     Blocks,
+    /// Instructions of the workload that the processors counted.
+    Instructions,
 }
 
 /// How a count compares with that of the first run.
@@ -148,6 +150,8 @@ pub enum ComparedMetric {
     Durable,
     /// Basic blocks that the kernel of a guest executed.
     Blocks,
+    /// Instructions of the workload that the processors counted.
+    Instructions,
 }
 
 /// How a run, or a contender, compares with the first one.
@@ -224,7 +228,7 @@ fn compared_time(line: &Line) -> Option<ComparedTime> {
         measure: match line.metric {
             Metric::Return => Measure::Return,
             Metric::Durable => Measure::Durable,
-            Metric::Blocks => return None,
+            Metric::Blocks | Metric::Instructions => return None,
         },
         base_ns: line.base.clone(),
         run_ns: line.figures.clone(),
@@ -240,6 +244,7 @@ fn compared_count(line: &Line) -> Option<ComparedCount> {
     let count = match line.metric {
         Metric::Return | Metric::Durable => return None,
         Metric::Blocks => Count::Blocks,
+        Metric::Instructions => Count::Instructions,
     };
     let interval = line.ratio.and_then(|ratio| ratio.interval);
     Some(ComparedCount {
@@ -266,6 +271,7 @@ fn metric(line: &Line) -> ComparedMetric {
         Metric::Return => ComparedMetric::Return,
         Metric::Durable => ComparedMetric::Durable,
         Metric::Blocks => ComparedMetric::Blocks,
+        Metric::Instructions => ComparedMetric::Instructions,
     }
 }
 

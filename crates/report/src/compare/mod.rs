@@ -143,8 +143,7 @@ fn judge(lines: &mut [Line], rule: &Rule, is_of_it: impl Fn(&Line) -> bool) {
 
 /// The metrics that both runs have under the same names, by contender.
 fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
-    let metrics: Vec<Metric> = Metric::TIMES.into_iter().chain(Metric::COUNTS).collect();
-    let (then, now) = (base.lines_of(&metrics), other.lines_of(&metrics));
+    let (then, now) = (base.lines_of(&Metric::ALL), other.lines_of(&Metric::ALL));
     let mut lines = Vec::new();
     for (at, contender) in base.run.plan.contenders.iter().enumerate() {
         let mut others = other.run.plan.contenders.iter();

@@ -47,7 +47,7 @@ pub enum ThresholdError {
     /// It is not a threshold.
     #[error(
         "`{0}` is no threshold: write PHASE.MEASURE > RATIO, as 'copy.durable > 1.05'; the measure \
-         is return, durable or blocks, the phase * for all, or WORKLOAD/PHASE"
+         is return, durable, blocks or instructions, the phase * for all, or WORKLOAD/PHASE"
     )]
     Malformed(String),
     /// No common phase has this name and metric.
@@ -115,7 +115,7 @@ impl Threshold {
             match line.metric {
                 Metric::Durable => true,
                 Metric::Return => !others.any(|other| other.metric == Metric::Durable),
-                Metric::Blocks => false,
+                Metric::Blocks | Metric::Instructions => false,
             }
         };
         self.workload

@@ -1,7 +1,7 @@
 //! The cost of a phase besides time (processors, devices, space), and its amount of work.
 
 use crate::terms;
-use fsdyno_model::{Bytes, DeviceUse, KernelWork, Nanos, Sample, Tally};
+use fsdyno_model::{Bytes, DeviceUse, HardwareEvent, KernelWork, Nanos, Sample, Tally};
 
 /// Medians over the samples of one contender in one phase. Ratios are computed for each sample
 /// first: the ratio of two medians is not the median of the ratios.
@@ -21,6 +21,9 @@ pub struct Cost {
     pub thread_blocks: Option<u64>,
     /// The time that virtual time advanced for them.
     pub charged: Option<Nanos>,
+    /// Hardware events of the workload, in the order of [`HardwareEvent::ALL`], where the processors
+    /// count them.
+    pub events: [Option<u64>; 4],
     /// Device traffic, if it is observable.
     pub device: Option<DeviceUse>,
     /// Bytes written to the devices per byte of file data, if the phase handled any.
@@ -67,6 +70,9 @@ impl Cost {
             charged: kernel(|work| work.charged_ns.0).map(Nanos),
             machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
             steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
+            events: HardwareEvent::ALL.map(|event| {
+                lower_middle(samples.iter().filter_map(|(_, s)| event.of(s)).collect())
+            }),
             device: device(|d| d.reads).and_then(|reads| {
                 Some(DeviceUse {
                     reads,

@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     let plan = &set.run.plan;
     let mut benchmarks = Map::new();
-    for line in set.lines_of(&[Metric::Return, Metric::Durable, Metric::Blocks]) {
+    for line in set.lines_of(&Metric::ALL) {
         let workload = &plan.workloads[line.workload];
         let phase = &workload.phases[line.phase].label;
         let measure = match line.metric {
             Metric::Return => "time-to-return",
             Metric::Durable => "time-to-durable",
             Metric::Blocks => "kernel-blocks",
+            Metric::Instructions => "instructions",
         };
         for (contender, figures) in plan.contenders.iter().zip(&line.figures) {
             let figures: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();

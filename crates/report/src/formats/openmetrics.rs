@@ -27,6 +27,20 @@ const KINDS: [Kind; 3] = [
     ),
 ];
 
+/// The metric of a count: its name and its help.
+const COUNTS: [(Metric, &str, &str); 2] = [
+    (
+        Metric::Blocks,
+        "fsdyno_phase_median_kernel_blocks",
+        "Median of the basic blocks that the kernel of a guest executed during a phase.",
+    ),
+    (
+        Metric::Instructions,
+        "fsdyno_phase_median_instructions",
+        "Median of the instructions of the workload during a phase, as the processors counted them.",
+    ),
+];
+
 /// A series: its labels, and its figures.
 type Series = (String, Summary);
 
@@ -50,15 +64,11 @@ pub fn render(set: &ResultSet) -> Vec<u8> {
         &times,
         |summary| summary.n as f64,
     );
-    let blocks = series(set, &[Metric::Blocks]);
-    if !blocks.is_empty() {
-        gauge(
-            &mut text,
-            "fsdyno_phase_median_kernel_blocks",
-            "Median of the basic blocks that the kernel of a guest executed during a phase.",
-            &blocks,
-            |summary| summary.median,
-        );
+    for (metric, name, help) in COUNTS {
+        let counts = series(set, &[metric]);
+        if !counts.is_empty() {
+            gauge(&mut text, name, help, &counts, |summary| summary.median);
+        }
     }
     text += "# EOF\n";
     text.into_bytes()

@@ -8,7 +8,7 @@ use fsdyno_model::{Bytes, DeviceUse};
 /// A kind of cost: its heading, its drop priority, and its cell.
 type Kind = (&'static str, u8, fn(&Cost) -> Cell);
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 20] = [
     ("user", 0, |c| Cell::Duration(c.user)),
     ("sys", 0, |c| Cell::Duration(c.system)),
     ("machine", 3, |c| Cell::Duration(c.machine_busy)),
@@ -16,6 +16,9 @@ const KINDS: [Kind; 17] = [
     ("charged", 6, |c| Cell::known(c.charged, Cell::Duration)),
     ("blocks", 6, |c| Cell::known(c.blocks, Cell::Count)),
     ("kthreads", 6, |c| Cell::known(c.thread_blocks, Cell::Count)),
+    ("user instr", 6, |c| Cell::known(c.events[0], Cell::Count)),
+    ("sys instr", 6, |c| Cell::known(c.events[1], Cell::Count)),
+    ("cycles", 6, |c| Cell::known(cycles(c), Cell::Count)),
     ("read", 0, |c| device(c, |d| Cell::Size(d.read_bytes))),
     ("written", 0, |c| device(c, |d| Cell::Size(d.written_bytes))),
     ("written/data", 9, |c| {
@@ -34,8 +37,14 @@ const KINDS: [Kind; 17] = [
     }),
 ];
 
-/// The place of the kernel's blocks among the kinds.
+/// The places of the kernel's blocks and of the processors' counts among the kinds.
 const BLOCKS: usize = 5;
+const INSTRUCTIONS: usize = 7;
+
+/// User and kernel cycles together.
+fn cycles(cost: &Cost) -> Option<u64> {
+    Some(cost.events[2]? + cost.events[3]?)
+}
 
 fn device(cost: &Cost, cell: fn(&DeviceUse) -> Cell) -> Cell {
     Cell::known(cost.device.as_ref(), cell)
@@ -66,11 +75,20 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     }
     let columns = KINDS.iter();
     let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
-    let counts = groups.iter().flat_map(|group| &group.rows);
-    let counted = if counts
-        .into_iter()
-        .any(|row| !row.cells[BLOCKS].is_unknown())
-    {
+    let has = |at: usize| {
+        let mut rows = groups.iter().flat_map(|group| &group.rows);
+        rows.any(|row| !row.cells[at].is_unknown())
+    };
+    let instructions = if has(INSTRUCTIONS) {
+        "user instr, sys instr, cycles: instructions and cycles of the workload from the first to \
+         the last reading of the clock, as the processors counted them; kernel threads are not part \
+         of them. "
+    } else if lab.set.run.plan.in_virtual_time() {
+        ""
+    } else {
+        "Instructions and cycles were not counted: no hardware counters (fsdyno doctor). "
+    };
+    let counted = if has(BLOCKS) {
         "charged: what virtual time advanced for the kernel's work until durable, counted in basic \
          blocks; kthreads: those of kernel threads. "
     } else {
@@ -89,7 +107,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
             .with(Block::Legend(
                 format!(
                     "Medians. user, sys: processor time of the workers until return. machine: all \
-                 processors until durable, kernel threads included. {counted}read to busy: at the \
+                 processors until durable, kernel threads included. {counted}{instructions}read to busy: at the \
                  devices until durable. space: in use after, minus before; space/data: for each \
                  byte of file data."
                 )

@@ -1,8 +1,9 @@
-//! Figures that programs report, other than times, by phase.
+//! Figures that programs report, other than times, by phase. The counts of processors are costs.
 
 use super::Lab;
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
 use crate::terms::{self, Scale};
+use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, ResultSet, Sample};
 use fsdyno_stats::Summary;
 
@@ -105,6 +106,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
         .iter()
         .flatten()
         .flat_map(|(_, sample)| &sample.figures)
+        .filter(|figure| !is_count(figure))
     {
         let name = (figure.name.as_str(), figure.unit.as_str(), figure.better);
         if !names.contains(&name) {

@@ -6,7 +6,9 @@ use super::work::Unit;
 use crate::terms;
 use crate::terms::grouped;
 use fsdyno_model::disk_use::Causes;
-use fsdyno_model::{Bytes, KernelWork, Nanos, Observed, Pressure, Sample, Traced, Waits};
+use fsdyno_model::{
+    Bytes, HardwareEvent, KernelWork, Nanos, Observed, Pressure, Sample, Traced, Waits,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -148,6 +150,10 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     }
     rows.push(both("kernel threads", &|of| of.kernel_threads_ns.map(time)));
     rows.push(both("other programs", &|of| of.others_ns.map(time)));
+    rows.extend(HardwareEvent::ALL.map(|event| Row {
+        name: event.name().into(),
+        texts: samples.map(|sample| event.of(sample).map(grouped)),
+    }));
     rows.extend(counted(samples, anatomies));
     rows.extend(surroundings(samples, anatomies));
     if samples.iter().any(|of| of.cpu.steal_ns.0 > 0) {

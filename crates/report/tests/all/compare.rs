@@ -2,7 +2,7 @@
 
 use crate::fixture::{self, one_phase};
 use crate::{text, wide};
-use fsdyno_model::{Metric, Nanos, Point, ResultSet};
+use fsdyno_model::{HardwareEvent, Metric, Nanos, Point, ResultSet};
 use fsdyno_report::Format;
 use fsdyno_report::compare::Holds::{No, Open, Yes};
 use fsdyno_report::compare::{Comparisons, Holds, RunComparison, Threshold, check, differences};
@@ -237,6 +237,48 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let durable = &report["results"][0]["phases"][1]["contenders"][0];
     assert_eq!(durable["kernel_blocks"], 10_000);
+}
+
+#[test]
+fn instructions_are_compared_and_shown_as_a_cost() {
+    let with = |id: &str, kernel: u64| {
+        let mut set = run(id, &[&[1000, 1010, 990, 1005], &[500, 505, 495, 502]]);
+        for (at, record) in (0..).zip(&mut set.cells) {
+            record.samples[0].figures = vec![
+                HardwareEvent::UserInstructions.figure(1_000_000),
+                HardwareEvent::KernelInstructions.figure(kernel + at),
+                HardwareEvent::UserCycles.figure(2_000_000),
+                HardwareEvent::KernelCycles.figure(3_000_000),
+            ];
+        }
+        set
+    };
+    let (was, now) = (with("was", 9_000_000), with("now", 9_900_000));
+    let comparison = RunComparison::of(&was, &now, 0.2);
+    let counts: Vec<_> = comparison.lines_of(false).collect();
+    assert_eq!(counts.len(), 2);
+    for line in counts {
+        assert_eq!(line.metric, Metric::Instructions);
+        assert_eq!(line.verdict, Some(Verdict::Slower));
+    }
+    let threshold = ["*.instructions > 1.05".parse::<Threshold>().unwrap()];
+    let checked = check(&comparison, &threshold).unwrap();
+    let holds: Vec<Holds> = checked.iter().map(|one| one.holds).collect();
+    assert_eq!(holds, [No, No]);
+    let report = text(&was, Format::Markdown, &wide(200));
+    assert!(
+        report.contains("user instr") && report.contains("1,000,000"),
+        "{report}"
+    );
+    assert!(!report.contains("What the programs report"), "{report}");
+    assert!(!report.contains("no hardware counters"), "{report}");
+    // A run without them says so.
+    let (without, _) = both();
+    let report = text(&without, Format::Markdown, &wide(200));
+    assert!(
+        report.contains("no hardware counters (fsdyno doctor)") && !report.contains("user instr"),
+        "{report}"
+    );
 }
 
 #[test]
