@@ -71,7 +71,8 @@ static void attribute(struct task_struct *task)
 		units_attributed[i] += units;
 		if (context == CPU_CHARGE_HOST)
 			continue;
-		units_counted[i] += units;
+		if (context != CPU_CHARGE_KTHREAD)
+			units_counted[i] += units;
 		pending_ps += units * prices[2 + i];
 	}
 }

@@ -29,12 +29,15 @@ enum cpu_charge_context {
 };
 
 /*
- * What an allocation executes depends on the free memory, and with it on the program that measures:
- * the allocators are not instrumented. These blocks stand for an object of a slab, and for a folio,
- * allocated and freed.
+ * What an allocation executes depends on the free memory, and with it on the program that measures.
+ * The time of a lookup in the cache of names depends on addresses. Neither is instrumented. These
+ * blocks stand for an object of a slab and for a folio, allocated and freed, for a lookup of a name,
+ * and for a name that comes into the cache and leaves it.
  */
 #define CPU_CHARGE_OBJECT 25
 #define CPU_CHARGE_FOLIO 50
+#define CPU_CHARGE_LOOKUP 20
+#define CPU_CHARGE_DENTRY 80
 
 extern unsigned long cpu_charge_blocks;
 extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];

@@ -30,7 +30,8 @@ pub struct KernelWork {
     pub interrupt_blocks: u64,
     /// System calls.
     pub system_calls: u64,
-    /// Bytes copied between processes and the kernel, and from page to page.
+    /// Bytes copied between processes and the kernel, and from page to page. These and the following
+    /// are without those of kernel threads.
     pub copied: Bytes,
     /// Bytes set to zero.
     pub cleared: Bytes,

@@ -297,6 +297,26 @@ const CPU_CHARGE: &[Patch] = &[
               obj-y :=\topen.o",
     },
     Patch {
+        file: "fs/dcache.c",
+        text: "#include \"internal.h\"\n",
+        instead: "#include \"internal.h\"\n\
+              #include <asm/cpu_charge.h>\n",
+    },
+    Patch {
+        file: "fs/dcache.c",
+        text: "d_hash(unsigned long hashlen)\n\
+              {\n",
+        instead: "d_hash(unsigned long hashlen)\n\
+              {\n\
+              \tcpu_charge_blocks += CPU_CHARGE_LOOKUP;\n",
+    },
+    Patch {
+        file: "fs/dcache.c",
+        text: "\tdentry = kmem_cache_alloc_lru(dentry_cache, &sb->s_dentry_lru,\n",
+        instead: "\tcpu_charge_blocks += CPU_CHARGE_DENTRY;\n\
+              \tdentry = kmem_cache_alloc_lru(dentry_cache, &sb->s_dentry_lru,\n",
+    },
+    Patch {
         file: "fs/inode.c",
         text: "\ttmp = (hashval * (unsigned long)sb) ^",
         instead: "\ttmp = hashval ^",
