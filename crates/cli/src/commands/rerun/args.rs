@@ -54,6 +54,13 @@ pub struct RerunArgs {
     #[arg(long, value_name = "N", requires = "name")]
     pub seed: Option<u64>,
 
+    /// Model processor: a profile (fsdyno cpu list), a profile file, or free
+    ///
+    /// No profile is fitted to a machine of a published table, so by default only the time of the
+    /// disk is compared. laptop-2004 and desktop-2008 are estimates.
+    #[arg(long, value_name = "PROFILE", default_value = "free", requires = "name")]
+    pub cpu: PathBuf,
+
     /// Memory of a guest [default: memory of the published machine]
     #[arg(long, value_name = "SIZE", requires = "name")]
     pub guest_memory: Option<Bytes>,

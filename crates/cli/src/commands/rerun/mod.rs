@@ -113,8 +113,7 @@ fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
         scale: Some(args.scale),
         check: args.no_check.then_some(false),
         disk: Some(PathBuf::from(&setting.disk)),
-        // No processor profile of these machines was fitted: only storage time is compared.
-        cpu: Some(PathBuf::from("free")),
+        cpu: Some(args.cpu.clone()),
         guest_memory: Some(
             args.guest_memory
                 .unwrap_or(setting.guest_memory(args.scale)),
