@@ -94,7 +94,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         }
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
-        ("run", "device") => whole(|| plain(["loop:", "dir:", "/dev/"])),
+        ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),
         ("report", "against") | ("show", "name") => whole(tables),
         ("rerun", "name") => whole(|| plain(reruns::ALL.iter().map(|one| one.name))),
         ("schema", "name") => whole(|| plain(schemas::ALL.map(|one| one.name))),

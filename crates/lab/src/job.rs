@@ -3,7 +3,7 @@
 use crate::preflight::{Preflight, Prepared};
 use fsdyno_datasets::{Dataset, DatasetError};
 use fsdyno_load::kinds;
-use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Workload};
+use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Step, Workload};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,18 @@ impl<'a> Job<'a> {
     /// The directory of this cell.
     pub fn scratch(&self, base: &Path, tag: &str) -> PathBuf {
         base.join(self.name(tag))
+    }
+
+    /// The mount of its image files, if they are in memory. Each can be written whole.
+    pub fn memory(&self, scratch: &Path) -> Option<Step> {
+        let count = u64::from(self.contender.layout.devices);
+        let size = self.image_bytes.0.saturating_mul(count);
+        self.plan.images_in_memory().then(|| Step::Mount {
+            fstype: "tmpfs".to_owned(), // no contender
+            source: "fsdyno".to_owned(),
+            target: scratch.join("images"),
+            options: vec![format!("size={size}"), "mode=0700".to_owned()],
+        })
     }
 
     /// Where its file system is mounted.

@@ -129,8 +129,17 @@ impl DryRun {
             return paths.map(|path| path.display().to_string()).collect();
         }
         let mut devices = Vec::new();
+        let memory = job.memory(&self.scratch);
+        let mut images = self.scratch.clone();
+        if let Some(step @ Step::Mount { target, .. }) = &memory {
+            images.clone_from(target);
+            self.print(&Step::MakeDirectory {
+                path: images.clone(),
+            });
+            self.print(step);
+        }
         for number in 0..count {
-            let image = self.scratch.join(format!("disk{number}.img"));
+            let image = images.join(format!("disk{number}.img"));
             let variable = format!("LOOP{number}");
             let (image, made) = match job.plan.disk_in_real_time() {
                 Some(model) => disks::step(model, &self.scratch, number as usize, job.image_bytes),
@@ -152,6 +161,7 @@ impl DryRun {
         self.undo = devices
             .iter()
             .map(|d| Step::DetachLoop { device: d.clone() })
+            .chain(memory.and_then(|step| step.undone_by()))
             .collect();
         devices
     }

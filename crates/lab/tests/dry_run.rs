@@ -33,6 +33,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         device: DeviceChoice::Loop {
             size,
             directory: "/var/tmp".into(),
+            memory: false,
         },
         ..Plan::new(Vec::new(), Vec::new())
     }

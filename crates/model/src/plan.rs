@@ -280,6 +280,11 @@ impl Plan {
         self.disk.as_ref().filter(|disk| !disk.time.is_virtual())
     }
 
+    /// Whether image files are in memory.
+    pub fn images_in_memory(&self) -> bool {
+        matches!(self.device, DeviceChoice::Loop { memory, .. } if memory)
+    }
+
     /// Whether any contender runs in that lab.
     pub fn uses(&self, lab: &LabChoice) -> bool {
         self.labs().contains(&lab)
@@ -444,6 +449,9 @@ pub enum DeviceChoice {
         size: Option<Bytes>,
         /// The directory of the images.
         directory: PathBuf,
+        /// Whether the images are in memory: on a tmpfs that is mounted in that directory.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        memory: bool,
     },
     /// Block devices that the user named and released.
     Block {

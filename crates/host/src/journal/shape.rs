@@ -36,9 +36,15 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
         .and_then(|name| name.to_str())
         .unwrap_or_default();
     let own = name.starts_with(&prefix);
-    let below = || {
-        let parent = path.parent().and_then(Path::file_name);
-        parent.is_some_and(|parent| parent.to_string_lossy().starts_with(&prefix))
+    let is_own = |directory: Option<&Path>| {
+        let name = directory.and_then(Path::file_name);
+        name.is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
+    };
+    let below = || is_own(path.parent());
+    // Image files are there, or in memory that is mounted there.
+    let with_images = || {
+        let parent = path.parent().filter(|parent| parent.ends_with("images"));
+        below() || parent.is_some_and(|parent| is_own(parent.parent()))
     };
     let numbered = |before: &str, after: &str| {
         let number = name.strip_prefix(before);
@@ -48,11 +54,17 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
     };
     let in_directory = |directory: &str| path.parent() == Some(Path::new(directory));
     let fits = match resource {
-        Resource::Directory { .. } => own || (below() && name == "mnt"),
+        Resource::Directory { .. } => own || (below() && matches!(name, "mnt" | "images")),
         Resource::Tree { .. } => own,
-        Resource::Image { .. } => below() && (numbered("disk", ".img") || numbered("copy", ".img")),
-        Resource::Loop { .. } => below() && (numbered("disk", ".img") || numbered("disk", "")),
-        Resource::Mount { .. } => below() && (name == "mnt" || numbered("disk", "")),
+        Resource::Image { .. } => {
+            with_images() && (numbered("disk", ".img") || numbered("copy", ".img"))
+        }
+        Resource::Loop { .. } => {
+            with_images() && (numbered("disk", ".img") || numbered("disk", ""))
+        }
+        Resource::Mount { .. } => {
+            below() && (matches!(name, "mnt" | "images") || numbered("disk", ""))
+        }
         Resource::Pool { filesystem, .. } => {
             below() && name == "mnt" && is_filesystem_name(filesystem)
         }
@@ -160,6 +172,16 @@ mod tests {
         let accepted = [
             Resource::Directory { path: OWN.into() },
             Resource::Directory { path: at("mnt") },
+            Resource::Directory { path: at("images") },
+            Resource::Mount {
+                target: at("images"),
+            },
+            Resource::Image {
+                path: at("images/disk0.img"),
+            },
+            Resource::Loop {
+                image: at("images/disk0.img"),
+            },
             Resource::Tree {
                 path: "/srv/user/fsdyno-12-34-7".into(),
             },
@@ -218,6 +240,10 @@ mod tests {
             "/var/tmp/fsdyno-12-34-0/disk.img",
             "/var/tmp/fsdyno-12-34-0/diskx.img",
             "/var/tmp/fsdyno-12-34-0/deep/mnt",
+            "/var/tmp/fsdyno-12-34-0/deep/images",
+            "/var/tmp/fsdyno-12-34-0/deep/images/disk0.img",
+            "/var/tmp/fsdyno-12-34-0/images/images/disk0.img",
+            "/var/tmp/images/disk0.img",
             "/dev/md0",
             "/run/sshd.pid",
             "/run/user/fsdyno-x.pid",

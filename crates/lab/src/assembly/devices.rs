@@ -80,14 +80,18 @@ pub fn described_devices(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
         .map(|path| (path, "directory under test"))
         .collect();
     match &plan.device {
-        DeviceChoice::Loop { directory, .. } => named.push((directory.clone(), "image files")),
+        DeviceChoice::Loop {
+            directory,
+            memory: false,
+            ..
+        } => named.push((directory.clone(), "image files")),
         DeviceChoice::Block { paths } => {
             named.extend(paths.iter().map(|path| (path.clone(), "device under test")));
         }
-        DeviceChoice::None if named.is_empty() => {
+        DeviceChoice::Loop { .. } | DeviceChoice::None if named.is_empty() => {
             named.push((scratch(plan), "mount points"));
         }
-        DeviceChoice::None => {}
+        DeviceChoice::Loop { .. } | DeviceChoice::None => {}
     }
     named
 }

@@ -1,4 +1,4 @@
-//! Fills of file systems in memory: whether the machine has enough memory for them.
+//! File systems and image files in memory: whether the machine has enough memory for them.
 
 use super::PreflightError;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
@@ -15,6 +15,30 @@ pub(crate) fn check(plan: &Plan, need: Bytes) -> Result<(), PreflightError> {
         check_one(contender, need, available, total)?;
     }
     Ok(())
+}
+
+/// Refuses image files in memory that would not fit when they are full. The cells of a run follow
+/// each other, so that only one contender has image files.
+pub(crate) fn check_images(plan: &Plan, image: Bytes) -> Result<(), PreflightError> {
+    let Some(available) = memory_available().filter(|_| plan.images_in_memory()) else {
+        return Ok(());
+    };
+    let on_blocks = plan
+        .contenders
+        .iter()
+        .filter(|c| fsdyno_recipes::on_blocks(c));
+    let Some(largest) = on_blocks.max_by_key(|contender| contender.layout.devices) else {
+        return Ok(());
+    };
+    let size = Bytes(image.0.saturating_mul(largest.layout.devices.into()));
+    if size <= available {
+        return Ok(());
+    }
+    Err(PreflightError::ImagesExceedMemory {
+        label: largest.label.clone(),
+        size,
+        available,
+    })
 }
 
 fn check_one(

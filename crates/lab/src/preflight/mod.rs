@@ -154,6 +154,19 @@ pub enum PreflightError {
         /// The free space there.
         room: Bytes,
     },
+    /// Image files in memory would not fit.
+    #[error(
+        "the image files in memory take up to {size} for {label}, and only {available} are \
+         available; write a smaller size (--on ram:SIZE), or --on loop"
+    )]
+    ImagesExceedMemory {
+        /// The contender.
+        label: String,
+        /// The size of its image files.
+        size: Bytes,
+        /// The available memory without swapping.
+        available: Bytes,
+    },
     /// A fill would use too much of the machine's memory.
     #[error(
         "filling {label} takes {written} of memory and the workloads up to {need} more, but only \
@@ -275,6 +288,7 @@ impl Preflight {
             need,
             scratch,
         };
+        in_memory::check_images(plan, preflight.image_bytes)?;
         preflight.check_room(plan)?;
         preflight.check_room_with_states(plan)?;
         if plan.engine != NULL {
@@ -315,7 +329,8 @@ impl Preflight {
             let mut places: Vec<(&PathBuf, &str)> = directories
                 .map(|path| (path, "a directory with more room"))
                 .collect();
-            if matches!(plan.device, DeviceChoice::Loop { .. }) && here().next().is_some() {
+            let on_disk = matches!(plan.device, DeviceChoice::Loop { memory: false, .. });
+            if on_disk && here().next().is_some() {
                 places.push((&self.scratch, "another directory with --work-dir"));
             }
             for (path, way_out) in places {
@@ -359,6 +374,10 @@ impl Preflight {
                         way_out: "a larger loop size, or leave the size to fsdyno",
                     });
                 }
+            }
+            if plan.images_in_memory() {
+                // There is memory for whole images.
+                continue;
             }
             let path = self.scratch.clone();
             let room =

@@ -86,9 +86,10 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
         disk.map_or_else(|| "none".to_owned(), |disk| disk.profile.clone())
     });
     both("device", true, &|plan| match &plan.device {
-        DeviceChoice::Loop { size, .. } => {
+        DeviceChoice::Loop { size, memory, .. } => {
             let size = size.map_or_else(String::new, |size| format!(", {size}"));
-            format!("image files{size}")
+            let place = if *memory { " in memory" } else { "" };
+            format!("image files{place}{size}")
         }
         DeviceChoice::Block { paths } => format!("{paths:?}"),
         DeviceChoice::None => "none".to_owned(),

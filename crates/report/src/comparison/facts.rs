@@ -146,9 +146,18 @@ fn of_machine(machine: &Provenance) -> Vec<(&'static str, String)> {
 
 fn on(choice: &DeviceChoice) -> String {
     match choice {
-        DeviceChoice::Loop { size, directory } => {
+        DeviceChoice::Loop {
+            size,
+            directory,
+            memory,
+        } => {
             let size = size.map_or_else(|| "sized by the data".to_owned(), |s| s.to_string());
-            format!("image files in {}, {size}", directory.display())
+            let place = if *memory {
+                "memory".into()
+            } else {
+                directory.display().to_string()
+            };
+            format!("image files in {place}, {size}")
         }
         DeviceChoice::Block { paths } => {
             let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();

@@ -94,7 +94,10 @@ fn governor(set: &ResultSet) -> Option<WarningSummary> {
 
 /// Image files on a file system without a block device, usually in memory.
 fn images_on_no_device(set: &ResultSet) -> Option<WarningSummary> {
-    if !matches!(set.run.plan.device, DeviceChoice::Loop { .. }) {
+    if !matches!(
+        set.run.plan.device,
+        DeviceChoice::Loop { memory: false, .. }
+    ) {
         return None;
     }
     let facts = set.run.provenance.devices.iter();

@@ -132,6 +132,10 @@ pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), C
             "a model disk lies in a file of fsdyno's, and a device is named",
             "say with loop:SIZE how large it is, or leave out the disk",
         )),
+        (Some(_), DeviceChoice::Loop { memory: true, .. }) => Err(ConfigError::wrong(
+            "a model disk has the speed of its profile, also if its content is in memory",
+            "write loop:SIZE, or leave out the disk",
+        )),
         _ => Ok(()),
     }
 }

@@ -55,6 +55,12 @@ pub fn assign(
 /// Refuses a contender if its lab does not support its device.
 fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError> {
     let Contender { lab, label, .. } = contender;
+    if matches!(place, Some(Place::Ram(_))) && !lab.is_host() && recipes::on_blocks(contender) {
+        return Err(ConfigError::wrong(
+            format!("images in memory are for the lab host, and `{label}` runs in the lab {lab}"),
+            "write loop:SIZE, or leave out the lab",
+        ));
+    }
     if !lab.is_guest() {
         // Device names are those of the machine of the lab.
         return Ok(());
@@ -170,7 +176,7 @@ fn fitting(typed: &[ContenderSpec], place: Option<&Place>, catalogue: &Catalogue
         recipes::on_blocks(contender)
             && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
     };
-    let named = matches!(place, Some(Place::Block(_)));
+    let named = matches!(place, Some(Place::Block(_) | Place::Ram(_)));
     if catalogue.guests && !named && !unsaid.clone().any(is_directory) && unsaid.any(lacking) {
         LabChoice::Uml
     } else {

@@ -57,7 +57,7 @@ settings! {
               help_heading = CONTENDERS)]
         pub contenders: Vec<ContenderEntry>;
 
-        /// Device: `loop[:SIZE]`, `/dev/...` (several with commas), or `dir:PATH`
+        /// Device: `loop[:SIZE]`, `ram[:SIZE]`, `/dev/...` (with commas), or `dir:PATH`
         #[arg(long = "on", value_name = "DEVICE", action = ArgAction::Append,
               help_heading = CONTENDERS)]
         #[serde(deserialize_with = "one_or_more")]

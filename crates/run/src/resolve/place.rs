@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub enum Place {
     /// Image files of this size that fsdyno creates.
     Loop(Option<Bytes>),
+    /// The same in memory.
+    Ram(Option<Bytes>),
     /// These block devices.
     Block(Vec<PathBuf>),
     /// These directories, which are the contenders.
@@ -17,16 +19,17 @@ pub enum Place {
 }
 
 impl Place {
-    /// Parses `loop`, `loop:SIZE`, `/dev/A,/dev/B` or `dir:PATH,dir:PATH`.
+    /// Parses `loop`, `loop:SIZE`, `ram`, `ram:SIZE`, `/dev/A,/dev/B` or `dir:PATH,dir:PATH`.
     ///
     /// In a list of directories, a comma is a separator only before `/` or `dir:`. Otherwise it is
     /// part of a name.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        if text == "loop" {
-            return Ok(Self::Loop(None));
-        }
-        if let Some(size) = text.strip_prefix("loop:") {
-            return Ok(Self::Loop(Some(size.parse()?)));
+        match text.split_once(':') {
+            None if text == "loop" => return Ok(Self::Loop(None)),
+            None if text == "ram" => return Ok(Self::Ram(None)),
+            Some(("loop", size)) => return Ok(Self::Loop(Some(size.parse()?))),
+            Some(("ram", size)) => return Ok(Self::Ram(Some(size.parse()?))),
+            _ => {}
         }
         if let Some(list) = text.strip_prefix("dir:") {
             return directories(list);
@@ -43,7 +46,7 @@ impl Place {
         }
         Err(ConfigError::wrong(
             format!("`{text}` is no place to measure"),
-            "write loop, loop:SIZE, /dev/NAME (several with commas) or dir:PATH",
+            "write loop, loop:SIZE, ram:SIZE, /dev/NAME (several with commas) or dir:PATH",
         ))
     }
 
@@ -95,6 +98,8 @@ mod tests {
         for (text, place) in [
             ("loop", Place::Loop(None)),
             ("loop:2G", Place::Loop(Some(Bytes(2 << 30)))),
+            ("ram", Place::Ram(None)),
+            ("ram:512M", Place::Ram(Some(Bytes(512 << 20)))),
             (
                 "/dev/a,/dev/disk/by-id/b",
                 Place::Block(paths(&["/dev/a", "/dev/disk/by-id/b"])),
@@ -118,6 +123,7 @@ mod tests {
             ("/dev/a,b", "is no place to measure"),
             ("/dev/a,/dev/a", "/dev/a is named twice"),
             ("loop:2Q", "`2Q` is not a size"),
+            ("ram:", "is not a size"),
             ("dir:", "a directory has no name"),
             ("dir:/a,dir:", "a directory has no name"),
         ] {

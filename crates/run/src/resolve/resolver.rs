@@ -287,17 +287,19 @@ fn device(layers: &Layers<'_>, contenders: &[Contender], place: Option<Place>) -
     if !contenders.iter().any(fsdyno_recipes::on_blocks) {
         return DeviceChoice::None;
     }
-    let on_loop = |size| DeviceChoice::Loop {
+    let on_loop = |size, memory| DeviceChoice::Loop {
         size,
+        memory,
         directory: match &layers.settings.work_dir {
             Some(directory) => absolute(layers.here, directory),
             None => PathBuf::from(DEFAULT_WORK_DIRECTORY),
         },
     };
     match place {
-        Some(Place::Loop(size)) => on_loop(size),
+        Some(Place::Loop(size)) => on_loop(size, false),
+        Some(Place::Ram(size)) => on_loop(size, true),
         Some(Place::Block(paths)) => DeviceChoice::Block { paths },
-        None | Some(Place::Directories(_)) => on_loop(None),
+        None | Some(Place::Directories(_)) => on_loop(None, false),
     }
 }
 

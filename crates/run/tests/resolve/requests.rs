@@ -18,7 +18,8 @@ fn the_default_is_the_quick_suite_on_image_files() {
         plan.device,
         DeviceChoice::Loop {
             size: None,
-            directory
+            directory,
+            memory: false,
         }
     );
 }
@@ -121,7 +122,15 @@ fn places_decide_where_and_who() {
         r.work_dir = Some("images".into());
     }));
     let (size, directory) = (Some(Bytes(3 << 30)), here.join("images"));
-    assert_eq!(in_work.device, DeviceChoice::Loop { size, directory });
+    let images = DeviceChoice::Loop {
+        size,
+        directory,
+        memory: false,
+    };
+    assert_eq!(in_work.device, images);
+    let in_memory = on("ram:3G");
+    assert!(in_memory.images_in_memory());
+    assert!(matches!(&in_memory.device, DeviceChoice::Loop { size: found, .. } if *found == size));
 
     assert_eq!(in_work.work_dir, None, "image files say where");
 

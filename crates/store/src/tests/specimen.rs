@@ -109,6 +109,7 @@ pub(crate) fn plan() -> Plan {
         device: DeviceChoice::Loop {
             size: Some(Bytes(1 << 40)),
             directory: "/images".into(),
+            memory: false,
         },
         copy_method: CopyMethod::Reflink,
         verify: true,

@@ -25,6 +25,7 @@ Contenders, in short form:
 
 Devices:
   loop[:SIZE]     sparse image files that fsdyno creates (the default)
+  ram[:SIZE]      the same in memory: the cost of the file system itself
   /dev/...        block devices, one per device of the layout, separated by
                   commas; the device guard prints their content, and the
                   option that allows erasing them

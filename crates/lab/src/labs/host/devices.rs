@@ -25,22 +25,15 @@ impl HostExecutor<'_, '_> {
         self.target = job.target(self.base, tag);
         self.durable = job.recipe.make_durable(&self.target);
         // The mount point is removed before the directory that contains it.
-        for directory in [&path, &self.target] {
-            let step = Step::MakeDirectory {
-                path: directory.clone(),
-            };
-            let scratch = self
-                .notes
-                .by_call(&step, || Scratch::create(directory, self.journal))
-                .map_err(|e| self.notes.halt(e.to_string(), None))?;
-            self.scratch.insert(0, scratch);
-        }
+        self.directory(&path)?;
+        self.directory(&self.target.clone())?;
         if job.recipe.kind() == FilesystemKind::Memory {
             return Ok(Vec::new());
         }
         let count = job.contender.layout.devices;
         if self.released.is_empty() {
-            let devices = (0..count).map(|number| self.image(job, &path, number));
+            let images = self.place_of_images(job, path)?;
+            let devices = (0..count).map(|number| self.image(job, &images, number));
             let devices = devices.collect::<Result<Vec<_>, _>>()?;
             return self.join(job, devices);
         }
@@ -54,6 +47,32 @@ impl HostExecutor<'_, '_> {
             devices.push(released.device().display().to_string());
         }
         self.join(job, devices)
+    }
+
+    /// Creates a directory. Each is removed before those that were created earlier.
+    fn directory(&mut self, path: &Path) -> Result<(), CellEnd> {
+        let step = Step::MakeDirectory {
+            path: path.to_owned(),
+        };
+        let scratch = self
+            .notes
+            .by_call(&step, || Scratch::create(path, self.journal))
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.scratch.insert(0, scratch);
+        Ok(())
+    }
+
+    /// The directory of the image files: that of the cell, or memory mounted in it.
+    fn place_of_images(&mut self, job: &Job<'_>, scratch: PathBuf) -> Result<PathBuf, CellEnd> {
+        let Some(step) = job.memory(&scratch) else {
+            return Ok(scratch);
+        };
+        let Step::Mount { target, .. } = &step else {
+            return Ok(scratch);
+        };
+        self.directory(target)?;
+        self.memory = self.mount(&step)?;
+        Ok(target.clone())
     }
 
     /// Makes one image file.
@@ -155,7 +174,7 @@ impl HostExecutor<'_, '_> {
             .notes
             .by_call(&attach, || Loop::attach(&path, self.journal))
             .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        if !device.direct_io() {
+        if !device.direct_io() && !job.plan.images_in_memory() {
             self.notes.warn(Warning::new(
                 WarningKind::Device,
                 format!(

@@ -64,6 +64,8 @@ pub(super) struct HostExecutor<'a, 'n> {
     /// Their profile and faults.
     model: Option<&'a ModelDisk>,
     pub(super) images: Vec<Image>,
+    /// The memory that holds the images.
+    pub(super) memory: Option<Mounted>,
     pub(super) scratch: Vec<Scratch>,
     pub(super) target: PathBuf,
     /// The steps that mount the file system, for later mounts.
@@ -111,6 +113,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             disks: Vec::new(),
             model,
             images: Vec::new(),
+            memory: None,
             scratch: Vec::new(),
             target: PathBuf::new(),
             mount_steps: Vec::new(),
@@ -150,6 +153,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         }
         self.images.clear();
         self.give_back_disks(self.model)?;
+        let memory = self.memory.take();
+        self.unmount(memory)?;
         // The mount point is removed with the directory that contains it.
         let outermost = self.scratch.pop();
         self.scratch.clear();
@@ -191,20 +196,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     /// Mounts with the stored steps.
     pub(super) fn mount_again(&mut self) -> Result<(), CellEnd> {
         for step in self.mount_steps.clone() {
-            if let Step::Mount {
-                fstype,
-                source,
-                target,
-                options,
-            } = &step
-            {
-                let mounted = self
-                    .notes
-                    .by_call(&step, || {
-                        mounts::mount(fstype, source, target, options, self.journal)
-                    })
-                    .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
-                self.mounted = Some(mounted);
+            if let Step::Mount { .. } = &step {
+                self.mounted = self.mount(&step)?;
             } else {
                 self.carry_out(&step)?;
             }
@@ -212,10 +205,28 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         Ok(())
     }
 
-    /// Unmounts the file system under test, by system call or by programs.
-    pub(super) fn unmount_now(&mut self) -> Result<(), CellEnd> {
-        self.release_pool()?;
-        let Some(mounted) = self.mounted.take() else {
+    /// Mounts a file system by system call.
+    pub(super) fn mount(&mut self, step: &Step) -> Result<Option<Mounted>, CellEnd> {
+        let Step::Mount {
+            fstype,
+            source,
+            target,
+            options,
+        } = step
+        else {
+            return Ok(None);
+        };
+        self.notes
+            .by_call(step, || {
+                mounts::mount(fstype, source, target, options, self.journal)
+            })
+            .map(Some)
+            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
+    }
+
+    /// Unmounts what this mounted.
+    fn unmount(&mut self, mounted: Option<Mounted>) -> Result<(), CellEnd> {
+        let Some(mounted) = mounted else {
             return Ok(());
         };
         let step = Step::Unmount {
@@ -224,6 +235,13 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         self.notes
             .by_call(&step, || mounted.unmount())
             .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
+    }
+
+    /// Unmounts the file system under test, by system call or by programs.
+    pub(super) fn unmount_now(&mut self) -> Result<(), CellEnd> {
+        self.release_pool()?;
+        let mounted = self.mounted.take();
+        self.unmount(mounted)
     }
 
     /// Writes back the dirty data of the file system under test.

@@ -97,7 +97,12 @@ impl HostLab {
 pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
     /// Less than a file system reserves for its own growth.
     const FULL: Bytes = Bytes(8 << 20);
-    let DeviceChoice::Loop { directory, .. } = &plan.device else {
+    let DeviceChoice::Loop {
+        directory,
+        memory: false,
+        ..
+    } = &plan.device
+    else {
         return;
     };
     if let Ok(free) = space::free(directory)
