@@ -58,7 +58,12 @@ pub struct RerunArgs {
     ///
     /// No profile is fitted to a machine of a published table, so by default only the time of the
     /// disk is compared. laptop-2004 and desktop-2008 are estimates.
-    #[arg(long, value_name = "PROFILE", default_value = "free", requires = "name")]
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        default_value = "free",
+        requires = "name"
+    )]
     pub cpu: PathBuf,
 
     /// Memory of a guest [default: memory of the published machine]
