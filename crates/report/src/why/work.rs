@@ -180,25 +180,27 @@ impl Counted<'_> {
 
 const NONE: &str = "none";
 
-/// The share of kernel threads, with the busiest of them: `40 % (jbd2 30 %, kworker 10 %)`.
+/// The share of kernel threads, with the names of those that have 1 % or more: `40 % (jbd2 30 %,
+/// kworker 10 %)`, `18 % (jbd2)`.
 pub(super) fn threads(work: &KernelWork) -> String {
     if work.kthread_blocks == 0 {
         return NONE.to_owned();
     }
-    let share = |blocks: u64| share(blocks, work.blocks());
-    let named: Vec<String> = work
-        .threads
-        .iter()
-        .take(MOST_THREADS)
-        .map(|thread| {
-            format!(
-                "{} {}",
-                terms::printable(&thread.name),
-                share(thread.blocks)
-            )
-        })
-        .collect();
-    format!("{} ({})", share(work.kthread_blocks), named.join(", "))
+    let all = work.blocks();
+    let whole = share(work.kthread_blocks, all);
+    let busy = work.threads.iter().take(MOST_THREADS);
+    let busy: Vec<_> = busy.filter(|thread| 100 * thread.blocks >= all).collect();
+    match busy[..] {
+        [] => whole,
+        [one] => format!("{whole} ({})", terms::printable(&one.name)),
+        _ => {
+            let named = busy.iter().map(|thread| {
+                let name = terms::printable(&thread.name);
+                format!("{name} {}", share(thread.blocks, all))
+            });
+            format!("{whole} ({})", named.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// The share of bytes in a charge.
