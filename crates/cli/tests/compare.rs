@@ -122,7 +122,11 @@ fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
     ]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     assert!(output.err.contains("after 3 blocks"), "{}", output.err);
-    assert!(output.out.contains("Asked: each ratio"), "{}", output.out);
+    assert!(
+        output.out.contains("Requested: each ratio"),
+        "{}",
+        output.out
+    );
     let plan = &home.result("last")["run"]["plan"];
     assert_eq!(plan["adaptive"]["most"], 6);
     assert_eq!(plan["margin"], 0.05);

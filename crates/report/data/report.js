@@ -92,7 +92,7 @@
   addEventListener("hashchange", () => { if (location.hash.includes("=")) read(); });
   read();
 
-  // Rows move within their group; cells without a figure go last, whatever the direction.
+  // Rows move within their group; cells without a figure are last in both directions.
   function sort(table, column, ascending) {
     const value = (row) => {
       const cell = row.cells[column];

@@ -43,7 +43,7 @@ pub(super) fn reached(
         }
     }
     let mut text = format!(
-        "Asked: each ratio to {} decided, or known to {} either way, by {least} to {} blocks.",
+        "Requested: each ratio to {} decided, or known to {} either way, by {least} to {} blocks.",
         comparison.contenders[0],
         terms::percent(adaptive.precision),
         adaptive.most,

@@ -249,8 +249,8 @@ impl Figures<'_> {
         summarize(
             WarningKind::Dependent,
             seen.collect(),
-            "the interval may be too narrow, for repeats tell the less the more they hang \
-             together: look for what lasts over several blocks, or spread the run over more time"
+            "the interval may be too narrow, because correlated repeats carry less information: look \
+             for a cause that lasts over several blocks, or spread the run over more time"
                 .to_owned(),
         )
     }

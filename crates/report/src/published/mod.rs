@@ -174,7 +174,7 @@ pub struct Conclusion {
     /// The contenders ahead, by index. Each is ahead of each contender in `behind`.
     pub ahead: Vec<usize>,
     /// The contenders behind.
-    pub behind: Vec<usize>,
+    pub trailing: Vec<usize>,
 }
 
 impl Published {

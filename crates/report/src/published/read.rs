@@ -96,7 +96,7 @@ struct ConclusionText {
     text: String,
     phases: Vec<String>,
     ahead: Vec<String>,
-    behind: Vec<String>,
+    trailing: Vec<String>,
 }
 
 /// One row of the file of figures.
@@ -255,7 +255,7 @@ impl Table {
         Ok(Conclusion {
             rows: self.rows_named(&text.phases)?,
             ahead: named(&text.ahead)?,
-            behind: named(&text.behind)?,
+            trailing: named(&text.trailing)?,
             text: text.text,
         })
     }

@@ -60,12 +60,12 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
         assert!(!table.conclusions.is_empty());
         for conclusion in &table.conclusions {
             assert!(conclusion.text.ends_with('.'));
-            assert!(!conclusion.ahead.is_empty() && !conclusion.behind.is_empty());
+            assert!(!conclusion.ahead.is_empty() && !conclusion.trailing.is_empty());
             for row in conclusion.rows.iter().map(|row| &table.rows[*row]) {
                 for (ahead, trailing) in conclusion
                     .ahead
                     .iter()
-                    .flat_map(|a| conclusion.behind.iter().map(move |b| (*a, *b)))
+                    .flat_map(|a| conclusion.trailing.iter().map(move |b| (*a, *b)))
                 {
                     let figure = |at: usize| {
                         row.values[at].unwrap_or_else(|| {

@@ -52,7 +52,8 @@ pub struct Compared {
     /// The contender that was ahead.
     pub ahead: String,
     /// The contender that was behind.
-    pub behind: String,
+    #[serde(rename = "behind")]
+    pub trailing: String,
     /// The result of the first contender in the run.
     pub now: Outcome,
 }
@@ -64,7 +65,8 @@ pub enum Outcome {
     /// Ahead.
     Ahead,
     /// Behind.
-    Behind,
+    #[serde(rename = "behind")]
+    Trailing,
     /// Not distinguishable from the other.
     Level,
     /// There are too few figures for a verdict.
@@ -90,7 +92,7 @@ impl Holding {
 
     fn of(compared: &[Compared]) -> Self {
         let count = |outcome| compared.iter().filter(|c| c.now == outcome).count();
-        let (ahead, trailing) = (count(Outcome::Ahead), count(Outcome::Behind));
+        let (ahead, trailing) = (count(Outcome::Ahead), count(Outcome::Trailing));
         match compared.len() {
             0 => Self::NotTested,
             all if ahead == all => Self::Holds,
@@ -112,7 +114,7 @@ impl Outcome {
         };
         match verdict {
             Some(Verdict::Faster) => Self::Ahead,
-            Some(Verdict::Slower) => Self::Behind,
+            Some(Verdict::Slower) => Self::Trailing,
             Some(Verdict::Indistinguishable | Verdict::Inconclusive) => Self::Level,
             None => Self::TooFew,
         }
@@ -121,7 +123,7 @@ impl Outcome {
     fn words(self) -> &'static str {
         match self {
             Self::Ahead => "ahead of",
-            Self::Behind => "behind",
+            Self::Trailing => "behind",
             Self::Level => "not distinguishable from",
             Self::TooFew => "not judged, for too few figures, against",
         }
@@ -150,9 +152,9 @@ fn missing(
 ) -> Vec<String> {
     let about = |line: &&ComparedPhase| conclusion.rows.iter().any(|row| line.rows.contains(row));
     let figures = || lines.iter().filter(about).flat_map(|line| &line.entries);
-    let speaks_of = conclusion.ahead.iter().chain(&conclusion.behind);
-    let absent = speaks_of
-        .filter(|place| !figures().any(|entry| pairs[entry.contender].in_table == **place));
+    let named = conclusion.ahead.iter().chain(&conclusion.trailing);
+    let absent =
+        named.filter(|place| !figures().any(|entry| pairs[entry.contender].in_table == **place));
     let mut labels: Vec<String> = Vec::new();
     let rows = conclusion.rows.iter();
     let rows: Vec<&usize> = rows
@@ -176,7 +178,7 @@ impl JudgedConclusion {
             .collect();
         let covered = |row: &&usize| about.iter().any(|line| line.rows.contains(row));
         let uncovered = conclusion.rows.iter().filter(|row| !covered(row)).count();
-        let each = conclusion.ahead.len() * conclusion.behind.len();
+        let each = conclusion.ahead.len() * conclusion.trailing.len();
         let mut compared = Vec::new();
         for line in &about {
             let entry = |in_table: usize| {
@@ -184,11 +186,11 @@ impl JudgedConclusion {
                 entries.position(|entry| pairs[entry.contender].in_table == in_table)
             };
             for ahead in conclusion.ahead.iter().filter_map(|place| entry(*place)) {
-                for trailing in conclusion.behind.iter().filter_map(|place| entry(*place)) {
+                for trailing in conclusion.trailing.iter().filter_map(|place| entry(*place)) {
                     compared.push(Compared {
                         phase: line.label.clone(),
                         ahead: pairs[line.entries[ahead].contender].now.clone(),
-                        behind: pairs[line.entries[trailing].contender].now.clone(),
+                        trailing: pairs[line.entries[trailing].contender].now.clone(),
                         now: Outcome::of(line, ahead, trailing),
                     });
                 }
@@ -212,7 +214,7 @@ impl JudgedConclusion {
         }
         let parts: Vec<String> = [
             Outcome::Ahead,
-            Outcome::Behind,
+            Outcome::Trailing,
             Outcome::Level,
             Outcome::TooFew,
         ]
@@ -234,8 +236,8 @@ impl JudgedConclusion {
         for one in self.compared.iter().filter(|one| one.now == outcome) {
             let mut known = by_phase.iter_mut();
             match known.find(|(ahead, phase, _)| *ahead == one.ahead && *phase == one.phase) {
-                Some((_, _, others)) => others.push(one.behind.clone()),
-                None => by_phase.push((&one.ahead, &one.phase, vec![one.behind.clone()])),
+                Some((_, _, others)) => others.push(one.trailing.clone()),
+                None => by_phase.push((&one.ahead, &one.phase, vec![one.trailing.clone()])),
             }
         }
         let mut by_others: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();

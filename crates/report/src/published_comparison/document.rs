@@ -219,8 +219,7 @@ impl PublishedComparison {
             .collect();
         if !others.is_empty() {
             let text = format!(
-                "{}: not the same, but another file system in its place; what was concluded is \
-                 asked of it",
+                "{}: another file system replaces the published one; the conclusions are tested on it",
                 terms::list(&others)
             );
             facts.push(("instead", text));
@@ -230,12 +229,12 @@ impl PublishedComparison {
 
     /// The legend of the figures.
     fn legend(&self) -> Text {
-        let mut text = "Then: as published, of several runs the mean. Now: medians".to_owned();
+        let mut text = "Then: as published, the mean of several runs. Now: medians".to_owned();
         if self.lines.iter().any(|line| line.unit_now == "s") {
-            text += "; a wall time is the time to return, which is what `time cp` showed then";
+            text += "; a wall time is the time to return, as `time cp` shows it";
         }
         if self.lines.iter().any(|line| line.unit_now.ends_with("/s")) {
-            text += "; rates, and the processor time next to them, are what the phases report of \
+            text += "; rates, and the processor time next to them, are reported by the phases \
                      themselves";
         }
         text += ".";
@@ -268,8 +267,8 @@ impl PublishedComparison {
             let orders = 1.0 / chance_of_order(most);
             text = text.plain(format!(
                 " Rank correlation (Spearman): 1 where the order is the same, -1 where it is \
-                 reversed. Of so few it says little: chance alone puts {most} into the same order \
-                 once in {orders:.0}."
+                 reversed. With so few contenders it is weak evidence: chance alone puts {most} into \
+                 the same order once in {orders:.0}."
             ));
         }
         text
@@ -280,12 +279,12 @@ impl PublishedComparison {
         let full = (self.scale - 1.0).abs() < 1e-9;
         match (&self.rerun, full) {
             (Some(_), true) => {
-                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
-                 of then."
+                " The disk is a model of the published one, the kernel is not. now/then: the figure of \
+                 the run divided by the published one."
             }
             (Some(_), false) => {
-                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
-                 of then, a time brought to full size by the scale."
+                " The disk is a model of the published one, the kernel is not. now/then: the figure of \
+                 the run divided by the published one; times are divided by the scale first."
             }
             (None, true) => " The machines are years older: compare ratios and ranks, not figures.",
             (None, false) => {

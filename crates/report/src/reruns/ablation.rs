@@ -204,12 +204,15 @@ impl AblationSummary {
         let size = if (self.scale - 1.0).abs() < 1e-9 {
             String::new()
         } else {
-            format!(", brought to full size (datasets of {} of it)", self.scale)
+            format!(
+                ", scaled to full size (the datasets have {} of it)",
+                self.scale
+            )
         };
         format!(
-            "Virtual time. now/then: the time to return{size}, by that of {} as published. \
-             flushes, the time that requests waited for them (the sum of all), writes and written: \
-             until durable.",
+            "Virtual time. now/then: the time to return{size}, divided by the published time of {}. \
+             waited: the sum of the times that requests waited for flushes. flushes, waited, writes \
+             and written count until durable.",
             self.then
         )
     }

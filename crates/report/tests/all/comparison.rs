@@ -235,7 +235,7 @@ fn a_substitute_file_system_is_used_and_reported() {
     assert_eq!(comparison.conclusions[0].holding, Holding::Holds);
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
         let reported = text(&comparison, format, &wide(200));
-        let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: not the same";
+        let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: another file system";
         assert!(reported.contains(words), "{format}: {reported}");
     }
     // If the original contender is present, there is no substitute.
@@ -289,7 +289,7 @@ contender = [
   { label = "a", filesystem = "a", today = ["a"] },
   { label = "b", filesystem = "b", today = ["b"] },
 ]
-conclusion = [{ text = "a writes faster.", phases = ["out/write"], ahead = ["a"], behind = ["b"] }]
+conclusion = [{ text = "a writes faster.", phases = ["out/write"], ahead = ["a"], trailing = ["b"] }]
 
 [[line]]
 label = "write"

@@ -11,13 +11,13 @@ fn faulty() -> ResultSet {
     set.run.plan.disk = Some(ModelDisk {
         profile: "mine".into(),
         text: String::new(),
-        faults: Some("[flush]\nlies = 0.25\n".into()),
+        faults: Some("[flush]\nignored = 0.25\n".into()),
         time: DiskTime::default(),
     });
     for cell in &mut set.cells {
         cell.warnings.push(Warning::new(
             WarningKind::Device,
-            "the model disk was told to have faults",
+            "the model disk has injected faults",
             "choose nothing by these figures",
         ));
     }
@@ -30,7 +30,7 @@ fn a_run_on_disks_with_faults_is_marked_in_every_format() {
     for format in Format::ALL.into_iter().filter(|f| *f != Format::BonnieCsv) {
         let shown = text(&set, format, &wide(80));
         let marked = match format {
-            Format::Json => shown.contains("lies = 0.25"),
+            Format::Json => shown.contains("ignored = 0.25"),
             Format::Csv => {
                 let mut reader = csv::Reader::from_reader(shown.as_bytes());
                 let heads = reader.headers().unwrap().clone();
@@ -45,7 +45,7 @@ fn a_run_on_disks_with_faults_is_marked_in_every_format() {
                 rows.all(|row| row.contains(",disks=\"faulty\"}"))
             }
             // At the top, with the configured faults.
-            _ => shown.contains("choose nothing by its") && shown.contains("lies = 0.25"),
+            _ => shown.contains("choose nothing by its") && shown.contains("ignored = 0.25"),
         };
         assert!(marked, "{format:?}: {shown}");
     }

@@ -102,7 +102,7 @@ fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     let terminal = text(&set, Format::Terminal, &wide(80));
     let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
     let requested =
-        "Asked: each ratio to ext4 decided, or known to 0.5 % either way, by 3 to 8 blocks.";
+        "Requested: each ratio to ext4 decided, or known to 0.5 % either way, by 3 to 8 blocks.";
     assert!(words.contains(requested), "{terminal}");
     let reached = "Reached: intervals of 2.8 % to 5.5 % either way. Open: copy at btrfs@pool2 (1.00x \
                    so far; about 41 repeats, 6:55.8 more), delete at btrfs@pool2 (1.00x so far; \

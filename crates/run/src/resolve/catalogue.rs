@@ -24,7 +24,7 @@ pub struct Catalogue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent facts about a kind, each asked by itself"
+    reason = "independent facts about a kind, each used separately"
 )]
 pub struct KindEntry {
     /// Its name.

@@ -10,7 +10,7 @@ const FREE: &str = "free";
 /// The model disk of that name; a path is relative to `base`.
 pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
     fsdyno_lab::model_disk(&name_or_file(name, base))
-        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list tells what there is"))
+        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list prints the profiles"))
 }
 
 /// The model processor of that name, in virtual time; a path is relative to `base`. None where
@@ -65,7 +65,7 @@ pub fn with_faults(
         (disk, None) => Ok(disk),
         (Some(disk), faults) => Ok(Some(ModelDisk { faults, ..disk })),
         (None, Some(_)) => Err(ConfigError::wrong(
-            "only a model disk can be told to have faults",
+            "only a model disk can have injected faults",
             "name one with --disk (fsdyno disk list), or leave out the faults",
         )),
     }
@@ -100,7 +100,7 @@ pub fn in_time(
     }
     if let Some(directory) = contenders.iter().find(|one| one.directory.is_some()) {
         let what = format!(
-            "`{}` is a directory, which lies on no model disk",
+            "`{}` is a directory, which cannot be on a model disk",
             directory.label
         );
         return wrong(
@@ -129,8 +129,8 @@ pub fn in_time(
 pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), ConfigError> {
     match (disk, device) {
         (Some(_), DeviceChoice::Block { .. }) => Err(ConfigError::wrong(
-            "a model disk lies in a file of fsdyno's, and a device is named",
-            "say with loop:SIZE how large it is, or leave out the disk",
+            "a model disk is in a file of fsdyno, but a device is named",
+            "give its size with --on loop:SIZE, or leave out the disk",
         )),
         (Some(_), DeviceChoice::Loop { memory: true, .. }) => Err(ConfigError::wrong(
             "a model disk has the speed of its profile, also if its content is in memory",

@@ -110,9 +110,9 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), ConfigError> {
         if others.any(|other| other.lab == one.lab && other.label == by_name) {
             let Contender { label, lab, .. } = one;
             return Err(ConfigError::wrong(
-                format!("`{label}` runs in the lab {lab}, and is `{by_name}` over again"),
+                format!("`{label}` runs in the lab {lab}, and `{by_name}` is the same contender"),
                 format!(
-                    "say where it is to run (`{}`), or leave one out",
+                    "name its lab (`{}`), or leave one out",
                     in_lab(&LabChoice::Host, label)
                 ),
             ));

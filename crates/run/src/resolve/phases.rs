@@ -151,7 +151,7 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigErro
         if phases.iter().any(|phase| phase.label == label) {
             let error = ConfigError::wrong(
                 format!("two phases are labelled `{label}`"),
-                "labels tell the phases of a workload apart: give one another label",
+                "phases of a workload need different labels: change one of the two",
             );
             return Err((place, error));
         }

@@ -61,7 +61,7 @@ pub fn in_state(mut contender: Contender, state: InitialState) -> Result<Contend
     match recipes::kind_of(&contender.filesystem) {
         Some(FilesystemKind::Directory) => {
             let message = format!(
-                "`{}` is a directory that exists: filling it would fill the file system it lies on",
+                "`{}` is a directory that exists: filling it would fill its file system",
                 contender.label
             );
             let way_out = "leave the fill and the age out, or compare file systems that are made";

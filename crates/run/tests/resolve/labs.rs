@@ -111,7 +111,7 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
         r.lab = Some(LabChoice::Uml);
     }));
     assert!(
-        text.contains("`ext4` runs in the lab uml, and is `uml/ext4`"),
+        text.contains("`ext4` runs in the lab uml, and `uml/ext4` is the same contender"),
         "{text}"
     );
     let on = |fs: &str| {

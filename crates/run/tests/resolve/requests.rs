@@ -132,7 +132,10 @@ fn places_decide_where_and_who() {
     assert!(in_memory.images_in_memory());
     assert!(matches!(&in_memory.device, DeviceChoice::Loop { size: found, .. } if *found == size));
 
-    assert_eq!(in_work.work_dir, None, "image files say where");
+    assert_eq!(
+        in_work.work_dir, None,
+        "the directory of the image files is recorded"
+    );
 
     for fs in ["tmpfs", "tmpfs,dir:/a"] {
         let plan = plan(&request(|r| {

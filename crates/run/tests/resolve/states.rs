@@ -95,12 +95,7 @@ fn an_impossible_state_gives_an_error_with_a_remedy() {
         ("ext4", &["90%:fragmented"], &[3], "leave out `:fragmented`"),
         ("ext4", &[], &[InitialState::OLDEST + 1], "--age: age 1001"),
         ("tmpfs", &["90%"], &[], "tmpfs:size=512M"),
-        (
-            "dir:/srv",
-            &["90%"],
-            &[],
-            "would fill the file system it lies on",
-        ),
+        ("dir:/srv", &["90%"], &[], "would fill its file system"),
         ("dir:/srv", &[], &[1], "--age: "),
     ] {
         let message = error_of(&options(fs, fill, age));
