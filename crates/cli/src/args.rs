@@ -296,8 +296,8 @@ pub struct ReportArgs {
     #[arg(long)]
     pub long: bool,
     /// Compare the run with a published table (`fsdyno published list`)
-    #[arg(long, value_name = "TABLE")]
-    pub against: Option<String>,
+    #[arg(long = "against", value_name = "TABLE")]
+    pub published: Option<String>,
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

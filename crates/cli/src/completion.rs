@@ -95,7 +95,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
         ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),
-        ("report", "against") | ("show", "name") => whole(tables),
+        ("report", "published") | ("show", "name") => whole(tables),
         ("rerun", "name") => whole(|| plain(reruns::ALL.iter().map(|one| one.name))),
         ("schema", "name") => whole(|| plain(schemas::ALL.map(|one| one.name))),
         ("completions", "shell") => whole(|| plain(SHELLS)),
@@ -295,7 +295,7 @@ mod tests {
                 ][..],
             ),
             ("show", &["run"]),
-            ("report", &["run", "against", "format"]),
+            ("report", &["run", "published", "format"]),
             ("compare", &["runs"]),
             ("phase", &["kind", "engine"]),
         ] {

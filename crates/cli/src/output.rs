@@ -283,8 +283,8 @@ pub fn width() -> usize {
         .map_or(80, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether to use colour: as `--color` says, or on a terminal with colour support, unless `NO_COLOR`
-/// is set.
+/// Whether to use colour. `--color` decides; otherwise a terminal with colour support has colour
+/// unless `NO_COLOR` is set.
 pub fn color() -> bool {
     match COLORS.get() {
         Some(ColorChoice::Always) => return true,

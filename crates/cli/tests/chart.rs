@@ -39,10 +39,10 @@ fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
 
     let picture = home.work().join("one.png");
     let file = picture.display().to_string();
-    let asked = [
+    let arguments = [
         "chart", "last", samples[0], "--format", "png", "--theme", "dark",
     ];
-    let printed = home.fsdyno(&[&asked[..], &["--width", "300", "--output", &file]].concat());
+    let printed = home.fsdyno(&[&arguments[..], &["--width", "300", "--output", &file]].concat());
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     let bytes = std::fs::read(&picture).unwrap();
     assert_eq!(bytes[..4], *b"\x89PNG");

@@ -188,7 +188,7 @@ fn fish_completes_commands_and_values() {
     }
     let (home, cases) = home_and_cases();
     for (typed, shown) in &cases {
-        // `complete --do-complete` is what the Tab key of fish asks for.
+        // `complete --do-complete` is the request of the Tab key of fish.
         let script = format!("fsdyno completions fish | source; complete --do-complete '{typed}'");
         let output = shell(&home, "fish")
             .args(["--no-config", "-c", &script])

@@ -22,20 +22,23 @@ fn json(output: &Printed) -> Value {
 }
 
 /// The power cuts of a series. Each of them has acknowledged operations.
-fn cuts(output: &Printed) -> Vec<Value> {
-    let cuts = json(output).as_array().unwrap().clone();
-    for cut in &cuts {
-        assert!(cut["acknowledged"].as_u64().unwrap() > 0, "{cut}");
-        let recovery = &cut["recovery"];
+fn power_cuts(output: &Printed) -> Vec<Value> {
+    let power_cuts = json(output).as_array().unwrap().clone();
+    for power_cut in &power_cuts {
+        assert!(
+            power_cut["acknowledged"].as_u64().unwrap() > 0,
+            "{power_cut}"
+        );
+        let recovery = &power_cut["recovery"];
         assert!(
             recovery["judgement"]["files"].as_u64().unwrap() > 0,
-            "{cut}"
+            "{power_cut}"
         );
-        assert!(recovery["took_ns"].as_u64().unwrap() > 0, "{cut}");
-        assert_eq!(recovery["refused"], Value::Null, "{cut}");
-        assert_eq!(recovery["clean"], true, "{cut}");
+        assert!(recovery["took_ns"].as_u64().unwrap() > 0, "{power_cut}");
+        assert_eq!(recovery["refused"], Value::Null, "{power_cut}");
+        assert_eq!(recovery["clean"], true, "{power_cut}");
     }
-    cuts
+    power_cuts
 }
 
 #[test]
@@ -47,16 +50,16 @@ fn journaling_file_systems_recover_without_a_checker() {
     let home = Home::new();
     let output = crash(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    let cuts = cuts(&output);
-    assert_eq!(cuts.len(), 2);
-    for cut in cuts {
-        let recovery = &cut["recovery"];
-        assert_eq!(recovery["corrected_by"], Value::Null, "{cut}");
-        assert_eq!(recovery["before_check"], Value::Null, "{cut}");
+    let power_cuts = power_cuts(&output);
+    assert_eq!(power_cuts.len(), 2);
+    for power_cut in power_cuts {
+        let recovery = &power_cut["recovery"];
+        assert_eq!(recovery["corrected_by"], Value::Null, "{power_cut}");
+        assert_eq!(recovery["before_check"], Value::Null, "{power_cut}");
         assert_eq!(
             recovery["judgement"]["lost"],
             serde_json::json!({}),
-            "{cut}"
+            "{power_cut}"
         );
     }
     // No image, process or directory is left.
@@ -84,7 +87,9 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
     let series: Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!(series["info"]["stop"], "complete");
     let guests = series["cuts"].as_array().unwrap().iter();
-    let guests: Vec<_> = guests.map(|cut| cut["guest"].as_str().unwrap()).collect();
+    let guests: Vec<_> = guests
+        .map(|power_cut| power_cut["guest"].as_str().unwrap())
+        .collect();
     assert!(
         guests.len() == 2 && guests.iter().all(|g| g.starts_with("Linux ")),
         "{guests:?}"
@@ -134,8 +139,8 @@ fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
     }
     let home = Home::new();
     let output = crash(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
-    let cuts = cuts(&output);
-    let recovery = &cuts[0]["recovery"];
+    let power_cuts = power_cuts(&output);
+    let recovery = &power_cuts[0]["recovery"];
     let by = recovery["corrected_by"].as_str().unwrap();
     assert!(by.starts_with("e2fsck -y"), "{by}");
     assert!(recovery["before_check"]["files"].as_u64().unwrap() > 0);
@@ -162,13 +167,13 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
         return;
     }
     let home = Home::new();
-    let cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
-    let output = crash(&home, &[&cut[..], &["--keep", "--json"]].concat());
+    let power_cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
+    let output = crash(&home, &[&power_cut[..], &["--keep", "--json"]].concat());
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    let cut = &json(&output)[0];
-    let image = cut["images"][0].as_str().unwrap();
+    let power_cut = &json(&output)[0];
+    let image = power_cut["images"][0].as_str().unwrap();
     let before = std::fs::read(image).unwrap();
-    let acknowledged = cut["acknowledged"].as_u64().unwrap();
+    let acknowledged = power_cut["acknowledged"].as_u64().unwrap();
     // The output has the command that repeats the check.
     let printed = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
     assert!(output.err.contains(&printed), "{}", output.err);
@@ -187,7 +192,7 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
     for _ in 0..2 {
         let same = again(acknowledged);
         assert_eq!(same.code, Some(0), "{}{}", same.out, same.err);
-        assert_eq!(json(&same)["judgement"], cut["recovery"]["judgement"]);
+        assert_eq!(json(&same)["judgement"], power_cut["recovery"]["judgement"]);
     }
     // The check reports a loss if more operations count as acknowledged than were written.
     let more = again(acknowledged + 50);

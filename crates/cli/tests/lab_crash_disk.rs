@@ -30,9 +30,9 @@ fn json(output: &Printed) -> Value {
 }
 
 /// Number of files lost in a power cut.
-fn losses(cut: &Value) -> u64 {
-    let lost = cut["recovery"]["judgement"]["lost"].as_object();
-    let lost = lost.unwrap_or_else(|| panic!("it was not judged: {cut}"));
+fn losses(power_cut: &Value) -> u64 {
+    let lost = power_cut["recovery"]["judgement"]["lost"].as_object();
+    let lost = lost.unwrap_or_else(|| panic!("it was not judged: {power_cut}"));
     lost.values().filter_map(Value::as_u64).sum()
 }
 
@@ -42,21 +42,21 @@ fn the_same_seed_repeats_a_power_cut_to_the_nanosecond() {
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
-    let cuts: Vec<Value> = (0..2)
+    let power_cuts: Vec<Value> = (0..2)
         .map(|_| {
             let home = Home::new();
             let words = ["--fs", CARELESS, "--cuts", "1", "--seed", "4", "--json"];
             let output = crash(&home, &kernel, &words);
-            let mut cut = json(&output)[0].take();
-            assert!(cut["acknowledged"].as_u64() > Some(20), "{cut}");
+            let mut power_cut = json(&output)[0].take();
+            assert!(power_cut["acknowledged"].as_u64() > Some(20), "{power_cut}");
             // Only the paths of the kept images differ.
-            cut["images"].take();
+            power_cut["images"].take();
             home.assert_no_guest();
-            cut
+            power_cut
         })
         .collect();
-    assert_eq!(cuts[0], cuts[1]);
-    assert!(cuts[0]["disk"]["digest"].as_str().unwrap().len() == 64);
+    assert_eq!(power_cuts[0], power_cuts[1]);
+    assert!(power_cuts[0]["disk"]["digest"].as_str().unwrap().len() == 64);
 }
 
 #[test]
@@ -69,27 +69,33 @@ fn only_unflushed_data_is_lost() {
     let words = ["--fs", CAREFUL, "--fs", CARELESS, "--cuts", "3", "--json"];
     let output = crash(&home, &kernel, &words);
     assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
-    let cuts = json(&output).as_array().unwrap().clone();
+    let power_cuts = json(&output).as_array().unwrap().clone();
     let of = |label: &str| -> Vec<&Value> {
-        let of = |cut: &&Value| cut["contender"] == label;
-        cuts.iter().filter(of).collect()
+        let of = |power_cut: &&Value| power_cut["contender"] == label;
+        power_cuts.iter().filter(of).collect()
     };
     let (careful, careless) = (of(CAREFUL), of(CARELESS));
     assert_eq!((careful.len(), careless.len()), (3, 3));
-    for cut in &careful {
-        assert_eq!(losses(cut), 0, "{cut}");
-        assert_eq!(cut["recovery"]["clean"], true, "{cut}");
-        assert_eq!(cut["recovery"]["refused"], Value::Null, "{cut}");
+    for power_cut in &careful {
+        assert_eq!(losses(power_cut), 0, "{power_cut}");
+        assert_eq!(power_cut["recovery"]["clean"], true, "{power_cut}");
+        assert_eq!(power_cut["recovery"]["refused"], Value::Null, "{power_cut}");
     }
-    assert!(careless.iter().any(|cut| losses(cut) > 0), "{careless:?}");
+    assert!(
+        careless.iter().any(|power_cut| losses(power_cut) > 0),
+        "{careless:?}"
+    );
     assert!(
         careless
             .iter()
-            .all(|cut| cut["disk"]["lost"].as_u64() > Some(0)),
+            .all(|power_cut| power_cut["disk"]["lost"].as_u64() > Some(0)),
         "{careless:?}"
     );
     // The images are kept, and the printed command gives the same result again.
-    let lossy = careless.iter().find(|cut| losses(cut) > 0).unwrap();
+    let lossy = careless
+        .iter()
+        .find(|power_cut| losses(power_cut) > 0)
+        .unwrap();
     let shown = home.fsdyno(&["show", "last"]);
     let image = lossy["images"][0].as_str().unwrap();
     let again = shown.out.lines().find(|line| line.contains(image)).unwrap();

@@ -93,8 +93,8 @@ fn a_rerun_that_is_killed_leaves_nothing_and_is_resumed() {
 }
 
 #[test]
-fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut() {
-    let test = "a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut";
+fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut() {
+    let test = "a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
@@ -124,11 +124,15 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut() {
             recorded.push((name, printed));
         }
     }
-    let cuts = recorded.iter().map(|(_, printed)| {
+    let power_cuts = recorded.iter().map(|(_, printed)| {
         let printed: Value = serde_json::from_str(printed).unwrap();
         printed["cuts"].as_array().map_or(0, Vec::len)
     });
-    println!("{} series, {} cuts", recorded.len(), cuts.sum::<usize>());
+    println!(
+        "{} series, {} cuts",
+        recorded.len(),
+        power_cuts.sum::<usize>()
+    );
 }
 
 /// A Makefile for small sources. During the link step the kernel file is incomplete. A kernel that

@@ -156,11 +156,11 @@ impl Theirs {
             kernel: started.unwrap(),
             console,
         };
-        until(PATIENCE, "a guest writes", || guest.says("wrote"));
+        until(PATIENCE, "a guest writes", || guest.printed("wrote"));
         guest
     }
 
-    fn says(&self, word: &str) -> bool {
+    fn printed(&self, word: &str) -> bool {
         let console = fs::read(&self.console).unwrap_or_default();
         String::from_utf8_lossy(&console).contains(word)
     }
@@ -242,10 +242,10 @@ impl Drop for Server {
 }
 
 /// The arguments that attach the served disk to a guest.
-fn attached(home: &Home, virtually: bool) -> (Vec<String>, Vec<String>) {
+fn attached(home: &Home, in_virtual_time: bool) -> (Vec<String>, Vec<String>) {
     let (disk, calendar) = (home.path("disk0"), home.path("calendar"));
     let mut guest = vec![format!("virtio_uml.device={}:2", disk.display())];
-    if !virtually {
+    if !in_virtual_time {
         return (Vec::new(), guest);
     }
     guest.push(format!("time-travel=ext:{}", calendar.display()));
@@ -269,8 +269,8 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
         thread::sleep(moment.next().unwrap());
         if round % 2 == 0 {
             server.kill();
-            let gone = || guest.says("Kernel panic");
-            until(PATIENCE, "a guest without time ends, and says so", gone);
+            let gone = || guest.printed("Kernel panic");
+            until(PATIENCE, "a guest without time ends with a message", gone);
         } else {
             guest.kill();
             let code = server.ended();
@@ -314,7 +314,7 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
     kill_process(pid.unwrap(), Signal::INT).unwrap();
     until(
         PATIENCE,
-        "a server that is asked to end takes its name with it",
+        "a server that ends on a signal removes its name",
         || !home.path("disk0").exists(),
     );
 }

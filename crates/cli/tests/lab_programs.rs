@@ -321,8 +321,11 @@ fn parallel_programs_report_their_figures_or_the_reason_for_none() {
         }
         // The time is far below the one-second resolution of the program.
         assert!(names(&samples[1]).is_empty(), "{}", samples[1]);
-        let doubts = samples[1]["warnings"].to_string();
-        assert!(doubts.contains("postmark counts whole seconds"), "{doubts}");
+        let warnings = samples[1]["warnings"].to_string();
+        assert!(
+            warnings.contains("postmark counts whole seconds"),
+            "{warnings}"
+        );
         let commands = cell["commands"].as_array().unwrap();
         let mut postmark = commands.iter().filter(|one| one["argv"][0] == "postmark");
         let printed = postmark.next().unwrap()["stdout"].as_str().unwrap();

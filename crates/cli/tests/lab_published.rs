@@ -9,7 +9,7 @@ use support::{Home, root_and};
 const MKFS: [&str; 3] = ["mkfs.ext2", "mkfs.ext3", "mkfs.xfs"];
 
 /// Runs the suite of that table and returns the rows of the comparison.
-fn beside(home: &Home, table: &str, contenders: &str) -> Vec<Value> {
+fn compare(home: &Home, table: &str, contenders: &str) -> Vec<Value> {
     let work = home.work().display().to_string();
     let mut args = vec!["run", table, "--work-dir", &work, "--fs", contenders];
     args.extend(["--scale", "0.01", "--repeats", "1"]);
@@ -31,7 +31,7 @@ fn every_row_of_bonnie_2001_has_a_current_figure_in_its_unit() {
         return;
     }
     let home = Home::new();
-    let lines = beside(&home, "bonnie-2001", "ext2,xfs");
+    let lines = compare(&home, "bonnie-2001", "ext2,xfs");
     assert_eq!(lines.len(), 24, "{lines:?}");
     for line in &lines {
         let unit = |name: &str| line[name].as_str().unwrap();
@@ -56,11 +56,11 @@ fn every_row_of_mongo_2001_has_a_figure_and_extents_are_of_large_files() {
         return;
     }
     let home = Home::new();
-    let lines = beside(&home, "mongo-2001", "ext3,xfs");
+    let lines = compare(&home, "mongo-2001", "ext3,xfs");
     assert_eq!(lines.len(), 27, "{lines:?}");
     let label = |line: &Value| line["label"].as_str().unwrap().to_owned();
-    let fragments = lines.iter().filter(|l| label(l).starts_with("fragments"));
-    assert_eq!(fragments.count(), 6);
+    let extents = lines.iter().filter(|l| label(l).starts_with("fragments"));
+    assert_eq!(extents.count(), 6);
     for line in &lines {
         assert_eq!(line["unit_then"], line["unit_now"], "{line}");
         assert_eq!(line["entries"].as_array().unwrap().len(), 2, "{line}");

@@ -187,7 +187,7 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
         );
         fs::write(folder.join("identity.json"), text).unwrap();
     };
-    let said_by = |words: &[&str]| {
+    let output_of = |words: &[&str]| {
         let mut command = home.command(words);
         printed(&command.env("XDG_CACHE_HOME", &cache).output().unwrap())
     };
@@ -202,7 +202,7 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
     ]; // example
     let refused = |why: &str| {
         for words in [&["lab", "list"][..], &["doctor", "--long"], &guest] {
-            let printed = said_by(words);
+            let printed = output_of(words);
             let all = printed.out + &printed.err;
             assert!(
                 all.split_whitespace()

@@ -84,7 +84,7 @@ const LARGE: &str = "for n in $at; do \
 /// damage the data.
 const FULL: &str = "md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\" && \
     test $(readlink long | wc -c) = 501 && \
-    if dd if=/dev/zero of=rest bs=1M 2> said; then exit 1; fi; grep -q 'No space left' said && \
+    if dd if=/dev/zero of=rest bs=1M 2> errors; then exit 1; fi; grep -q 'No space left' errors && \
     md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\" && rm whole cut";
 
 #[test]
@@ -121,7 +121,7 @@ fn mounted_devices_and_their_backing_files_are_refused() {
     let path = home.path("image");
     File::create_new(&path).unwrap().set_len(8 << 20).unwrap();
     let device = run("losetup", &["--find", "--show", word(&path)]);
-    let behind = home.fsdyno(&["ufs", "make", word(&path)]);
+    let in_use = home.fsdyno(&["ufs", "make", word(&path)]);
     let name = device.trim_start_matches("/dev/").to_owned();
     let unnamed = home.fsdyno(&["ufs", "make", "-O", "1", &device]);
     let free = home.fsdyno(&["ufs", "make", "-O", "1", "--erase", &name, &device]);
@@ -136,7 +136,7 @@ fn mounted_devices_and_their_backing_files_are_refused() {
 
     assert_eq!((free.code, found.code), (Some(0), Some(0)), "{}", free.err);
     for (printed, words) in [
-        (behind, "is in use"),
+        (in_use, "is in use"),
         (mounted, "is mounted at"),
         (unnamed, "--erase 'loop"),
     ] {

@@ -22,7 +22,7 @@ fn either(more: &str, less: &str) -> String {
 }
 
 /// Runs both in virtual time on a model disk.
-fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
+fn run_in_virtual_time(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
     let (work, fs) = (home.work().display().to_string(), TWO.join(","));
     let words = [
         "run",
@@ -62,11 +62,11 @@ fn more_reads_are_named_as_the_cause() {
         return;
     };
     let home = Home::new();
-    let laid = "dd if=/dev/zero of={dir}/big bs=1M count=24 2>/dev/null";
+    let prepare = "dd if=/dev/zero of={dir}/big bs=1M count=24 2>/dev/null";
     let read = |blocks| format!("dd if={{dir}}/big of=/dev/null bs=64k count={blocks} 2>/dev/null");
     let exec = either(&read(384), &read(16));
-    let load = ["--prepare", laid, "--exec", &exec];
-    virtually(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let load = ["--prepare", prepare, "--exec", &exec];
+    run_in_virtual_time(&home, &kernel.display().to_string(), "sata-2008", &load);
     let phase = explained(&home, TWO);
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "reads", "{sentence}");
@@ -89,10 +89,10 @@ fn fragmentation_is_named_as_the_cause_with_its_remedy() {
                   done; done";
     let whole = "for n in $(seq 32); do dd if=/dev/zero of={dir}/f$n bs=64k count=1 2>/dev/null \
                  || exit 1; done";
-    let laid = either(pieces, whole);
+    let prepare = either(pieces, whole);
     let exec = "cat {dir}/f* >/dev/null";
-    let load = ["--fragments=32K", "--prepare", &laid, "--exec", exec];
-    virtually(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let load = ["--fragments=32K", "--prepare", &prepare, "--exec", exec];
+    run_in_virtual_time(&home, &kernel.display().to_string(), "sata-2008", &load);
     let phase = explained(&home, TWO);
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "fragments", "{sentence}");

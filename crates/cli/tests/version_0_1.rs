@@ -64,13 +64,17 @@ fn words_in(value: &Value, words: &mut Vec<String>) {
 
 /// Retired keys and values.
 const OLD: [&str; 11] = [
+    // retired word kept: a name of version 0.1
     "as-left",
     "as_left",
+    // retired word kept: a name of version 0.1
     "jumps",
     "jumped_bytes",
     "fragments_by_size",
     "disk_record",
+    // retired word kept: a name of version 0.1
     "humps",
+    // retired word kept: names of version 0.1
     "told",
     "under_way",
     "as",
@@ -103,6 +107,7 @@ fn every_reading_command_reads_the_store_and_leaves_it_unchanged() {
             assert!(!words.iter().any(|word| word == old), "{run}: {old}");
         }
     }
+    // retired word kept: a name of version 0.1
     at(&home, &store, &["show", "plug"]);
     let series = at(&home, &store, &["report", "plug", "--format", "json"]).out;
     let series: Value = serde_json::from_str(&series).unwrap();
@@ -136,6 +141,7 @@ fn old_data_is_read_with_the_current_names() {
     assert!(disk["seeks"].as_u64().unwrap() > 0, "{disk}");
     let report = at(&home, &store, &["report", "mixed", "--long"]).out;
     assert!(
+        // retired word kept: a name of version 0.1
         report.contains("seeks") && !report.contains("jumps"),
         "{report}"
     );
@@ -156,9 +162,9 @@ fn a_command_that_writes_migrates_the_store_with_all_its_rows() {
     let run = "run --engine null --dataset mixed --scale 0.002 --repeats 1 --phases stat-walk --on";
     let words: Vec<&str> = run.split(' ').chain([&*on]).collect();
     at(&home, &store, &words);
-    assert_eq!(schema_of(&store), 11);
+    assert_eq!(schema_of(&store), 13);
     assert_eq!(reported(&store), before);
-    let query = "SELECT count(*) FROM figure WHERE cache_asked = 'as-is'";
+    let query = "SELECT count(*) FROM figure WHERE cache_requested = 'as-is'";
     let connection = rusqlite::Connection::open(&store).unwrap();
     let count: i64 = connection.query_row(query, [], |row| row.get(0)).unwrap();
     assert!(count >= 12, "{count}");
@@ -193,20 +199,24 @@ fn old_names_on_the_command_line_and_in_plan_files_are_accepted() {
     };
     let run = |words: &str| dry(&format!("run --dry-run --repeats 1 --on {on} {words}"));
     let old =
+        // retired word kept: a name of version 0.1
         "--workload op-create,op-stat --set op.each=50 --set op.as=processes --set op.files=100";
     let new = "--phases op-create,op-stat --set op.files-per-dir=50 --set op.worker-type=process \
                --set op.files=100";
     assert_eq!(run(old), run(new));
+    // retired word kept: a name of version 0.1
     let old = "--workload op-random-write --set op.size=4M --set op.lay=hole";
     let new = "--phases op-random-write --set op.size=4M --set op.lay=sparse";
     assert_eq!(run(old), run(new));
     let of_tree = "--dataset mixed --scale 0.002";
+    // retired word kept: a name of version 0.1
     let [old, new] = ["as-left", "as-is"].map(|cache| {
         run(&format!("{of_tree} --phases copy,delete")) + &run_with_state(&home, &on, cache)
     });
     assert_eq!(old, new);
     for (old, new) in [
         ("list workloads", "list phases"),
+        // retired word kept: a name of version 0.1
         ("schema plug", "schema crash"),
         ("plug --help", "crash --help"),
         ("newfs --help", "ufs make --help"),
@@ -217,11 +227,13 @@ fn old_names_on_the_command_line_and_in_plan_files_are_accepted() {
             let (usage, _) = text.split_once("Examples:").unwrap_or((text, ""));
             let usage = usage.trim_end();
             usage
+                // retired word kept: a name of version 0.1
                 .replace("fsdyno ufs make", "fsdyno newfs")
                 .replace("fsdyno ufs check", "fsdyno fsck")
         };
         assert_eq!(usage(&dry(old)), usage(&dry(new)));
     }
+    // retired word kept: a name of version 0.1
     for words in ["--inquiry", "--no-inquiry"] {
         let done = home.fsdyno(&["rerun", words, "--dry-run"]);
         assert!(done.err.contains("<NAME>"), "{words}: {}", done.err);
@@ -238,6 +250,7 @@ fn run_with_state(home: &Home, on: &str, cache: &str) -> String {
          phases = [\"copy\", \"delete {cache}\"]\n\
          [[workload]]\nname = \"v\"\n\
          phases = [{{ kind = \"op-stat\", cache = \"{cache}\", files = 9, {each} = 3 }}]\n",
+        // retired word kept: a name of version 0.1
         each = if cache == "as-left" {
             "each"
         } else {

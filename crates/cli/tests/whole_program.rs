@@ -480,8 +480,8 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     assert_eq!(output.code, Some(2), "{}", output.err);
     assert!(output.err.contains("fsdyno make"), "{}", output.err);
     let make = ["make", "music", "--scale", "0.001", "--in"];
-    let laid = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
-    assert_eq!(laid.code, Some(0), "{}", laid.err);
+    let made = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
+    assert_eq!(made.code, Some(0), "{}", made.err);
     let output = home.fsdyno(&delete);
     assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(work_dir.join("photographs").exists() && !work_dir.join("source").exists());
@@ -539,8 +539,8 @@ fn published_tables_are_listed_shown_and_compared_with_a_run() {
     let home = Home::new();
     let output = home.fsdyno(&["published", "list"]);
     assert_eq!(output.code, Some(0), "{}", output.err);
-    let said_as_json = home.fsdyno(&["published", "list", "--json"]);
-    let tables: serde_json::Value = serde_json::from_str(&said_as_json.out).unwrap();
+    let json = home.fsdyno(&["published", "list", "--json"]);
+    let tables: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     for table in tables.as_array().unwrap() {
         let name = table["name"].as_str().unwrap();
         assert!(output.out.contains(name), "{name}: {}", output.out);

@@ -24,7 +24,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// The arguments of the server; the file follows.
-pub const SERVER_ARGS: [&str; 2] = ["disk", "behind"];
+pub const SERVER_ARGS: [&str; 2] = ["disk", "fuse-server"];
 
 /// How long a server may take to end once nothing is mounted.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,17 +16,17 @@ pub struct Series {
     /// The version of this structure, as JSON carries it.
     #[schemars(extend("const" = Series::SCHEMA))]
     pub schema: u32,
-    /// What was to be done, and where.
+    /// Its settings and its machine.
     pub info: SeriesInfo,
-    /// All power cuts recorded, in the order they were made.
-    // retired word kept: a key of the JSON, as the flag `--cuts`
-    pub cuts: Vec<PowerCut>,
+    /// The recorded power cuts, in order of execution.
+    #[serde(rename = "cuts")]
+    pub power_cuts: Vec<PowerCut>,
 }
 
 /// A series without its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SeriesInfo {
-    /// Its name, as that of a run.
+    /// Its name, like that of a run.
     pub id: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
@@ -36,19 +36,19 @@ pub struct SeriesInfo {
     pub stop: Option<StopReason>,
     /// The tested contenders, each with a label of its own.
     pub contenders: Vec<Contender>,
-    /// How often on each.
-    // retired word kept: as above
-    pub cuts_planned: u32,
-    /// The seed of the first cut of each; the next one has the next.
+    /// The planned number of power cuts of each contender.
+    #[serde(rename = "cuts_planned")]
+    pub power_cuts_planned: u32,
+    /// The seed of the first power cut of each contender; the next one has the next seed.
     pub seed: u64,
     /// The size of its guests.
     pub guest: GuestSize,
-    /// The model disk under them, in virtual time; none where their disks keep all they are sent.
+    /// The model disk of its guests in virtual time; `None` if their disks keep all writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
-    /// Where images lay, and those stayed that did not come back whole.
+    /// The directory of the images. Those with losses are kept there.
     pub work_dir: PathBuf,
-    /// Where.
+    /// The machine, its devices and programs.
     pub provenance: Provenance,
     /// The command line that began it.
     pub command_line: Vec<String>,

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 /// The series: a row for each contender. Longer formats also have each power cut and its
 /// environment.
 pub fn document(series: &Series) -> Document {
-    let mut blocks = summary(&series.info, &series.cuts);
+    let mut blocks = summary(&series.info, &series.power_cuts);
     blocks.push(Block::Only(Audience::Long, power_cuts(series)));
     with_title(series, blocks)
 }
@@ -39,7 +39,7 @@ fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
 }
 
 fn power_cuts(series: &Series) -> Vec<Block> {
-    let each = each(&series.info, &series.cuts);
+    let each = each(&series.info, &series.power_cuts);
     vec![
         Section::new("cuts", "Each power cut").with(each).into(),
         provenance(series).into(),
@@ -255,7 +255,7 @@ pub fn each(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
 /// The environment of the series, and the commands that repeat its power cuts.
 fn provenance(series: &Series) -> Section {
     let info = &series.info;
-    let repeats = series.cuts.iter().filter_map(|power_cut| {
+    let repeats = series.power_cuts.iter().filter_map(|power_cut| {
         let mut contenders = info.contenders.iter();
         let contender = contenders.find(|one| one.label == power_cut.contender)?;
         Some(format!("{}\n", repeat_command(contender, power_cut, info)?))
@@ -289,7 +289,7 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         ("ended", ended),
         ("command", shell_line(&info.command_line)),
         ("contenders", labels.join(", ")),
-        ("power cuts", format!("{} of each", info.cuts_planned)),
+        ("power cuts", format!("{} of each", info.power_cuts_planned)),
         ("seed", info.seed.to_string()),
         (
             "machine",
@@ -303,7 +303,7 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
     }));
     // All power cuts have the same guest, unless the user replaced its kernel during the series.
     let guests: BTreeSet<&str> = series
-        .cuts
+        .power_cuts
         .iter()
         .map(|power_cut| power_cut.guest.as_str())
         .collect();

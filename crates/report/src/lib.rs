@@ -168,7 +168,7 @@ pub fn render_crash(
     let report = Report {
         what: &format!("the series {}", series.info.id),
         document: &|| crash::document(series),
-        figures: &|| crash::figures(&series.info, &series.cuts),
+        figures: &|| crash::figures(&series.info, &series.power_cuts),
     };
     formats::render(&report, series, format, options)
 }
@@ -182,7 +182,7 @@ pub fn render_crash_details(
     let report = Report {
         what: &format!("the series {}", series.info.id),
         document: &|| crash::details(series),
-        figures: &|| crash::each(&series.info, &series.cuts),
+        figures: &|| crash::each(&series.info, &series.power_cuts),
     };
     formats::render(&report, series, format, options)
 }

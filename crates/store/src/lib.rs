@@ -1,13 +1,14 @@
 //! The store: all SQL of fsdyno. Records runs and reads them back whole.
 //!
-//! A store is one `SQLite` file. `schema.md` in this crate describes its tables, so that anybody
-//! can query it with `sqlite3`. This crate opens and migrates stores ([`Store::open`]), records
+//! A store is one `SQLite` file. [`describe::tables`] lists its tables and columns; the reference of
+//! the store is made from it. This crate opens and migrates stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
 //! run ([`Store::claim`]). Series of power cuts have the same functions ([`Store::begin_series`]
 //! ...). This crate computes no statistics, and the caller passes the path of the store.
 
 mod claim;
+pub mod describe;
 mod disk_use;
 mod error;
 pub mod fuzz;

@@ -14,14 +14,14 @@ pub(crate) const RUN: &str = "id, started_unix_ns, ended_unix_ns, stop, plan_has
 pub(crate) const CELL: &str = "run, cell_index, block, contender, workload, started_unix_ns, \
     took_ns, outcome, skip_requirement, skip_reason, skip_remedy, failure_stage, failure_phase, \
     failure_message, failure_errno";
-pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method, cache_asked, \
+pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method, cache_requested, \
     cache_proven, cache_method, cache_checked_by, cache_files_checked, cache_bytes_checked, \
-    cache_resident_pages, cache_doubt, return_ns, durable_ns, files, directories, data_bytes, \
+    cache_resident_pages, cache_unproven, return_ns, durable_ns, files, directories, data_bytes, \
     calls, matches, user_ns, system_ns, machine_busy_ns, steal_ns, device_reads, \
     device_read_bytes, device_writes, device_written_bytes, device_discards, \
     device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes, \
     device_reads_ns, device_writes_ns, device_discards_ns, device_flushes_ns";
-pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
+pub(crate) const FRAGMENTATION: &str = "cell, place, min_file_bytes, files, fragmented_files, \
     extents, data_bytes, extents_by_size, unavailable";
 pub(crate) const REPORTED: &str = "cell, sample, place, name, value, unit, better";
 pub(crate) const LATENCY: &str = "cell, sample, place, operation, operations, sum_ns, min_ns, \
@@ -31,7 +31,7 @@ pub(crate) const OBSERVED: &str = "cell, sample, over_ns, processors, least_khz,
     most_khz, throttled, cpu_some_ns, io_some_ns, io_full_ns, memory_some_ns, memory_full_ns, \
     kernel_threads_ns, others_ns, other_requests, other_bytes, other_busiest, other_busiest_ns, \
     below_bytes, metadata_reads, metadata_read_bytes, metadata_writes, metadata_written_bytes, \
-    forced_writes, forced_bytes, flushes_asked, unobserved";
+    forced_writes, forced_bytes, flushes_requested, unobserved";
 pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read_bytes, \
     reads_failed, writes, written_bytes, writes_failed, discards, discarded_bytes, \
     discards_failed, flushes, flushed_bytes, flushes_failed, seeks, seek_distance_bytes, queue_ns, \

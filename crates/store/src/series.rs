@@ -23,9 +23,9 @@ pub struct SeriesSummary {
     /// The labels of its contenders.
     pub contenders: Vec<String>,
     /// Recorded power cuts of all contenders.
-    pub cuts_recorded: u64,
+    pub power_cuts_recorded: u64,
     /// Planned power cuts of the whole series.
-    pub cuts_planned: u64,
+    pub power_cuts_planned: u64,
     /// Power cuts that lost acknowledged data, or after which the file system could not be mounted.
     pub losing: u64,
 }
@@ -42,7 +42,7 @@ impl Store {
 
     /// Records a power cut, after those recorded before.
     pub fn record_power_cut(&mut self, id: &str, power_cut: &PowerCut) -> Result<(), StoreError> {
-        let operation = format!("recording a cut of series `{id}`");
+        let operation = format!("recording a power cut of series `{id}`");
         let known = self.write(&operation, |transaction| {
             let Some(info) = info(transaction, id)? else {
                 return Ok(false);
@@ -92,8 +92,8 @@ impl Store {
                 ended_unix_ns: fields.number_or_none()?,
                 stop: fields.word_or_none()?,
                 contenders: fields.json()?,
-                cuts_recorded: fields.number()?,
-                cuts_planned: fields.number()?,
+                power_cuts_recorded: fields.number()?,
+                power_cuts_planned: fields.number()?,
                 losing: fields.number()?,
             })
         })
@@ -111,13 +111,13 @@ impl Store {
                 "SELECT {} FROM cut WHERE series = ?1 ORDER BY place",
                 row::POWER_CUT
             );
-            let cuts = all(&snapshot, &query, &[id], |fields| {
+            let power_cuts = all(&snapshot, &query, &[id], |fields| {
                 read_power_cut(fields, &info.contenders)
             })?;
             Ok(Some(Series {
                 schema: Series::SCHEMA,
                 info,
-                cuts,
+                power_cuts,
             }))
         };
         read()
@@ -143,7 +143,7 @@ pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Resu
 /// Inserts all rows of a series.
 pub(crate) fn insert_whole(transaction: &Transaction<'_>, series: &Series) -> Result<(), Refusal> {
     insert_series(transaction, &series.info)?;
-    for (place, power_cut) in (0..).zip(&series.cuts) {
+    for (place, power_cut) in (0..).zip(&series.power_cuts) {
         insert_power_cut(transaction, &series.info, place, power_cut)?;
     }
     Ok(())
@@ -165,7 +165,7 @@ fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(),
             signed(info.started_unix_ns),
             info.ended_unix_ns.map(signed),
             info.stop.map(|reason| reason.to_string()),
-            info.cuts_planned,
+            info.power_cuts_planned,
             signed(info.seed),
             json("the size of guests", &info.guest)?,
             work_dir,
@@ -186,7 +186,7 @@ fn insert_power_cut(
     let mut contenders = info.contenders.iter();
     let contender = contenders.position(|one| one.label == power_cut.contender);
     let contender = contender.ok_or_else(|| StoreError::Unstorable {
-        what: "a cut",
+        what: "a power cut",
         why: format!("its series has no contender `{}`", power_cut.contender),
     })?;
     let Recovery {
@@ -250,7 +250,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
             started_unix_ns: fields.number()?,
             ended_unix_ns: fields.number_or_none()?,
             stop: fields.word_or_none()?,
-            cuts_planned: fields.take()?,
+            power_cuts_planned: fields.take()?,
             seed: fields.number()?,
             guest: fields.json()?,
             work_dir: fields.take::<String>()?.into(),

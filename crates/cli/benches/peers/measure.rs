@@ -35,7 +35,7 @@ pub struct Runner {
 }
 
 /// Interval at which a requested stop is checked.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of checks before SIGKILL. Until then a run can undo its mounts.
 const PATIENCE: u32 = 100;
 
@@ -51,24 +51,24 @@ impl Runner {
         };
         let (stop, running) = (stop.clone(), Arc::clone(&runner.running));
         std::thread::spawn(move || {
-            let mut looks = 0;
+            let mut polls = 0;
             loop {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 let group = running.load(Ordering::Acquire);
                 if !stop.requested() || group == 0 {
                     continue;
                 }
-                let signal = if looks < PATIENCE {
+                let signal = if polls < PATIENCE {
                     libc::SIGINT
                 } else {
                     libc::SIGKILL
                 };
-                if looks == 0 || looks >= PATIENCE {
+                if polls == 0 || polls >= PATIENCE {
                     // SAFETY: `kill` touches no memory, and the group belongs to a child that is
                     // not yet reaped.
                     unsafe { libc::kill(-group, signal) };
                 }
-                looks += 1;
+                polls += 1;
             }
         });
         runner

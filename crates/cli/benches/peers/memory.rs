@@ -47,7 +47,11 @@ const OTHERS: &[(&str, &str)] = &[("bonnie++", "bonnie++ -q -u root -d {d} -s 0 
 const FILE: u64 = 1600;
 
 /// Measures all programs and reports each result.
-pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> Result<(), String> {
+pub fn weigh(
+    names: &Names,
+    runner: &Runner,
+    mut report: impl FnMut(Weighed),
+) -> Result<(), String> {
     let mut weigh = |name, command: &'static str, ours, files: u64| -> Result<(), String> {
         let filled = command
             .replace("{files}", &files.to_string())
@@ -74,7 +78,7 @@ pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> R
             "memory   {name}, {files} files: {}",
             shown.unwrap_or_else(Clone::clone)
         );
-        tell(Weighed {
+        report(Weighed {
             name,
             command,
             ours,

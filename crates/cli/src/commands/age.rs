@@ -33,9 +33,9 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         bar.set_position(now.done.0);
         bar.set_message(filling(now.done, now.of));
     };
-    let brought = states::bring_about(&args.directory, &state, args.seed, &stop, &mut show);
+    let result = states::bring_about(&args.directory, &state, args.seed, &stop, &mut show);
     bar.finish_and_clear();
-    let reached = brought.map_err(|error| match error {
+    let reached = result.map_err(|error| match error {
         StateError::Stopped => CliError::new(
             Code::Interrupted,
             format!(

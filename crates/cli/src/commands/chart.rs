@@ -169,12 +169,12 @@ fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliE
 }
 
 fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
-    let look = Appearance {
+    let appearance = Appearance {
         width: args.width,
         theme: args.theme,
     };
     match args.format {
-        ChartFormat::Svg => Ok(svg::render(chart, look).into_bytes()),
+        ChartFormat::Svg => Ok(svg::render(chart, appearance).into_bytes()),
         ChartFormat::Png => {
             let lacking = png::lacking(chart);
             if !lacking.is_empty() {
@@ -183,7 +183,8 @@ fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
                     "fsdyno: {name}: {font} has no glyphs for {lacking}; SVG keeps them"
                 ));
             }
-            png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(CliError::failure)
+            png::of_svg(&svg::render(chart, appearance), f32::from(args.zoom))
+                .map_err(CliError::failure)
         }
         ChartFormat::Json => {
             let mut text = serde_json::to_string_pretty(chart)

@@ -16,15 +16,15 @@ pub struct CompareArgs {
     /// Runs: names, first characters, or `last`; each is compared with the first
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     pub runs: Vec<String>,
-    /// Exit with code 5 if a ratio is beyond this, as 'copy.durable > 1.05'
+    /// Exit with code 5 if a ratio is beyond this, such as 'copy.durable > 1.05'
     ///
     /// The form is PHASE.MEASURE > RATIO. The ratio is the one to the first run. PHASE may be * or
     /// WORKLOAD/PHASE, and MEASURE is return, durable, blocks or instructions.
     #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
     pub fail_if: Vec<String>,
     /// Exit with code 5 also if the verdict is inconclusive
-    #[arg(long, requires = "fail_if")]
-    pub fail_on_open: bool,
+    #[arg(long, alias = "fail-on-open", requires = "fail_if")]
+    pub fail_on_inconclusive: bool,
     /// Compare phases of the same name even if the plans differ
     #[arg(long)]
     pub force: bool,
@@ -77,7 +77,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         }
     }
     let beyond = |one: &Checked<'_>| {
-        one.holds == Holds::No || (args.fail_on_open && one.holds == Holds::Open)
+        one.holds == Holds::No || (args.fail_on_inconclusive && one.holds == Holds::Open)
     };
     Ok(if checked.iter().flatten().any(beyond) {
         Code::Beyond

@@ -172,9 +172,9 @@ fn package(need: &Need) -> Option<String> {
 fn findings() -> Vec<Finding> {
     // A recipe for another machine uses the programs there; only its BSD kernel is listed here.
     let of_recipe = |recipe: &&dyn fsdyno_recipes::Filesystem| {
-        let elsewhere = fsdyno_recipes::fs::bsd_only(*recipe);
+        let bsd_only = fsdyno_recipes::fs::bsd_only(*recipe);
         let mut requirements = recipe.requirements();
-        requirements.retain(|one| !elsewhere || one.need == Need::BsdKernel);
+        requirements.retain(|one| !bsd_only || one.need == Need::BsdKernel);
         requirements
     };
     let recipes = fsdyno_recipes::fs::ALL.iter().flat_map(of_recipe);

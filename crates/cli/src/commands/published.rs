@@ -85,21 +85,21 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
 }
 
 /// Compares a run with the table of that name.
-pub fn against(
+pub fn compare(
     set: &ResultSet,
     name: &str,
     format: Format,
     options: &Options,
 ) -> Result<Vec<u8>, CliError> {
     let table = read(find(name)?)?;
-    let against = PublishedComparison::in_each_lab(set, &table).map_err(|error| {
+    let comparison = PublishedComparison::in_each_lab(set, &table).map_err(|error| {
         let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
             |command| format!("a run that matches: {}", command.line()),
         );
         CliError::usage(format!("{error}; {way}"))
     })?;
-    fsdyno_report::render_comparison(&against, format, options).map_err(CliError::failure)
+    fsdyno_report::render_comparison(&comparison, format, options).map_err(CliError::failure)
 }
 
 fn find(name: &str) -> Result<&'static Published, CliError> {
@@ -225,9 +225,10 @@ mod tests {
                 let workload = workloads
                     .find(|w| w.name == line.workload && w.dataset.to_string() == line.dataset);
                 let phases = workload.unwrap().phases.iter();
-                let alike = phases.filter(|phase| line.is_of(phase)).count();
-                assert_eq!(alike, 1, "{}: {}", table.name, line.label);
+                let matching = phases.filter(|phase| line.is_of(phase)).count();
+                assert_eq!(matching, 1, "{}: {}", table.name, line.label);
                 if let Today::ExtentsPerFile { above } = line.today {
+                    // retired word kept: the flag `--fragments`
                     assert_eq!(suite.options.fragments, Some(Counting::Above(Bytes(above))));
                 }
             }

@@ -19,7 +19,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     };
     let inferred = || Format::of_file(args.output.as_deref()?);
     let format = args.format.or_else(inferred).unwrap_or(Format::Terminal);
-    let bytes = match (named, &args.against) {
+    let bytes = match (named, &args.published) {
         (Named::Series(id), None) => {
             let series = store.load_series(&id)?;
             render_crash(&series, format, &options).map_err(CliError::usage)?
@@ -36,7 +36,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
             fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?
         }
         (Named::Run(id), Some(name)) => {
-            published::against(&store.load(&id)?, name, format, &options)?
+            published::compare(&store.load(&id)?, name, format, &options)?
         }
     };
     output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;

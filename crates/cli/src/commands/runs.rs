@@ -121,13 +121,16 @@ fn row(run: &RunSummary) -> Vec<String> {
 }
 
 fn row_of_series(series: &SeriesSummary, store: &Store) -> Vec<String> {
-    let mut cuts = format!("{}/{} cuts", series.cuts_recorded, series.cuts_planned);
+    let mut power_cuts = format!(
+        "{}/{} cuts",
+        series.power_cuts_recorded, series.power_cuts_planned
+    );
     if series.losing > 0 {
-        cuts = format!("{cuts} {} losing", series.losing);
+        power_cuts = format!("{power_cuts} {} losing", series.losing);
     }
     vec![
         series.id.clone(),
-        cuts,
+        power_cuts,
         ended(series.stop, store.is_claimed(&series.id)),
         took_of_series(series),
         series.contenders.join(" "),
@@ -157,8 +160,8 @@ fn with_tags(contenders: &[String], tags: &[String]) -> String {
 /// The duration from the start to the end: a series is never resumed.
 fn took_of_series(series: &SeriesSummary) -> String {
     let ended = series.ended_unix_ns;
-    let took = ended.map(|end| Nanos(end.saturating_sub(series.started_unix_ns)).clock());
-    took.unwrap_or_default()
+    let duration = ended.map(|end| Nanos(end.saturating_sub(series.started_unix_ns)).clock());
+    duration.unwrap_or_default()
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<String> {

@@ -69,7 +69,8 @@ struct Weight {
 /// The cost of one operation with a single worker, and with one worker on every processor.
 #[derive(Serialize)]
 struct Workers {
-    side_by_side: usize,
+    #[serde(rename = "side_by_side")]
+    count: usize,
     alone_ns: f64,
     parallel_ns: f64,
     sleeps: u64,
@@ -111,7 +112,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
             })
             .collect(),
         workers: Workers {
-            side_by_side: found.workers,
+            count: found.workers,
             alone_ns: found.alone_ns,
             parallel_ns: found.parallel_ns,
             sleeps: found.sleeps,

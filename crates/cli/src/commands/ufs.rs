@@ -113,10 +113,10 @@ pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
         ));
     }
     let (mut file, bytes) = open_released(args)?;
-    let wish = wish(args);
+    let options = make_options(args);
     let device = args.device.display();
     let mut writer = BufWriter::with_capacity(GATHERED, &mut file);
-    let made = fsdyno_ufs::newfs(&mut writer, bytes, &wish);
+    let made = fsdyno_ufs::newfs(&mut writer, bytes, &options);
     drop(writer);
     let geometry = made.map_err(|error| match error {
         MakeError::Geometry(refused) => CliError::usage(format!("{device}: {refused}")),
@@ -159,7 +159,7 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
         released = guard::release_file(&opened.0, &args.device, &consents).map_err(refused)?;
     }
     // An impossible geometry is refused first.
-    Geometry::of(&wish(args), opened.1)
+    Geometry::of(&make_options(args), opened.1)
         .map_err(|error| CliError::usage(format!("{}: {error}", args.device.display())))?;
     if released.holds() {
         let line = places::state()?.save_signatures(&released);
@@ -169,7 +169,7 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     Ok(opened)
 }
 
-fn wish(args: &MakeUfsArgs) -> MakeOptions {
+fn make_options(args: &MakeUfsArgs) -> MakeOptions {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.unwrap_or_default();
     let version = match args.version {

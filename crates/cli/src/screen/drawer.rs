@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Interval at which the view is redrawn.
-const TICK: Duration = Duration::from_secs(1);
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The progress view on the terminal. It disappears on drop; the lines above it stay.
 pub struct Drawer {
@@ -60,7 +60,7 @@ impl Shared {
                 waited.unwrap_or_else(PoisonError::into_inner)
             } else {
                 self.draw(now);
-                let waited = self.changed.wait_timeout(view, TICK);
+                let waited = self.changed.wait_timeout(view, REDRAW_INTERVAL);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             };
         }

@@ -11,12 +11,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    pub fn learn(&mut self, cell: Cell, took: Nanos) {
+    pub fn learn(&mut self, cell: Cell, time: Nanos) {
         let entry = self
             .known
             .entry((cell.contender, cell.workload))
             .or_default();
-        entry.0 += took.0;
+        entry.0 += time.0;
         entry.1 += 1;
     }
 

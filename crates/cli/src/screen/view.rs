@@ -98,11 +98,11 @@ impl View {
         // The last column stays free: some terminals wrap a line that fills it.
         let width = columns.saturating_sub(1).max(20);
         let mut lines = vec![self.progress(now, width, color)];
-        lines.extend(self.under_way(now, width, color));
+        lines.extend(self.current_cell(now, width, color));
         let room = rows.saturating_sub(ROWS_ABOVE + lines.len() + 2);
         lines.extend(self.comparisons(width, room.min(MOST_OPEN), color));
-        let cut = lines.iter().map(|line| truncate_str(line, width, "..."));
-        cut.collect::<Vec<_>>().join("\n")
+        let fitting = lines.iter().map(|line| truncate_str(line, width, "..."));
+        fitting.collect::<Vec<_>>().join("\n")
     }
 
     /// Renders the bar and the times.
@@ -133,10 +133,10 @@ impl View {
     }
 
     /// Renders the cell and its current step.
-    fn under_way(&self, now: Instant, width: usize, color: bool) -> Vec<String> {
+    fn current_cell(&self, now: Instant, width: usize, color: bool) -> Vec<String> {
         let at = &self.now;
         if at.contender.is_empty() {
-            return vec!["looking around".to_owned()];
+            return vec!["checking the machine".to_owned()];
         }
         let time = if at.timed {
             // The view is not redrawn until the phase ends.
@@ -167,9 +167,9 @@ impl View {
         if all == 0 {
             return Vec::new();
         }
-        let [faster, slower, alike] = decided;
+        let [faster, slower, equivalent] = decided;
         let mut lines = vec![format!(
-            "{} of {all} comparisons inconclusive; {faster} faster, {slower} slower, {alike} equivalent",
+            "{} of {all} comparisons inconclusive; {faster} faster, {slower} slower, {equivalent} equivalent",
             open.len()
         )];
         let shown = if open.len() > room {

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 /// Number of kills; `FSDYNO_KILL_ROUNDS` replaces the default.
 pub fn rounds(usual: u64) -> u64 {
-    let asked = std::env::var("FSDYNO_KILL_ROUNDS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
+    let requested = std::env::var("FSDYNO_KILL_ROUNDS").ok();
+    requested
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(usual)
 }
 
 /// Random times of a seed, in milliseconds below a limit, with a mix of early and late ones.

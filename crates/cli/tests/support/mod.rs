@@ -96,7 +96,7 @@ impl Home {
             // Root needs the flag to use these directories.
             .arg("--dirs-from-env")
             .args(&args[..args.len().min(1)])
-            .args(beside_others(args))
+            .args(no_lock(args))
             .args(args.iter().skip(1))
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_STATE_HOME", self.path("state"))
@@ -157,7 +157,7 @@ impl Home {
 }
 
 /// The flag that prevents waits on other tests. Tests of the lock pass their own flag.
-fn beside_others<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
+fn no_lock<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
     let measures = ["run", "rerun", "selftest", "phase"].map(OsStr::new);
     let first = args.first()?.as_ref();
     let named = |flag: &str| args.iter().any(|arg| arg.as_ref() == flag);
@@ -168,16 +168,18 @@ fn beside_others<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
 /// Restores the default SIGINT handling of a command. A shell that starts the tests in the
 /// background ignores SIGINT, and children inherit that.
 pub fn interruptible(command: &Command) -> Command {
-    let mut heard = Command::new("env");
-    heard.arg("--default-signal=INT").arg(command.get_program());
-    heard.args(command.get_args()).stdin(Stdio::null());
+    let mut interruptible = Command::new("env");
+    interruptible
+        .arg("--default-signal=INT")
+        .arg(command.get_program());
+    interruptible.args(command.get_args()).stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => heard.env(name, value),
-            None => heard.env_remove(name),
+            Some(value) => interruptible.env(name, value),
+            None => interruptible.env_remove(name),
         };
     }
-    heard
+    interruptible
 }
 
 pub fn printed(output: &Output) -> Printed {

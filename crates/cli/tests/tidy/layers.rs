@@ -131,7 +131,7 @@ fn the_check_of_cycles_finds_violations() {
         "engines/sync.rs",
         "fn a() {\n    super::super::kinds::find();\n}",
     );
-    let kinds = ("kinds.rs", "use crate::phases::op as o;");
+    let kinds = ("kinds.rs", "use crate::phases::copy as c;");
     assert_eq!(
         check(&[clock, top, phases, back, kinds, meta]),
         [

@@ -205,8 +205,8 @@ fn no_filesystem_names(source: &Source, names: &[String], data: &[String]) -> Ve
         if let Some(word) = words.find(|word| names.iter().any(|name| name == word)) {
             let what = format!(
                 "`{word}` in a literal: what depends on a file system belongs to its recipe; \
-                 a text that only shows an example says so: // example; a file system that is \
-                 never compared: // no contender"
+                 mark a text that only shows an example with // example, and a file system that \
+                 is never compared with // no contender"
             );
             findings.push(Finding::new(&source.path, *at, what));
         }
@@ -254,8 +254,8 @@ fn the_check_of_input_and_output_finds_violations() {
         bites(check, "crates/model/src/a.rs", hidden),
         [1, 6, 3, 4, 5]
     );
-    let elsewhere = bites(recipes_and_model_do_nothing, "crates/host/src/lib.rs", bad);
-    assert!(elsewhere.is_empty());
+    let in_host = bites(recipes_and_model_do_nothing, "crates/host/src/lib.rs", bad);
+    assert!(in_host.is_empty());
     let test = "#[cfg(test)]\nmod tests {\n    use std::fs;\n}";
     assert!(bites(recipes_and_model_do_nothing, "crates/model/src/a.rs", test).is_empty());
 }

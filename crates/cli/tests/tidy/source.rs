@@ -28,8 +28,8 @@ impl Source {
         let mut scan = Scan::new(text);
         scan.all();
         let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-        let beside = ["/tests/", "/benches/", "/examples/", "_tests.rs"];
-        let whole = beside.iter().any(|folder| path.contains(folder));
+        let folders = ["/tests/", "/benches/", "/examples/", "_tests.rs"];
+        let whole = folders.iter().any(|folder| path.contains(folder));
         let mut source = Self {
             path: path.to_owned(),
             test: vec![whole; lines.len()],

@@ -172,7 +172,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             ended_unix_ns: None,
             stop: None,
             contenders: vec![Contender::plain("ext4")],
-            cuts_planned: 2,
+            power_cuts_planned: 2,
             seed: 1,
             guest: fsdyno_model::GuestSize::default(),
             disk: None,
@@ -180,7 +180,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             provenance: run.provenance,
             command_line: run.command_line,
         },
-        cuts: power_cuts,
+        power_cuts,
     };
     assert_eq!(violations("series", &to_value(&series)), NONE);
 }

@@ -1,11 +1,11 @@
 //! Tests of the store, by theme.
 
+mod describing;
 mod hostile;
 mod naming;
 mod opening;
 mod round_trip;
 mod scale;
-mod schema_document;
 mod series;
 mod sharing;
 mod specimen;

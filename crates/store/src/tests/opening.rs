@@ -220,12 +220,22 @@ fn as_schema_6(path: &Path) {
     let tables = [
         ("run", "run", &[][..]),
         ("cell", "cell", &[]),
-        ("sample", "sample", &[]),
+        (
+            "sample",
+            "sample",
+            // retired word kept: names of schema 6
+            &[
+                ("cache_asked", "cache_requested"),
+                ("cache_doubt", "cache_unproven"),
+            ],
+        ),
+        // retired word kept: names of schema 6
         ("told", "reported", &[]),
         (
             "fragmentation",
             "fragmentation",
             &[
+                ("floor_bytes", "min_file_bytes"),
                 ("fragments", "extents"),
                 ("fragments_by_size", "extents_by_size"),
             ],
@@ -233,6 +243,7 @@ fn as_schema_6(path: &Path) {
         (
             "disk_use",
             "disk_use",
+            // retired word kept: names of schema 6
             &[("jumps", "seeks"), ("jumped_bytes", "seek_distance_bytes")],
         ),
         ("command", "command", &[]),
@@ -253,7 +264,8 @@ fn as_schema_6(path: &Path) {
         let read: Vec<String> = columns
             .iter()
             .map(|column| match column.as_str() {
-                "cache_asked" => "replace(cache_asked, 'as-is', 'as-left')".to_owned(),
+                // retired word kept: names of schema 6
+                "cache_asked" => "replace(cache_requested, 'as-is', 'as-left')".to_owned(),
                 same => renamed
                     .iter()
                     .find(|(before, _)| *before == same)

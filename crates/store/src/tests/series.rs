@@ -27,13 +27,13 @@ fn a_series_round_trips_in_order() {
         time: fsdyno_model::DiskTime::Virtual,
     });
     store.begin_series(&mut begun).unwrap();
-    let cuts = vec![
+    let power_cuts = vec![
         power_cut_without_losses("xfs", 1),
         power_cut_with_losses("ext2", 1),
         power_cut_beyond_repair("xfs", 2),
         power_cut_without_losses("ext2", 2),
     ];
-    for power_cut in &cuts {
+    for power_cut in &power_cuts {
         store.record_power_cut(&begun.id, power_cut).unwrap();
     }
     store
@@ -44,12 +44,16 @@ fn a_series_round_trips_in_order() {
     let recorded = Series {
         schema: Series::SCHEMA,
         info: begun.clone(),
-        cuts,
+        power_cuts,
     };
     assert_eq!(store.load_series(&begun.id).unwrap(), recorded);
     let summary = &store.series().unwrap()[0];
     assert_eq!(summary.contenders, ["ext2", "xfs"]);
-    let counts = (summary.cuts_recorded, summary.cuts_planned, summary.losing);
+    let counts = (
+        summary.power_cuts_recorded,
+        summary.power_cuts_planned,
+        summary.losing,
+    );
     assert_eq!(counts, (4, 4, 2));
     // Imported whole, and only once.
     let other = WorkDir::new();
@@ -91,7 +95,7 @@ fn an_unknown_or_duplicate_power_cut_is_refused() {
         .record_power_cut("none", &power_cut_without_losses("xfs", 2))
         .unwrap_err();
     assert!(matches!(unknown, StoreError::NoSuchRun { .. }), "{unknown}");
-    assert_eq!(store.load_series(&begun.id).unwrap().cuts.len(), 1);
+    assert_eq!(store.load_series(&begun.id).unwrap().power_cuts.len(), 1);
     let mut odd = series(1);
     odd.work_dir = std::ffi::OsString::from_vec(b"/tmp/\xff".to_vec()).into();
     let error = store.begin_series(&mut odd).unwrap_err();

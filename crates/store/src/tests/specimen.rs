@@ -490,7 +490,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
         ended_unix_ns: None,
         stop: None,
         contenders: vec![contender("ext2"), contender("xfs")],
-        cuts_planned: 2,
+        power_cuts_planned: 2,
         seed: u64::MAX,
         guest: GuestSize {
             memory: Bytes(256 << 20),

@@ -11,8 +11,8 @@ pub struct CrashArgs {
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
     pub contenders: Vec<String>,
     /// Power cuts of each contender
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    pub cuts: u32,
+    #[arg(long = "cuts", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub power_cuts: u32,
     /// Seed of writes and times; each power cut has the next one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -43,7 +43,7 @@ pub struct CrashArgs {
         value_name = "IMAGES",
         value_delimiter = ',',
         requires = "acknowledged",
-        conflicts_with = "cuts"
+        conflicts_with = "power_cuts"
     )]
     pub again: Vec<PathBuf>,
     /// Number of operations acknowledged before that power cut

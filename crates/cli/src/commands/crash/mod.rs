@@ -102,10 +102,10 @@ fn pull(
         work_dir,
         ..
     } = &info;
-    let mut cuts: Vec<PowerCut> = Vec::new();
+    let mut power_cuts: Vec<PowerCut> = Vec::new();
     let mut ended = Ok(());
     // The contenders alternate, so that drift of the machine affects all of them.
-    'all: for number in 1..=args.cuts {
+    'all: for number in 1..=args.power_cuts {
         for contender in contenders {
             let seed = args.seed.wrapping_add(u64::from(number) - 1);
             let pull = CrashTest {
@@ -114,10 +114,10 @@ fn pull(
                 disk: disk.as_ref(),
             };
             match lab.crash(pull, number, work_dir, args.keep) {
-                Ok(cut) => {
-                    store.record_power_cut(id, &cut)?;
-                    print(&info, contender, &cut);
-                    cuts.push(cut);
+                Ok(power_cut) => {
+                    store.record_power_cut(id, &power_cut)?;
+                    print(&info, contender, &power_cut);
+                    power_cuts.push(power_cut);
                 }
                 Err(error) => {
                     if matches!(error, GuestLabError::Stopped) {
@@ -132,23 +132,23 @@ fn pull(
     if ended.is_ok() {
         store.end_series(id, StopReason::Complete, unix_now())?;
     }
-    if cuts.is_empty() {
+    if power_cuts.is_empty() {
         return ended.map(|()| Code::Ok);
     }
     if args.json {
-        output::json(&cuts)?;
+        output::json(&power_cuts)?;
     } else {
         let series = Series {
             schema: Series::SCHEMA,
             info: info.clone(),
-            cuts: cuts.clone(),
+            power_cuts: power_cuts.clone(),
         };
         let options = super::report::options(false, false);
         let bytes = fsdyno_report::render_crash(&series, Format::Terminal, &options);
         output::coloured(&bytes.map_err(CliError::failure)?)?;
     }
     ended?;
-    Ok(code(cuts.iter().map(|cut| &cut.recovery)))
+    Ok(code(power_cuts.iter().map(|power_cut| &power_cut.recovery)))
 }
 
 /// The record of a series that starts now.
@@ -172,7 +172,7 @@ fn info(
         started_unix_ns: unix_now(),
         ended_unix_ns: None,
         stop: None,
-        cuts_planned: args.cuts,
+        power_cuts_planned: args.power_cuts,
         seed: args.seed,
         guest,
         disk,

@@ -38,8 +38,8 @@ pub enum DiskCommand {
     #[command(alias = "requests")]
     Trace(TraceArgs),
     /// Serve a model disk as a file (FUSE); started by fsdyno
-    #[command(hide = true)]
-    Behind {
+    #[command(hide = true, alias = "behind")]
+    FuseServer {
         /// The file, which identifies the process
         file: PathBuf,
     },

@@ -23,7 +23,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
         DiskCommand::Trace(args) => trace::trace(args),
-        DiskCommand::Behind { .. } => match fsdyno_lab::serve_by_fuse() {
+        DiskCommand::FuseServer { .. } => match fsdyno_lab::serve_by_fuse() {
             Ok(()) => Ok(Code::Ok),
             Err(error @ FuseServerError::NoOwner) => Err(CliError::usage(error)),
             // The run that started this process already received the error.

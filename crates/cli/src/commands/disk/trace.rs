@@ -59,7 +59,7 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
-        let took = match record {
+        let latency = match record {
             Record::Submitted { at, order, .. } => {
                 self.submitted.insert(*order, *at);
                 None
@@ -76,14 +76,14 @@ impl Printer<'_> {
             _ => None,
         };
         if self.csv {
-            self.row(record, took)
+            self.row(record, latency)
         } else {
-            self.line(record, took)
+            self.line(record, latency)
         }
     }
 
     /// Prints an entry as a line of text.
-    fn line(&mut self, record: &Record, took: Option<Nanos>) -> io::Result<()> {
+    fn line(&mut self, record: &Record, latency: Option<Nanos>) -> io::Result<()> {
         let out = &mut self.out;
         let moment = |at: &Nanos| format!("{}.{:09}", at.0 / 1_000_000_000, at.0 % 1_000_000_000);
         match record {
@@ -112,8 +112,8 @@ impl Printer<'_> {
                 result,
                 causes,
             } => {
-                let took = took.map_or_else(String::new, |took| took.to_string());
-                write!(out, "{:>16} {order:>7} done         {took}", moment(at))?;
+                let latency = latency.map_or_else(String::new, |latency| latency.to_string());
+                write!(out, "{:>16} {order:>7} done         {latency}", moment(at))?;
                 let named = Causes::NAMES.into_iter().zip(causes.parts());
                 let named = named.filter(|(_, ns)| *ns > 0);
                 for (at, (name, ns)) in named.enumerate() {
@@ -137,7 +137,7 @@ impl Printer<'_> {
     }
 
     /// Prints an entry as a row of CSV.
-    fn row(&mut self, record: &Record, took: Option<Nanos>) -> io::Result<()> {
+    fn row(&mut self, record: &Record, latency: Option<Nanos>) -> io::Result<()> {
         let out = &mut self.out;
         let number = |of: Option<u64>| of.map_or_else(String::new, |of| of.to_string());
         let rest = ",".repeat(Causes::NAMES.len());
@@ -165,10 +165,10 @@ impl Printer<'_> {
                 result,
                 causes,
             } => {
-                let took = number(took.map(|took| took.0));
+                let latency = number(latency.map(|latency| latency.0));
                 let failed = result.as_ref().err();
                 let failed = number(failed.map(|Failure::Medium { sector }| *sector));
-                write!(out, "{},completed,{order},,,,,,{took},{failed},", at.0)?;
+                write!(out, "{},completed,{order},,,,,,{latency},{failed},", at.0)?;
                 for ns in causes.parts() {
                     write!(out, ",{ns}")?;
                 }

@@ -104,7 +104,7 @@ fn list(args: &JsonArgs) -> Result<Code, CliError> {
         guests(LabChoice::Uml, Some(KernelChoice::Packaged), &stop)?,
         guests(LabChoice::Uml, Some(KernelChoice::Lab), &stop)?,
         guests(LabChoice::Qemu, None, &stop)?,
-        elsewhere(),
+        ssh_row(),
     ];
     if args.json {
         output::json(&rows)?;
@@ -152,7 +152,7 @@ fn host() -> Row {
 }
 
 /// The row of `ssh` labs. Their machines are probed only when a plan names them.
-fn elsewhere() -> Row {
+fn ssh_row() -> Row {
     let lab = LabChoice::Ssh("USER@HOST".to_owned());
     let alone = fsdyno_recipes::fs::ALL.iter().filter(|fs| bsd_only(**fs));
     Row {

@@ -20,16 +20,16 @@ use std::path::Path;
 const IGNORES_FLUSHES: &str = "[flush]\nignored = 1.0\n";
 
 /// An ablation and its rerun.
-pub struct Inquired<'a> {
+pub struct AblationRun<'a> {
     pub rerun: &'static Rerun,
     pub table: &'a Table,
     pub setting: &'a Setting,
-    pub inquiry: &'a Ablation,
+    pub ablation: &'a Ablation,
 }
 
-impl Inquired<'_> {
+impl AblationRun<'_> {
     /// Runs the ablation on both disks and prints its result.
-    pub fn look(
+    pub fn run(
         &self,
         args: &RerunArgs,
         store: &Path,
@@ -67,15 +67,17 @@ impl Inquired<'_> {
 
     /// The plan of the rerun, reduced to the workloads and contenders of the ablation.
     fn plan(&self, args: &RerunArgs, faults: Option<&str>) -> Result<Plan, CliError> {
-        let asked = self.inquiry.contenders.iter();
+        let contenders = self.ablation.contenders.iter();
         let options = RunOptions {
-            contenders: asked.map(|one| one.contender.as_str().into()).collect(),
+            contenders: contenders
+                .map(|one| one.contender.as_str().into())
+                .collect(),
             ..options(args, self.table, self.setting)
         };
         let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_trouble)?;
         plan.workloads
-            .retain(|workload| self.inquiry.workloads.contains(&workload.name));
-        let mut name = self.inquiry.name.clone();
+            .retain(|workload| self.ablation.workloads.contains(&workload.name));
+        let mut name = self.ablation.name.clone();
         if faults.is_some() {
             name += "-ignored";
         }
@@ -91,7 +93,7 @@ impl Inquired<'_> {
             .iter()
             .map(|(disk, set)| (disk.as_str(), set))
             .collect();
-        let summary = AblationSummary::of(self.setting, self.inquiry, self.table, &ran);
+        let summary = AblationSummary::of(self.setting, self.ablation, self.table, &ran);
         let options = report::options(args.clock, false);
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
         // printed on the terminal.

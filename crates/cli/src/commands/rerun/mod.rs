@@ -4,7 +4,7 @@
 mod ablation;
 mod args;
 
-use ablation::Inquired;
+use ablation::AblationRun;
 pub use args::RerunArgs;
 
 use super::run::{self, Execution, ExportArgs, ScreenArgs};
@@ -43,15 +43,15 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     }
     match &setting.ablation {
         // A selection of contenders does not cover the ablation.
-        Some(inquiry) if !args.no_ablation && args.contenders.is_empty() => {
-            let inquired = Inquired {
+        Some(ablation) if !args.no_ablation && args.contenders.is_empty() => {
+            let run = AblationRun {
                 rerun,
                 table: &table,
                 setting: &setting,
-                inquiry,
+                ablation,
             };
-            let inquired = inquired.look(args, store, &stop)?;
-            Ok(if code == Code::Ok { inquired } else { code })
+            let ended = run.run(args, store, &stop)?;
+            Ok(if code == Code::Ok { ended } else { code })
         }
         None if args.ablation => {
             let what = format!("--ablation: {name} has no ablation. Leave out --ablation.");
@@ -148,9 +148,9 @@ fn plan(
 
 /// Selects contenders of the rerun by their short form, or by the part before the options if that
 /// is unique.
-fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
+fn fewer(requested: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
     let mut taken = Vec::new();
-    for word in asked.iter().flat_map(|list| list.split(',')) {
+    for word in requested.iter().flat_map(|list| list.split(',')) {
         let word = word.trim();
         let whole = setting.contenders.iter().filter(|one| *one == word);
         let plain = |one: &&String| one.split(':').next() == Some(word);
@@ -190,7 +190,7 @@ struct Listed {
     contenders: Vec<String>,
     left_out: Vec<String>,
     suite: String,
-    inquiry: Option<String>,
+    ablation: Option<String>,
 }
 
 fn list(args: &RerunArgs) -> Result<Code, CliError> {
@@ -210,7 +210,7 @@ fn list(args: &RerunArgs) -> Result<Code, CliError> {
             memory_bytes: setting.memory.0,
             contenders: setting.contenders,
             suite: table.suite,
-            inquiry: setting.ablation.map(|ablation| ablation.question),
+            ablation: setting.ablation.map(|ablation| ablation.question),
         });
     }
     if args.format == fsdyno_report::Format::Json {
@@ -228,11 +228,11 @@ fn row(one: Listed) -> Vec<String> {
     } else {
         format!("; not: {}", one.left_out.join(", "))
     };
-    let beside = one
-        .inquiry
-        .map_or_else(String::new, |asks| format!(". Ablation: {asks}"));
+    let ablation = one
+        .ablation
+        .map_or_else(String::new, |question| format!(". Ablation: {question}"));
     let about = format!(
-        "{} ({}). On {}, the first {}, in {} of memory: {}{without}{beside}",
+        "{} ({}). On {}, the first {}, in {} of memory: {}{without}{ablation}",
         one.title,
         one.year,
         one.disk,

@@ -272,7 +272,7 @@ fn render_report(
     options: &Options,
 ) -> Result<Vec<u8>, CliError> {
     if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
-        && let Ok(comparison) = published::against(set, rerun.name, execution.format, options)
+        && let Ok(comparison) = published::compare(set, rerun.name, execution.format, options)
     {
         return Ok(comparison);
     }

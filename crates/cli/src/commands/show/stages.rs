@@ -16,15 +16,15 @@ pub fn rows(cells: &[CellRecord]) -> Vec<Vec<String>> {
         measured += samples
             .map(|sample| sample.durable_ns.unwrap_or(sample.return_ns).0)
             .sum::<u64>();
-        for (stage, took) in times {
-            total += took.0;
+        for (stage, time) in times {
+            total += time.0;
             if stage.starts_with(&phase) {
-                phases += took.0;
+                phases += time.0;
                 continue;
             }
             match stages.iter_mut().find(|(name, _)| name == stage) {
-                Some((_, sum)) => *sum += took.0,
-                None => stages.push((stage.to_owned(), took.0)),
+                Some((_, sum)) => *sum += time.0,
+                None => stages.push((stage.to_owned(), time.0)),
             }
         }
     }
@@ -35,16 +35,16 @@ pub fn rows(cells: &[CellRecord]) -> Vec<Vec<String>> {
         "start and end of phases".to_owned(),
         phases.saturating_sub(measured),
     ));
-    stages.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    stages.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     stages.insert(0, ("measured".to_owned(), measured));
     let mut rows = vec![
         ["TIME OF CELLS", "TOOK", "SHARE"]
             .map(str::to_owned)
             .to_vec(),
     ];
-    rows.extend(stages.into_iter().map(|(name, took)| {
-        let share = 100.0 * took as f64 / total as f64;
-        vec![name, Nanos(took).to_string(), format!("{share:.0} %")]
+    rows.extend(stages.into_iter().map(|(name, time)| {
+        let share = 100.0 * time as f64 / total as f64;
+        vec![name, Nanos(time).to_string(), format!("{share:.0} %")]
     }));
     rows
 }
