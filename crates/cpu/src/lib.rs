@@ -26,6 +26,7 @@ pub struct Prices {
     /// A byte of a CRC-32C checksum.
     pub crc32c_ns: f64,
     /// A request to a disk: submission, interrupt and completion, and the switch to another process.
+    #[serde(default)]
     pub request_ns: f64,
 }
 

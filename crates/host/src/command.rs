@@ -154,11 +154,11 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
         .ok_or_else(|| CommandError::Stopped {
             command: shell_line(argv),
         })?;
-    let elapsed = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed = Nanos::from(started.elapsed());
     Ok(Finished {
         status: status.code(),
         signal: status.signal(),
-        elapsed: Nanos(elapsed),
+        elapsed,
         stdout: outputs.stdout.text(),
         stderr: outputs.stderr.text(),
     })

@@ -34,7 +34,7 @@ impl<'a> Notes<'a> {
             cell,
             emit,
             began: Instant::now(),
-            started_unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+            started_unix_ns: Nanos::from(now).0,
             stage: Stage::Device,
             stage_began: Instant::now(),
             stages: Vec::new(),
@@ -238,5 +238,5 @@ impl<'a> Notes<'a> {
 
 /// The time since that moment.
 pub(crate) fn elapsed(since: Instant) -> Nanos {
-    Nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    Nanos::from(since.elapsed())
 }

@@ -368,7 +368,7 @@ fn errno_of(text: &str) -> Option<i32> {
 }
 
 fn nanos(duration: std::time::Duration) -> Nanos {
-    Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    Nanos::from(duration)
 }
 
 fn timeval(time: libc::timeval) -> Nanos {

@@ -66,6 +66,13 @@ macro_rules! number {
 
 number!(Bytes, Nanos);
 
+impl From<std::time::Duration> for Nanos {
+    /// Beyond 584 years it is the most that fits.
+    fn from(duration: std::time::Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 /// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {what}; write it like {like}")]

@@ -70,9 +70,8 @@ fn until_idle(
         }
         let quiet = now - idle_since >= window;
         if quiet || now - started >= bound {
-            let waited = u64::try_from((now - started).as_nanos()).unwrap_or(u64::MAX);
             return Ok(Quiet {
-                waited: Nanos(waited),
+                waited: Nanos::from(now - started),
                 quiet,
                 requests_seen: last.saturating_sub(first),
             });

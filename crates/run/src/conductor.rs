@@ -5,7 +5,7 @@
 use crate::open::Open;
 use crate::remaining::after_retry;
 use fsdyno_lab::Lab;
-use fsdyno_model::{Cell, CellRecord, Event, Plan, RunInfo, StopReason};
+use fsdyno_model::{Cell, CellRecord, Event, Nanos, Plan, RunInfo, StopReason};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -95,7 +95,7 @@ pub fn unix_now() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+    Nanos::from(now).0
 }
 
 /// Tracks the time limit of a run.

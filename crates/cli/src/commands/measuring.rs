@@ -58,7 +58,7 @@ impl LockArgs {
         }
         let timeout = self.lock_timeout;
         let patience = timeout.map_or(PATIENCE, |time| Duration::from_nanos(time.0));
-        let waits = Nanos(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)).clock();
+        let waits = Nanos::from(patience).clock();
         let granted = MeasurementLock::take(patience, stop, &mut |holder| {
             output::note(format_args!(
                 "fsdyno: waiting up to {waits} min for {holder}, which measures on this machine; \

@@ -14,7 +14,7 @@ mod view;
 
 use crate::output::{self, Verbosity};
 use drawer::Drawer;
-use fsdyno_model::{Bytes, Cell, CellRecord, Event, Outcome, RunInfo, Stage};
+use fsdyno_model::{Bytes, Cell, CellRecord, Event, Nanos, Outcome, RunInfo, Stage};
 use pace::Pace;
 use standings::Standings;
 use std::collections::BTreeSet;
@@ -24,6 +24,7 @@ use view::{Now, View};
 /// Shows the progress of a run.
 pub struct Screen {
     run: RunInfo,
+    began: Instant,
     left: Vec<Cell>,
     pace: Pace,
     blocks_reported: u32,
@@ -57,6 +58,7 @@ impl Screen {
         });
         Self {
             run: run.clone(),
+            began: Instant::now(),
             left,
             pace,
             blocks_reported: 0,
@@ -181,6 +183,7 @@ impl Screen {
             });
         } else if block_over && cell.block >= self.blocks_reported {
             self.blocks_reported = cell.block + 1;
+            let left = left.map(|ns| self.within_budget(ns));
             let left = left.map(|ns| format!(", {}{} left", view::at_most(&self.run), ns.clock()));
             self.print(&format!(
                 "block {} of {} done{}",
@@ -189,6 +192,15 @@ impl Screen {
                 left.unwrap_or_default()
             ));
         }
+    }
+
+    /// The time left, which the time limit of the run ends at the latest.
+    fn within_budget(&self, left: Nanos) -> Nanos {
+        let passed = Nanos::from(self.began.elapsed());
+        let limit = self.run.plan.budget;
+        limit.map_or(left, |limit| {
+            Nanos(left.0.min(limit.0.saturating_sub(passed.0)))
+        })
     }
 
     fn contender(&self, cell: Cell) -> &str {

@@ -128,7 +128,7 @@ pub fn bring_about(
         bytes: Bytes(work.files.held()),
         written: Bytes(work.files.written()),
         fragmentation: work.files.fragmentation()?,
-        elapsed: Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        elapsed: Nanos::from(began.elapsed()),
     }))
 }
 

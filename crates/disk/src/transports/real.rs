@@ -90,7 +90,7 @@ impl<'a> Real<'a> {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Nanos::from(self.epoch.elapsed())
     }
 
     /// Serves one guest after the other until cancellation.

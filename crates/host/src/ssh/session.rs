@@ -184,7 +184,7 @@ impl Session {
             status,
             stdout,
             stderr,
-            elapsed: Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+            elapsed: Nanos::from(start.elapsed()),
         })
     }
 

@@ -236,7 +236,7 @@ fn recover(
     };
     let began = Instant::now();
     let mounted = tested.come_back(&mut recovery);
-    recovery.took_ns = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    recovery.took_ns = Nanos::from(began.elapsed());
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {

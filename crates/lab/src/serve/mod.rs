@@ -161,7 +161,7 @@ fn beats(writer: &MessageWriter) {
             at = Instant::now();
         }
         (seen, spent) = (now, used);
-        let still = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let still = Nanos::from(at.elapsed()).0;
         let beat = GuestMessage::Beat {
             still: Nanos(still),
         };

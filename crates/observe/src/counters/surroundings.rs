@@ -72,7 +72,7 @@ impl Surroundings {
         );
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Observed {
-            over_ns: Nanos(u64::try_from(over.as_nanos()).unwrap_or(u64::MAX)),
+            over_ns: Nanos::from(over),
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
             frequency: frequency::spread(&speeds),
             throttled,

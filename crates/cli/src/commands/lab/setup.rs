@@ -125,7 +125,6 @@ impl Screen {
     }
 
     fn elapsed(&self) -> String {
-        let ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Nanos(ns).clock()
+        Nanos::from(self.began.elapsed()).clock()
     }
 }

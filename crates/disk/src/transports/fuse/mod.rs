@@ -91,7 +91,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Nanos::from(self.epoch.elapsed())
     }
 
     /// Serves until the file system is unmounted or the owner ends it. Returns the request

@@ -147,7 +147,7 @@ impl GuestLab {
                 Ok(Written {
                     guest: about,
                     acknowledged: rest.unwrap_or(last),
-                    after: Nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
+                    after: Nanos::from(after),
                     disk: None,
                 })
             }

@@ -204,7 +204,7 @@ impl Witness {
         line.set_nonblocking(true)?;
         Ok(Self {
             reader: FrameReader::new(line),
-            writing: Nanos(u64::try_from(writing.as_nanos()).unwrap_or(u64::MAX)),
+            writing: Nanos::from(writing),
             guest: String::new(),
             acknowledged: 0,
             first: None,
