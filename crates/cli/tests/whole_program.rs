@@ -480,8 +480,8 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     assert_eq!(output.code, Some(2), "{}", output.err);
     assert!(output.err.contains("fsdyno make"), "{}", output.err);
     let make = ["make", "music", "--scale", "0.001", "--in"];
-    let made = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    let output = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
     let output = home.fsdyno(&delete);
     assert_eq!(output.code, Some(0), "{}", output.err);
     assert!(work_dir.join("photographs").exists() && !work_dir.join("source").exists());
