@@ -47,11 +47,11 @@ fn image_files_are_in_memory_and_leave_nothing() {
 
     // The place of the image while a phase runs.
     let here = home.root.path().display().to_string();
-    let look = "losetup -n -O BACK-FILE | grep {here} | xargs -r stat -f -c %T >{seen}; true";
-    let look = look.replace("{here}", &here);
+    let inspect = "losetup -n -O BACK-FILE | grep {here} | xargs -r stat -f -c %T >{seen}; true";
+    let inspect = inspect.replace("{here}", &here);
     let seen = home.path("seen").display().to_string();
     let mut words = in_memory(&home, "--on ram:64M -n 1 --exec");
-    words.push(look.replace("{seen}", &seen));
+    words.push(inspect.replace("{seen}", &seen));
     let output = home.fsdyno(&words);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let seen = fs::read_to_string(&seen).unwrap();

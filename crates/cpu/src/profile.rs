@@ -149,7 +149,7 @@ impl Profile {
         for (key, price) in Prices::NAMES.into_iter().zip(read.prices.all()) {
             if !(0.0..=1e6).contains(&price) {
                 let key = format!("prices.{key}");
-                let why = "a price lies between 0 and 1,000,000 ns";
+                let why = "a price is between 0 and 1,000,000 ns";
                 return Err(impossible(&key, price.to_string(), why));
             }
         }

@@ -248,7 +248,7 @@ fn summed(
     plan: &Plan,
     slower: f64,
     all: &[(TrialVerdict, u32, Option<f64>)],
-    took: Duration,
+    elapsed: Duration,
 ) -> Trials {
     let count = |wanted| all.iter().filter(|one| one.0 == wanted).count() as u64;
     let experiments = all.len() as u64;
@@ -280,7 +280,7 @@ fn summed(
         blocks: middle(all.iter().map(|one| f64::from(one.1)).collect()).unwrap_or(0.0),
         reached_percent: middle(all.iter().filter_map(|one| one.2).collect())
             .map(|width| 100.0 * width),
-        took_s: took.as_secs_f64(),
+        took_s: elapsed.as_secs_f64(),
     }
 }
 

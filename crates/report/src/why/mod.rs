@@ -406,7 +406,7 @@ fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
     if any(&|of| of.traced.is_some()) {
         lines.push(
             "metadata and forced writes: the tracepoint block_bio_queue, as the file system marked \
-             what it asked for"
+             its requests"
                 .to_owned(),
         );
     }

@@ -272,7 +272,7 @@ fn instructions_are_compared_and_shown_as_a_cost() {
     );
     assert!(!report.contains("What the programs report"), "{report}");
     assert!(!report.contains("no hardware counters"), "{report}");
-    // A run without them says so.
+    // A run without them reports that.
     let (without, _) = both();
     let report = text(&without, Format::Markdown, &wide(200));
     assert!(

@@ -119,7 +119,7 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
         };
         let (then, now) = (of_kernel(&then), of_kernel(now));
         if then != now {
-            return Err(begun_elsewhere(
+            return Err(begun_on_another_system(
                 &set.run,
                 "kernel of its guests",
                 &then,
@@ -162,11 +162,11 @@ fn same_machine(info: &RunInfo) -> Result<(), CliError> {
     }
     match facts.into_iter().find(|(_, then, here)| then != here) {
         None => Ok(()),
-        Some((what, then, here)) => Err(begun_elsewhere(info, what, then, here)),
+        Some((what, then, here)) => Err(begun_on_another_system(info, what, then, here)),
     }
 }
 
-fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
+fn begun_on_another_system(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
     CliError::usage(format!(
         "cannot resume {}: it started on another {what} ({then}; this is {here}), and figures of \
          the two cannot be compared within one run. Start a new run.",
