@@ -94,7 +94,7 @@ impl Prices {
 pub struct Work(pub [f64; Prices::COUNT]);
 
 impl Work {
-    /// The work for processes and in interrupts, which they wait for; kernel threads are apart.
+    /// The work for processes and in interrupts, which they wait for; without kernel threads.
     pub fn foreground(work: &KernelWork) -> Self {
         Self([
             (work.process_blocks + work.interrupt_blocks) as f64,

@@ -85,9 +85,9 @@ impl Screen {
                 self.change(|view| view.now.stage = how_far);
             }
             Event::PhaseEnded { cell, sample } => {
-                let took = sample.durable_ns.unwrap_or(sample.return_ns);
+                let time = sample.durable_ns.unwrap_or(sample.return_ns);
                 if let Some((drawer, standings)) = &mut self.drawn {
-                    standings.took(*cell, &sample.label, took);
+                    standings.note_time(*cell, &sample.label, time);
                     drawer.change(|view| view.now.timed = false);
                 }
             }

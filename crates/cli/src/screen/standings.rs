@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Standings {
     so_far: ResultSet,
     /// The last time of each phase, by contender, workload and label.
-    took: BTreeMap<(u32, u32, String), Nanos>,
+    last_times: BTreeMap<(u32, u32, String), Nanos>,
 }
 
 /// The state of all comparisons.
@@ -59,7 +59,7 @@ impl Standings {
                 run: run.clone(),
                 cells: Vec::new(),
             },
-            took: BTreeMap::new(),
+            last_times: BTreeMap::new(),
         };
         for record in before {
             standings.note(record);
@@ -77,15 +77,15 @@ impl Standings {
     }
 
     /// Records the time of a phase.
-    pub fn took(&mut self, cell: Cell, label: &str, time: Nanos) {
+    pub fn note_time(&mut self, cell: Cell, label: &str, time: Nanos) {
         let key = (cell.contender, cell.workload, label.to_owned());
-        self.took.insert(key, time);
+        self.last_times.insert(key, time);
     }
 
     /// The last time of a phase.
     pub fn usual(&self, cell: Cell, label: &str) -> Option<Nanos> {
         let key = (cell.contender, cell.workload, label.to_owned());
-        self.took.get(&key).copied()
+        self.last_times.get(&key).copied()
     }
 
     /// The current state of all comparisons.

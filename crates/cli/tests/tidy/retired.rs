@@ -1,8 +1,8 @@
 //! Words that the project no longer uses, in names, comments, literals and documents. The list and
 //! its format are in `retired.txt`.
 
-use crate::{Finding, Source, files, read, report, root, sources};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{Finding, Source, files, read, report, sources};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -35,28 +35,20 @@ struct Row {
     except: Vec<String>,
 }
 
-/// The list: its rows, and the areas in which findings fail the test.
+/// The list: its rows.
 struct List {
     rows: Vec<Row>,
-    enforced: BTreeSet<String>,
 }
 
 impl List {
     fn parse(text: &str) -> Self {
-        let mut list = Self {
-            rows: Vec::new(),
-            enforced: BTreeSet::new(),
-        };
+        let mut list = Self { rows: Vec::new() };
         for line in text.lines() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             let kind = match cells[0] {
-                "enforce" => {
-                    list.enforced.insert(cells[1].to_owned());
-                    continue;
-                }
                 "name" => Kind::Name,
                 "text" => Kind::Text,
                 "all" => Kind::All,
@@ -297,7 +289,7 @@ fn in_repository(list: &List) -> Vec<Finding> {
 }
 
 /// Prints counts by area if this check is selected by name, and all findings of one area.
-fn show(list: &List, findings: &[Finding]) {
+fn show(findings: &[Finding]) {
     if !std::env::args().any(|argument| argument.contains("retired")) {
         return;
     }
@@ -317,12 +309,7 @@ fn show(list: &List, findings: &[Finding]) {
             .take(8)
             .map(|(w, n)| format!("{w} {n}"))
             .collect();
-        let enforced = if list.enforced.contains(area) {
-            "enforced"
-        } else {
-            ""
-        };
-        let _ = writeln!(text, "{area:8} {sum:6} {enforced:8} {}", most.join(", "));
+        let _ = writeln!(text, "{area:8} {sum:6} {}", most.join(", "));
     }
     let chosen = std::env::var("FSDYNO_RETIRED").unwrap_or_default();
     for finding in findings.iter().filter(|f| area(&f.path) == chosen) {
@@ -334,14 +321,8 @@ fn show(list: &List, findings: &[Finding]) {
 #[test]
 fn retired_words_are_not_used() {
     let list = List::parse(&read(LIST));
-    for area in &list.enforced {
-        let special = ["docs", "scripts", "fuzz"].contains(&area.as_str());
-        let known = special || root().join("crates").join(area).is_dir();
-        assert!(known, "{LIST} enforces the unknown area `{area}`");
-    }
-    let mut findings = in_repository(&list);
-    show(&list, &findings);
-    findings.retain(|finding| list.enforced.contains(area(&finding.path)));
+    let findings = in_repository(&list);
+    show(&findings);
     report(&findings);
 }
 
@@ -351,9 +332,8 @@ fn the_check_of_retired_words_finds_violations() {
         "all | told | reported\nname | ear | FrameReader\ntext | goes on | resumes\n\
          name | cut | crash | unless: power\nexact | Stop | CancelToken\n\
          all | fragments | extents | except: ufs\nall | course | timeline | unless: of\n\
-         code | Verdict::Open | Inconclusive\nenforce | stats",
+         code | Verdict::Open | Inconclusive",
     );
-    assert!(list.enforced.contains("stats"));
     let lines = |path: &str, text: &str| -> Vec<usize> {
         let mut lines: Vec<usize> = if is_rust(path) {
             in_source(&list, &Source::parse(path, text))

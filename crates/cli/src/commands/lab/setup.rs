@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LINES: u64 = 10;
 
 /// Interval at which the elapsed time is redrawn.
-const TICK: Duration = Duration::from_secs(1);
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
     let stop = CancelToken::new();
@@ -85,7 +85,7 @@ impl Screen {
         if let Ok(style) = ProgressStyle::with_template("{elapsed}  {wide_msg}") {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(TICK);
+        bar.enable_steady_tick(REDRAW_INTERVAL);
         Self {
             bar,
             began: Instant::now(),
