@@ -33,7 +33,7 @@ const CELLS: [(&str, &str); 5] = [
 /// The digest of a cell on the disk of 2004, with the default processor.
 fn digest(kernel: &Path, fs: &str) -> String {
     let home = Home::new();
-    let load = "--seed 1 --scale 0.003 --phases copy,grep,delete --guest-memory 256M --json";
+    let load = "--seed 1 --scale 0.003 --phases copy,grep,delete --guest-memory 512M --json";
     let words = home.on_model_disks(kernel, fs, load);
     let printed = home.fsdyno(&words);
     assert_eq!(printed.code, Some(0), "{}", printed.err);

@@ -57,7 +57,7 @@ fn measured(home: &Home, words: &[String]) -> (Value, String) {
 
 /// Number of running model disk servers of this home.
 fn servers(home: &Home) -> usize {
-    home.processes_of("behind")
+    home.processes_of("fuse-server")
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_killed_server_fails_its_cell_and_clean_removes_a_killed_run() {
     }
     let home = Home::new();
     let mut child = running(&home);
-    let server = home.first_process_of("behind").unwrap();
+    let server = home.first_process_of("fuse-server").unwrap();
     let server = rustix::process::Pid::from_raw(server).unwrap();
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     assert_eq!(

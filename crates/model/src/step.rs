@@ -185,7 +185,7 @@ impl Step {
             Self::CreateImage { path: file, size } => {
                 words(&["truncate", "-s", &size.0.to_string(), &path(file)])
             }
-            Self::ServeDisk { file, .. } => words(&["fsdyno", "disk", "behind", &path(file)]),
+            Self::ServeDisk { file, .. } => words(&["fsdyno", "disk", "fuse-server", &path(file)]),
             Self::AttachLoop { image, .. } => words(&[
                 "losetup",
                 "--find",

@@ -3,8 +3,10 @@
 
 use fsdyno_model::{Bytes, KernelWork, Nanos, Point, ThreadWork};
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::param::page_size;
+use rustix::system::sysinfo;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
@@ -45,12 +47,19 @@ impl WorkCounter {
 
     /// Counts from now on, and charges.
     pub fn begin(&mut self) -> io::Result<()> {
-        // All pages of this program come into memory now and stay: which of them a phase touches
-        // first depends on how the program was built. Where memory does not suffice, their faults
-        // count in the phases.
-        let _ = mlockall(MlockAllFlags::CURRENT);
+        if self.charges() && is_small() {
+            // All pages of this program come into memory now and stay: which of them a phase
+            // touches first depends on how the program was built. Otherwise their faults count in
+            // the phases.
+            mlockall(MlockAllFlags::CURRENT)?;
+        }
         self.before = self.read()?;
         self.charge()
+    }
+
+    /// Whether work has a price.
+    fn charges(&self) -> bool {
+        self.prices.split(' ').any(|price| price != "0")
     }
 
     /// Counts and charges again after `pause`.
@@ -75,6 +84,15 @@ impl WorkCounter {
         }
         Ok(Counts::parse(&String::from_utf8_lossy(&bytes[..length])))
     }
+}
+
+/// Whether this program, whole in memory, leaves three quarters of it to others.
+fn is_small() -> bool {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split(' ').next().and_then(|size| size.parse().ok());
+    let size = pages.unwrap_or(u64::MAX).saturating_mul(page_size() as u64);
+    let memory = sysinfo();
+    size <= memory.totalram.saturating_mul(memory.mem_unit.into()) / 4
 }
 
 impl Counts {

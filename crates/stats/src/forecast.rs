@@ -2,8 +2,9 @@
 
 use crate::describe::mean;
 use crate::normal;
+use crate::pairs::Series;
 use crate::signed_rank;
-use crate::verdict::{LEVEL, Paired, Rule, Series};
+use crate::verdict::{LEVEL, Paired, Rule};
 
 /// The probability with which the forecast number of repeats decides.
 const POWER: f64 = 0.8;

@@ -41,16 +41,15 @@ pub use independent::{IndependentRatio, ratio_unpaired};
 pub use interim::{InterimAnalyses, Spending};
 pub use multiple::{benjamini_hochberg, holm};
 pub use pair_medians::median_interval;
-pub use pairs::{PairedRatio, geometric_line, geometric_ratio, ratio_paired};
+pub use pairs::{Line, PairedRatio, Series, geometric_line, geometric_ratio, ratio_paired};
 pub use proportion::proportion_interval;
 pub use ranks::{FEWEST_RANKED, chance_of_order, midranks, rank_correlation};
 pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};
-pub use table::{Line, Verdicts, best_set, judge_table, open_in};
+pub use table::{Verdicts, best_set, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
 pub use verdict::{
-    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Series, Verdict, judge, judge_all, judge_unpaired,
-    reached,
+    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Verdict, judge, judge_all, judge_unpaired, reached,
 };
 
 #[cfg(test)]

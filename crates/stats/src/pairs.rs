@@ -7,9 +7,14 @@
 use crate::describe::{geometric_mean, mean, sorted};
 use crate::exact::Interval;
 use crate::signed_rank;
-use crate::verdict::Series;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+
+/// Times of one contender, each with its block.
+pub type Series<'a> = &'a [(u32, f64)];
+
+/// The times of one line: a list for each contender, each time with its block.
+pub type Line = [Vec<(u32, f64)>];
 
 /// The confidence level of intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -82,7 +87,7 @@ pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRati
 
 /// The geometric mean of several lines, each with the same contenders: a line with the mean of each
 /// contender in each block in which it has a figure of all lines.
-pub fn geometric_line(lines: &[&crate::table::Line]) -> Vec<Vec<(u32, f64)>> {
+pub fn geometric_line(lines: &[&Line]) -> Vec<Vec<(u32, f64)>> {
     let contenders = lines.first().map_or(0, |line| line.len());
     let of = |contender: usize| {
         let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

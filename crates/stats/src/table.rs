@@ -1,10 +1,8 @@
 //! Verdicts on a whole table: several lines of times, all pairs of contenders compared.
 
 use crate::interim::Analysis;
-use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Series, Verdict, before, judge_all, unsettled};
-
-/// The times of one line: a list for each contender, each time with its block.
-pub type Line = [Vec<(u32, f64)>];
+use crate::pairs::{Line, Series};
+use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Verdict, before, judge_all, unsettled};
 
 /// The verdicts of one line, for each pair of contenders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

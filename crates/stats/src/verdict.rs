@@ -2,7 +2,7 @@
 
 use crate::interim::{Analysis, InterimAnalyses, Spending};
 use crate::multiple::{benjamini_hochberg, holm};
-use crate::pairs::{CONFIDENCE, pairs};
+use crate::pairs::{CONFIDENCE, Series, pairs};
 use crate::{rank_sum, signed_rank, student};
 use fsdyno_model::{ErrorRate, Plan, RunInfo, StopReason};
 
@@ -47,9 +47,6 @@ impl Verdict {
         }
     }
 }
-
-/// Times of one contender, each with its block.
-pub type Series<'a> = &'a [(u32, f64)];
 
 /// The rule of verdicts.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,6 @@
 //! Computes the geometry of a file system from its size: block and fragment sizes, groups, and
 //! inodes per group. This module writes nothing.
 
-use crate::group;
-
 /// Minimum block size (MINBSIZE).
 const SMALLEST_BLOCK: u64 = 4096;
 /// Maximum block size (MAXBSIZE).
@@ -336,7 +334,7 @@ impl Geometry {
             probe.divide(blocks * self.parts(), for_inode);
             let countable =
                 self.version == Version::Ufs2 || probe.group_inodes <= MOST_INODES_OF_OLD;
-            if countable && group::bytes(&probe) <= self.block {
+            if countable && probe.descriptor_bytes() <= self.block {
                 fits = blocks;
             } else {
                 too_many = blocks;
@@ -379,6 +377,20 @@ impl Geometry {
     /// Fragments per block.
     pub fn parts(&self) -> u64 {
         self.block / self.fragment
+    }
+
+    /// Bytes of its block that the descriptor of a group occupies. BSD kernels expect slightly more
+    /// than the maps, because they count from the end of the padded C structure.
+    pub(crate) fn descriptor_bytes(&self) -> u64 {
+        const PADDED: u64 = 176;
+        let old = match self.version {
+            Version::Ufs1 => 6,
+            Version::Ufs2 => 0,
+        };
+        let maps = self.group_inodes.div_ceil(8) + self.group.div_ceil(8);
+        let clusters = (self.group / self.parts()).div_ceil(8);
+        let all = PADDED + old + maps + 4 + self.cluster * 4 + clusters;
+        all.next_multiple_of(self.fragment)
     }
 
     /// Inodes per block.

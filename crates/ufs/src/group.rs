@@ -79,20 +79,6 @@ impl Maps {
     }
 }
 
-/// Bytes of its block that a descriptor occupies. BSD kernels expect slightly more than the maps,
-/// because they count from the end of the padded C structure.
-pub(crate) fn bytes(geometry: &Geometry) -> u64 {
-    const PADDED: u64 = 176;
-    let old = match geometry.version {
-        Version::Ufs1 => 6,
-        Version::Ufs2 => 0,
-    };
-    let maps = geometry.group_inodes.div_ceil(8) + geometry.group.div_ceil(8);
-    let clusters = (geometry.group / geometry.parts()).div_ceil(8);
-    let all = PADDED + old + maps + 4 + geometry.cluster * 4 + clusters;
-    all.next_multiple_of(geometry.fragment)
-}
-
 /// Counts of a group that the summary repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
@@ -202,5 +188,8 @@ fn put_maps(block: &mut [u8], geometry: &Geometry, maps: &Maps, tally: &Tally, f
         put32(block, index(totals), tally.blocks);
         put16(block, index(positions), tally.blocks);
     }
-    debug_assert!(maps.end <= bytes(geometry), "the maps fit the descriptor");
+    debug_assert!(
+        maps.end <= geometry.descriptor_bytes(),
+        "the maps fit the descriptor"
+    );
 }

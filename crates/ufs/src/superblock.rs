@@ -2,7 +2,7 @@
 
 use crate::bytes::{get32, get64, index, put32, put64};
 use crate::geometry::{Geometry, MakeOptions, SECTOR, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version};
-use crate::group::{self, Counts};
+use crate::group::Counts;
 
 /// Offsets of the superblock's fields, bytes.
 pub(crate) mod at {
@@ -109,7 +109,7 @@ fn put_places(block: &mut [u8], geometry: &Geometry) {
     put32(block, at::GROUPS, geometry.groups);
     put32(block, at::GROUP, geometry.group);
     put32(block, at::GROUP_INODES, geometry.group_inodes);
-    put32(block, at::DESCRIPTOR_BYTES, group::bytes(geometry));
+    put32(block, at::DESCRIPTOR_BYTES, geometry.descriptor_bytes());
     let summary = geometry.summary() * geometry.fragment;
     put32(block, at::SUMMARY_BYTES, summary);
     put64(block, at::SUMMARY_AT, geometry.data_at());
@@ -231,7 +231,7 @@ pub(crate) fn geometry(block: &[u8]) -> Option<Geometry> {
         && geometry.groups == size.div_ceil(geometry.group)
         && size < 1 << 48
         && geometry.data_at() + geometry.summary() < geometry.group.min(size)
-        && group::bytes(&geometry) <= geometry.block;
+        && geometry.descriptor_bytes() <= geometry.block;
     sane.then_some(geometry)
 }
 
