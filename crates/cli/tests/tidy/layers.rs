@@ -6,9 +6,9 @@ use crate::{Finding, report, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates that are checked.
-const LAYERED: [&str; 12] = [
-    "cpu", "datasets", "disk", "lab", "load", "model", "observe", "recipes", "report", "run",
-    "stats", "ufs",
+const LAYERED: [&str; 11] = [
+    "datasets", "disk", "lab", "load", "model", "observe", "recipes", "report", "run", "stats",
+    "ufs",
 ];
 
 /// For each module, the modules it uses, with the place of the first use.
