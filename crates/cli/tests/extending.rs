@@ -114,7 +114,7 @@ fn an_extension_that_is_interrupted_or_killed_is_resumed() {
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let recorded = || outcomes(&home.result("last")).len();
     for (command, signal) in [
-        ("run --resume last --repeats 6", Signal::INT),
+        ("run --resume last --repeats 16", Signal::INT),
         ("run --resume last", Signal::KILL),
     ] {
         let before = recorded();
@@ -125,7 +125,7 @@ fn an_extension_that_is_interrupted_or_killed_is_resumed() {
         });
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait().unwrap();
-        assert!((before + 1..6).contains(&recorded()));
+        assert!((before + 1..16).contains(&recorded()));
     }
     let clean = home.fsdyno(&["clean"]);
     assert_eq!(clean.code, Some(0), "{}{}", clean.out, clean.err);
@@ -134,7 +134,7 @@ fn an_extension_that_is_interrupted_or_killed_is_resumed() {
     let result = home.result("last");
     let cells = outcomes(&result).into_iter();
     let indices: Vec<u64> = cells.map(|(index, _)| index).collect();
-    assert_eq!(indices, (0..6).collect::<Vec<_>>());
+    assert_eq!(indices, (0..16).collect::<Vec<_>>());
     // Neither the interruption nor the kill was an end.
     assert_eq!(result["run"]["plan"]["ends"], Value::from(vec![1]));
 }

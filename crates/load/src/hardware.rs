@@ -140,6 +140,7 @@ mod tests {
         })
     }
 
+    /// Switches about as often: a sleep whose timer ends at once switches nothing.
     fn switch(times: u32) {
         for _ in 0..times {
             thread::sleep(Duration::from_micros(1));
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn only_the_time_between_begin_and_end_is_counted() {
         if let Some(count) = counted(|| switch(100)) {
-            assert!((100..3000).contains(&count), "{count}");
+            assert!((50..3000).contains(&count), "{count}");
         }
     }
 
@@ -186,13 +187,13 @@ mod tests {
                 worker.join().unwrap();
             }
         });
-        assert!(threads.is_none_or(|count| count >= 400), "{threads:?}");
+        assert!(threads.is_none_or(|count| count >= 200), "{threads:?}");
         let script = "i=0; while [ $i -lt 50 ]; do sleep 0; i=$((i+1)); done";
         let processes = counted(|| {
             let status = Command::new("sh").args(["-c", script]).status();
             assert!(status.unwrap().success());
         });
-        assert!(processes.is_none_or(|count| count >= 50), "{processes:?}");
+        assert!(processes.is_none_or(|count| count >= 25), "{processes:?}");
     }
 
     #[test]
