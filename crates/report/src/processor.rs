@@ -1,7 +1,7 @@
 //! The processor of a run: that of the machine, or the model processor of virtual time. Its prices
 //! divide the charge of a phase between the workload and kernel threads.
 
-use fsdyno_cpu::{Prices, Profile};
+use fsdyno_cpu::{Prices, Profile, Work};
 use fsdyno_model::{Plan, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -55,9 +55,13 @@ impl Processor {
         let threads = prices.map_or(0, |of| ns(work.kthread_blocks as f64 * of.block_ns));
         let threads = threads.min(charged);
         let bytes = prices.map(|of| {
-            work.copied.0 as f64 * of.copy_ns
-                + work.cleared.0 as f64 * of.clear_ns
-                + work.checksummed.0 as f64 * of.crc32c_ns
+            let of_bytes = Prices {
+                block_ns: 0.0,
+                system_call_ns: 0.0,
+                request_ns: 0.0,
+                ..of
+            };
+            Work::foreground(work).at(&of_bytes)
         });
         Some(Charge {
             workload_ns: charged - threads,

@@ -20,7 +20,7 @@ use fsdyno_guests::inside;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan};
+use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Plan};
 use fsdyno_observe::counters::machine_cpu;
 use fsdyno_observe::kernel_work::WorkCounter;
 use std::fs::{self, File};
@@ -161,9 +161,8 @@ fn beats(writer: &MessageWriter) {
             at = Instant::now();
         }
         (seen, spent) = (now, used);
-        let still = Nanos::from(at.elapsed()).0;
         let beat = GuestMessage::Beat {
-            still: Nanos(still),
+            still: at.elapsed().into(),
         };
         // The guest ends if the host is gone.
         if writer.write(&beat).is_err() {

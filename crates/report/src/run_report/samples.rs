@@ -3,8 +3,8 @@
 //!
 //! Column names contain the units; unknown values are empty. A run with several labs has columns
 //! for lab and kernel, because figures of different labs must not be compared. A run whose kernels
-//! count their work has columns for it. A run on model disks has columns for the disks, summed over the disks of a contender. A contender with several disks
-//! has a further row for each of them.
+//! count their work has columns for it. A run on model disks has columns for the disks, summed over
+//! the disks of a contender. A contender with several disks has a further row for each of them.
 
 use crate::comparison::labs::has_faults;
 use crate::document::{Cell, Column, Group, Row, Table};

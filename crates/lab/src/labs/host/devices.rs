@@ -64,14 +64,12 @@ impl HostExecutor<'_, '_> {
 
     /// The directory of the image files: that of the cell, or memory mounted in it.
     fn place_of_images(&mut self, job: &Job<'_>, scratch: PathBuf) -> Result<PathBuf, CellEnd> {
-        let Some(step) = job.memory(&scratch) else {
-            return Ok(scratch);
-        };
-        let Step::Mount { target, .. } = &step else {
+        let memory = job.memory(&scratch);
+        let Some(step @ Step::Mount { target, .. }) = &memory else {
             return Ok(scratch);
         };
         self.directory(target)?;
-        self.memory = self.mount(&step)?;
+        self.memory = self.mount(step)?;
         Ok(target.clone())
     }
 
