@@ -3,7 +3,8 @@
 //! Both are guards: removed on drop, and in the journal before they exist. Neither is ever made
 //! over something that is there.
 
-use crate::journal::{Entry, Journal, JournalError, Resource, remove_tree};
+use crate::journal::{Entry, Journal, JournalError, Resource};
+use crate::removal::remove_tree;
 use fsdyno_model::Bytes;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;

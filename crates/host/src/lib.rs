@@ -6,6 +6,7 @@
 
 pub mod arrays;
 pub mod cache;
+pub mod clean_up;
 pub mod command;
 pub mod daemons;
 pub mod disk_server;
@@ -25,6 +26,7 @@ pub mod mounts;
 pub mod pools;
 pub mod probe;
 pub mod processes;
+pub mod removal;
 pub mod signals;
 pub mod space;
 pub mod ssh;

@@ -1,7 +1,6 @@
 //! Block devices in `/sys`: whole disks, partitions, holders and slaves. Reads only; no device is
 //! opened.
 
-use crate::mounts::table::parse_number;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -132,13 +131,38 @@ impl Block {
     /// The file behind a loop device, as the kernel spells it: byte for byte, but for the newline
     /// that `/sys` puts at the end.
     pub fn backing_file(&self) -> Option<PathBuf> {
-        let disk = self.whole().ok()?;
-        let mut path = fs::read(disk.folder.join("loop/backing_file")).ok()?;
-        if path.last() == Some(&b'\n') {
-            path.pop();
-        }
-        (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
+        backing_file(&self.whole().ok()?.folder)
     }
+}
+
+/// The file behind the loop device of a folder in `/sys`.
+fn backing_file(folder: &Path) -> Option<PathBuf> {
+    let mut path = fs::read(folder.join("loop/backing_file")).ok()?;
+    if path.last() == Some(&b'\n') {
+        path.pop();
+    }
+    (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
+}
+
+/// The file behind the loop device of this name.
+pub(crate) fn file_of_loop(name: &str) -> Option<PathBuf> {
+    backing_file(&Path::new("/sys/block").join(name))
+}
+
+/// The loop devices that are attached, with their files as the kernel shows them.
+pub(crate) fn attached_loops() -> Vec<(String, PathBuf)> {
+    let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let with_file = |name: String| file_of_loop(&name).map(|file| (name, file));
+    let mut devices: Vec<_> = names.filter_map(with_file).collect();
+    devices.sort();
+    devices
+}
+
+/// Major and minor of a device as `/sys` and the table of mounts write them: `98:0`.
+pub(crate) fn parse_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Major and minor of a device number.

@@ -2,8 +2,9 @@
 //! devices that were overwritten.
 
 use fsdyno_files::places::{self, NoPlaces};
+use fsdyno_host::clean_up::{Cleaned, clean};
 use fsdyno_host::guard::{Released, SaveError};
-use fsdyno_host::journal::{Cleaned, Journal, JournalError, clean};
+use fsdyno_host::journal::{Journal, JournalError};
 use std::path::{Path, PathBuf};
 
 /// The state directory `fsdyno` of a user.

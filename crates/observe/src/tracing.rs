@@ -5,7 +5,8 @@
 //! filter passes only metadata, FUA and flush requests of the given devices. The ring buffer is
 //! read after the phase.
 
-use fsdyno_host::journal::{Entry, Journal, Resource, TRACEFS, Undo, remove_trace_instance};
+use fsdyno_host::clean_up::{TRACEFS, remove_trace_instance};
+use fsdyno_host::journal::{Entry, Journal, Resource, Undo};
 use fsdyno_model::Traced;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -13,7 +13,7 @@ use crate::GuestError;
 use crate::uml::Uml;
 use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_host::command::{self, CommandError};
-use fsdyno_host::journal::remove_tree;
+use fsdyno_host::removal::remove_tree;
 use fsdyno_host::space;
 use fsdyno_model::{Bytes, CancelToken};
 use rustix::fs::{FlockOperation, flock};

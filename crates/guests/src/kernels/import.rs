@@ -9,7 +9,7 @@ use super::identity::{self, Identity, sha256};
 use super::{Kernels, LabKernel, PROGRAM};
 use crate::uml::Uml;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
-use fsdyno_host::journal::remove_tree;
+use fsdyno_host::removal::remove_tree;
 use fsdyno_model::CancelToken;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

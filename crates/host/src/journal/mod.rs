@@ -2,21 +2,15 @@
 //! until it is removed.
 //!
 //! Each process has its own journal and holds its lock for life. A journal whose lock can be taken
-//! belongs to a dead process, and [`clean`] removes what it records. The guards, not this module,
-//! create resources.
+//! belongs to a dead process, and [`clean`](crate::clean_up::clean) removes what it records. The
+//! guards, not this module, create resources.
 //!
 //! Journals are accessed through [`TrustedDir`]: no other user can have written a journal that is
 //! read.
 
-mod cleanup;
 pub(crate) mod record;
-mod removal;
-mod shape;
 
-pub use cleanup::{CleanUp, Cleaned, PoolOf, Undo, clean, remove_trace_instance};
 pub use record::Resource;
-pub use removal::remove_tree;
-pub use shape::TRACEFS;
 
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use record::Record;
@@ -30,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How the name of a journal ends.
-const SUFFIX: &str = ".journal";
+pub(crate) const SUFFIX: &str = ".journal";
 
 /// The journal of this process. Clones are the same journal.
 #[derive(Debug, Clone)]
@@ -41,12 +35,32 @@ pub struct Journal {
 /// One recorded resource.
 ///
 /// Dropped without [`Entry::done`], the resource stays in the journal: it could not be removed, and
-/// [`clean`] will try again.
+/// [`clean`](crate::clean_up::clean) will try again.
 #[derive(Debug)]
 #[must_use = "the guard of the resource must report its removal"]
 pub struct Entry {
     book: Arc<Book>,
     id: u64,
+}
+
+/// The result of removing a recorded resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undo {
+    /// It was undone.
+    Done,
+    /// It was removed by force; how and why.
+    Forced(String),
+    /// It was no longer there, or never made.
+    Gone,
+    /// It would be removed; this was a dry run.
+    Would,
+    /// It could not be removed, and why. It stays in the journal.
+    Failed(String),
+    /// It belongs to a running process, and was not changed.
+    Live {
+        /// The journal of that process; its name starts with the process number.
+        journal: PathBuf,
+    },
 }
 
 /// What may go wrong with a journal.
@@ -69,7 +83,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    fn new(act: &'static str, path: &Path, cause: impl Into<io::Error>) -> Self {
+    pub(crate) fn new(act: &'static str, path: &Path, cause: impl Into<io::Error>) -> Self {
         Self::Io {
             act,
             path: path.to_owned(),
@@ -211,7 +225,7 @@ fn open_new(directory: &TrustedDir) -> Result<(PathBuf, File), JournalError> {
 }
 
 /// Whether an open file is the one of that name in the directory.
-fn is_at(file: &File, directory: &TrustedDir, name: &OsStr) -> bool {
+pub(crate) fn is_at(file: &File, directory: &TrustedDir, name: &OsStr) -> bool {
     match (
         fstat(file),
         statat(directory, name, AtFlags::SYMLINK_NOFOLLOW),

@@ -9,13 +9,12 @@ mod control;
 
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::mounts::holders;
+use crate::sysfs::{attached_loops, file_of_loop};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -232,21 +231,11 @@ fn attach_to(name: &str, file: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// The devices that are attached, with their backing files as the kernel shows them.
-pub(crate) fn attached() -> Vec<(String, PathBuf)> {
-    let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let with_file = |name: String| backing_file(&name).map(|file| (name, file));
-    let mut devices: Vec<_> = names.filter_map(with_file).collect();
-    devices.sort();
-    devices
-}
-
 /// The names of the devices that an image file is attached to, also after its removal. The path is
 /// the one that was attached; no link is followed, so that nobody can redirect it to another file.
 pub(crate) fn devices_of(image: &Path) -> Vec<String> {
     let of_image = |(name, file): (String, PathBuf)| is_image(&file, image).then_some(name);
-    attached().into_iter().filter_map(of_image).collect()
+    attached_loops().into_iter().filter_map(of_image).collect()
 }
 
 /// Detaches all devices of an image file.
@@ -286,16 +275,7 @@ fn wait_until_gone(name: &str, image: &Path, timeout: Instant) -> bool {
 }
 
 fn backs(name: &str, image: &Path) -> bool {
-    backing_file(name).is_some_and(|file| is_image(&file, image))
-}
-
-/// The backing file of a device as the kernel shows it.
-fn backing_file(name: &str) -> Option<PathBuf> {
-    let mut shown = fs::read(format!("/sys/block/{name}/loop/backing_file")).ok()?;
-    if shown.last() == Some(&b'\n') {
-        shown.pop();
-    }
-    (!shown.is_empty()).then(|| PathBuf::from(OsString::from_vec(shown)))
+    file_of_loop(name).is_some_and(|file| is_image(&file, image))
 }
 
 /// Whether a backing file, as shown, is an image, as resolved.

@@ -2,7 +2,7 @@
 //! it. For messages only.
 
 use super::table;
-use crate::loops;
+use crate::sysfs;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn of_tree(top: &Path) -> Vec<String> {
             holders.push(format!("the mount at {}", below.display()));
         }
     }
-    for (device, image) in loops::attached() {
+    for (device, image) in sysfs::attached_loops() {
         if table::shown_below(&image, top) {
             holders.push(format!("{device} (on {})", image.display()));
         }

@@ -1,5 +1,6 @@
 //! The mount table, `/proc/PID/mountinfo` (`proc_pid_mountinfo(5)`), and questions to it. Read only.
 
+use crate::sysfs::parse_number;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -122,12 +123,6 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
         mount_options: text(5)?,
         super_options: text(dash + 3).unwrap_or_default(),
     })
-}
-
-/// `98:0` as major and minor.
-pub(crate) fn parse_number(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Decodes the octal escapes (`\040`) of the kernel for blanks and backslashes.

@@ -2,8 +2,9 @@
 
 use crate::{WorkDir, assert_nothing_left, kinds, lab, make_filesystem};
 use fsdyno_host::cache;
+use fsdyno_host::clean_up::{CleanUp, clean};
 use fsdyno_host::image::{Image, Scratch};
-use fsdyno_host::journal::{CleanUp, Journal, Resource, Undo, clean};
+use fsdyno_host::journal::{Journal, Resource, Undo};
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::mount;
 use fsdyno_model::Bytes;

@@ -1,8 +1,9 @@
 //! Caches, counters and quiet, as the real devices show them.
 
 use crate::{WorkDir, kinds, lab, words};
+use fsdyno_host::clean_up::clean;
 use fsdyno_host::image::Image;
-use fsdyno_host::journal::{Undo, clean};
+use fsdyno_host::journal::Undo;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::mount;
 use fsdyno_host::{cache, command, space};

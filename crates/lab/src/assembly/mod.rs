@@ -12,8 +12,9 @@ use crate::missing::MissingRequirement;
 use crate::preflight::{Preflight, PreflightError};
 use crate::state_dir::StateDir;
 pub use devices::described_devices;
+use fsdyno_host::clean_up::CleanUp;
 use fsdyno_host::guard::{Refusal, SaveError};
-use fsdyno_host::journal::{CleanUp, JournalError, Undo};
+use fsdyno_host::journal::{JournalError, Undo};
 use fsdyno_model::{Availability, CancelToken, CellRecord, LabChoice, Plan};
 
 /// The inputs from which the labs of a plan are assembled.

@@ -3,7 +3,7 @@
 //!
 //! Nothing else is undone, though the journal is genuine: a path such as `/srv/user` is refused.
 
-use super::record::Resource;
+use crate::journal::{Resource, SUFFIX};
 use fsdyno_files::open_parent;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::process::geteuid;
@@ -94,7 +94,7 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
     Err(format!(
         "fsdyno makes nothing of this kind under this name. If it is not needed, remove it by hand, \
          and delete the journal {stem}{}",
-        super::SUFFIX
+        SUFFIX
     ))
 }
 

@@ -5,8 +5,13 @@
 //! gave ([`shape`]), and be in directories of the effective user. No command is read from a
 //! journal.
 
-use super::record::{Record, Resource, standing};
-use super::{JournalError, SUFFIX, is_at, remove_tree, shape};
+mod shape;
+
+pub use shape::TRACEFS;
+
+use crate::journal::record::{Record, Resource, standing};
+use crate::journal::{JournalError, SUFFIX, Undo, is_at};
+use crate::removal::remove_tree;
 use crate::{arrays, daemons, disk_server, guest_processes, loops, mounts, pools};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::Pool;
@@ -76,26 +81,6 @@ impl fmt::Display for CleanUp {
             }
         }
     }
-}
-
-/// The result of removing a recorded resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Undo {
-    /// It was undone.
-    Done,
-    /// It was removed by force; how and why.
-    Forced(String),
-    /// It was no longer there, or never made.
-    Gone,
-    /// It would be removed; this was a dry run.
-    Would,
-    /// It could not be removed, and why. It stays in the journal.
-    Failed(String),
-    /// It belongs to a running process, and was not changed.
-    Live {
-        /// The journal of that process; its name starts with the process number.
-        journal: PathBuf,
-    },
 }
 
 /// Removes, in reverse order, the resources that the journals of dead processes record.
