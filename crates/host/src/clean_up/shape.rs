@@ -93,8 +93,7 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
     }
     Err(format!(
         "fsdyno makes nothing of this kind under this name. If it is not needed, remove it by hand, \
-         and delete the journal {stem}{}",
-        SUFFIX
+         and delete the journal {stem}{SUFFIX}"
     ))
 }
 
