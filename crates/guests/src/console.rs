@@ -1,8 +1,10 @@
 //! The console of a guest: its last lines, or those of its kernel's crash.
 
-use crate::kernels::HOST_REFUSES_PAGES;
 use fsdyno_host::last_lines::LastLines;
 use std::io::Read;
+
+/// What User-mode Linux prints when the host refuses to map a page of a program, which it then kills.
+pub(crate) const HOST_REFUSES_PAGES: &str = "UML ran out of memory on the host side";
 
 /// What a kernel prints when it or a program cannot continue, and the first process before it.
 const CRASH_MARKS: [&str; 5] = [

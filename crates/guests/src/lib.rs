@@ -14,15 +14,14 @@ mod one_processor;
 pub mod protocol;
 pub mod qemu;
 mod running;
+mod start;
 pub mod time_travel;
 pub mod uml;
 
-pub use machine::{MOST_DISKS, Machine, disk};
+pub use machine::{GuestError, Machine};
 pub use one_processor::OneProcessor;
-pub use running::{Guest, ended, on_terminal};
-pub use uml::{GuestError, Setting};
-
-pub(crate) use machine::MACHINE;
+pub use running::{Guest, on_terminal};
+pub use start::{MOST_DISKS, Setting, disk, ended};
 
 /// The directory of the guest itself: a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";

@@ -1,16 +1,56 @@
 //! What runs the kernel of a guest: User-mode Linux or QEMU, and their differences.
 
-use super::qemu::Qemu;
-use super::running::{Start, Tie};
-use super::uml::{GuestError, Setting, Uml};
+use super::kernels::{self, KernelError};
+use super::qemu::{Qemu, QemuError};
+use super::start::{Setting, Start, Tie};
+use super::uml::{Uml, UmlError};
+use fsdyno_host::journal::JournalError;
 use fsdyno_model::{KernelChoice, LabChoice};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-/// The disks are named by the letters `a` to `p`.
-pub const MOST_DISKS: usize = 16;
+/// Why a guest could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// There is no such kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The kernel of User-mode Linux cannot be started.
+    #[error(transparent)]
+    Uml(#[from] UmlError),
+    /// There is no such guest of QEMU.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// Its kernel does not support virtual time.
+    #[error(
+        "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
+    )]
+    NoTimeTravel {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        why: String,
+    },
+    /// A resource of the host is not available.
+    #[error("cannot {act} for a guest: {cause}")]
+    Host {
+        /// What was attempted.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be written down first.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
 
-/// The environment variable of a guest on QEMU.
-pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
+impl GuestError {
+    pub(super) fn host(act: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let act = act.into();
+        |cause| Self::Host { act, cause }
+    }
+}
 
 /// What a guest can be started on.
 #[derive(Debug, Clone)]
@@ -28,7 +68,8 @@ impl Machine {
             LabChoice::Qemu => Ok(Self::Qemu(Qemu::find()?)),
             // No other lab has guests.
             LabChoice::Uml | LabChoice::Host | LabChoice::Ssh(_) => {
-                Ok(Self::Uml(Uml::find(kernel)?))
+                let (program, verified) = kernels::program(kernel)?;
+                Ok(Self::Uml(Uml::at(program, verified)?))
             }
         }
     }
@@ -68,38 +109,15 @@ impl Machine {
     /// Whether its guests can have model disks; why not.
     pub fn with_model_disks(&self) -> Result<(), GuestError> {
         match self {
-            Self::Uml(uml) => uml.with_model_disks(),
+            Self::Uml(uml) => Ok(uml.with_model_disks()?),
             Self::Qemu(_) => Ok(()),
         }
     }
 
     pub(super) fn command(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, GuestError> {
         match self {
-            Self::Uml(uml) => uml.start(setting, tie),
+            Self::Uml(uml) => Ok(uml.start(setting, tie)?),
             Self::Qemu(qemu) => Ok(qemu.start(setting, tie)?),
         }
-    }
-}
-
-/// The name of a guest's disk, as the guest sees it.
-pub fn disk(lab: &LabChoice, number: usize) -> PathBuf {
-    let prefix = match lab {
-        LabChoice::Qemu => "vd",
-        _ => "ubd",
-    };
-    // There are at most as many as letters.
-    let letter = char::from(b'a' + u8::try_from(number.min(MOST_DISKS - 1)).unwrap_or(0));
-    PathBuf::from(format!("/dev/{prefix}{letter}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn disks_are_named_as_the_guest_names_them() {
-        assert_eq!(disk(&LabChoice::Uml, 1), Path::new("/dev/ubdb"));
-        assert_eq!(disk(&LabChoice::Qemu, 0), Path::new("/dev/vda"));
-        assert_eq!(disk(&LabChoice::Qemu, 15), Path::new("/dev/vdp"));
     }
 }

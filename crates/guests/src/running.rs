@@ -1,40 +1,21 @@
 //! A running guest of any kind: started with a line to it, ended when its guard drops.
 
 use super::console::Console;
-use super::machine::Machine;
-use super::uml::{GuestError, Setting};
+use super::machine::{GuestError, Machine};
+use super::start::{Setting, Start, Tie, inherit};
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::journal::{Entry, Journal, Resource};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-/// What a guest is tied to.
-#[derive(Debug, Clone, Copy)]
-pub enum Tie<'a> {
-    /// The terminal of the user.
-    Terminal,
-    /// A line to us; its console is only read.
-    Line(&'a OwnedFd),
-}
-
-/// A guest as it is started.
-#[derive(Debug)]
-pub struct Start {
-    /// The program and its words.
-    pub command: Command,
-    /// Inherited descriptors besides standard streams and the line.
-    pub open: Vec<OwnedFd>,
-}
 
 /// Runs a guest on this terminal until it ends.
 pub fn on_terminal(
@@ -194,26 +175,4 @@ impl Drop for Guest {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// How a guest ended, as text.
-pub fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with status {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
-}
-
-/// Leaves one descriptor open in the program.
-pub(super) fn inherit(command: &mut Command, descriptor: &OwnedFd) {
-    let number = descriptor.as_raw_fd();
-    let in_child = move || {
-        // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
-        // and the child has a copy of.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-        Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
-    };
-    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
-    unsafe { command.pre_exec(in_child) };
 }

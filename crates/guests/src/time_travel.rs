@@ -7,9 +7,10 @@
 //! starts.
 
 use super::determinism::make_deterministic;
-use super::machine::{MOST_DISKS, Machine};
+use super::machine::{GuestError, Machine};
 use super::running::Guest;
-use super::uml::{GuestError, Uml};
+use super::start::MOST_DISKS;
+use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
 use std::ffi::OsString;

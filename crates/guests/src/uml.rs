@@ -1,15 +1,10 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host. It needs no privileges.
 
-use super::kernels::{self, NotVerified};
-use super::qemu::QemuError;
-use super::running::{Start, Tie};
-use fsdyno_files::Untrusted;
-use fsdyno_files::places::NoPlaces;
+use super::start::{Setting, Start, Tie};
 use fsdyno_host::guest_processes::NAME;
-use fsdyno_host::journal::JournalError;
 use fsdyno_host::probe::{self, MODULES};
-use fsdyno_model::{Bytes, KernelChoice, Need};
+use fsdyno_model::Need;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -21,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// The program, and its Debian package.
-const PROGRAM: &str = "linux.uml";
+pub(crate) const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
 
 /// The directory of its modules in the package.
@@ -30,33 +25,25 @@ const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
 /// The preferred directory of guest memory: a file in a memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Why a guest could not be started.
+/// Why a kernel cannot be started.
 #[derive(Debug, thiserror::Error)]
-pub enum GuestError {
-    /// There is no such program.
-    #[error("no program `{PROGRAM}`; {}, or have a kernel built: fsdyno lab setup", need().remedy())]
-    NoKernel,
-    /// No kernel was built here.
-    #[error("no kernel was built here; fsdyno lab setup builds one")]
-    NoLabKernel,
-    /// The cache directory is unknown.
-    #[error(transparent)]
-    NoPlaces(#[from] NoPlaces),
-    /// Another user could have written files of the cache.
-    #[error(transparent)]
-    Untrusted(#[from] Untrusted),
-    /// The lab kernel is not the one that was built.
-    #[error(transparent)]
-    NotVerified(#[from] NotVerified),
-    /// Its kernel does not support virtual time.
-    #[error(
-        "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
-    )]
-    NoTimeTravel {
-        /// The kernel.
-        kernel: String,
-        /// Why not.
-        why: String,
+pub enum UmlError {
+    /// The program did not run.
+    #[error("cannot run {} for a guest: {cause}", kernel.display())]
+    Run {
+        /// The program.
+        kernel: PathBuf,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
+    /// The program did not print its version.
+    #[error("`{} --version` {what}", kernel.display())]
+    NoVersion {
+        /// The program.
+        kernel: PathBuf,
+        /// What it did instead.
+        what: String,
     },
     /// Its kernel has no way to a model disk.
     #[error(
@@ -68,42 +55,12 @@ pub enum GuestError {
         /// Why not.
         why: String,
     },
-    /// The program did not print its version.
-    #[error("`{} --version` {what}", kernel.display())]
-    NoVersion {
-        /// The program.
-        kernel: PathBuf,
-        /// What it did instead.
-        what: String,
-    },
-    /// A resource of the host is not available.
-    #[error("cannot {act} for a guest: {cause}")]
-    Host {
-        /// What was attempted.
-        act: String,
-        /// Why it did not work.
-        #[source]
-        cause: io::Error,
-    },
     /// A path that no kernel command line can carry.
     #[error("{} holds a blank or a comma, which a guest's command line cannot carry; choose another directory with --work-dir", path.display())]
     Path {
         /// The path.
         path: PathBuf,
     },
-    /// There is no such guest of QEMU.
-    #[error(transparent)]
-    Qemu(#[from] QemuError),
-    /// It could not be written down first.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-}
-
-impl GuestError {
-    pub(super) fn host(act: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let act = act.into();
-        |cause| Self::Host { act, cause }
-    }
 }
 
 /// What this lab needs on the host.
@@ -124,45 +81,25 @@ pub struct Uml {
     /// The directory of its modules, where there is one.
     pub modules: Option<PathBuf>,
     /// The file that is executed, where its content was verified.
-    pub(super) verified: Option<Arc<File>>,
-}
-
-/// What a guest is started with.
-#[derive(Debug, Clone)]
-pub struct Setting<'a> {
-    /// Its memory.
-    pub memory: Bytes,
-    /// Its processors; one of User-mode Linux has one.
-    pub processors: u32,
-    /// Its disks, in order: image files, or the sockets of model disks.
-    pub disks: &'a [PathBuf],
-    /// Whether they are model disks.
-    pub served: bool,
-    /// A directory for the files of a running kernel.
-    pub scratch: &'a Path,
-    /// The first process: a program and its words.
-    pub init: &'a [OsString],
+    pub(crate) verified: Option<Arc<File>>,
 }
 
 impl Uml {
-    /// The kernel that was chosen.
-    pub fn find(choice: &KernelChoice) -> Result<Self, GuestError> {
-        let (kernel, verified) = kernels::program(choice)?;
-        Self::at(kernel, verified)
-    }
-
     /// The program of the package.
-    pub(super) fn packaged() -> Option<PathBuf> {
+    pub(crate) fn packaged() -> Option<PathBuf> {
         probe::program(PROGRAM)
     }
 
     /// The kernel that is this program.
-    pub(super) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, GuestError> {
+    pub(crate) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, UmlError> {
         let reported = executes(&kernel, verified.as_deref())
             .arg("--version")
             .stdin(Stdio::null())
-            .output()
-            .map_err(GuestError::host(format!("run {}", kernel.display())))?;
+            .output();
+        let reported = match reported {
+            Ok(reported) => reported,
+            Err(cause) => return Err(UmlError::Run { kernel, cause }),
+        };
         let release = String::from_utf8_lossy(&reported.stdout).trim().to_owned();
         let is_release = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
         if !reported.status.success()
@@ -170,7 +107,7 @@ impl Uml {
             || release.contains(char::is_whitespace)
         {
             let what = format!("ended with {} and printed `{release}`", reported.status);
-            return Err(GuestError::NoVersion { kernel, what });
+            return Err(UmlError::NoVersion { kernel, what });
         }
         let modules = Path::new(MODULES_FOLDER).join(&release);
         Ok(Self {
@@ -182,7 +119,7 @@ impl Uml {
     }
 
     /// The program with its words.
-    pub(super) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, GuestError> {
+    pub(crate) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, UmlError> {
         let words = match tie {
             Tie::Terminal => {
                 let mut words = self.words(setting, "fd:0,fd:1")?;
@@ -203,19 +140,19 @@ impl Uml {
     }
 
     /// The kernel, where it has what model disks take.
-    pub(super) fn with_model_disks(&self) -> Result<(), GuestError> {
+    pub(crate) fn with_model_disks(&self) -> Result<(), UmlError> {
         let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"]);
         if lacking.is_empty() {
             return Ok(());
         }
-        Err(GuestError::NoModelDisks {
+        Err(UmlError::NoModelDisks {
             kernel: self.kernel.display().to_string(),
             why: format!("it was built without {}", lacking.join(", ")),
         })
     }
 
     /// The options among these that a kernel lacks, by its own list.
-    pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
         let reported = self
             .executes()
             .arg("--showconfig")
@@ -230,7 +167,7 @@ impl Uml {
     }
 
     /// A command that executes it, without words.
-    pub(super) fn executes(&self) -> Command {
+    pub(crate) fn executes(&self) -> Command {
         executes(&self.kernel, self.verified.as_deref())
     }
 
@@ -248,7 +185,7 @@ impl Uml {
 
     /// The words after the program, but for the line to the guest. `console` is its input and
     /// output.
-    fn words(&self, setting: &Setting<'_>, console: &str) -> Result<Vec<OsString>, GuestError> {
+    fn words(&self, setting: &Setting<'_>, console: &str) -> Result<Vec<OsString>, UmlError> {
         let joined = |name: &str, path: &Path| {
             if path
                 .as_os_str()
@@ -256,7 +193,7 @@ impl Uml {
                 .iter()
                 .any(|b| b" ,\t\n".contains(b))
             {
-                return Err(GuestError::Path {
+                return Err(UmlError::Path {
                     path: path.to_owned(),
                 });
             }
@@ -343,6 +280,7 @@ fn memory_place(setting: &Setting<'_>) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_model::Bytes;
 
     fn uml() -> Uml {
         Uml {
@@ -353,7 +291,7 @@ mod tests {
         }
     }
 
-    fn words(disks: &[PathBuf], init: &[OsString]) -> Result<Vec<String>, GuestError> {
+    fn words(disks: &[PathBuf], init: &[OsString]) -> Result<Vec<String>, UmlError> {
         let setting = Setting {
             memory: Bytes(64 << 20),
             processors: 1,

@@ -141,8 +141,8 @@ fn the_model_disk_has_no_transport(source: &Source) -> Vec<Finding> {
 
 /// Calls of the first process of a guest, which mounts in its own kernel.
 const FIRST_PROCESS: [&str; 2] = [
-    "crates/guests/src/inside.rs",
-    "crates/guests/src/qemu/entry.rs",
+    "crates/guests/src/inside/mod.rs",
+    "crates/guests/src/inside/entry.rs",
 ];
 
 fn only_host_is_privileged(source: &Source) -> Vec<Finding> {

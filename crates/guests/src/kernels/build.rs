@@ -9,8 +9,7 @@ use super::identity::{Identity, sha256};
 use super::import::ImportError;
 use super::sources::{self, Sources, SourcesError};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
-use crate::GuestError;
-use crate::uml::Uml;
+use crate::uml::{Uml, UmlError};
 use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::removal::remove_tree;
@@ -121,7 +120,7 @@ pub enum SetupError {
     Build(#[from] BuildError),
     /// The result is not a kernel.
     #[error("what was built does not start: {0}")]
-    NoKernel(#[source] Box<GuestError>),
+    NoKernel(#[source] UmlError),
     /// A kernel that was built elsewhere cannot be installed.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -505,8 +504,7 @@ impl KernelBuild<'_> {
             let synced = File::open(to).and_then(|file| file.sync_all());
             synced.map_err(refused("write", to))?;
         }
-        let release =
-            Uml::at(program.clone(), None).map_err(|e| SetupError::NoKernel(Box::new(e)))?;
+        let release = Uml::at(program.clone(), None).map_err(SetupError::NoKernel)?;
         let digest = File::open(&program).and_then(|file| sha256(&file));
         let digest = digest.map_err(refused("read", &program))?;
         let identity = self.identity.clone();

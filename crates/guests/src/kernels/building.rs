@@ -1,7 +1,7 @@
 //! `make` of a kernel, which takes minutes: all it prints goes to a log, from which is read how far
 //! it is.
 
-use crate::running::inherit;
+use crate::start::inherit;
 use fsdyno_host::command::{die_with_parent, end_group, last_lines};
 use fsdyno_host::probe::search_path;
 use fsdyno_model::CancelToken;

@@ -156,8 +156,7 @@ impl Import {
                 was_there: true,
             });
         }
-        let printed =
-            Uml::at(program, None).map_err(|error| SetupError::NoKernel(Box::new(error)))?;
+        let printed = Uml::at(program, None).map_err(SetupError::NoKernel)?;
         if printed.release != identity.release {
             let why = format!("it prints the release {}", printed.release);
             return Err(self.no_kernel(&why).into());

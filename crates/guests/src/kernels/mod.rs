@@ -22,11 +22,10 @@ pub use build::{Made, Order, Progress, SetupError, set_up};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
 pub use import::{ImportError, install};
-pub use patches::{HOST_REFUSES_PAGES, has_amx, known_end};
+pub use patches::{has_amx, known_end};
 pub use verified::NotVerified;
 
-use super::GuestError;
-use super::uml::Uml;
+use super::uml::{self, Uml};
 use fragment::Fragment;
 use fsdyno_files::places::{self, NoPlaces};
 use fsdyno_files::{TrustedDir, Untrusted};
@@ -44,6 +43,29 @@ const SYSTEM: &str = "/usr/lib/fsdyno/kernels";
 
 /// The separate directory of unfinished builds.
 const UNFINISHED: &str = "unfinished";
+
+/// Why there is no such kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// There is no program of the package.
+    #[error(
+        "no program `{}`; {}, or have a kernel built: fsdyno lab setup",
+        uml::PROGRAM, uml::need().remedy()
+    )]
+    NoPackage,
+    /// No kernel was built here.
+    #[error("no kernel was built here; fsdyno lab setup builds one")]
+    NoLabKernel,
+    /// The cache directory is unknown.
+    #[error(transparent)]
+    NoPlaces(#[from] NoPlaces),
+    /// Another user could have written files of the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// The lab kernel is not the one that was built.
+    #[error(transparent)]
+    NotVerified(#[from] NotVerified),
+}
 
 /// A directory of kernels.
 #[derive(Debug, Clone)]
@@ -129,7 +151,7 @@ impl Kernels {
 
 /// The lab kernel that would be selected: those of our fragment first, and of these those of this
 /// user before those of packages.
-pub fn lab() -> Result<LabKernel, GuestError> {
+pub fn lab() -> Result<LabKernel, KernelError> {
     let packaged = Kernels::of_system().ready()?;
     let own = match Kernels::of_user() {
         Ok(kernels) => kernels.ready()?,
@@ -138,7 +160,7 @@ pub fn lab() -> Result<LabKernel, GuestError> {
     };
     let all = own.into_iter().chain(packaged);
     all.min_by_key(|kernel| !kernel.is_current())
-        .ok_or(GuestError::NoLabKernel)
+        .ok_or(KernelError::NoLabKernel)
 }
 
 /// Whether there is a lab kernel that can be started; else why not, and what to do.
@@ -149,7 +171,7 @@ pub fn state() -> Result<LabKernel, Availability> {
     });
     kernel.map_err(|error| Availability::Missing {
         reason: match error {
-            GuestError::NoLabKernel => "it was not built yet".to_owned(),
+            KernelError::NoLabKernel => "it was not built yet".to_owned(),
             error => error.to_string(),
         },
         remedy: "fsdyno lab setup builds it, in some minutes".to_owned(),
@@ -160,7 +182,7 @@ pub fn state() -> Result<LabKernel, Availability> {
 /// silently select another kernel: starting it reports the reason.
 pub fn default() -> Option<KernelChoice> {
     match lab() {
-        Err(GuestError::NoLabKernel | GuestError::NoPlaces(_)) => {
+        Err(KernelError::NoLabKernel | KernelError::NoPlaces(_)) => {
             Uml::packaged().map(|_| KernelChoice::Packaged)
         }
         _ => Some(KernelChoice::Lab),
@@ -168,9 +190,9 @@ pub fn default() -> Option<KernelChoice> {
 }
 
 /// The program of a kernel, and the open file that is executed where its content was verified.
-pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File>>), GuestError> {
+pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File>>), KernelError> {
     match choice {
-        KernelChoice::Packaged => Ok((Uml::packaged().ok_or(GuestError::NoKernel)?, None)),
+        KernelChoice::Packaged => Ok((Uml::packaged().ok_or(KernelError::NoPackage)?, None)),
         KernelChoice::Lab => {
             let kernel = lab()?;
             let file = kernel.verified()?;

@@ -1,5 +1,6 @@
 //! Patches: changes to the kernel sources before the build, where the text to change exists.
 
+use crate::console::HOST_REFUSES_PAGES;
 use std::path::Path;
 use std::{fs, io};
 
@@ -412,9 +413,6 @@ pub fn has_amx() -> bool {
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     about.contains(" amx_tile")
 }
-
-/// What User-mode Linux prints when the host refuses to map a page of a program, which it then kills.
-pub const HOST_REFUSES_PAGES: &str = "UML ran out of memory on the host side";
 
 /// Why a kernel or one of its programs died with these lines on the console, with a remedy; none
 /// where that is not known.

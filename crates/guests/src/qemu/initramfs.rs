@@ -1,10 +1,10 @@
 //! The initramfs of a guest of QEMU: this program with its libraries as the first process, the
-//! modules it loads, and its arguments after it has mounted the host's root. See [`super::entry`].
+//! modules it loads, and its arguments after it has mounted the host's root. See [`crate::inside::entry`].
 
 use super::elf;
-use super::entry::{ARGUMENTS, ENVIRONMENT, MODULE_FOLDER, ROOT};
 use super::kernels::{self, Kernel, ModulesError};
 use super::newc::Archive;
+use crate::inside::entry::{ARGUMENTS, ENVIRONMENT, MODULE_FOLDER, ROOT};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -4,19 +4,16 @@
 
 mod accelerator;
 mod elf;
-pub(super) mod entry;
 mod initramfs;
 mod kernels;
 mod newc;
 mod unpacked;
 
-use super::machine::MACHINE;
-use super::running::{Start, Tie};
-use super::uml::Setting;
+use super::inside::entry::TAG;
+use super::start::{MACHINE, Setting, Start, Tie};
 use super::{LINE_NAME, PLACE};
 pub use accelerator::Accelerator;
 use accelerator::accelerator;
-use entry::TAG;
 use fsdyno_host::guest_processes::pid_file;
 use fsdyno_host::probe::{self, MODULES};
 use fsdyno_model::{Availability, Need};

@@ -9,7 +9,9 @@ use crate::args::JsonArgs;
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 use args::{LabCommand, ShellArgs};
-use fsdyno_guests::{GuestError, kernels};
+use fsdyno_guests::GuestError;
+use fsdyno_guests::kernels::{self, KernelError};
+use fsdyno_guests::uml::UmlError;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -84,13 +86,12 @@ pub fn guest_trouble(error: GuestLabError) -> CliError {
 pub fn guest_code(error: &GuestLabError) -> Code {
     match error {
         GuestLabError::Guest(
-            GuestError::NoKernel | GuestError::NoLabKernel | GuestError::Qemu(_),
+            GuestError::Kernel(KernelError::NoPackage | KernelError::NoLabKernel)
+            | GuestError::Qemu(_),
         ) => Code::Missing,
-        GuestLabError::Guest(GuestError::Host { cause, .. })
-            if cause.kind() == std::io::ErrorKind::NotFound =>
-        {
-            Code::Missing
-        }
+        GuestLabError::Guest(
+            GuestError::Host { cause, .. } | GuestError::Uml(UmlError::Run { cause, .. }),
+        ) if cause.kind() == std::io::ErrorKind::NotFound => Code::Missing,
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     }

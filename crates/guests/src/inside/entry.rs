@@ -1,8 +1,8 @@
 //! The first steps in a guest of QEMU: load the modules for the host's root, mount it, and execute
-//! the first process there. See [`crate::inside`] for that process.
+//! the first process there. See [`super`] for that process.
 
-use crate::MACHINE;
-use crate::inside::{GuestInitError, is_first};
+use super::{GuestInitError, is_first};
+use crate::start::MACHINE;
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_move};

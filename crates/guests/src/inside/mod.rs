@@ -4,7 +4,10 @@
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
 //! who started it. Call this module in a guest only.
 
-use super::{LINE_NAME, MACHINE, PLACE, disk as disk_of, qemu};
+pub(crate) mod entry;
+
+use crate::start::{self, MACHINE};
+use crate::{LINE_NAME, PLACE};
 use fsdyno_host::probe::MODULES;
 use fsdyno_model::LabChoice;
 use rustix::fs::{Mode, OFlags, open};
@@ -56,7 +59,7 @@ pub fn is_first() -> bool {
 /// Mounts what every program expects, creates [`PLACE`], and configures where the kernel finds its
 /// modules. Returns the directory for temporary files.
 pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
-    qemu::entry::enter_root()?;
+    entry::enter_root()?;
     for (fstype, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -180,7 +183,7 @@ fn lab() -> LabChoice {
 
 /// A disk of this guest.
 pub fn disk(number: usize) -> PathBuf {
-    disk_of(&lab(), number)
+    start::disk(&lab(), number)
 }
 
 /// Opens the line to the host: bytes as they are, nothing echoed.

@@ -1,0 +1,96 @@
+//! What a guest of any kind is started with: memory, processors, disks, its first process, and the
+//! descriptors it inherits.
+
+use fsdyno_model::{Bytes, LabChoice};
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// The disks are named by the letters `a` to `p`.
+pub const MOST_DISKS: usize = 16;
+
+/// The environment variable of a guest on QEMU.
+pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
+
+/// What a guest is started with.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// Its memory.
+    pub memory: Bytes,
+    /// Its processors; one of User-mode Linux has one.
+    pub processors: u32,
+    /// Its disks, in order: image files, or the sockets of model disks.
+    pub disks: &'a [PathBuf],
+    /// Whether they are model disks.
+    pub served: bool,
+    /// A directory for the files of a running kernel.
+    pub scratch: &'a Path,
+    /// The first process: a program and its words.
+    pub init: &'a [OsString],
+}
+
+/// What a guest is tied to.
+#[derive(Debug, Clone, Copy)]
+pub enum Tie<'a> {
+    /// The terminal of the user.
+    Terminal,
+    /// A line to us; its console is only read.
+    Line(&'a OwnedFd),
+}
+
+/// A guest as it is started.
+#[derive(Debug)]
+pub struct Start {
+    /// The program and its words.
+    pub command: Command,
+    /// Inherited descriptors besides standard streams and the line.
+    pub open: Vec<OwnedFd>,
+}
+
+/// The name of a guest's disk, as the guest sees it.
+pub fn disk(lab: &LabChoice, number: usize) -> PathBuf {
+    let prefix = match lab {
+        LabChoice::Qemu => "vd",
+        _ => "ubd",
+    };
+    // There are at most as many as letters.
+    let letter = char::from(b'a' + u8::try_from(number.min(MOST_DISKS - 1)).unwrap_or(0));
+    PathBuf::from(format!("/dev/{prefix}{letter}"))
+}
+
+/// How a guest ended, as text.
+pub fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// Leaves one descriptor open in the program.
+pub(crate) fn inherit(command: &mut Command, descriptor: &OwnedFd) {
+    let number = descriptor.as_raw_fd();
+    let in_child = move || {
+        // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
+        // and the child has a copy of.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
+    };
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_named_as_the_guest_names_them() {
+        assert_eq!(disk(&LabChoice::Uml, 1), Path::new("/dev/ubdb"));
+        assert_eq!(disk(&LabChoice::Qemu, 0), Path::new("/dev/vda"));
+        assert_eq!(disk(&LabChoice::Qemu, 15), Path::new("/dev/vdp"));
+    }
+}
