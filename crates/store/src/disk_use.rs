@@ -1,10 +1,8 @@
 //! Reads and writes the rows of model disk activity of a sample. Each disk has two rows: until the
 //! work returned, and from then until it was durable.
 
-use crate::insert::place_of;
-use crate::query::waits;
-use crate::record::Refusal;
-use crate::row::{self, Fields, insert, signed};
+use crate::error::Refusal;
+use crate::row::{self, Fields, insert, place_of, signed};
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::{DiskFigures, DiskUse, Nanos};
 use rusqlite::types::Value;
@@ -123,7 +121,7 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
         waits: None,
         busy: None,
     };
-    did.waits = waits(fields)?;
+    did.waits = fields.waits()?;
     did.busy = fields.number_or_none()?.map(Nanos);
     Ok(did)
 }

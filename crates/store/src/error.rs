@@ -251,3 +251,23 @@ fn listed(names: &[String]) -> String {
     }
     text
 }
+
+/// Why a transaction was rolled back.
+pub(crate) enum Refusal {
+    /// `SQLite` returned an error.
+    Sqlite(rusqlite::Error),
+    /// The store returned an error.
+    Store(Box<StoreError>),
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
+}

@@ -2,10 +2,10 @@
 
 use crate::StoreError;
 use crate::disk_use;
+use crate::error::Refusal;
 use crate::kernel_work;
 use crate::observed;
-use crate::record::Refusal;
-use crate::row::{self, insert, signed, stage_columns};
+use crate::row::{self, insert, json, place_of, signed, stage_columns};
 use crate::timeline;
 use fsdyno_model::{
     CellRecord, CommandRecord, CpuUse, Effective, Figure, Fragmentation, Outcome, Plan, RunInfo,
@@ -39,8 +39,8 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
     } = run;
     crate::resolve::check_id(id)?;
     let plan_text = plan_text(plan)?;
-    let provenance = serde_json::to_string(provenance).map_err(unstorable("the provenance"))?;
-    let command_line = serde_json::to_string(command_line).map_err(unstorable("the argv"))?;
+    let provenance = json("the provenance", provenance)?;
+    let command_line = json("the argv", command_line)?;
     let inserted = transaction
         .prepare_cached(&insert("run", row::RUN))?
         .execute(params![
@@ -69,22 +69,13 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
 /// The plan as JSON. Checks that parsing it gives the same plan: JSON has no infinite numbers and
 /// no bytes that are not UTF-8.
 pub(crate) fn plan_text(plan: &Plan) -> Result<String, StoreError> {
-    let text = serde_json::to_string(plan).map_err(unstorable("the plan"))?;
-    let back: Plan = serde_json::from_str(&text).map_err(unstorable("the plan"))?;
-    if back == *plan {
-        Ok(text)
-    } else {
-        Err(StoreError::Unstorable {
+    let text = json("the plan", plan)?;
+    match serde_json::from_str::<Plan>(&text) {
+        Ok(back) if back == *plan => Ok(text),
+        _ => Err(StoreError::Unstorable {
             what: "the plan",
             why: "it would come back changed".to_owned(),
-        })
-    }
-}
-
-pub(crate) fn unstorable(what: &'static str) -> impl FnOnce(serde_json::Error) -> StoreError {
-    move |error| StoreError::Unstorable {
-        what,
-        why: error.to_string(),
+        }),
     }
 }
 
@@ -150,11 +141,6 @@ pub(crate) fn insert_cell(
     }
     insert_warnings(transaction, run_id, id, None, warnings)?;
     Ok(())
-}
-
-/// An index in a list, as a column value.
-pub(crate) fn place_of(place: usize) -> i64 {
-    signed(place as u64)
 }
 
 /// The columns of an outcome.
@@ -315,7 +301,7 @@ fn insert_fragmentation(
         extents_by_size,
         unavailable,
     } = fragmentation;
-    let by_size = serde_json::to_string(extents_by_size).map_err(unstorable("a histogram"))?;
+    let by_size = json("a histogram", extents_by_size)?;
     transaction
         .prepare_cached(&insert("fragmentation", row::FRAGMENTATION))?
         .execute(params![
@@ -348,7 +334,7 @@ fn insert_command(
         stderr,
     } = command;
     let (stage, phase) = stage_columns(stage);
-    let argv = serde_json::to_string(argv).map_err(unstorable("the argv of a command"))?;
+    let argv = json("the argv of a command", argv)?;
     transaction
         .prepare_cached(&insert("command", row::COMMAND))?
         .execute(params![

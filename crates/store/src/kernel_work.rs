@@ -1,9 +1,8 @@
 //! Reads and writes the rows of `kernel_work`: the work that the kernel of a guest counted.
 
 use crate::disk_use::{DURABLE, RETURN};
-use crate::insert::unstorable;
-use crate::record::Refusal;
-use crate::row::{self, Fields, insert, signed};
+use crate::error::Refusal;
+use crate::row::{self, Fields, insert, json, signed};
 use fsdyno_model::{KernelWork, Point};
 use rusqlite::{Transaction, params};
 
@@ -28,7 +27,7 @@ pub(crate) fn insert_all(
             charged_ns,
             threads,
         } = work;
-        let threads = serde_json::to_string(threads).map_err(unstorable("the kernel threads"))?;
+        let threads = json("the kernel threads", threads)?;
         let until = if *until == Point::Durable {
             DURABLE
         } else {

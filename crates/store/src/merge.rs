@@ -1,7 +1,7 @@
 //! Imports the runs and the series of power cuts of another store.
 
+use crate::error::Refusal;
 use crate::insert::{exists, insert_cell, insert_run};
-use crate::record::Refusal;
 use crate::series::{insert_whole, series_exists};
 use crate::{Store, StoreError};
 use std::path::Path;

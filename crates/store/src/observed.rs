@@ -1,8 +1,7 @@
 //! Reads and writes the rows of `observed`: the activity of the machine during a sample.
 
-use crate::insert::unstorable;
-use crate::record::Refusal;
-use crate::row::{self, Fields, insert, signed};
+use crate::error::Refusal;
+use crate::row::{self, Fields, insert, json, signed};
 use fsdyno_model::{Bytes, Frequency, Nanos, Observed, OtherIo, Pressure, Traced};
 use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
@@ -50,8 +49,7 @@ pub(crate) fn insert_one(
     values.push(number(known.map(|_| busiest_ns.0)));
     values.push(number(below_bytes.map(|of| of.0)));
     values.extend(columns(traced.as_ref().map(Traced::parts)));
-    let unobserved =
-        serde_json::to_string(unobserved).map_err(unstorable("what was not observed"))?;
+    let unobserved = json("what was not observed", unobserved)?;
     values.push(unobserved.into());
     transaction
         .prepare_cached(&insert("observed", row::OBSERVED))?

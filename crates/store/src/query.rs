@@ -4,15 +4,13 @@ use crate::disk_use;
 use crate::error::fault;
 use crate::kernel_work;
 use crate::observed;
-use crate::row::{self, Fields};
+use crate::row::{self, Fields, all, each, only};
 use crate::timeline;
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
-    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Waits,
-    Warning,
+    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
 };
-use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
@@ -126,45 +124,10 @@ impl Store {
     }
 }
 
-/// All rows of a query, each read from left to right.
-pub(crate) fn all<T>(
-    connection: &Connection,
-    query: &str,
-    parameters: &[&str],
-    read: impl Fn(&mut Fields<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    let mut values = Vec::new();
-    each(connection, query, parameters, |fields| {
-        values.push(read(fields)?);
-        Ok(())
-    })?;
-    Ok(values)
-}
-
-/// Calls a function for every row of a query, each read from left to right.
-fn each(
-    connection: &Connection,
-    query: &str,
-    parameters: &[&str],
-    mut read: impl FnMut(&mut Fields<'_>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-    while let Some(row) = rows.next()? {
-        read(&mut Fields::of(row))?;
-    }
-    Ok(())
-}
-
 /// The cell of a row. Foreign keys ensure that it exists, unless another program wrote the store.
 fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
     let place = places.get(&key).copied();
     place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
-}
-
-/// The value of a row of one column.
-pub(crate) fn only<T: FromSql>(fields: &mut Fields<'_>) -> rusqlite::Result<T> {
-    fields.take()
 }
 
 fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
@@ -436,25 +399,11 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         observed: None,
         warnings: Vec::new(),
     };
-    let waits = waits(fields)?;
+    let waits = fields.waits()?;
     if let Some(device) = &mut sample.device {
         device.waits = waits;
     }
     Ok((key, sample))
-}
-
-/// The times of requests by kind; none if one of them is unknown.
-pub(crate) fn waits(fields: &mut Fields<'_>) -> rusqlite::Result<Option<Waits>> {
-    let mut columns = [None; 4];
-    for column in &mut columns {
-        *column = fields.number_or_none()?;
-    }
-    Ok(match columns {
-        [Some(reads), Some(writes), Some(discards), Some(flushes)] => {
-            Some(Waits::from_parts([reads, writes, discards, flushes]))
-        }
-        _ => None,
-    })
 }
 
 fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {

@@ -2,7 +2,7 @@
 //!
 //! `insert.rs` maps the values of the model to rows.
 
-use crate::error::fault;
+use crate::error::{Refusal, fault};
 use crate::insert::{cells_planned, exists, insert_cell, insert_run, plan_text};
 use crate::resolve::check_id;
 use crate::row::signed;
@@ -180,25 +180,5 @@ impl Store {
         } else {
             Err(self.no_such_run(run_id))
         }
-    }
-}
-
-/// Why a transaction was rolled back.
-pub(crate) enum Refusal {
-    /// `SQLite` returned an error.
-    Sqlite(rusqlite::Error),
-    /// The store returned an error.
-    Store(Box<StoreError>),
-}
-
-impl From<rusqlite::Error> for Refusal {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::Store(Box::new(error))
     }
 }

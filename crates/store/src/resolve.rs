@@ -1,7 +1,7 @@
 //! Names of runs and of series of power cuts: creates new ids and resolves names that a user typed.
 
 use crate::error::fault;
-use crate::query::{all, only};
+use crate::row::{all, only};
 use crate::{Store, StoreError};
 use jiff::Timestamp;
 use rusqlite::Connection;

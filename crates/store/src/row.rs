@@ -3,9 +3,11 @@
 //! The lists of columns are defined here once, for writing and for reading: `record.rs` and
 //! `query.rs` use their order.
 
-use fsdyno_model::{Bytes, Nanos, Stage};
-use rusqlite::Row;
+use crate::StoreError;
+use fsdyno_model::{Bytes, Nanos, Stage, Waits};
 use rusqlite::types::{FromSql, Type};
+use rusqlite::{Connection, Row};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -58,6 +60,62 @@ pub(crate) fn insert(table: &str, columns: &str) -> String {
     format!("INSERT INTO {table} ({columns}) VALUES ({places})")
 }
 
+/// All rows of a query, each read from left to right.
+pub(crate) fn all<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&str],
+    read: impl Fn(&mut Fields<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut values = Vec::new();
+    each(connection, query, parameters, |fields| {
+        values.push(read(fields)?);
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+/// Calls a function for every row of a query, each read from left to right.
+pub(crate) fn each(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&str],
+    mut read: impl FnMut(&mut Fields<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+    while let Some(row) = rows.next()? {
+        read(&mut Fields::of(row))?;
+    }
+    Ok(())
+}
+
+/// The value of a row of one column.
+pub(crate) fn only<T: FromSql>(fields: &mut Fields<'_>) -> rusqlite::Result<T> {
+    fields.take()
+}
+
+/// An index in a list, as a column value.
+pub(crate) fn place_of(place: usize) -> i64 {
+    signed(place as u64)
+}
+
+/// A value of the model in JSON. `what` names it in an error.
+pub(crate) fn json(what: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Unstorable {
+        what,
+        why: error.to_string(),
+    })
+}
+
+/// A value of the model in JSON; none, a null.
+pub(crate) fn json_or_none(
+    what: &'static str,
+    value: Option<&impl Serialize>,
+) -> Result<Option<String>, StoreError> {
+    value.map(|value| json(what, value)).transpose()
+}
+
 /// A row, read from left to right.
 pub(crate) struct Fields<'r> {
     row: &'r Row<'r>,
@@ -90,6 +148,20 @@ impl<'r> Fields<'r> {
 
     pub(crate) fn nanos(&mut self) -> rusqlite::Result<Nanos> {
         self.number().map(Nanos)
+    }
+
+    /// The next four columns as the times of requests by kind; none if one of them is unknown.
+    pub(crate) fn waits(&mut self) -> rusqlite::Result<Option<Waits>> {
+        let mut columns = [None; 4];
+        for column in &mut columns {
+            *column = self.number_or_none()?;
+        }
+        Ok(match columns {
+            [Some(reads), Some(writes), Some(discards), Some(flushes)] => {
+                Some(Waits::from_parts([reads, writes, discards, flushes]))
+            }
+            _ => None,
+        })
     }
 
     /// The next column as a value of the model in JSON.

@@ -1,10 +1,9 @@
 //! Series of power cuts: recorded one by one, and read back whole.
 
+use crate::error::Refusal;
 use crate::error::fault;
-use crate::query::all;
-use crate::record::Refusal;
 use crate::resolve::{check_id, free_id};
-use crate::row::{self, Fields, insert, signed};
+use crate::row::{self, Fields, all, insert, json, json_or_none, signed};
 use crate::{Store, StoreError};
 use fsdyno_model::{Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, StopReason};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -225,20 +224,6 @@ fn insert_power_cut(
             json_or_none("what a disk lost", power_cut.disk.as_ref())?,
         ])?;
     Ok(())
-}
-
-fn json(what: &'static str, value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Unstorable {
-        what,
-        why: error.to_string(),
-    })
-}
-
-fn json_or_none(
-    what: &'static str,
-    value: Option<&impl serde::Serialize>,
-) -> Result<Option<String>, StoreError> {
-    value.map(|value| json(what, value)).transpose()
 }
 
 fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {

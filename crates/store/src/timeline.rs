@@ -1,9 +1,8 @@
 //! Reads and writes the rows of `latency` and `progress`. Lists that are only read whole are one
 //! JSON column.
 
-use crate::insert::{place_of, unstorable};
-use crate::record::Refusal;
-use crate::row::{self, Fields, insert, signed};
+use crate::error::Refusal;
+use crate::row::{self, Fields, insert, json, place_of, signed};
 use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 use rusqlite::{Transaction, params};
 
@@ -34,7 +33,7 @@ fn insert_latencies(
             max_ns,
             buckets,
         } = of_kind;
-        let classes = serde_json::to_string(buckets).map_err(unstorable("a distribution"))?;
+        let classes = json("a distribution", buckets)?;
         transaction
             .prepare_cached(&insert("latency", row::LATENCY))?
             .execute(params![
@@ -63,7 +62,7 @@ fn insert_progress(
     };
     let pair = |Slice { operations, bytes }: &Slice| (*operations, bytes.0);
     let pairs: Vec<(u64, u64)> = slices.iter().map(pair).collect();
-    let slices = serde_json::to_string(&pairs).map_err(unstorable("what was done when"))?;
+    let slices = json("the progress", &pairs)?;
     transaction
         .prepare_cached(&insert("progress", row::PROGRESS))?
         .execute(params![cell, sample, signed(slice_ns.0), slices])?;
