@@ -1,10 +1,10 @@
 //! Completion of commands, flags and values in a shell. The script of a shell calls this program,
 //! so that values are those of this machine and of its store.
 
-use crate::args::{self, Listed};
-use crate::commands::list;
-use crate::exit::CliError;
-use crate::places;
+use crate::command_line;
+use crate::commands::list::{self, Listed};
+use crate::exit::{CliError, Code};
+use crate::{output, places};
 use clap::Command;
 use clap_complete::PathCompleter;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
@@ -23,7 +23,7 @@ const VARIABLE: &str = "FSDYNO_COMPLETE";
 pub const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// The script that makes a shell complete the command line of fsdyno.
-pub fn script(shell: &str) -> Result<Vec<u8>, CliError> {
+fn script(shell: &str) -> Result<Vec<u8>, CliError> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(shell) else {
         let message = format!(
@@ -37,6 +37,13 @@ pub fn script(shell: &str) -> Result<Vec<u8>, CliError> {
     Ok(text)
 }
 
+/// `completions`: prints the script of a shell.
+pub fn completions(shell: &str) -> Result<Code, CliError> {
+    // The script of bash contains a control character, and no data.
+    output::picture(&script(shell)?)?;
+    Ok(Code::Ok)
+}
+
 /// Answers a shell; returns `false` if this process was not started by the script of a shell.
 pub fn answer() -> bool {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -45,7 +52,7 @@ pub fn answer() -> bool {
         let name = variable().filter(|_| fsdyno_files::places::from_environment());
         name.map(PathBuf::from)
     });
-    let factory = || with_values(args::command(), store.as_ref());
+    let factory = || with_values(command_line::command(), store.as_ref());
     let answered = CompleteEnv::with_factory(factory)
         .var(VARIABLE)
         .try_complete(words, std::env::current_dir().ok().as_deref());
@@ -278,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_argument_that_names_a_thing_has_its_values() {
-        let command = with_values(args::command(), None);
+        let command = with_values(command_line::command(), None);
         for (sub, ids) in [
             (
                 "run",

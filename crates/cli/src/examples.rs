@@ -326,7 +326,7 @@ fn render(examples: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args;
+    use crate::command_line;
     use std::process::Command as Process;
 
     /// Splits a line as a shell does.
@@ -343,7 +343,7 @@ mod tests {
             for (arguments, _) in *examples {
                 assert!(arguments.starts_with(path), "{path}: {arguments}");
                 let line = ["fsdyno".to_owned()].into_iter().chain(words(arguments));
-                if let Err(error) = args::command().try_get_matches_from(line) {
+                if let Err(error) = command_line::command().try_get_matches_from(line) {
                     panic!("fsdyno {arguments}: {error}");
                 }
             }
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn every_visible_command_has_examples() {
-        let mut command = args::command().disable_help_subcommand(true);
+        let mut command = command_line::command().disable_help_subcommand(true);
         command.build();
         let mut without = Vec::new();
         each(&command, "", &mut |command, path| {
@@ -374,7 +374,9 @@ mod tests {
 
     #[test]
     fn every_help_text_fits_80_columns() {
-        let mut command = args::command().disable_help_subcommand(true).term_width(0);
+        let mut command = command_line::command()
+            .disable_help_subcommand(true)
+            .term_width(0);
         command.build();
         let mut long = Vec::new();
         each(&command, "", &mut |command, path| {
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_flags_of_run_are_in_groups() {
-        let command = args::command();
+        let command = command_line::command();
         let run = command.find_subcommand("run").unwrap();
         for argument in run
             .get_arguments()

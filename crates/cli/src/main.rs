@@ -4,17 +4,19 @@
 
 mod args;
 mod catalogue;
+mod command_line;
 mod commands;
 mod completion;
 mod examples;
 mod exit;
+mod man;
 mod output;
 mod places;
 #[cfg(test)]
 mod reference;
 mod screen;
 
-use args::{Cli, Command};
+use command_line::{Cli, Command};
 use exit::{CliError, Code};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
     if completion::answer() {
         return ExitCode::SUCCESS;
     }
-    let mut cli = match args::parse() {
+    let mut cli = match command_line::parse() {
         Ok(cli) => cli,
         // Help and version contain no data of users or disks, so they may have colours.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
@@ -83,7 +85,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Make(args) => commands::make::make(args),
         Command::Age(args) => commands::age::age(args),
         Command::Phase(args) => commands::phase::phase(args),
-        Command::Completions { shell } => commands::complete::completions(shell),
+        Command::Completions { shell } => completion::completions(shell),
         Command::Crash(args) => commands::crash::crash(args, &store()?),
         Command::Newfs(args) => commands::ufs::make(args),
         Command::Fsck(args) => commands::ufs::check(args),
@@ -91,7 +93,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Disk(args) => commands::disk::disk(&args.command),
         Command::Cpu(args) => commands::cpu::cpu(args),
-        Command::Man(args) => commands::complete::man(args),
+        Command::Man(args) => man::man(args, command_line::command()),
         Command::Schema { name } => output::bytes(name.text().as_bytes()).map(|()| Code::Ok),
         Command::Guest { words } => commands::guest::guest(words),
     }

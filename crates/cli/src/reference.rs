@@ -1,7 +1,7 @@
 //! Generates the pages of `docs/reference/` from the definitions in the code. `./x docs` writes
 //! them.
 
-use crate::args;
+use crate::command_line;
 use clap::Command;
 use fsdyno_run::RunOptions;
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn the_reference_pages_match_the_code() {
 }
 
 fn command_line() -> String {
-    let mut command = args::command()
+    let mut command = command_line::command()
         .disable_help_subcommand(true)
         .term_width(100);
     command.build();

@@ -1,13 +1,30 @@
 //! `age`: fills and ages the file system of a directory. Scripts and `run --dry-run` use it.
 
-use crate::args::AgeArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use crate::screen::filling;
+use clap::Args;
 use fsdyno_datasets::states::{self, Progress, StateError};
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, Fill, InitialState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct AgeArgs {
+    /// Directory on the file system; the files go into `state` in it
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Target use as df shows it: `90%` or `90%:fragmented` [default: 50%]
+    #[arg(long, value_name = "PERCENT")]
+    pub fill: Option<Fill>,
+    /// Write N times the bytes held, by creates, deletes, appends and truncates
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub age: u32,
+    /// Seed of sizes, contents and order
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
 
 pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
     if !args.directory.is_dir() {

@@ -1,8 +1,18 @@
 //! `clean`: removes the mounts, loop devices and files of a killed run.
 
-use crate::args::CleanArgs;
 use crate::exit::{CliError, Code};
 use crate::{output, places};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    /// Print what would be removed, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub fn clean(args: &CleanArgs) -> Result<Code, CliError> {
     let cleaned = places::state()?.clean_up(args.dry_run);

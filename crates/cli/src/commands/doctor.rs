@@ -2,9 +2,9 @@
 
 mod states;
 
-use crate::args::DoctorArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::Args;
 
 use fsdyno_host::probe::probe;
 use fsdyno_load::engines::EngineInfo;
@@ -12,6 +12,16 @@ use fsdyno_model::{Availability, Need, Requirement};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print each requirement with what it makes available, and the reason if not met
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 #[derive(Serialize)]
 struct Finding {

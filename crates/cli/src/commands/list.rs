@@ -1,16 +1,45 @@
 //! `list`: everything that a plan can name, and whether it works here.
 
-use crate::args::{ListArgs, Listed};
 use crate::catalogue::catalogue;
 use crate::exit::{CliError, Code};
 use crate::output;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs;
 use fsdyno_model::{Availability, Parameter, Requirement};
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Group to list [default: all]
+    #[arg(value_enum)]
+    pub what: Option<Listed>,
+    /// Print sources and parameters too
+    #[arg(long)]
+    pub long: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// File systems that can be contenders
+    Filesystems,
+    /// Ready-made comparisons
+    Suites,
+    /// Kinds of phases and their parameters
+    #[value(alias = "workloads")]
+    Phases,
+    /// Files that workloads use
+    Datasets,
+    /// Arrangements of devices under a contender
+    Layouts,
+    /// Ways to pass operations to the kernel
+    Engines,
+}
 
 #[derive(Serialize)]
 struct Item {

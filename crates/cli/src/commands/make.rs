@@ -1,8 +1,8 @@
 //! `make`: creates a dataset in a directory.
 
-use crate::args::MakeArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::Args;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::signals;
@@ -10,6 +10,30 @@ use fsdyno_load::made::{Made, RECORD};
 use fsdyno_model::{CancelToken, DatasetChoice};
 use std::io;
 use std::path::Path;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct MakeArgs {
+    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+    pub dataset: String,
+    /// Directory to create it in; it must exist
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Size as a multiple of full size
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
+    pub scale: f64,
+    /// Seed of names, sizes and contents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Create the archive that the phase `untar` unpacks
+    #[arg(long)]
+    pub archive: bool,
+}
 
 /// The error of a directory that fsdyno created but cannot record, and so may not delete later.
 pub fn not_recorded(directory: &Path, error: &io::Error) -> CliError {

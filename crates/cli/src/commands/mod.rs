@@ -4,7 +4,6 @@ pub mod age;
 pub mod chart;
 pub mod clean;
 pub mod compare;
-pub mod complete;
 pub mod cpu;
 pub mod crash;
 pub mod disk;

@@ -1,10 +1,11 @@
 //! `published`: the published tables, and the comparison of a run with one, for `report --against`.
 
 use super::report;
-use crate::args::PublishedCommand;
+use crate::args::{JsonArgs, report_format};
 use crate::catalogue::catalogue;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::{Args, Subcommand};
 use fsdyno_model::{Contender, ResultSet};
 use fsdyno_recipes::{closest_name, kind_of, layouts};
 use fsdyno_report::published::{self, Published, PublishedError, Table};
@@ -12,6 +13,29 @@ use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options};
 use fsdyno_run::resolve::{Catalogue, suite};
 use serde::Serialize;
+
+#[derive(Debug, Args)]
+pub struct PublishedArgs {
+    #[command(subcommand)]
+    pub command: PublishedCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PublishedCommand {
+    /// List all published tables
+    List(JsonArgs),
+    /// Show one table in its published form, with its conclusions
+    Show {
+        /// Name of the table (`fsdyno published list`)
+        name: String,
+        /// Format: terminal, html, csv, json or markdown
+        #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+        format: fsdyno_report::Format,
+        /// Show times as m:ss
+        #[arg(long)]
+        clock: bool,
+    },
+}
 
 /// A table as `published list` prints it.
 #[derive(Serialize)]

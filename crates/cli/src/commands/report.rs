@@ -2,12 +2,46 @@
 //! reads only the store.
 
 use super::published;
-use crate::args::ReportArgs;
+use crate::args::{percent, report_format};
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::Args;
 use fsdyno_report::{Format, Options, render_crash};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Run or series of crash tests: a name, its first characters, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Format: terminal, html, csv, json, markdown, bencher, openmetrics, bonnie-csv
+    ///
+    /// `bonnie-csv` has the bonnie phases only. A series of crash tests has terminal and json.
+    /// Without --format, the extension of the output file decides: .html, .csv, .json, .md, .txt;
+    /// otherwise it is terminal.
+    #[arg(long, value_name = "FORMAT", value_parser = report_format)]
+    pub format: Option<fsdyno_report::Format>,
+    /// Print all tables on the terminal, not only the first screen
+    #[arg(long)]
+    pub long: bool,
+    /// Compare the run with a published table (`fsdyno published list`)
+    #[arg(long = "against", value_name = "TABLE")]
+    pub published: Option<String>,
+    /// Output file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Smallest difference that matters, in percent [default: margin of the run]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Show times as m:ss, like the published tables
+    #[arg(long)]
+    pub clock: bool,
+}
 
 pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;

@@ -1,13 +1,55 @@
 //! `runs`: the runs and the series of crash tests in the store; deletes, renames and tags them.
 
-use crate::args::{RunsArgs, RunsCommand};
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::{Args, Subcommand};
 use fsdyno_model::{Nanos, StopReason};
 use fsdyno_store::{Named, RunSummary, SeriesSummary, Store};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    /// List only runs with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Delete runs or series of crash tests from the store
+    Rm {
+        /// Runs: full names, or `last`
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<String>,
+    },
+    /// Give a run another name, which all commands take
+    Name {
+        /// Run: a name, its first characters, or `last`
+        run: String,
+        /// New name: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "NAME")]
+        new: String,
+    },
+    /// Add tags to a run, or remove them
+    Tag {
+        /// Run: a name, its first characters, or `last`
+        run: String,
+        /// Tags: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "TAG", required = true)]
+        tags: Vec<String>,
+        /// Remove these tags
+        #[arg(long)]
+        remove: bool,
+    },
+}
 
 /// An entry of the store.
 #[derive(Serialize)]

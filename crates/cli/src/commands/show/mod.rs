@@ -6,13 +6,31 @@ mod stages;
 
 use super::runs::ended;
 use super::series;
-use crate::args::ShowArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
+use clap::Args;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, Effective, Outcome, ResultSet, RunInfo};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Run or series of crash tests: a name, its first characters, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Print every command that this cell executed
+    #[arg(long, value_name = "CELL")]
+    pub commands: Option<u32>,
+    /// Print latencies of single operations, all repeats of a contender together
+    ///
+    /// An operation is one file, or one operation of the phase.
+    #[arg(long, conflicts_with = "commands")]
+    pub latencies: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;

@@ -1,20 +1,25 @@
-//! `completions` and `man`: both from the definition of the command line.
+//! `man`: the man pages, from the definition of the command line.
 
-use crate::args::{self, ManArgs};
 use crate::exit::{CliError, Code};
 use crate::output;
-use clap::Command;
+use clap::{Args, Command};
 use clap_mangen::Man;
 use std::fs;
+use std::path::PathBuf;
 
-pub fn completions(shell: &str) -> Result<Code, CliError> {
-    // The script of bash contains a control character, and no data.
-    output::picture(&crate::completion::script(shell)?)?;
-    Ok(Code::Ok)
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Directory for one page per command [default: standard output]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long, requires = "dir")]
+    pub force: bool,
 }
 
-pub fn man(args: &ManArgs) -> Result<Code, CliError> {
-    let mut command = args::command().disable_help_subcommand(true);
+/// Prints the man pages of a command line, or writes them to a directory.
+pub fn man(args: &ManArgs, command: Command) -> Result<Code, CliError> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     render_pages(&command, &mut pages)?;
@@ -62,10 +67,11 @@ fn render_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line;
 
     #[test]
     fn each_visible_command_has_a_man_page_and_hidden_ones_have_none() {
-        let mut command = args::command().disable_help_subcommand(true);
+        let mut command = command_line::command().disable_help_subcommand(true);
         command.build();
         let mut pages = Vec::new();
         render_pages(&command, &mut pages).unwrap();

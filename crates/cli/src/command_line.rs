@@ -1,0 +1,188 @@
+//! The command line: one definition for parsing, `--help`, completions and the man page.
+
+use crate::args::unknown;
+use crate::commands;
+use crate::output::Verbosity;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use fsdyno_run::RunOptions;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    success
+  1    failure: a cell, a command, or a store that cannot be read or written;
+       clean: something could not be removed, or a journal was refused
+  2    the command line or the plan is wrong; nothing was changed
+  3    the device guard refused a device; nothing was written to it
+  4    a capability is missing here (root, a program, a kernel feature)
+  5    compare: a ratio is beyond a threshold of --fail-if
+  6    another process measures on this machine; nothing was changed
+  130  interrupted; finished cells are kept: fsdyno run --resume";
+
+/// Find which file system, disks and options are fastest for a workload, and why
+#[derive(Debug, Parser)]
+#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 80, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// Database of runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
+    pub store: Option<PathBuf>,
+
+    /// As root, take directories, store and PATH from the environment
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub dirs_from_env: bool,
+
+    /// Print results and errors only: no progress, no notes
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    pub quiet: bool,
+
+    /// Print each stage of a cell as it begins
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
+    pub verbose: bool,
+
+    /// Use colours: auto (on a terminal), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL,
+          hide_possible_values = true)]
+    pub color: ColorChoice,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The heading of the flags that every command has.
+const GLOBAL: &str = "Global options";
+
+impl Cli {
+    /// How much is printed besides the result.
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        }
+    }
+}
+
+/// The command line, with the default of each setting in its help, and with examples.
+pub fn command() -> clap::Command {
+    let command =
+        Cli::command().mut_subcommand("run", |run| run.mut_args(RunOptions::with_default));
+    crate::examples::add(command, "")
+}
+
+/// Parses the arguments of this process.
+pub fn parse() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command().try_get_matches()?)
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare file systems: make, mount, measure, check and report
+    Run(Box<commands::run::RunArgs>),
+    /// List file systems, phases, datasets and more, and whether they work here
+    List(commands::list::ListArgs),
+    /// Check requirements: what each is for, whether it is met, how to install it
+    Doctor(commands::doctor::DoctorArgs),
+    /// List the runs and the series of crash tests in the store, newest first
+    Runs(commands::runs::RunsArgs),
+    /// Copy the runs of another store into this one; the other is only read
+    Merge {
+        /// File of the other store
+        #[arg(value_name = "STORE")]
+        other: PathBuf,
+    },
+    /// Show a run: its plan, its machine, and the result of each cell
+    Show(commands::show::ShowArgs),
+    /// Report a run, alone or compared with a published table
+    Report(commands::report::ReportArgs),
+    /// Draw the charts of a run as SVG or PNG, or print their values as JSON
+    Chart(commands::chart::ChartArgs),
+    /// Compare runs across kernels, machines or dates; thresholds for CI
+    Compare(commands::compare::CompareArgs),
+    /// Explain why one contender takes longer than another: time by cause
+    Why(commands::why::WhyArgs),
+    /// List and show published comparisons
+    Published(commands::published::PublishedArgs),
+    /// Rerun a published comparison on a model of its disk
+    ///
+    /// File systems, options and workload are those of the publication. The report compares the
+    /// figures with the published ones, and states whether each conclusion still holds.
+    Rerun(Box<commands::rerun::RerunArgs>),
+    /// Remove what killed runs left: mounts, loop devices, images, directories
+    Clean(commands::clean::CleanArgs),
+    /// Measure the overhead of fsdyno, and its error rates on this machine
+    Selftest(commands::selftest::SelftestArgs),
+    /// Create a dataset in a directory
+    Make(commands::make::MakeArgs),
+    /// Fill and age the file system of a directory, as `run --fill --age` does
+    Age(commands::age::AgeArgs),
+    /// Run one phase in a directory, once, and print its figures
+    Phase(commands::phase::PhaseArgs),
+    /// Print the completion script of a shell; it completes names and values
+    ///
+    /// The script calls fsdyno, so that runs, disks and file systems are those of this machine.
+    Completions {
+        /// Shell: bash, elvish, fish, powershell or zsh
+        shell: String,
+    },
+    /// Print the man pages, or write them to a directory
+    Man(crate::man::ManArgs),
+    /// Print the JSON Schema of a command's JSON output
+    Schema {
+        /// Schema: report, series (of crash tests), why, compare or crash
+        #[arg(value_parser = schema)]
+        name: fsdyno_report::schemas::Schema,
+    },
+    /// Crash tests: cut the power of guests that write, and check what survives
+    #[command(alias = "plug")]
+    Crash(commands::crash::CrashArgs),
+    /// Make and check UFS1 and UFS2 on devices or in files
+    Ufs(commands::ufs::UfsArgs),
+    /// Make an empty UFS1 or UFS2 on a device or in a file; erases its content
+    #[command(hide = true)]
+    Newfs(commands::ufs::MakeUfsArgs),
+    /// Check the consistency of a UFS, read-only
+    #[command(hide = true)]
+    Fsck(commands::ufs::CheckUfsArgs),
+    /// List and set up labs: the places where cells run
+    Lab(commands::lab::LabArgs),
+    /// List, check and serve model disks
+    Disk(commands::disk::DiskArgs),
+    /// List, fit and check model processors of virtual time
+    Cpu(commands::cpu::CpuArgs),
+    /// Run as the first process of a guest; started by fsdyno
+    #[command(hide = true)]
+    Guest {
+        /// Task of the guest, and arguments that the kernel appends
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<std::ffi::OsString>,
+    },
+}
+
+fn schema(name: &str) -> Result<fsdyno_report::schemas::Schema, String> {
+    let names = fsdyno_report::schemas::ALL.map(|schema| schema.name);
+    fsdyno_report::schemas::find(name).ok_or_else(|| unknown("schema", name, names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_begins_with_the_purpose_of_the_program() {
+        let help = Cli::command().render_long_help().to_string();
+        assert!(help.starts_with("Find which file system"), "{help}");
+    }
+
+    #[test]
+    fn every_exit_code_is_in_the_help() {
+        let help = Cli::command().render_long_help().to_string();
+        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "130 "] {
+            assert!(help.contains(&format!("  {code}")), "{code}");
+        }
+    }
+}
