@@ -113,15 +113,16 @@ fn the_disk_and_its_guest_kernel_count_the_same_requests() {
 }
 
 #[test]
-fn the_same_cell_has_the_same_figures_in_another_directory() {
-    let test = "the_same_cell_has_the_same_figures_in_another_directory";
+fn the_same_cell_has_the_same_figures_in_another_directory_and_in_parallel() {
+    let test = "the_same_cell_has_the_same_figures_in_another_directory_and_in_parallel";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
         return;
     };
     // example
     let fs = "ext2,ext4,xfs";
-    let runs = [Home::new(), Home::new()].map(|home| {
-        let cells = cells(&home, &kernel, fs, &[]);
+    let runs = ["1", "3"].map(|jobs| {
+        let home = Home::new();
+        let cells = cells(&home, &kernel, fs, &["--jobs", jobs]);
         assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
         figures(&cells)
     });

@@ -3,28 +3,55 @@
 //! machine costs several times the work of the turn.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The processors in use by the values of [`OneProcessor`] in this process.
+static IN_USE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+fn in_use() -> MutexGuard<'static, Vec<usize>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// While this lives, its thread and every process it starts stay on one processor.
 #[derive(Debug)]
 pub struct OneProcessor {
-    /// The processors before; none where the affinity could not be set.
-    before: Option<CpuSet>,
+    /// The processors before, and the one since; none where the affinity could not be set.
+    changed: Option<(CpuSet, usize)>,
 }
 
 impl OneProcessor {
-    /// Keeps this thread where it runs just now. Where that is refused, all takes longer.
+    /// Keeps this thread where it runs just now, or on the processor that the fewest other threads
+    /// of this process keep. Where that is refused, all takes longer.
     pub fn here() -> Self {
-        let before = sched_getaffinity(None).ok();
+        let mut in_use = in_use();
+        let Ok(before) = sched_getaffinity(None) else {
+            return Self { changed: None };
+        };
+        let now = sched_getcpu();
+        let allowed = (0..CpuSet::MAX_CPU).filter(|number| before.is_set(*number));
+        let users = |number: &usize| in_use.iter().filter(|used| *used == number).count();
+        let number = allowed
+            .min_by_key(|number| (users(number), *number != now))
+            .unwrap_or(now);
         let mut one = CpuSet::new();
-        one.set(sched_getcpu());
-        let before = before.filter(|_| sched_setaffinity(None, &one).is_ok());
-        Self { before }
+        one.set(number);
+        if sched_setaffinity(None, &one).is_err() {
+            return Self { changed: None };
+        }
+        in_use.push(number);
+        Self {
+            changed: Some((before, number)),
+        }
     }
 }
 
 impl Drop for OneProcessor {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
+        if let Some((before, number)) = &self.changed {
+            let mut in_use = in_use();
+            if let Some(place) = in_use.iter().position(|used| used == number) {
+                in_use.swap_remove(place);
+            }
             // If a processor was removed, the whole set is invalid: the kernel reports which are
             // left.
             let _ = sched_setaffinity(None, before);
@@ -55,5 +82,25 @@ mod tests {
         assert!(inside.ends_with(&format!("\t{}", number.unwrap())));
         drop(one);
         assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn threads_that_each_keep_a_processor_share_none_while_another_is_free() {
+        let processors = sched_getaffinity(None).unwrap().count() as usize;
+        let barrier = std::sync::Barrier::new(processors);
+        let kept = std::thread::scope(|scope| {
+            let keep = |_| {
+                scope.spawn(|| {
+                    let one = OneProcessor::here();
+                    barrier.wait();
+                    one.changed.as_ref().map(|(_, number)| *number)
+                })
+            };
+            let threads: Vec<_> = (0..processors).map(keep).collect();
+            let kept = threads.into_iter().map(|thread| thread.join().unwrap());
+            kept.collect::<std::collections::BTreeSet<_>>()
+        });
+        // The other test may keep one of them.
+        assert!(kept.len() + 1 >= processors, "{kept:?}");
     }
 }

@@ -27,7 +27,7 @@ pub use capabilities::skipped_phases;
 pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use fsdyno_cpu::DEFAULT as DEFAULT_CPU;
 pub use job::Job;
-pub use labs::guest::{CrashTest, GuestLab, GuestLabError};
+pub use labs::guest::{CrashTest, GuestLab, GuestLabError, cell_memory};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};

@@ -11,12 +11,23 @@ pub struct CancelToken {
     requested: Arc<AtomicBool>,
     /// Whether the user requested it.
     user: Arc<AtomicBool>,
+    /// The token whose requests are requests of this one too.
+    parent: Option<Arc<CancelToken>>,
 }
 
 impl CancelToken {
     /// A token without a request.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A token that is cancelled with this one, or alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self {
+            parent: Some(Arc::new(self.clone())),
+            ..Self::default()
+        }
     }
 
     /// Requests cancellation for the user.
@@ -39,14 +50,20 @@ impl CancelToken {
         }
     }
 
-    /// Whether cancellation is requested. One relaxed load: cheap enough for a measured loop.
+    /// Whether cancellation is requested. A relaxed load for the token and for each of its parents:
+    /// cheap enough for a measured loop.
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
+            || self
+                .parent
+                .as_ref()
+                .is_some_and(|parent| parent.requested())
     }
 
     /// Whether the user requested it.
     pub fn by_user(&self) -> bool {
         self.user.load(Ordering::SeqCst)
+            || self.parent.as_ref().is_some_and(|parent| parent.by_user())
     }
 
     /// The flags, for a signal handler to set in this order.
@@ -70,5 +87,19 @@ mod tests {
         stop.request();
         stop.recall();
         assert!(stop.requested() && stop.by_user());
+    }
+
+    #[test]
+    fn a_child_is_cancelled_with_its_parent_and_not_the_other_way_round() {
+        let parent = CancelToken::new();
+        let (one, other) = (parent.child(), parent.child());
+        one.expire();
+        assert!(one.requested() && !one.by_user());
+        assert!(!parent.requested() && !other.requested());
+        one.recall();
+        assert!(!one.requested());
+        parent.request();
+        one.recall();
+        assert!(one.by_user() && other.requested());
     }
 }

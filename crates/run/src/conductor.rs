@@ -5,19 +5,27 @@
 use crate::open::Open;
 use crate::remaining::after_retry;
 use fsdyno_lab::Lab;
-use fsdyno_model::{Cell, CellRecord, Event, Nanos, Plan, RunInfo, StopReason};
+use fsdyno_model::{CancelToken, Cell, CellRecord, Event, Nanos, Plan, RunInfo, StopReason};
 use std::collections::BTreeMap;
+use std::slice;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs these cells of `run`. `before` holds what is recorded already. A cell in both is a failed
 /// one that runs again. If the plan has a variable number of repeats, only those of the other cells
 /// run that are still needed. The listener receives every event. An error of the listener (a full
 /// disk under the store) ends the run and is returned.
+///
+/// Each of the labs runs one cell at a time. With more than one lab cells end in any order, unless
+/// the number of repeats is variable: then the first lab runs all of them, because each decision
+/// needs the cells before it. `stop` cancels all labs.
 pub fn conduct<E>(
     run: &RunInfo,
     before: &[CellRecord],
     cells: &[Cell],
-    lab: &mut dyn Lab,
+    labs: &mut [impl Lab + Send],
+    stop: &CancelToken,
     listener: &mut dyn FnMut(&Event) -> Result<(), E>,
 ) -> Result<StopReason, E> {
     let recorded: BTreeMap<u32, &CellRecord> = before
@@ -28,7 +36,6 @@ pub fn conduct<E>(
         .iter()
         .filter(|cell| recorded.contains_key(&cell.index));
     let done = recorded.len() - again.count();
-    let mut open = Open::new(run, before);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let started = Event::RunStarted {
         run: Box::new(run.clone()),
@@ -36,58 +43,198 @@ pub fn conduct<E>(
         cells: count(done + cells.len()),
     };
     listener(&started)?;
-    let mut budget = Budget::new(&run.plan);
-    let mut reason = StopReason::Complete;
-    for cell in cells {
-        if lab.stop_requested() {
-            reason = StopReason::Interrupted;
-            break;
-        }
-        let failed = recorded.get(&cell.index);
-        if failed.is_none() {
-            if let Some(analysis) = open.interim_analysis(cell.block) {
-                listener(&Event::Looked {
-                    blocks: analysis.blocks,
-                    open: analysis.open,
-                    of: analysis.of,
-                })?;
-            }
-            if !open.needs(*cell) {
-                continue;
-            }
-            if budget.spent(cell.block) {
-                reason = StopReason::Budget;
-                break;
-            }
-        }
-        let mut trouble = None;
-        listener(&Event::CellStarted { cell: *cell })?;
-        let record = lab.run_cell(&run.plan, *cell, &mut |event| {
-            if trouble.is_none() {
-                trouble = listener(&event).err();
-            }
-        });
-        if let Some(error) = trouble {
-            return Err(error);
-        }
-        let Some(record) = record else {
-            reason = StopReason::Interrupted;
-            break;
-        };
-        let record = match failed {
-            Some(failed) => after_retry(failed, record),
-            None => record,
-        };
-        open.note(&record);
-        listener(&Event::CellEnded {
-            record: Box::new(record),
-        })?;
+    let mut session = Session {
+        open: Open::new(run, before),
+        recorded,
+        budget: Budget::new(&run.plan),
+        cells: cells.iter(),
+        stop,
+        reason: StopReason::Complete,
+        listener,
+    };
+    match labs {
+        [lab] => session.one_by_one(&run.plan, lab)?,
+        [lab, ..] if run.plan.adaptive.is_some() => session.one_by_one(&run.plan, lab)?,
+        labs => session.in_parallel(&run.plan, labs)?,
     }
+    let reason = session.reason;
     listener(&Event::RunEnded {
         reason,
         at_unix_ns: unix_now(),
     })?;
     Ok(reason)
+}
+
+/// The state of a run while its cells run.
+struct Session<'a, E> {
+    /// The cells recorded before.
+    recorded: BTreeMap<u32, &'a CellRecord>,
+    open: Open,
+    budget: Budget,
+    /// The cells that have not started.
+    cells: slice::Iter<'a, Cell>,
+    stop: &'a CancelToken,
+    reason: StopReason,
+    listener: &'a mut dyn FnMut(&Event) -> Result<(), E>,
+}
+
+impl<E> Session<'_, E> {
+    /// The next cell that is needed; none at the end of the run.
+    fn next(&mut self) -> Result<Option<Cell>, E> {
+        while self.reason == StopReason::Complete
+            && let Some(cell) = self.cells.next()
+        {
+            if self.stop.requested() {
+                self.reason = StopReason::Interrupted;
+                break;
+            }
+            if !self.recorded.contains_key(&cell.index) {
+                if let Some(analysis) = self.open.interim_analysis(cell.block) {
+                    (self.listener)(&Event::Looked {
+                        blocks: analysis.blocks,
+                        open: analysis.open,
+                        of: analysis.of,
+                    })?;
+                }
+                if !self.open.needs(*cell) {
+                    continue;
+                }
+                if self.budget.spent(cell.block) {
+                    self.reason = StopReason::Budget;
+                    break;
+                }
+            }
+            (self.listener)(&Event::CellStarted { cell: *cell })?;
+            return Ok(Some(*cell));
+        }
+        Ok(None)
+    }
+
+    /// Notes the end of a cell; without a record it was interrupted.
+    fn ended(&mut self, record: Option<CellRecord>) -> Result<(), E> {
+        let Some(record) = record else {
+            self.reason = StopReason::Interrupted;
+            return Ok(());
+        };
+        let record = match self.recorded.get(&record.cell.index) {
+            Some(failed) => after_retry(failed, record),
+            None => record,
+        };
+        self.open.note(&record);
+        (self.listener)(&Event::CellEnded {
+            record: Box::new(record),
+        })
+    }
+
+    fn one_by_one(&mut self, plan: &Plan, lab: &mut impl Lab) -> Result<(), E> {
+        while let Some(cell) = self.next()? {
+            let mut trouble = None;
+            let record = lab.run_cell(plan, cell, &mut |event| {
+                if trouble.is_none() {
+                    trouble = (self.listener)(&event).err();
+                }
+            });
+            if let Some(error) = trouble {
+                return Err(error);
+            }
+            self.ended(record)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a cell in each lab at a time. After an error of the listener the cells that run are
+    /// cancelled.
+    fn in_parallel(&mut self, plan: &Plan, labs: &mut [impl Lab + Send]) -> Result<(), E> {
+        let count = labs.len();
+        thread::scope(|scope| {
+            let (reports, reported) = mpsc::channel();
+            let workers: Vec<Sender<Cell>> = (0..count)
+                .zip(labs)
+                .map(|(worker, lab)| {
+                    let (give, given) = mpsc::channel();
+                    let reports = reports.clone();
+                    scope.spawn(move || {
+                        for cell in given {
+                            let mut end = CellEnd {
+                                worker,
+                                reports: &reports,
+                                record: None,
+                            };
+                            end.record = lab.run_cell(plan, cell, &mut |event| {
+                                // Received until this thread has ended.
+                                let _ = reports.send(Report::Event(event));
+                            });
+                        }
+                    });
+                    give
+                })
+                .collect();
+            let mut idle: Vec<usize> = (0..count).rev().collect();
+            let mut result = Ok(());
+            loop {
+                while result.is_ok()
+                    && let Some(worker) = idle.pop()
+                {
+                    match self.next() {
+                        Ok(Some(cell)) => {
+                            // A worker that panicked has reported an interrupted cell, and no cell
+                            // comes after that.
+                            let _ = workers[worker].send(cell);
+                            continue;
+                        }
+                        Ok(None) => {}
+                        Err(error) => result = Err(error),
+                    }
+                    idle.push(worker);
+                    break;
+                }
+                if idle.len() == count {
+                    return result;
+                }
+                let Ok(report) = reported.recv() else {
+                    return result;
+                };
+                let heard = match report {
+                    Report::Event(event) if result.is_ok() => (self.listener)(&event),
+                    Report::Event(_) => Ok(()),
+                    Report::End(worker, record) => {
+                        idle.push(worker);
+                        if result.is_ok() {
+                            self.ended(record.map(|record| *record))
+                        } else {
+                            Ok(())
+                        }
+                    }
+                };
+                if let Err(error) = heard {
+                    result = Err(error);
+                    self.stop.request();
+                }
+            }
+        })
+    }
+}
+
+/// A message of a worker.
+enum Report {
+    Event(Event),
+    /// The number of the worker whose cell ended, and the record of the cell.
+    End(usize, Option<Box<CellRecord>>),
+}
+
+/// Reports the end of a cell when it is dropped, also after a panic.
+struct CellEnd<'a> {
+    worker: usize,
+    reports: &'a Sender<Report>,
+    record: Option<CellRecord>,
+}
+
+impl Drop for CellEnd<'_> {
+    fn drop(&mut self) {
+        let report = Report::End(self.worker, self.record.take().map(Box::new));
+        // Received until this thread has ended.
+        let _ = self.reports.send(report);
+    }
 }
 
 /// Nanoseconds since 1970 (UTC).
@@ -193,10 +340,6 @@ mod tests {
                 warnings: Vec::new(),
             })
         }
-
-        fn stop_requested(&self) -> bool {
-            false
-        }
     }
 
     fn sample(seconds: f64) -> Sample {
@@ -233,12 +376,21 @@ mod tests {
         lab: &mut Paper,
     ) -> (Vec<CellRecord>, StopReason) {
         let mut cells = Vec::new();
-        let reason = conduct(run, before, &remaining(run, before), lab, &mut |event| {
-            if let Event::CellEnded { record } = event {
-                cells.push(CellRecord::clone(record));
-            }
-            Ok::<(), Infallible>(())
-        });
+        let left = remaining(run, before);
+        let labs = slice::from_mut(lab);
+        let reason = conduct(
+            run,
+            before,
+            &left,
+            labs,
+            &CancelToken::new(),
+            &mut |event| {
+                if let Event::CellEnded { record } = event {
+                    cells.push(CellRecord::clone(record));
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
         (cells, reason.unwrap())
     }
 
@@ -309,7 +461,8 @@ mod tests {
             &run,
             &[],
             &remaining(&run, &[]),
-            &mut lab,
+            slice::from_mut(&mut lab),
+            &CancelToken::new(),
             &mut |event| match event {
                 Event::CellEnded { .. } => Err("the store is full"),
                 _ => Ok(()),
@@ -350,6 +503,75 @@ mod tests {
             let cells = |of: &[CellRecord]| of.iter().map(|r| r.cell).collect::<Vec<_>>();
             assert_eq!(cells(&first), cells(&all));
         }
+    }
+
+    /// The indices of the cells that these labs record in parallel, in the order of their ends.
+    fn in_parallel(
+        run: &RunInfo,
+        before: &[CellRecord],
+        labs: &mut [Paper],
+        fails_after: usize,
+    ) -> (Vec<CellRecord>, Result<StopReason, &'static str>) {
+        let mut cells = Vec::new();
+        let (left, stop) = (remaining(run, before), CancelToken::new());
+        let reason = conduct(run, before, &left, labs, &stop, &mut |event| {
+            if let Event::CellEnded { record } = event {
+                if cells.len() == fails_after {
+                    return Err("the store is full");
+                }
+                cells.push(CellRecord::clone(record));
+            }
+            Ok(())
+        });
+        (cells, reason)
+    }
+
+    #[test]
+    fn cells_in_parallel_are_recorded_once_and_a_resume_fills_the_gaps() {
+        let run = run_info(plan(3, 2, 4));
+        // One lab is slow, and the other is interrupted: the record has gaps.
+        let slow = |left| Paper {
+            left,
+            pace: Duration::from_millis(20),
+            takes: Vec::new(),
+        };
+        let quick = |left| Paper {
+            pace: Duration::ZERO,
+            ..slow(left)
+        };
+        let (mut all, reason) = in_parallel(&run, &[], &mut [slow(9), quick(7)], usize::MAX);
+        assert_eq!(reason, Ok(StopReason::Interrupted));
+        assert!(all.len() < 24, "{}", all.len());
+        let labs = &mut [slow(100), quick(100), quick(100)];
+        let (rest, reason) = in_parallel(&run, &all, labs, usize::MAX);
+        assert_eq!(reason, Ok(StopReason::Complete));
+        all.extend(rest);
+        all.sort_by_key(|record| record.cell.index);
+        let all: Vec<u32> = all.iter().map(|record| record.cell.index).collect();
+        assert_eq!(all, (0..24).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_error_of_the_listener_ends_cells_in_parallel() {
+        let run = run_info(plan(2, 1, 20));
+        let (cells, reason) = in_parallel(&run, &[], &mut [quick(&[]), quick(&[])], 5);
+        assert_eq!((cells.len(), reason), (5, Err("the store is full")));
+    }
+
+    #[test]
+    fn decisions_of_an_adaptive_run_do_not_depend_on_the_number_of_labs() {
+        let mut plan = plan(3, 1, 3);
+        plan.adaptive = Some(Adaptive {
+            precision: 0.005,
+            most: 40,
+            fewest: 0,
+        });
+        let run = run_info(plan);
+        let takes = [1.0, 3.0, 1.021];
+        let (one, _) = recorded(&run, &[], &mut quick(&takes));
+        let (two, reason) = in_parallel(&run, &[], &mut [quick(&takes), quick(&takes)], 1000);
+        assert_eq!(reason, Ok(StopReason::Complete));
+        assert_eq!(one, two);
     }
 
     fn quick(takes: &[f64]) -> Paper {
@@ -475,15 +697,22 @@ mod tests {
         let indices: Vec<u32> = todo.iter().map(|cell| cell.index).collect();
         assert_eq!(indices, [2, 5]);
         let mut again = Vec::new();
-        let mut lab = quick(&[1.0, 2.0]);
-        let reason = conduct(&run, &cells, &todo, &mut lab, &mut |event| {
-            match event {
-                Event::RunStarted { done, cells, .. } => assert_eq!((*done, *cells), (6, 8)),
-                Event::CellEnded { record } => again.push(CellRecord::clone(record)),
-                _ => {}
-            }
-            Ok::<(), Infallible>(())
-        });
+        let labs = &mut [quick(&[1.0, 2.0])];
+        let reason = conduct(
+            &run,
+            &cells,
+            &todo,
+            labs,
+            &CancelToken::new(),
+            &mut |event| {
+                match event {
+                    Event::RunStarted { done, cells, .. } => assert_eq!((*done, *cells), (6, 8)),
+                    Event::CellEnded { record } => again.push(CellRecord::clone(record)),
+                    _ => {}
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
         assert_eq!(reason, Ok(StopReason::Complete));
         let found: Vec<u32> = again.iter().map(|record| record.cell.index).collect();
         assert_eq!(found, [2, 5]);

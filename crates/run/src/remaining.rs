@@ -4,15 +4,22 @@
 use crate::open::Open;
 use crate::schedule::schedule;
 use fsdyno_model::{Cell, CellRecord, Outcome, RunInfo, Warning, WarningKind};
+use std::collections::BTreeSet;
 
-/// The cells after the last recorded one; none if the figures need no more.
+/// The cells that are not recorded; none if the figures need no more.
 ///
-/// Cells run in the order of their indices. So a cell before the last recorded one that is not
-/// recorded itself was not needed, and does not run later: its block is over.
+/// The cells of an adaptive run follow one another in the order of their indices. So a cell before
+/// the last recorded one that is not recorded itself was not needed, and does not run later: its
+/// block is over.
 pub fn remaining(run: &RunInfo, recorded: &[CellRecord]) -> Vec<Cell> {
-    let last = recorded.iter().map(|record| record.cell.index).max();
+    let recorded_cells: BTreeSet<u32> = recorded.iter().map(|one| one.cell.index).collect();
     let mut cells = schedule(&run.plan);
-    cells.retain(|cell| last.is_none_or(|last| cell.index > last));
+    if run.plan.adaptive.is_none() {
+        cells.retain(|cell| !recorded_cells.contains(&cell.index));
+        return cells;
+    }
+    let last = recorded_cells.last();
+    cells.retain(|cell| last.is_none_or(|last| cell.index > *last));
     let mut open = Open::new(run, recorded);
     let needed = cells.iter().any(|cell| {
         open.interim_analysis(cell.block);

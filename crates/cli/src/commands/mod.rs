@@ -9,6 +9,7 @@ pub mod crash;
 pub mod disk;
 pub mod doctor;
 pub mod guest;
+pub mod jobs;
 pub mod lab;
 pub mod list;
 pub mod make;

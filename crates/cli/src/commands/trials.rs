@@ -20,6 +20,7 @@ use fsdyno_run::schedule::schedule;
 use fsdyno_stats::{Rule, Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
 use std::convert::Infallible;
+use std::slice;
 use std::time::{Duration, Instant};
 
 /// Default number of experiments.
@@ -186,7 +187,8 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
         command_line: Vec::new(),
     };
     let mut cells: Vec<CellRecord> = Vec::new();
-    let ended = conduct(&run, &[], &schedule(plan), &mut labs, &mut |event| {
+    let labs = slice::from_mut(&mut labs);
+    let ended = conduct(&run, &[], &schedule(plan), labs, stop, &mut |event| {
         if let Event::CellEnded { record } = event {
             cells.push(CellRecord::clone(record));
         }

@@ -26,6 +26,10 @@ pub struct Screen {
     run: RunInfo,
     began: Instant,
     left: Vec<Cell>,
+    /// The cells that run, in the order of their starts.
+    running: Vec<Cell>,
+    /// How many cells run at the same time.
+    jobs: usize,
     pace: Pace,
     blocks_reported: u32,
     /// The view; `None` if nothing is drawn.
@@ -33,8 +37,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `before` holds the cells that are recorded already, `left` those that run now.
-    pub fn new(run: &RunInfo, before: &[CellRecord], left: &[Cell]) -> Self {
+    /// `before` holds the cells that are recorded already, `left` those that run now, `jobs` of them
+    /// at the same time.
+    pub fn new(run: &RunInfo, before: &[CellRecord], left: &[Cell], jobs: usize) -> Self {
         let again: BTreeSet<u32> = left.iter().map(|cell| cell.index).collect();
         let mut before = before.to_vec();
         before.retain(|record| !again.contains(&record.cell.index));
@@ -60,6 +65,8 @@ impl Screen {
             run: run.clone(),
             began: Instant::now(),
             left,
+            running: Vec::new(),
+            jobs,
             pace,
             blocks_reported: 0,
             drawn,
@@ -79,10 +86,12 @@ impl Screen {
             }
             Event::CellStarted { cell } => self.cell_started(*cell),
             Event::StageEntered { stage, cell } => self.stage_entered(*cell, stage),
-            Event::StateProgress { done, of, .. } => {
+            Event::StateProgress { cell, done, of } => {
                 // The description of the phase is longer, and is truncated first.
                 let how_far = filling(*done, *of);
-                self.change(|view| view.now.stage = how_far);
+                if self.is_shown(*cell) {
+                    self.change(|view| view.now.stage = how_far);
+                }
             }
             Event::PhaseEnded { cell, sample } => {
                 let time = sample.durable_ns.unwrap_or(sample.return_ns);
@@ -107,22 +116,51 @@ impl Screen {
     }
 
     fn cell_started(&mut self, cell: Cell) {
-        // Earlier cells that remain are not needed any more.
+        // Earlier cells that remain are not needed any more, unless they run.
         let before = self.left.len();
-        self.left.retain(|other| other.index >= cell.index);
+        let running = &self.running;
+        self.left
+            .retain(|other| other.index >= cell.index || running.contains(other));
         let passed = before - self.left.len();
+        self.running.push(cell);
+        let left = self.time_left();
+        self.change(|view| {
+            view.done += passed;
+            view.left = left;
+        });
+        self.show_oldest();
+    }
+
+    /// Whether the view shows this cell: the one that has run for the longest time.
+    fn is_shown(&self, cell: Cell) -> bool {
+        self.running.first() == Some(&cell)
+    }
+
+    /// Shows the cell that has run for the longest time, if the view shows another one.
+    fn show_oldest(&self) {
+        let Some(&cell) = self.running.first() else {
+            return;
+        };
+        let others = self.running.len() - 1;
         let now = Now {
+            cell: Some(cell.index),
             block: cell.block,
             contender: self.contender(cell).to_owned(),
             workload: self.workload(cell).to_owned(),
             ..Now::begin()
         };
-        let left = self.pace.left(&self.left);
         self.change(|view| {
-            view.done += passed;
-            view.left = left;
-            view.now = now;
+            if view.now.cell != now.cell {
+                view.now = now;
+            }
+            view.now.others = others;
         });
+    }
+
+    /// The time left, if there is an estimate.
+    fn time_left(&self) -> Option<Nanos> {
+        let all = self.pace.left(&self.left)?;
+        Some(Nanos(all.0 / self.jobs.max(1) as u64))
     }
 
     fn stage_entered(&mut self, cell: Cell, stage: &Stage) {
@@ -137,14 +175,19 @@ impl Screen {
             _ => None,
         };
         let usual = label.and_then(|label| standings.usual(cell, label));
+        if !self.is_shown(cell) {
+            return;
+        }
         let now = stage.to_string();
+        // In virtual time, drawing disturbs nothing.
+        let timed = label.is_some() && !self.run.plan.in_virtual_time();
         drawer.change(|view| {
             view.now.stage = now;
             view.now.since = Instant::now();
-            view.now.timed = label.is_some();
+            view.now.timed = timed;
             view.now.usual = usual;
         });
-        if label.is_some() {
+        if timed {
             drawer.draw();
         }
     }
@@ -152,6 +195,8 @@ impl Screen {
     fn cell_ended(&mut self, record: &CellRecord) {
         let cell = record.cell;
         self.left.retain(|other| other.index != cell.index);
+        self.running.retain(|other| *other != cell);
+        self.show_oldest();
         self.pace.learn(cell, record.took_ns);
         match &record.outcome {
             Outcome::Measured => {}
@@ -169,7 +214,7 @@ impl Screen {
             }
         }
         let block_over = self.left.first().is_none_or(|next| next.block > cell.block);
-        let left = self.pace.left(&self.left);
+        let left = self.time_left();
         if let Some((drawer, standings)) = &mut self.drawn {
             standings.note(record);
             let summary = block_over.then(|| standings.summarize());

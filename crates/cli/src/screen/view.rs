@@ -38,6 +38,10 @@ pub struct View {
 /// The current step.
 #[derive(Debug, Clone)]
 pub struct Now {
+    /// The cell, by its index.
+    pub cell: Option<u32>,
+    /// How many other cells run at the same time.
+    pub others: usize,
     pub block: u32,
     pub contender: String,
     pub workload: String,
@@ -55,6 +59,8 @@ impl Now {
     /// The state before the first step.
     pub fn begin() -> Self {
         Self {
+            cell: None,
+            others: 0,
             block: 0,
             contender: String::new(),
             workload: String::new(),
@@ -147,6 +153,12 @@ impl View {
         } else {
             clock(now.saturating_duration_since(at.since))
         };
+        let others = match at.others {
+            0 => String::new(),
+            1 => " (and another cell)".to_owned(),
+            more => format!(" (and {more} other cells)"),
+        };
+        let time = time + &others;
         let block = format!("block {} of {}", at.block + 1, self.blocks);
         let contender = painted(&at.contender, color, console::Style::bold);
         let (workload, stage) = (&at.workload, &at.stage);
@@ -266,6 +278,8 @@ mod tests {
             at_most: "at most ",
             budget: Some((began, Nanos(1_200_000_000_000))),
             now: Now {
+                cell: Some(7),
+                others: 0,
                 block: 2,
                 contender: "a-long-name:noatime".to_owned(),
                 workload: "portage".to_owned(),
@@ -294,6 +308,10 @@ mod tests {
             "  portage/copy-1  a-long-name:noatime,commit=1 : the-first  1.08x  0.97-1.21",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        let mut parallel = view(0, began);
+        parallel.now.others = 3;
+        let text = parallel.text(now, (90, 24), false);
+        assert!(text.contains("prepare, 1:04 (and 3 other cells)"), "{text}");
         // A timed phase shows no elapsed time, because the view is not redrawn. It shows the last
         // time.
         let mut timed = view(0, began);

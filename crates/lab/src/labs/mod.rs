@@ -12,6 +12,8 @@ use fsdyno_model::{
     CancelToken, Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage,
 };
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// An environment that runs cells, as the conductor uses it.
 pub trait Lab {
@@ -23,19 +25,22 @@ pub trait Lab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord>;
-
-    /// Whether the user cancelled.
-    fn stop_requested(&self) -> bool;
 }
 
 /// A lab that has probed the requirements of its plan.
-pub trait Surveyed: Lab {
+pub trait Surveyed: Lab + Send {
     /// The missing requirements, for each contender as if it ran in this lab.
     fn missing(&self) -> &Missing;
 
     /// The description of its guests, with kernel and build first, as in each cell; none if there
     /// are no guests or their descriptions differ.
     fn guest(&self) -> Option<&str> {
+        None
+    }
+
+    /// The same lab for another thread, with its own cancellation token. None if its cells must not
+    /// run at the same time, because their figures depend on what else the machine does.
+    fn copy(&self, _plan: &Plan, _stop: &CancelToken) -> Option<Box<dyn Surveyed>> {
         None
     }
 }
@@ -55,7 +60,7 @@ pub trait Below {
 pub struct Labs {
     by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
     /// The user's datasets, which must not change during the run.
-    datasets: Vec<Identity>,
+    datasets: Arc<[Identity]>,
     stop: CancelToken,
 }
 
@@ -68,7 +73,27 @@ impl Labs {
     /// Fails each cell if one of these datasets changed before or during it. The failure names the
     /// dataset.
     pub fn watch(&mut self, datasets: Vec<Identity>, stop: CancelToken) {
-        (self.datasets, self.stop) = (datasets, stop);
+        (self.datasets, self.stop) = (datasets.into(), stop);
+    }
+
+    /// Labs whose cells run at the same time: this number of them, which this token cancels. Only
+    /// this one if the figures of a cell depend on other cells.
+    pub fn parallel(self, plan: &Plan, count: NonZeroUsize, stop: &CancelToken) -> Vec<Self> {
+        let copy = || {
+            let stop = stop.child();
+            let labs = self.by_choice.iter();
+            let labs = labs.map(|(choice, lab)| Some((choice.clone(), lab.copy(plan, &stop)?)));
+            Some(Self {
+                by_choice: labs.collect::<Option<_>>()?,
+                datasets: Arc::clone(&self.datasets),
+                stop,
+            })
+        };
+        let copies = match count.get() {
+            1 => None,
+            count => (0..count).map(|_| copy()).collect(),
+        };
+        copies.unwrap_or_else(|| vec![self])
     }
 
     /// The failure of a cell whose dataset differs from that of the plan.
@@ -146,9 +171,5 @@ impl Lab for Labs {
             record.samples.clear();
         }
         Some(record)
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.by_choice.values().any(|lab| lab.stop_requested())
     }
 }

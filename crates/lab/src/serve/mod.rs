@@ -177,7 +177,7 @@ fn run(
     cell: Cell,
     place: &Path,
     writer: &MessageWriter,
-    below: Option<Box<dyn Below>>,
+    below: Option<Box<dyn Below + Send>>,
 ) -> Result<CellRecord, String> {
     let contender = plan
         .contenders
@@ -260,7 +260,7 @@ struct Host {
     reader: Arc<Mutex<HostMessages>>,
 }
 
-fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Below> {
+fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Below + Send> {
     Box::new(Host {
         writer: writer.clone(),
         reader: Arc::clone(reader),

@@ -1,6 +1,7 @@
 //! The arguments of `crash`.
 
 use crate::args::{guest_lab, kernel};
+use crate::commands::jobs::JobsArgs;
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, KernelChoice, LabChoice};
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub struct CrashArgs {
     /// File of faults for the model disks (docs/model-disks.md)
     #[arg(long, value_name = "FILE", requires = "disk")]
     pub disk_faults: Option<PathBuf>,
+    #[command(flatten)]
+    pub jobs: JobsArgs,
     /// Memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,

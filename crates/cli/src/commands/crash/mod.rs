@@ -12,7 +12,7 @@ use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_host::signals;
-use fsdyno_lab::{CrashTest, GuestLab, GuestLabError};
+use fsdyno_lab::{CrashTest, GuestLab};
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
     Series, SeriesInfo, Step, StopReason,
@@ -23,7 +23,12 @@ use fsdyno_report::Format;
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{Judge, ResolveError};
 use fsdyno_store::Store;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use summary::print;
 
 pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
@@ -103,31 +108,36 @@ fn pull(
         ..
     } = &info;
     let mut power_cuts: Vec<PowerCut> = Vec::new();
-    let mut ended = Ok(());
     // The contenders alternate, so that drift of the machine affects all of them.
-    'all: for number in 1..=args.power_cuts {
-        for contender in contenders {
-            let seed = args.seed.wrapping_add(u64::from(number) - 1);
-            let pull = CrashTest {
-                contender,
-                seed,
-                disk: disk.as_ref(),
-            };
-            match lab.crash(pull, number, work_dir, args.keep) {
-                Ok(power_cut) => {
-                    store.record_power_cut(id, &power_cut)?;
-                    print(&info, contender, &power_cut);
-                    power_cuts.push(power_cut);
-                }
-                Err(error) => {
-                    if matches!(error, GuestLabError::Stopped) {
-                        store.end_series(id, StopReason::Interrupted, unix_now())?;
-                    }
-                    ended = Err(guest_trouble(error));
-                    break 'all;
-                }
-            }
-        }
+    let tests: Vec<(u32, &Contender)> = (1..=args.power_cuts)
+        .flat_map(|number| contenders.iter().map(move |contender| (number, contender)))
+        .collect();
+    let jobs = match disk {
+        Some(_) => args.jobs.count(args.guest_memory),
+        // Real time depends on what else the machine does.
+        None => NonZeroUsize::MIN,
+    };
+    let crash = |(number, contender): &(u32, &Contender)| {
+        let seed = args.seed.wrapping_add(u64::from(*number) - 1);
+        let test = CrashTest {
+            contender,
+            seed,
+            disk: disk.as_ref(),
+        };
+        let power_cut = lab.crash(test, *number, work_dir, args.keep);
+        power_cut.map_err(guest_trouble)
+    };
+    let ended = in_order(&tests, jobs, crash, |(_, contender), power_cut| {
+        store.record_power_cut(id, &power_cut)?;
+        print(&info, contender, &power_cut);
+        power_cuts.push(power_cut);
+        Ok(())
+    });
+    if ended
+        .as_ref()
+        .is_err_and(|error| error.code == Code::Interrupted)
+    {
+        store.end_series(id, StopReason::Interrupted, unix_now())?;
     }
     if ended.is_ok() {
         store.end_series(id, StopReason::Complete, unix_now())?;
@@ -149,6 +159,54 @@ fn pull(
     }
     ended?;
     Ok(code(power_cuts.iter().map(|power_cut| &power_cut.recovery)))
+}
+
+/// Performs this work on each item, on so many at the same time, and passes the results on in the
+/// order of the items. After an error no item begins.
+fn in_order<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    jobs: NonZeroUsize,
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+    mut take: impl FnMut(&T, R) -> Result<(), E>,
+) -> Result<(), E> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (send, results) = mpsc::channel();
+        for _ in 0..jobs.get().min(items.len()) {
+            let (send, next, failed, work) = (send.clone(), &next, &failed, &work);
+            scope.spawn(move || {
+                while !failed.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(number) else { break };
+                    let result = work(item);
+                    failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                    // Nobody receives it after an error.
+                    let _ = send.send((number, result));
+                }
+            });
+        }
+        drop(send);
+        let (mut waiting, mut taken) = (BTreeMap::new(), 0);
+        let mut error = None;
+        for (number, result) in results {
+            match result {
+                Ok(result) => drop(waiting.insert(number, result)),
+                Err(first) => error = error.or(Some(first)),
+            }
+            while let Some(result) = waiting.remove(&taken) {
+                if let Err(first) = take(&items[taken], result) {
+                    failed.store(true, Ordering::Relaxed);
+                    return Err(first);
+                }
+                taken += 1;
+            }
+        }
+        // Results after one that failed are results too.
+        for (number, result) in waiting {
+            take(&items[number], result)?;
+        }
+        error.map_or(Ok(()), Err)
+    })
 }
 
 /// The record of a series that starts now.

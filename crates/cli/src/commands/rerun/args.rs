@@ -1,6 +1,7 @@
 //! The command line of `rerun`.
 
 use crate::args::{kernel, report_format};
+use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, KernelChoice};
@@ -92,6 +93,9 @@ pub struct RerunArgs {
 
     #[command(flatten)]
     pub lock: LockArgs,
+
+    #[command(flatten)]
+    pub jobs: JobsArgs,
 
     /// Print every command in order, and change nothing
     #[arg(long, requires = "name")]

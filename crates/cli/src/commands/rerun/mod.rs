@@ -94,6 +94,7 @@ fn execution(args: &RerunArgs) -> Execution {
         existing: output::existing(args.force),
         silent: false,
         lock: args.lock.clone(),
+        jobs: args.jobs.clone(),
     }
 }
 

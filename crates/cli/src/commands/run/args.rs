@@ -1,6 +1,7 @@
 //! The arguments of `run`.
 
 use crate::args::Erase;
+use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::LockArgs;
 use clap::{Args, Command};
 use fsdyno_report::Format;
@@ -116,6 +117,9 @@ pub struct RunArgs {
 
     #[command(flatten, next_help_heading = EXECUTION)]
     pub lock: LockArgs,
+
+    #[command(flatten, next_help_heading = EXECUTION)]
+    pub jobs: JobsArgs,
 
     /// Print the result as JSON
     #[arg(long, help_heading = EXECUTION)]

@@ -15,8 +15,13 @@ pub struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    pub fn new(store: &'a mut Store, session: &'a Session, warning: Option<Warning>) -> Self {
-        let screen = Screen::new(&session.info, &session.before, &session.cells);
+    pub fn new(
+        store: &'a mut Store,
+        session: &'a Session,
+        jobs: usize,
+        warning: Option<Warning>,
+    ) -> Self {
+        let screen = Screen::new(&session.info, &session.before, &session.cells, jobs);
         Self {
             store,
             session,

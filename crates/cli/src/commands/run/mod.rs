@@ -8,6 +8,7 @@ mod resume;
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
+use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::{published, report};
 use crate::exit::{CliError, Code};
@@ -29,6 +30,7 @@ use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Claim, Store};
 use listener::Listener;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// How a plan is executed and reported.
@@ -52,6 +54,8 @@ pub struct Execution {
     pub silent: bool,
     /// Behaviour when another measurement runs.
     pub lock: LockArgs,
+    /// How many cells run at the same time.
+    pub jobs: JobsArgs,
 }
 
 impl Execution {
@@ -70,6 +74,7 @@ impl Execution {
             existing: Existing::Keep,
             silent: false,
             lock: args.lock.clone(),
+            jobs: args.jobs.clone(),
         }
     }
 }
@@ -152,7 +157,7 @@ pub fn fresh(
         before: Vec::new(),
         retries_only: false,
     };
-    go(execution, &measuring, lab, store, &session)
+    go(execution, &measuring, lab, store, &session, stop)
 }
 
 /// What is executed of a run.
@@ -184,9 +189,10 @@ fn length_of(plan: &Plan) -> Option<String> {
 fn go(
     execution: &Execution,
     measuring: &Measuring,
-    mut lab: Labs,
+    lab: Labs,
     mut store: Store,
     session: &Session,
+    stop: &CancelToken,
 ) -> Result<Ended, CliError> {
     let Session {
         info,
@@ -201,14 +207,19 @@ fn go(
         ""
     };
     let command = format!("fsdyno run --resume {}{option}", info.id);
-    let mut listener = Listener::new(&mut store, session, measuring.warning.clone());
-    let reason = conduct(info, before, cells, &mut lab, &mut |event| {
+    let jobs = execution.jobs.count(fsdyno_lab::cell_memory(&info.plan));
+    let jobs = jobs.min(NonZeroUsize::new(cells.len()).unwrap_or(jobs));
+    // A failed store cancels the cells, which is no request of the user.
+    let stop = stop.child();
+    let mut labs = lab.parallel(&info.plan, jobs, &stop);
+    let mut listener = Listener::new(&mut store, session, labs.len(), measuring.warning.clone());
+    let reason = conduct(info, before, cells, &mut labs, &stop, &mut |event| {
         listener.hear(event)
     });
     let reason = reason.map_err(|error| keep_going_hint(&error, &command))?;
     // The progress view is removed before other output.
     drop(listener);
-    drop(lab);
+    drop(labs);
     let code = finish(execution, &store, &info.id)?;
     let ended = |code| Ended {
         code,

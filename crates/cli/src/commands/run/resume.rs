@@ -92,7 +92,7 @@ pub fn resume(
         cells,
         retries_only,
     };
-    go(execution, &measuring, lab, store, &session)
+    go(execution, &measuring, lab, store, &session, stop)
 }
 
 /// Why no cell runs, and how more would.

@@ -77,7 +77,7 @@ impl GuestLab {
         let CrashTest {
             contender, seed, ..
         } = test;
-        let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
+        let scratch = Scratch::create(&self.unique_place("cut"), &self.journal)?;
         let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
         let disks = paths_of(&images);
         let Written {
@@ -161,7 +161,7 @@ impl GuestLab {
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        let scratch = Scratch::create(&self.place("again"), &self.journal)?;
+        let scratch = Scratch::create(&self.unique_place("again"), &self.journal)?;
         // Works on copies: the images keep the state of the power cut. User-mode Linux has
         // copy-on-write disks, but checkers that bypass the cache would read old data from them.
         let mut copies = Vec::new();

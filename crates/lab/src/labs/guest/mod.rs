@@ -33,6 +33,7 @@ use session::{GuestSession, SessionError, known_cause};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many last lines of its console are reported for a dead guest.
 const LAST_LINES: usize = 8;
@@ -67,6 +68,7 @@ pub enum GuestLabError {
 }
 
 /// Runs cells in guests of one kind.
+#[derive(Clone)]
 pub struct GuestLab {
     machine: Machine,
     size: GuestSize,
@@ -203,6 +205,13 @@ impl GuestLab {
         let tag = self.journal.path().file_stem().unwrap_or_default();
         let tag = tag.to_string_lossy();
         self.scratch.join(format!("fsdyno-{tag}-{name}"))
+    }
+
+    /// A directory of this process for one of several guests at a time.
+    fn unique_place(&self, name: &str) -> PathBuf {
+        static GUESTS: AtomicU64 = AtomicU64::new(0);
+        let number = GUESTS.fetch_add(1, Ordering::Relaxed);
+        self.place(&format!("{name}-{number}"))
     }
 
     fn start(
@@ -365,6 +374,13 @@ pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
     Bytes(memory.0 + daemon.map_or(0, |daemon| daemon.memory.0))
 }
 
+/// The memory of the largest guest of a plan.
+pub fn cell_memory(plan: &Plan) -> Bytes {
+    let each = plan.contenders.iter();
+    let each = each.map(|contender| memory_for(plan, contender));
+    each.max().unwrap_or(Bytes(0))
+}
+
 /// The number of devices of a cell's contender.
 fn devices_of(plan: &Plan, cell: Cell) -> usize {
     let contender = &plan.contenders[cell.contender as usize];
@@ -392,6 +408,14 @@ impl Surveyed for GuestLab {
     fn guest(&self) -> Option<&str> {
         Some(&self.about)
     }
+
+    fn copy(&self, plan: &Plan, stop: &CancelToken) -> Option<Box<dyn Surveyed>> {
+        plan.disk_in_virtual_time()?;
+        Some(Box::new(Self {
+            stop: stop.clone(),
+            ..self.clone()
+        }))
+    }
 }
 
 impl Lab for GuestLab {
@@ -409,10 +433,6 @@ impl Lab for GuestLab {
             };
             Ok(notes.take_over(record?))
         })
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.stop.requested()
     }
 }
 

@@ -92,7 +92,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         stop: &'a CancelToken,
         base: &'a Path,
         (released, model): (&'a [Released], Option<&'a ModelDisk>),
-        below: Option<&'a mut (dyn Below + 'static)>,
+        below: Option<&'a mut (dyn Below + Send + 'static)>,
         marks: &'a mut dyn FnMut(Mark),
     ) -> Self {
         Self {

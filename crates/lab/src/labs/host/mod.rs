@@ -37,8 +37,8 @@ pub struct HostLab {
     /// Block devices that the guard has released; empty if images are created.
     released: Vec<Released>,
     missing: Missing,
-    below: Option<Box<dyn Below>>,
-    marks: Box<dyn FnMut(Mark)>,
+    below: Option<Box<dyn Below + Send>>,
+    marks: Box<dyn FnMut(Mark) + Send>,
     virtual_time: bool,
     /// Counts the work of the kernel, where it can.
     counter: Option<WorkCounter>,
@@ -70,7 +70,7 @@ impl HostLab {
 
     /// Sets the layer below the devices that also caches their data.
     #[must_use]
-    pub fn above(mut self, below: Box<dyn Below>) -> Self {
+    pub fn above(mut self, below: Box<dyn Below + Send>) -> Self {
         self.below = Some(below);
         self
     }
@@ -87,7 +87,7 @@ impl HostLab {
     /// Sets the receiver of marks of phases: the recorders of model disks. The receiver's time
     /// counts towards the time to durable.
     #[must_use]
-    pub fn marking(mut self, marks: impl FnMut(Mark) + 'static) -> Self {
+    pub fn marking(mut self, marks: impl FnMut(Mark) + Send + 'static) -> Self {
         self.marks = Box::new(marks);
         self
     }
@@ -154,9 +154,5 @@ impl Lab for HostLab {
             let remaining = executor.undo();
             result.map(|()| remaining.map_or(Outcome::Measured, Outcome::Failed))
         })
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.stop.requested()
     }
 }

@@ -241,10 +241,6 @@ impl Lab for SshLab {
             result.map(|()| Outcome::Measured)
         })
     }
-
-    fn stop_requested(&self) -> bool {
-        self.stop.requested()
-    }
 }
 
 fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, SshLabError> {

@@ -1,0 +1,34 @@
+//! How many cells or power cuts in virtual time run at the same time.
+
+use clap::Args;
+use fsdyno_model::Bytes;
+use fsdyno_observe::counters::memory_available;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+/// The share of the available memory that guests may use, in percent.
+const MEMORY_PERCENT: u64 = 80;
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct JobsArgs {
+    /// Cells in virtual time that run at the same time [default: all processors]
+    ///
+    /// The default is smaller where the guests would need more than the available memory. Cells in
+    /// real time, and those of a run whose figures decide its repeats, run one at a time. The
+    /// figures do not depend on this number.
+    #[arg(long, short = 'j', value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+impl JobsArgs {
+    /// The requested number, or one that fits this machine if each job needs so much memory.
+    pub fn count(&self, memory: Bytes) -> NonZeroUsize {
+        let fitting = memory_available().map_or(usize::MAX, |available| {
+            let jobs = available.0 / 100 * MEMORY_PERCENT / memory.0.max(1);
+            usize::try_from(jobs).unwrap_or(usize::MAX)
+        });
+        let processors = available_parallelism().map_or(1, NonZeroUsize::get);
+        let fitting = NonZeroUsize::new(processors.min(fitting));
+        self.jobs.or(fitting).unwrap_or(NonZeroUsize::MIN)
+    }
+}
