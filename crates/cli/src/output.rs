@@ -196,15 +196,37 @@ pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), CliErro
 
 /// Refuses a file that [`save`] would refuse, before work is done for it.
 pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
-    let Some(path) = file.filter(|_| existing == Existing::Keep) else {
+    let Some(path) = file else {
         return Ok(());
     };
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let why = match directory {
+        _ if path.is_dir() => "it is a directory. Name a file in it.".to_owned(),
+        Some(missing) if !missing.is_dir() => {
+            format!(
+                "there is no directory {}. Create it first.",
+                missing.display()
+            )
+        }
+        _ => String::new(),
+    };
+    if !why.is_empty() {
+        return Err(CliError::usage(format!(
+            "cannot write {}: {why}",
+            path.display()
+        )));
+    }
     // A path that exists and is no regular file may be a terminal or a pipe.
     let is_file = || {
         path.metadata()
             .map_or(path.is_symlink(), |about| about.is_file())
     };
-    if is_file() { Err(taken(path)) } else { Ok(()) }
+    if existing == Existing::Keep && is_file() {
+        return Err(taken(path));
+    }
+    Ok(())
 }
 
 /// The treatment of an existing file with and without `--force`.
@@ -317,7 +339,21 @@ mod tests {
         to(Some(&file), b"other", Existing::Replace).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"other");
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
-        let trouble = to(Some(&place.path().join("no/page")), b"one", Existing::Keep).unwrap_err();
+        let missing = place.path().join("no/page");
+        for existing in [Existing::Keep, Existing::Replace] {
+            let trouble = check(Some(&missing), existing).unwrap_err();
+            assert!(
+                trouble.to_string().contains("there is no directory"),
+                "{trouble}"
+            );
+            let trouble = check(Some(place.path()), existing).unwrap_err();
+            assert!(
+                trouble.to_string().contains("it is a directory"),
+                "{trouble}"
+            );
+        }
+        check(Some(Path::new("page")), Existing::Keep).unwrap();
+        let trouble = to(Some(&missing), b"one", Existing::Keep).unwrap_err();
         assert!(trouble.to_string().contains("no/page"), "{trouble}");
         let trouble = to(Some(Path::new("/dev/full")), b"one", Existing::Keep).unwrap_err();
         assert!(trouble.to_string().contains("Free space"), "{trouble}");

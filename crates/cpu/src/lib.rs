@@ -6,77 +6,59 @@ mod fit;
 mod profile;
 
 pub use fit::{Accuracy, Cell, FitError, accuracy, cross_validated, fit};
-pub use profile::{DEFAULT, Profile, ProfileError, SHIPPED, Shipped};
+pub use profile::{ALL, DEFAULT, Profile, ProfileError};
 
 use fsdyno_model::KernelWork;
 use serde::{Deserialize, Serialize};
 
-/// Prices of a processor, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prices {
+/// Defines the prices once: fields of [`Prices`], their names and their order.
+macro_rules! prices {
+    ($($(#[$about:meta])* $name:ident),+ $(,)?) => {
+        /// Prices of a processor, in nanoseconds.
+        #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Prices {
+            $($(#[$about])* pub $name: f64),+
+        }
+
+        impl Prices {
+            /// The number of prices.
+            pub const COUNT: usize = Self::NAMES.len();
+
+            /// Names, as in a profile.
+            pub const NAMES: [&'static str; [$(stringify!($name)),+].len()] =
+                [$(stringify!($name)),+];
+
+            /// The prices in the order of the names.
+            pub fn all(&self) -> [f64; Self::COUNT] {
+                [$(self.$name),+]
+            }
+
+            /// Prices in the order of the names.
+            pub fn of([$($name),+]: [f64; Self::COUNT]) -> Self {
+                Self { $($name),+ }
+            }
+        }
+    };
+}
+
+prices! {
     /// A basic block of the kernel.
-    pub block_ns: f64,
+    block_ns,
     /// A system call: entry and exit, and the work of the program between two calls.
-    pub system_call_ns: f64,
+    system_call_ns,
     /// A byte copied.
-    pub copy_ns: f64,
+    copy_ns,
     /// A byte set to zero.
-    pub clear_ns: f64,
+    clear_ns,
     /// A byte of a CRC-32C checksum.
-    pub crc32c_ns: f64,
+    crc32c_ns,
     /// A request to a disk: submission, interrupt and completion, and the switch to another process.
     #[serde(default)]
-    pub request_ns: f64,
+    request_ns,
 }
 
 impl Prices {
-    /// The number of prices.
-    pub const COUNT: usize = 6;
-
-    /// Names, as in a profile.
-    pub const NAMES: [&'static str; Self::COUNT] = [
-        "block_ns",
-        "system_call_ns",
-        "copy_ns",
-        "clear_ns",
-        "crc32c_ns",
-        "request_ns",
-    ];
-
-    /// The prices in the order of the names.
-    pub fn all(&self) -> [f64; Self::COUNT] {
-        [
-            self.block_ns,
-            self.system_call_ns,
-            self.copy_ns,
-            self.clear_ns,
-            self.crc32c_ns,
-            self.request_ns,
-        ]
-    }
-
-    /// Prices in the order of the names.
-    pub fn of(
-        [
-            block_ns,
-            system_call_ns,
-            copy_ns,
-            clear_ns,
-            crc32c_ns,
-            request_ns,
-        ]: [f64; Self::COUNT],
-    ) -> Self {
-        Self {
-            block_ns,
-            system_call_ns,
-            copy_ns,
-            clear_ns,
-            crc32c_ns,
-            request_ns,
-        }
-    }
-
     /// The prices in whole picoseconds, as the kernel takes them.
     pub fn picoseconds(&self) -> [u64; Self::COUNT] {
         // Profiles are checked: a price is finite, not negative, and below 2^53 picoseconds.
