@@ -9,6 +9,7 @@ use clap::Command;
 use clap_complete::PathCompleter;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
+use fsdyno_disk::Profile;
 use fsdyno_model::{CopyMethod, LabChoice, printable};
 use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, reruns, schemas};
@@ -173,7 +174,7 @@ fn tables() -> Vec<CompletionCandidate> {
 fn disks(typed: &OsStr) -> Vec<CompletionCandidate> {
     let profiles = fsdyno_disk::profiles::ALL
         .iter()
-        .filter_map(|one| one.profile().ok());
+        .filter_map(|one| Profile::try_from(one).ok());
     let profiles = profiles
         .map(|one| described(&one.name, &one.title))
         .collect();

@@ -1,36 +1,16 @@
 //! Processor profiles: files like those of model disks.
 
 use crate::Prices;
+use fsdyno_files::built_in;
+use fsdyno_files::named::{self, BuiltIn, NamedError};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The name of the profile that virtual time takes by default.
 pub const DEFAULT: &str = "vm-2026";
 
-/// A profile that comes with fsdyno.
-#[derive(Debug, Clone, Copy)]
-pub struct Shipped {
-    /// Its name.
-    pub name: &'static str,
-    /// Its file.
-    pub text: &'static str,
-}
-
-macro_rules! shipped {
-    ($($name:literal),+) => {
-        [$(Shipped { name: $name, text: include_str!(concat!("../data/", $name, ".toml")) }),+]
-    };
-}
-
 /// All profiles that come with fsdyno, the slowest processor first.
-pub const SHIPPED: [Shipped; 4] = shipped!["laptop-2004", "desktop-2008", "vm-2026", "server-2023"];
-
-impl Shipped {
-    /// The parsed profile.
-    pub fn profile(&self) -> Result<Profile, ProfileError> {
-        Profile::parse(self.name, self.text)
-    }
-}
+pub const ALL: [BuiltIn; 4] = built_in!["laptop-2004", "desktop-2008", "vm-2026", "server-2023"];
 
 /// A profile of a processor.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,23 +32,9 @@ pub struct Profile {
 /// Why a profile cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// No such profile.
-    #[error("there is no processor profile `{name}`{similar}; there are {}", names().join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The nearest name, as a question.
-        similar: String,
-    },
-    /// The file cannot be read.
-    #[error("cannot read the processor profile {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
+    /// There is no such profile, or its file cannot be read.
+    #[error("{0}; `fsdyno cpu list` prints the profiles")]
+    Named(#[from] NamedError),
     /// It is not a profile.
     #[error("the processor profile `{name}` is not valid: {source}")]
     Form {
@@ -92,8 +58,12 @@ pub enum ProfileError {
     },
 }
 
-fn names() -> Vec<&'static str> {
-    SHIPPED.iter().map(|one| one.name).collect()
+impl TryFrom<&BuiltIn> for Profile {
+    type Error = ProfileError;
+
+    fn try_from(one: &BuiltIn) -> Result<Self, ProfileError> {
+        Self::parse(one.name, one.text)
+    }
 }
 
 /// A profile in the form of its file.
@@ -110,28 +80,8 @@ struct Text {
 impl Profile {
     /// Loads a built-in profile by name, or a file.
     pub fn named(name: &Path) -> Result<Self, ProfileError> {
-        let shown = name.to_string_lossy();
-        if let Some(shipped) = SHIPPED.iter().find(|one| one.name == shown) {
-            return shipped.profile();
-        }
-        if !name.exists() {
-            let near = names()
-                .into_iter()
-                .map(|one| (strsim::jaro_winkler(one, &shown), one))
-                .max_by(|a, b| a.0.total_cmp(&b.0))
-                .filter(|(likeness, _)| *likeness > 0.75);
-            return Err(ProfileError::Unknown {
-                name: shown.into_owned(),
-                similar: near.map_or_else(String::new, |(_, one)| format!(" (`{one}`?)")),
-            });
-        }
-        let text =
-            fsdyno_files::input::read_text(name).map_err(|source| ProfileError::Unreadable {
-                path: name.to_owned(),
-                source,
-            })?;
-        let stem = name.file_stem().unwrap_or(name.as_os_str());
-        Self::parse(&stem.to_string_lossy(), &text)
+        let (name, text) = named::find("processor profile", name, &ALL)?;
+        Self::parse(&name, &text)
     }
 
     /// Parses a profile from TOML.
@@ -176,17 +126,17 @@ mod tests {
 
     #[test]
     fn every_shipped_profile_is_valid_and_has_a_source() {
-        for one in &SHIPPED {
-            let profile = one.profile().unwrap();
+        for one in &ALL {
+            let profile = Profile::try_from(one).unwrap();
             assert!(profile.source.len() > 20, "{}", one.name);
             assert!(profile.prices.block_ns > 0.0, "{}", one.name);
         }
-        assert!(names().contains(&DEFAULT));
+        assert!(ALL.iter().any(|one| one.name == DEFAULT));
     }
 
     #[test]
     fn invalid_profiles_are_refused_by_the_name_of_the_key() {
-        let good = SHIPPED[0].text;
+        let good = ALL[0].text;
         for (from, to, words) in [
             ("block_ns", "blok_ns", "blok_ns"),
             ("block_ns = ", "block_ns = -", "`prices.block_ns`"),
@@ -197,13 +147,5 @@ mod tests {
             let message = Profile::parse("mine", &text).unwrap_err().to_string();
             assert!(message.contains(words), "{to}: {message}");
         }
-    }
-
-    #[test]
-    fn an_unknown_name_suggests_the_nearest_and_lists_all() {
-        let message = Profile::named(Path::new("laptop-204")).unwrap_err();
-        let message = message.to_string();
-        assert!(message.contains("`laptop-2004`?"), "{message}");
-        assert!(message.contains(DEFAULT), "{message}");
     }
 }

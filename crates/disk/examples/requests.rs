@@ -26,7 +26,7 @@ fn main() {
     let only = std::env::args().nth(1);
     let requested = |name: &str| only.as_deref().is_none_or(|only| only == name);
     for shipped in ALL.iter().filter(|one| requested(one.name)) {
-        let profile = shipped.profile().expect("a built-in profile");
+        let profile = Profile::try_from(shipped).expect("a built-in profile");
         for what in [What::Core, What::Payload, What::Figures] {
             let began = Instant::now();
             let own = run(&profile, what);

@@ -8,7 +8,7 @@ mod frontend;
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
 use fsdyno_disk::record::{Record, Records, Writer};
 use fsdyno_disk::transports::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
-use fsdyno_disk::{Disk, Faults, Memory, Payloads, PowerCutReport, Recorder, Remains, profiles};
+use fsdyno_disk::{Disk, Faults, Memory, Payloads, PowerCutReport, Profile, Recorder, Remains};
 use fsdyno_model::{Bytes, CancelToken, Nanos};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -216,10 +216,7 @@ fn kept_until<T: Send>(
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> Known<T> {
     let folder = tempfile::tempdir().unwrap();
-    let profile = profiles::ALL
-        .iter()
-        .find(|of| of.name == "laptop-4200-2004");
-    let profile = profile.unwrap().profile().unwrap();
+    let profile = Profile::named(Path::new("laptop-4200-2004")).unwrap();
     let calendar = UnixListener::bind(folder.path().join(CALENDAR)).unwrap();
     let of = |number| {
         let listener = UnixListener::bind(folder.path().join(format!("disk{number}"))).unwrap();

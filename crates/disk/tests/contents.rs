@@ -254,9 +254,9 @@ fn profiles() -> Vec<Profile> {
         let text = profile.text.replace(line.unwrap(), "capacity = \"8M\"");
         Profile::parse(&profile.name, &text).unwrap()
     };
-    let shipped = ALL.iter().map(|one| one.profile().unwrap());
+    let shipped = ALL.iter().map(|one| Profile::try_from(one).unwrap());
     // A disk whose cache is smaller than many of the writes.
-    let text = ALL[0].profile().unwrap().text;
+    let text = ALL[0].text;
     let text = text.replace("cache = \"128K\"", "cache = \"16K\"");
     let text = text.replace("write_room = \"64K\"", "write_room = \"8K\"");
     let forgetful = Profile::parse("forgetful", &text).unwrap();

@@ -3,11 +3,12 @@
 
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
-use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, StoreError, profiles};
+use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, StoreError};
 use fsdyno_model::{Bytes, Nanos};
 use rustix::io::{Errno, read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -106,8 +107,7 @@ fn hole(at: u64, length: u64) -> Vec<u8> {
 }
 
 fn profile(name: &str) -> Profile {
-    let of = profiles::ALL.iter().find(|of| of.name == name).unwrap();
-    of.profile().unwrap()
+    Profile::named(Path::new(name)).unwrap()
 }
 
 /// Serves a disk while `with` acts as the kernel. Returns the result. The owner closes after it.

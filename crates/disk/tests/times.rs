@@ -2,20 +2,17 @@
 //! by sector, in floating point, without the optimizations of the models.
 
 use fsdyno_disk::models::hdd::SeekSpec;
-use fsdyno_disk::profiles::{ALL, Timing};
+use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::{Completion, Disk, Faults, Kind, Memory, Profile, Random, Request};
 use fsdyno_model::Nanos;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Maximum rounding error of a sum of some hundred terms, in nanoseconds.
 const ROUNDING: f64 = 300.0;
 
 fn profile(name: &str) -> Profile {
-    ALL.iter()
-        .find(|one| one.name == name)
-        .unwrap()
-        .profile()
-        .unwrap()
+    Profile::named(Path::new(name)).unwrap()
 }
 
 fn disk(profile: &Profile) -> Disk {

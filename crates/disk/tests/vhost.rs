@@ -7,7 +7,7 @@ mod frontend;
 
 use frontend::{DISCARD, FLUSH, Frontend, NAME, READ, WRITE, halves, words};
 use fsdyno_disk::transports::real::{Happening, Real};
-use fsdyno_disk::{Disk, Faults, Memory, profiles};
+use fsdyno_disk::{Disk, Faults, Memory, Profile};
 use fsdyno_model::{Bytes, CancelToken};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -30,8 +30,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("disk");
     let listener = UnixListener::bind(&socket).unwrap();
-    let profile = profiles::ALL.iter().find(|of| of.name == profile).unwrap();
-    let profile = profile.profile().unwrap();
+    let profile = Profile::named(Path::new(profile)).unwrap();
     let (sender, receiver) = mpsc::channel();
     let stop = CancelToken::new();
     thread::scope(|threads| {

@@ -4,6 +4,7 @@
 //! It decides nothing about what the files hold.
 
 pub mod input;
+pub mod named;
 pub mod places;
 mod replace;
 mod trusted;

@@ -89,7 +89,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_phase_has_the_requests_between_its_marks_only() {
-        let profile = profiles::ALL[0].profile().unwrap();
+        let profile = fsdyno_disk::Profile::try_from(&profiles::ALL[0]).unwrap();
         let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
         disk.record(Recorder::figures());
         let mut sector = 0;

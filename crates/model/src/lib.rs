@@ -36,6 +36,7 @@ pub mod series;
 mod shell;
 pub mod state;
 pub mod step;
+mod suggestion;
 pub mod timeline;
 pub mod typed;
 pub mod units;
@@ -72,6 +73,7 @@ pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally
 pub use series::{Series, SeriesInfo};
 pub use state::{Fill, FillError, InitialState};
 pub use step::Step;
+pub use suggestion::{closest_name, suggestion};
 pub use timeline::{LatencyDistribution, Progress, Slice};
 pub use typed::ContenderSpec;
 pub use units::{Bytes, Nanos};

@@ -31,6 +31,16 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     near.into_iter().map(|(_, _, name)| name).collect()
 }
 
+/// What a wrong name is answered with: the nearest names, or else all of them.
+pub fn suggestion<'a>(name: &str, all: impl Iterator<Item = &'a str> + Clone) -> String {
+    let near = closest_name(name, all.clone());
+    if near.is_empty() {
+        format!("there are {}", all.collect::<Vec<_>>().join(", "))
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    }
+}
+
 /// Permitted number of edits for a word of this length.
 fn slips(word: &str) -> usize {
     match word.chars().count() {

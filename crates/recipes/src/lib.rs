@@ -12,12 +12,10 @@ pub mod fs;
 pub mod layouts;
 mod mkfs_options;
 pub mod options;
-mod suggestion;
 mod validate;
 
 pub use error::RecipeError;
 pub use fs::{Check, Filesystem, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;
-pub use suggestion::closest_name;
 pub use validate::{check_options, validate};

@@ -4,7 +4,7 @@ use crate::error::RecipeError;
 use crate::fs::{ALL, Filesystem, find, names};
 use crate::layouts;
 use crate::options::{self, GENERIC, OTHER_ACTS};
-use crate::suggestion::closest_name;
+use fsdyno_model::closest_name;
 use fsdyno_model::{Contender, FilesystemKind};
 
 /// Checks the file system's name, its layout and the number of devices. Also checks that the

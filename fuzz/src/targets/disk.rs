@@ -1,9 +1,10 @@
 //! A model disk and requests to it, for the targets that need one.
 
 use crate::bytes::Input;
-use fsdyno_disk::profiles::{ALL, Shipped};
+use fsdyno_disk::profiles::ALL;
 use fsdyno_disk::{Disk, Kind, Profile, Request, SECTOR, SubmitError};
 use fsdyno_model::Nanos;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// The most requests of an input.
@@ -13,16 +14,13 @@ const MOST: usize = 24;
 const LONGEST: u64 = 64;
 
 /// A disk with mechanics.
-pub static SPINNING: LazyLock<Profile> = LazyLock::new(|| shipped(&ALL[0]));
+pub static SPINNING: LazyLock<Profile> = LazyLock::new(|| shipped(ALL[0].name));
 
 /// A disk without times.
-pub static NULL: LazyLock<Profile> = LazyLock::new(|| {
-    let null = ALL.iter().find(|one| one.name == "null");
-    shipped(null.expect("it comes with fsdyno"))
-});
+pub static NULL: LazyLock<Profile> = LazyLock::new(|| shipped("null"));
 
-fn shipped(profile: &Shipped) -> Profile {
-    profile.profile().expect("it comes with fsdyno")
+fn shipped(name: &str) -> Profile {
+    Profile::named(Path::new(name)).expect("it comes with fsdyno")
 }
 
 /// Submits requests that the input chooses, and takes all completions: each is that of one

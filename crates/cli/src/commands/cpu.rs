@@ -9,7 +9,8 @@ use crate::commands::run::begin;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
-use fsdyno_cpu::{Accuracy, Cell, Prices, Profile, ProfileError, SHIPPED, Work};
+use fsdyno_cpu::{Accuracy, Cell, Prices, Profile, ProfileError, Work};
+use fsdyno_files::named::NamedError;
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, KernelChoice, LabChoice, Plan, Point, ResultSet};
 use fsdyno_run::RunOptions;
@@ -139,7 +140,7 @@ pub fn cpu(args: &CpuArgs) -> Result<Code, CliError> {
 
 fn load(name: &Path) -> Result<Profile, CliError> {
     Profile::named(name).map_err(|error| match error {
-        ProfileError::Unreadable { .. } => CliError::failure(error),
+        ProfileError::Named(NamedError::Unreadable { .. }) => CliError::failure(error),
         _ => CliError::usage(error),
     })
 }
@@ -155,8 +156,8 @@ struct Listed {
 
 fn list(json: bool) -> Result<Code, CliError> {
     let mut listed = Vec::new();
-    for one in &SHIPPED {
-        let profile = one.profile().map_err(CliError::failure)?;
+    for one in &fsdyno_cpu::ALL {
+        let profile = Profile::try_from(one).map_err(CliError::failure)?;
         listed.push(Listed {
             name: profile.name,
             title: profile.title,

@@ -84,16 +84,8 @@ fn known(kind: &str) -> Result<(), CliError> {
         )));
     }
     if kinds::find(kind).is_none() {
-        let names = kinds::all().map(|one| one.name);
-        let near = fsdyno_recipes::closest_name(kind, names.clone()).join(" or ");
-        let hint = if near.is_empty() {
-            names.collect::<Vec<_>>().join(", ")
-        } else {
-            near
-        };
-        return Err(CliError::usage(format!(
-            "`{kind}` is not a phase; try {hint}"
-        )));
+        let way = fsdyno_model::suggestion(kind, kinds::all().map(|one| one.name));
+        return Err(CliError::usage(format!("`{kind}` is not a phase ({way})")));
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use crate::catalogue::catalogue;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
-use fsdyno_model::{Contender, ResultSet};
-use fsdyno_recipes::{closest_name, kind_of, layouts};
+use fsdyno_model::{Contender, ResultSet, suggestion};
+use fsdyno_recipes::{kind_of, layouts};
 use fsdyno_report::published::{self, Published, PublishedError, Table};
 use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options};
@@ -128,13 +128,7 @@ pub fn compare(
 
 fn find(name: &str) -> Result<&'static Published, CliError> {
     published::find(name).ok_or_else(|| {
-        let names = published::ALL.iter().map(|table| table.name);
-        let near = closest_name(name, names.clone());
-        let way = if near.is_empty() {
-            format!("the tables are {}", names.collect::<Vec<_>>().join(", "))
-        } else {
-            format!("did you mean {}?", near.join(" or "))
-        };
+        let way = suggestion(name, published::ALL.iter().map(|table| table.name));
         CliError::usage(format!("`{name}` is not a published table ({way})"))
     })
 }

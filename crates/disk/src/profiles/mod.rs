@@ -13,6 +13,8 @@ use crate::models::flash::{Flash, FlashSpec};
 use crate::models::hdd::{Hdd, HddSpec};
 use crate::models::null::Null;
 use crate::models::volume::{Volume, VolumeSpec};
+use fsdyno_files::built_in;
+use fsdyno_files::named::BuiltIn;
 use fsdyno_model::Bytes;
 use serde::Serialize;
 
@@ -71,40 +73,23 @@ impl Timing {
     }
 }
 
-/// A built-in profile.
-#[derive(Debug)]
-pub struct Shipped {
-    /// Name of the profile.
-    pub name: &'static str,
-    text: &'static str,
-}
-
 /// All built-in profiles, oldest disk first.
-pub const ALL: [Shipped; 8] = [
-    Shipped::new("ide-2gb-1997", include_str!("../../data/ide-2gb-1997.toml")),
-    Shipped::new(
-        "ata-40gb-2001",
-        include_str!("../../data/ata-40gb-2001.toml"),
-    ),
-    Shipped::new(
-        "laptop-4200-2004",
-        include_str!("../../data/laptop-4200-2004.toml"),
-    ),
-    Shipped::new("sata-2008", include_str!("../../data/sata-2008.toml")),
-    Shipped::new("sata-ssd", include_str!("../../data/sata-ssd.toml")),
-    Shipped::new("nvme", include_str!("../../data/nvme.toml")),
-    Shipped::new("gp3", include_str!("../../data/gp3.toml")),
-    Shipped::new("null", include_str!("../../data/null.toml")),
+pub const ALL: [BuiltIn; 8] = built_in![
+    "ide-2gb-1997",
+    "ata-40gb-2001",
+    "laptop-4200-2004",
+    "sata-2008",
+    "sata-ssd",
+    "nvme",
+    "gp3",
+    "null"
 ];
 
-impl Shipped {
-    const fn new(name: &'static str, text: &'static str) -> Self {
-        Self { name, text }
-    }
+impl TryFrom<&BuiltIn> for Profile {
+    type Error = ProfileError;
 
-    /// Parses the profile.
-    pub fn profile(&self) -> Result<Profile, ProfileError> {
-        Profile::parse(self.name, self.text)
+    fn try_from(one: &BuiltIn) -> Result<Self, ProfileError> {
+        Self::parse(one.name, one.text)
     }
 }
 

@@ -6,31 +6,17 @@ use crate::models::hdd::{HddSpec, Mechanics};
 use crate::models::volume::VolumeSpec;
 use crate::request::SECTOR;
 use crate::values::{Impossible, size};
+use fsdyno_files::named::{self, NamedError};
 use fsdyno_model::Bytes;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A profile that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// Neither a built-in profile nor a file has this name.
-    #[error(
-        "`{name}` is no disk profile and no file ({way}); `fsdyno disk list` prints the profiles"
-    )]
-    Unknown {
-        /// The given name.
-        name: String,
-        /// A similar name, or the list of names.
-        way: String,
-    },
-    /// The file cannot be read.
-    #[error("cannot read the disk profile {}: {source}", path.display())]
-    Unreadable {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: std::io::Error,
-    },
+    /// There is no such profile, or its file cannot be read.
+    #[error("{0}; `fsdyno disk list` prints the profiles")]
+    Named(#[from] NamedError),
     /// The text does not parse as a profile.
     #[error("the disk profile {name} cannot be understood: {source}")]
     Form {
@@ -78,20 +64,8 @@ struct Nothing {}
 impl Profile {
     /// Loads a built-in profile by name, or a file.
     pub fn named(name: &Path) -> Result<Self, ProfileError> {
-        let shown = name.to_string_lossy();
-        if let Some(shipped) = ALL.iter().find(|one| one.name == shown) {
-            return shipped.profile();
-        }
-        if !name.exists() {
-            return Err(unknown(&shown));
-        }
-        let text =
-            fsdyno_files::input::read_text(name).map_err(|source| ProfileError::Unreadable {
-                path: name.to_owned(),
-                source,
-            })?;
-        let stem = name.file_stem().unwrap_or(name.as_os_str());
-        Self::parse(&stem.to_string_lossy(), &text)
+        let (name, text) = named::find("disk profile", name, &ALL)?;
+        Self::parse(&name, &text)
     }
 
     /// Parses a profile from TOML.
@@ -169,25 +143,6 @@ fn estimates(table: &toml::Table, keys: &[String]) -> Result<(), Impossible> {
     Ok(())
 }
 
-fn unknown(name: &str) -> ProfileError {
-    let near = ALL.iter().map(|one| one.name);
-    let near = near.filter(|other| {
-        let begun = name.chars().count() >= 3 && other.starts_with(name);
-        begun || strsim::osa_distance(name, other) <= 3
-    });
-    let near: Vec<&str> = near.collect();
-    let way = if near.is_empty() || name.chars().count() < 3 {
-        let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
-        format!("there are {}", names.join(", "))
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    ProfileError::Unknown {
-        name: name.to_owned(),
-        way,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +150,7 @@ mod tests {
     #[test]
     fn built_in_profiles_parse_and_have_a_source() {
         for shipped in &ALL {
-            let profile = shipped.profile().unwrap_or_else(|e| panic!("{e}"));
+            let profile = Profile::try_from(shipped).unwrap_or_else(|e| panic!("{e}"));
             assert!(profile.source.len() > 10, "{}", profile.name);
             let checked = !profile.sheet.given().is_empty();
             assert!(
@@ -236,24 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_profile_name_suggests_similar_names() {
-        for (name, words) in [
-            ("sata-208", "sata-2008"),
-            ("laptop", "laptop-4200-2004"),
-            ("floppy", "there are ide-2gb-1997"),
-        ] {
-            let message = Profile::named(Path::new(name)).unwrap_err().to_string();
-            assert!(message.contains(words), "{message}");
-        }
-    }
-
-    #[test]
     fn a_profile_loads_from_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.toml");
         std::fs::write(&path, ALL[0].text.replacen("rpm = 5200", "rpm = 5400", 1)).unwrap();
         let profile = Profile::named(&path).unwrap();
         assert_eq!(profile.name, "mine");
-        assert_ne!(profile, ALL[0].profile().unwrap());
+        assert_ne!(profile, Profile::try_from(&ALL[0]).unwrap());
     }
 }

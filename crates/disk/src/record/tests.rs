@@ -3,7 +3,7 @@
 use super::*;
 use crate::disk::Disk;
 use crate::faults::Faults;
-use crate::profiles::ALL;
+use crate::profiles::{ALL, Profile};
 use crate::random::Random;
 use crate::store::Memory;
 use std::sync::{Arc, Mutex};
@@ -117,7 +117,7 @@ fn recordings_round_trip_and_corruption_is_detected() {
 
 #[test]
 fn requests_and_marks_share_a_sequence_and_count_by_mark() {
-    let profile = ALL[2].profile().unwrap();
+    let profile = Profile::try_from(&ALL[2]).unwrap();
     let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
     let shared = Shared::default();
     let writer = Writer::new(shared.clone()).unwrap();
@@ -182,7 +182,7 @@ fn requests_and_marks_share_a_sequence_and_count_by_mark() {
 
 #[test]
 fn the_first_request_counts_in_the_first_interval() {
-    let profile = ALL[2].profile().unwrap();
+    let profile = Profile::try_from(&ALL[2]).unwrap();
     let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
     let read = |disk: &mut Disk, now: Nanos, sector| {
         disk.ask(now, Request::new(0, Kind::Read, sector, 8))

@@ -1,8 +1,9 @@
 //! Errors of a single word or value of a plan, from any source.
 
 use fsdyno_model::GrammarError;
+use fsdyno_model::closest_name;
 use fsdyno_model::units::UnitError;
-use fsdyno_recipes::{RecipeError, closest_name};
+use fsdyno_recipes::RecipeError;
 
 /// An error of a single word or value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,8 @@ use super::catalogue::{Catalogue, KindEntry};
 use super::config_error::ConfigError;
 use super::contenders::absolute;
 use super::error::ResolveError;
+use fsdyno_model::closest_name;
 use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload, former_names};
-use fsdyno_recipes::closest_name;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::parameters;
+use fsdyno_model::closest_name;
 use fsdyno_model::{CacheState, Needs, PhasePlan};
-use fsdyno_recipes::closest_name;
 use std::collections::{BTreeMap, HashMap};
 
 /// A parsed phase that may not have a label yet.

@@ -2,7 +2,7 @@
 
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_disk::profiles;
+use fsdyno_disk::{Profile, profiles};
 use fsdyno_model::Bytes;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ struct Row {
 pub fn list(json: bool) -> Result<Code, CliError> {
     let mut rows = Vec::new();
     for shipped in &profiles::ALL {
-        let profile = shipped.profile().map_err(CliError::failure)?;
+        let profile = Profile::try_from(shipped).map_err(CliError::failure)?;
         rows.push(Row {
             model: profile.timing.name(),
             name: profile.name,

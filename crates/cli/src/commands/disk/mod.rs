@@ -13,6 +13,7 @@ pub use args::DiskArgs;
 use crate::exit::{CliError, Code};
 use args::DiskCommand;
 use fsdyno_disk::{Profile, ProfileError};
+use fsdyno_files::named::NamedError;
 use fsdyno_lab::FuseServerError;
 use std::path::Path;
 
@@ -35,9 +36,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
 /// Loads a profile by name or from a file.
 pub fn profile(name: &Path) -> Result<Profile, CliError> {
     Profile::named(name).map_err(|error| match error {
-        ProfileError::Unreadable { .. } => CliError::failure(error),
-        ProfileError::Unknown { .. }
-        | ProfileError::Form { .. }
-        | ProfileError::Impossible { .. } => CliError::usage(error),
+        ProfileError::Named(NamedError::Unreadable { .. }) => CliError::failure(error),
+        _ => CliError::usage(error),
     })
 }

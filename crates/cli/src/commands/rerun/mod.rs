@@ -13,8 +13,7 @@ use crate::catalogue::catalogue_here;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, CancelToken, Plan};
-use fsdyno_recipes::closest_name;
+use fsdyno_model::{Bytes, CancelToken, Plan, suggestion};
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{self, Rerun, Setting};
 use fsdyno_run::RunOptions;
@@ -63,13 +62,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
 
 fn find(name: &str) -> Result<&'static Rerun, CliError> {
     reruns::find(name).ok_or_else(|| {
-        let names = reruns::ALL.iter().map(|one| one.name);
-        let near = closest_name(name, names.clone());
-        let way = if near.is_empty() {
-            format!("the reruns are {}", names.collect::<Vec<_>>().join(", "))
-        } else {
-            format!("did you mean {}?", near.join(" or "))
-        };
+        let way = suggestion(name, reruns::ALL.iter().map(|one| one.name));
         CliError::usage(format!("`{name}` cannot be rerun ({way})"))
     })
 }

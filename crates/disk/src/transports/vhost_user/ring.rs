@@ -302,7 +302,7 @@ impl Ring {
 mod tests {
     use super::*;
     use crate::faults::Faults;
-    use crate::profiles;
+    use crate::profiles::Profile;
     use crate::store;
     use fsdyno_model::Bytes;
     use proptest::prelude::*;
@@ -341,11 +341,10 @@ mod tests {
     }
 
     fn disk() -> Disk {
-        let null = profiles::ALL.iter().find(|of| of.name == "null").unwrap();
         let capacity = Some(Bytes(SECTORS * SECTOR));
         let contents = Box::new(store::Memory::new());
         Disk::new(
-            &null.profile().unwrap(),
+            &Profile::named(std::path::Path::new("null")).unwrap(),
             capacity,
             contents,
             Faults::default(),
