@@ -16,6 +16,7 @@ mod parameters;
 mod paths;
 mod photos;
 mod ready;
+mod steps;
 mod web;
 mod workers;
 
@@ -32,6 +33,7 @@ use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
 use inventory::Inventory;
 use std::ffi::CStr;
+use steps::Steps;
 use workers::Worker;
 
 /// The families of phases. The phases of a family work on the same files.
@@ -257,7 +259,12 @@ impl Phase {
             Self::ContainersStart => containers::start,
             Self::ContainersRemove => containers::remove,
         };
-        work(calls, &home, worker, &mut tally)?;
+        work(&mut Steps {
+            calls,
+            home: &home,
+            worker,
+            tally: &mut tally,
+        })?;
         for dir in [home, work_dir] {
             calls.close_dir(dir);
         }

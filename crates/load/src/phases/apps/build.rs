@@ -4,10 +4,10 @@
 use super::files;
 use super::inventory::{INCLUDES, Item};
 use super::paths::Part::{self, Number, Text};
+use super::steps::Steps;
 use super::workers::Worker;
-use crate::engines::{Calls, Target};
+use crate::engines::Calls;
 use crate::error::LoadError;
-use fsdyno_model::sample::Tally;
 
 /// How many times as large an object with debug information is as its source.
 const OBJECT: u64 = 3;
@@ -44,152 +44,110 @@ fn includes(number: usize) -> std::ops::Range<usize> {
 }
 
 /// Writes all sources and headers, and examines each, as `git checkout` does.
-pub(super) fn checkout<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    let mut file = |worker: &mut Worker<'_>, parts: &[Part], bytes, author| {
-        let room = &mut *worker.room;
-        let path = room.path.path(parts);
-        files::create(calls, &mut room.data, (home, path), bytes, author)?;
-        calls.stat(&Target::Entry(home, path))?;
-        worker.ended(tally, bytes)
-    };
-    for number in worker.share(worker.inventory.headers.len()) {
-        let item = worker.inventory.headers[number];
-        file(
-            worker,
+pub(super) fn checkout<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.share(steps.inventory.headers.len()) {
+        let item = steps.inventory.headers[number];
+        check_out(
+            steps,
             &header(&item, number),
             item.bytes,
             OF_OBJECT * 2 + number,
         )?;
     }
-    for number in worker.share(worker.inventory.items.len()) {
-        let bytes = worker.inventory.items[number].bytes;
-        let parts = source(worker, number, ".c");
-        file(worker, &parts, bytes, number)?;
+    for number in steps.items() {
+        let bytes = steps.inventory.items[number].bytes;
+        check_out(steps, &source(steps, number, ".c"), bytes, number)?;
     }
     Ok(())
 }
 
+fn check_out<C: Calls>(
+    steps: &mut Steps<'_, '_, C>,
+    path: &[Part],
+    bytes: u64,
+    author: usize,
+) -> Result<(), LoadError> {
+    steps.create(path, bytes, author)?;
+    steps.stat(path)?;
+    steps.ended(bytes)
+}
+
 /// Compiles each source: reads it with its headers, which are first looked up next to it, and
 /// writes its object and its list of dependencies.
-pub(super) fn compile<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let item = worker.inventory.items[number];
-        let parts = source(worker, number, ".c");
-        calls.exists(home, worker.path(&source(worker, number, ".o")))?;
-        let room = &mut *worker.room;
-        let path = room.path.path(&parts);
-        calls.stat(&Target::Entry(home, path))?;
-        let mut bytes = files::read(calls, &mut room.read, home, path)?;
+pub(super) fn compile<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        let item = steps.inventory.items[number];
+        let text = source(steps, number, ".c");
+        let (object, list) = (source(steps, number, ".o"), source(steps, number, ".d"));
+        steps.exists(&object)?;
+        steps.stat(&text)?;
+        let mut bytes = steps.read(&text)?;
         for include in includes(number) {
-            let wanted = worker.inventory.requests[include];
-            let parts = header(&worker.inventory.headers[wanted], wanted);
-            let room = &mut *worker.room;
-            let [_, _, letter, name, suffix] = parts;
-            let near = [Text("src/d"), Number(item.group), letter, name, suffix];
-            calls.exists(home, room.other.path(&near))?;
-            bytes += files::read(calls, &mut room.read, home, room.path.path(&parts))?;
+            let wanted = steps.inventory.requests[include];
+            let header = header(&steps.inventory.headers[wanted], wanted);
+            let [_, _, letter, name, suffix] = header;
+            steps.exists(&[Text("src/d"), Number(item.group), letter, name, suffix])?;
+            bytes += steps.read(&header)?;
         }
-        let (object, list) = (source(worker, number, ".o"), source(worker, number, ".d"));
-        let room = &mut *worker.room;
         let written = [
             (object, OBJECT * item.bytes),
             (list, DEPENDENCY * INCLUDES as u64),
         ];
-        for (parts, length) in written {
-            let path = room.path.path(&parts);
-            files::create(
-                calls,
-                &mut room.data,
-                (home, path),
-                length,
-                OF_OBJECT + number,
-            )?;
+        for (path, length) in written {
+            steps.create(&path, length, OF_OBJECT + number)?;
             bytes += length;
         }
-        worker.ended(tally, bytes)?;
+        steps.ended(bytes)?;
     }
     Ok(())
 }
 
 /// Writes an archive of the objects of each directory, under another name that is then replaced.
-pub(super) fn link<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for directory in worker.share(directories(worker)) {
-        let room = &mut *worker.room;
-        let temporary = room.other.path(&archive(directory, ".tmp"));
-        let mut into = calls.create(home, temporary, files::MODE)?;
+pub(super) fn link<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for directory in steps.share(directories(steps)) {
+        let temporary = archive(directory, ".tmp");
+        let path = steps.worker.room.path.path(&temporary);
+        let mut into = steps.calls.create(steps.home, path, files::MODE)?;
         let mut bytes = 0;
-        for number in sources(worker, directory) {
-            let parts = source(worker, number, ".o");
-            let room = &mut *worker.room;
-            let read = files::read(calls, &mut room.read, home, room.path.path(&parts))?;
-            files::fill(calls, &mut room.data, &mut into, read, OF_OBJECT + number)?;
+        for number in sources(steps, directory) {
+            let read = steps.read(&source(steps, number, ".o"))?;
+            let data = &mut steps.worker.room.data;
+            files::fill(steps.calls, data, &mut into, read, OF_OBJECT + number)?;
             bytes += 2 * read;
         }
-        calls.close(into)?;
-        let room = &mut *worker.room;
-        let temporary = room.other.path(&archive(directory, ".tmp"));
-        calls.rename(home, temporary, room.path.path(&archive(directory, ".a")))?;
-        worker.ended(tally, bytes)?;
+        steps.calls.close(into)?;
+        steps.rename(&temporary, &archive(directory, ".a"))?;
+        steps.ended(bytes)?;
     }
     Ok(())
 }
 
 /// Examines each source, its object, and all headers in its list of dependencies.
-pub(super) fn check<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
+pub(super) fn check<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
         for suffix in [".c", ".o"] {
-            let parts = source(worker, number, suffix);
-            calls.stat(&Target::Entry(home, worker.path(&parts)))?;
+            steps.stat(&source(steps, number, suffix))?;
         }
-        let parts = source(worker, number, ".d");
-        let room = &mut *worker.room;
-        let bytes = files::read(calls, &mut room.read, home, room.path.path(&parts))?;
+        let bytes = steps.read(&source(steps, number, ".d"))?;
         for include in includes(number) {
-            let wanted = worker.inventory.requests[include];
-            let parts = header(&worker.inventory.headers[wanted], wanted);
-            calls.stat(&Target::Entry(home, worker.path(&parts)))?;
+            let wanted = steps.inventory.requests[include];
+            steps.stat(&header(&steps.inventory.headers[wanted], wanted))?;
         }
-        worker.ended(tally, bytes)?;
+        steps.ended(bytes)?;
     }
     Ok(())
 }
 
 /// Removes objects, lists of dependencies and archives.
-pub(super) fn clean<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for directory in worker.share(directories(worker)) {
-        for number in sources(worker, directory) {
+pub(super) fn clean<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for directory in steps.share(directories(steps)) {
+        for number in sources(steps, directory) {
             for suffix in [".o", ".d"] {
-                let parts = source(worker, number, suffix);
-                calls.unlink(home, worker.path(&parts))?;
+                steps.unlink(&source(steps, number, suffix))?;
             }
-            worker.ended(tally, 0)?;
+            steps.ended(0)?;
         }
-        calls.unlink(home, worker.path(&archive(directory, ".a")))?;
+        steps.unlink(&archive(directory, ".a"))?;
     }
     Ok(())
 }

@@ -3,11 +3,10 @@
 
 use super::files::stamp;
 use super::inventory::{LOG, PAGE, PAGE_LENGTH};
-use super::workers::Worker;
+use super::steps::Steps;
 use crate::engines::{Calls, DataFile};
 use crate::error::LoadError;
 use crate::phases::data;
-use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
 pub(super) const TABLE: &CStr = c"table";
@@ -26,62 +25,54 @@ fn opened(makes: bool) -> DataFile {
 }
 
 /// Writes the table, and a log of one segment.
-pub(super) fn load<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for (name, bytes) in [(TABLE, worker.parameters.size), (LOG_FILE, LOG)] {
-        let mut file = calls.open_data(home, name, opened(true))?;
+pub(super) fn load<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for (name, bytes) in [(TABLE, steps.parameters.size), (LOG_FILE, LOG)] {
+        let mut file = steps.calls.open_data(steps.home, name, opened(true))?;
         let mut at = 0;
         while at + PAGE <= bytes {
             let pages = (bytes - at) / PAGE * PAGE;
             let length = usize::try_from(pages).map_or(data::BUFFER, |left| left.min(data::BUFFER));
-            let piece = &mut worker.room.data[..length];
+            let piece = &mut steps.worker.room.data[..length];
             for (page, content) in (at / PAGE..).zip(piece.chunks_mut(PAGE_LENGTH)) {
                 stamp(content, LOADED + usize::try_from(page).unwrap_or(0), 0);
             }
-            calls.write_at(&mut file, piece, at)?;
+            steps.calls.write_at(&mut file, piece, at)?;
             at += length as u64;
-            worker.ended(tally, length as u64)?;
+            steps.ended(length as u64)?;
         }
-        calls.make_durable(&mut file)?;
-        calls.close(file)?;
+        steps.calls.make_durable(&mut file)?;
+        steps.calls.close(file)?;
     }
     Ok(())
 }
 
 /// Commits transactions. A checkpoint writes the pages that have changed since the last one.
-pub(super) fn commit<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    let mut log = calls.open_data(home, LOG_FILE, opened(false))?;
-    let mut table = calls.open_data(home, TABLE, opened(false))?;
-    let transactions = worker.inventory.requests.len();
+pub(super) fn commit<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    let mut log = steps.calls.open_data(steps.home, LOG_FILE, opened(false))?;
+    let mut table = steps.calls.open_data(steps.home, TABLE, opened(false))?;
+    let transactions = steps.inventory.requests.len();
     let mut written = 0;
     for number in 0..transactions {
-        let record = &mut worker.room.data[..PAGE_LENGTH];
+        let record = &mut steps.worker.room.data[..PAGE_LENGTH];
         stamp(record, number, 0);
-        calls.write_at(&mut log, record, number as u64 * PAGE % LOG)?;
-        calls.make_data_durable(&mut log)?;
+        steps
+            .calls
+            .write_at(&mut log, record, number as u64 * PAGE % LOG)?;
+        steps.calls.make_data_durable(&mut log)?;
         let mut bytes = PAGE;
-        if number + 1 - written == worker.parameters.checkpoint || number + 1 == transactions {
+        if number + 1 - written == steps.parameters.checkpoint || number + 1 == transactions {
             for changed in written..=number {
-                let page = worker.inventory.requests[changed] as u64;
-                let content = &mut worker.room.data[..PAGE_LENGTH];
+                let page = steps.inventory.requests[changed] as u64;
+                let content = &mut steps.worker.room.data[..PAGE_LENGTH];
                 stamp(content, changed, 0);
-                calls.write_at(&mut table, content, page * PAGE)?;
+                steps.calls.write_at(&mut table, content, page * PAGE)?;
                 bytes += PAGE;
             }
-            calls.make_durable(&mut table)?;
+            steps.calls.make_durable(&mut table)?;
             written = number + 1;
         }
-        worker.ended(tally, bytes)?;
+        steps.ended(bytes)?;
     }
-    calls.close(table)?;
-    calls.close(log)
+    steps.calls.close(table)?;
+    steps.calls.close(log)
 }

@@ -1,7 +1,6 @@
 //! Whole files: written with content of their own, and read.
 
 use crate::engines::Calls;
-use crate::engines::listing::Listing;
 use crate::error::LoadError;
 use std::ffi::CStr;
 
@@ -39,19 +38,6 @@ pub(super) fn fill<C: Calls>(
     Ok(())
 }
 
-/// Creates, writes and closes a file.
-pub(super) fn create<C: Calls>(
-    calls: &mut C,
-    data: &mut [u8],
-    (at, name): (&C::Dir, &CStr),
-    bytes: u64,
-    author: usize,
-) -> Result<(), LoadError> {
-    let mut file = calls.create(at, name, MODE)?;
-    fill(calls, data, &mut file, bytes, author)?;
-    calls.close(file)
-}
-
 /// Opens, reads and closes a file; returns its bytes.
 pub(super) fn read<C: Calls>(
     calls: &mut C,
@@ -71,26 +57,4 @@ pub(super) fn read<C: Calls>(
     }
     calls.close(file)?;
     Ok(bytes)
-}
-
-/// Reads all names of a directory.
-pub(super) fn list<C: Calls>(
-    calls: &mut C,
-    listing: &mut Listing,
-    at: &C::Dir,
-    name: &CStr,
-) -> Result<(), LoadError> {
-    let mut dir = calls.open_dir(at, name)?;
-    listing.begin(true);
-    while calls.list(&mut dir, listing)? {}
-    calls.close_dir(dir);
-    Ok(())
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn sync_dir<C: Calls>(calls: &mut C, at: &C::Dir, name: &CStr) -> Result<(), LoadError> {
-    let dir = calls.open_dir(at, name)?;
-    calls.make_dir_durable(&dir)?;
-    calls.close_dir(dir);
-    Ok(())
 }

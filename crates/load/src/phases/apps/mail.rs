@@ -1,11 +1,10 @@
 //! Mail in the maildir format: delivery, reading, and removal, each as a mail server does it.
 
-use super::files::{self, MODE};
 use super::paths::Part::{self, Number, Text};
+use super::steps::Steps;
 use super::workers::Worker;
 use crate::engines::Calls;
 use crate::error::LoadError;
-use fsdyno_model::sample::Tally;
 use std::ops::Range;
 
 /// The marks of a message in `cur`: read, and read and deleted.
@@ -32,91 +31,59 @@ fn mailbox(number: usize) -> [Part; 2] {
 
 /// Delivers messages: each is written to `tmp`, made durable, and renamed to `new`, whose names are
 /// made durable as well. Deliverers share all mailboxes.
-pub(super) fn deliver<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let item = worker.inventory.items[number];
+pub(super) fn deliver<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        let item = steps.inventory.items[number];
         let [letter, of] = mailbox(item.group);
-        let room = &mut *worker.room;
-        let tmp = room
-            .path
-            .path(&[letter, of, Text("/tmp/m"), Number(number)]);
-        let mut file = calls.create(home, tmp, MODE)?;
-        files::fill(calls, &mut room.data, &mut file, item.bytes, number)?;
-        calls.make_durable(&mut file)?;
-        calls.close(file)?;
-        let new = room
-            .other
-            .path(&[letter, of, Text("/new/m"), Number(number)]);
-        calls.rename(home, tmp, new)?;
-        files::sync_dir(calls, home, worker.path(&[letter, of, Text("/new")]))?;
-        worker.ended(tally, item.bytes)?;
+        let tmp = [letter, of, Text("/tmp/m"), Number(number)];
+        steps.create_durable(&tmp, item.bytes, number)?;
+        steps.rename(&tmp, &[letter, of, Text("/new/m"), Number(number)])?;
+        steps.sync_dir(&[letter, of, Text("/new")])?;
+        steps.ended(item.bytes)?;
     }
     Ok(())
 }
 
 /// Lists each mailbox, reads its new messages, and renames them to `cur` with the flag of read
 /// messages.
-pub(super) fn read<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    let seen = flags(worker, Flags::Seen);
-    each_mailbox(worker, |worker, of| {
-        let messages = messages(worker, of);
-        let [letter, of] = mailbox(of);
-        let room = &mut *worker.room;
-        let new = room.path.path(&[letter, of, Text("/new")]);
-        files::list(calls, &mut room.listing, home, new)?;
-        room.timeline.resume();
-        for place in messages {
-            let number = worker.inventory.requests[place];
-            let room = &mut *worker.room;
-            let new = room
-                .path
-                .path(&[letter, of, Text("/new/m"), Number(number)]);
-            let bytes = files::read(calls, &mut room.read, home, new)?;
-            let cur = [letter, of, Text("/cur/m"), Number(number), seen];
-            calls.rename(home, new, room.other.path(&cur))?;
-            worker.ended(tally, bytes)?;
+pub(super) fn read<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    let seen = flags(steps, Flags::Seen);
+    for mailbox_number in mailboxes(steps) {
+        let [letter, of] = mailbox(mailbox_number);
+        steps.list(&[letter, of, Text("/new")])?;
+        steps.room.timeline.resume();
+        for place in messages(steps, mailbox_number) {
+            let number = steps.inventory.requests[place];
+            let new = [letter, of, Text("/new/m"), Number(number)];
+            let bytes = steps.read(&new)?;
+            steps.rename(&new, &[letter, of, Text("/cur/m"), Number(number), seen])?;
+            steps.ended(bytes)?;
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Flags every second message as deleted, removes these messages, and makes the names in `cur`
 /// durable.
-pub(super) fn expunge<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    let (seen, deleted) = (flags(worker, Flags::Seen), flags(worker, Flags::Deleted));
-    each_mailbox(worker, |worker, of| {
-        let messages = messages(worker, of);
-        let [letter, of] = mailbox(of);
+pub(super) fn expunge<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    let (seen, deleted) = (flags(steps, Flags::Seen), flags(steps, Flags::Deleted));
+    for mailbox_number in mailboxes(steps) {
+        let messages = messages(steps, mailbox_number).step_by(2);
+        let [letter, of] = mailbox(mailbox_number);
         let cur = |number, flags| [letter, of, Text("/cur/m"), Number(number), flags];
-        for place in messages.clone().step_by(2) {
-            let number = worker.inventory.requests[place];
-            let room = &mut *worker.room;
-            let from = room.path.path(&cur(number, seen));
-            calls.rename(home, from, room.other.path(&cur(number, deleted)))?;
+        for place in messages.clone() {
+            let number = steps.inventory.requests[place];
+            steps.rename(&cur(number, seen), &cur(number, deleted))?;
         }
-        worker.room.timeline.resume();
-        for place in messages.step_by(2) {
-            let number = worker.inventory.requests[place];
-            calls.unlink(home, worker.path(&cur(number, deleted)))?;
-            worker.ended(tally, 0)?;
+        steps.room.timeline.resume();
+        for place in messages {
+            let number = steps.inventory.requests[place];
+            steps.unlink(&cur(number, deleted))?;
+            steps.ended(0)?;
         }
-        files::sync_dir(calls, home, worker.path(&[letter, of, Text("/cur")]))
-    })
+        steps.sync_dir(&[letter, of, Text("/cur")])?;
+    }
+    Ok(())
 }
 
 /// The messages of a mailbox, as places in the list of requests.
@@ -128,10 +95,6 @@ pub(super) fn messages(worker: &Worker<'_>, mailbox: usize) -> Range<usize> {
 }
 
 /// The mailboxes of a worker.
-fn each_mailbox(
-    worker: &mut Worker<'_>,
-    mut work: impl FnMut(&mut Worker<'_>, usize) -> Result<(), LoadError>,
-) -> Result<(), LoadError> {
-    let mut share = worker.share(worker.parameters.groups);
-    share.try_for_each(|of| work(worker, of))
+fn mailboxes(worker: &Worker<'_>) -> Range<usize> {
+    worker.share(worker.parameters.groups)
 }

@@ -1,12 +1,11 @@
 //! A photo library: large files are imported, read for thumbnails, read back in order, and deleted.
 
-use super::files;
 use super::inventory::THUMBNAIL;
 use super::paths::Part::{self, Number, Text};
+use super::steps::Steps;
 use super::workers::Worker;
 use crate::engines::Calls;
 use crate::error::LoadError;
-use fsdyno_model::sample::Tally;
 
 /// The path of a photo, in the directory of its day.
 fn photo(worker: &Worker<'_>, number: usize) -> [Part; 4] {
@@ -19,72 +18,44 @@ fn thumbnail(number: usize) -> [Part; 2] {
 }
 
 /// Writes all photos.
-pub(super) fn import<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let bytes = worker.inventory.items[number].bytes;
-        let parts = photo(worker, number);
-        let room = &mut *worker.room;
-        let path = room.path.path(&parts);
-        files::create(calls, &mut room.data, (home, path), bytes, number)?;
-        worker.ended(tally, bytes)?;
+pub(super) fn import<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        let bytes = steps.inventory.items[number].bytes;
+        steps.create(&photo(steps, number), bytes, number)?;
+        steps.ended(bytes)?;
     }
     Ok(())
 }
 
 /// Reads each photo and writes its thumbnail, which is renamed into place (Thumbnail Managing
 /// Standard of freedesktop.org).
-pub(super) fn thumbnails<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let parts = photo(worker, number);
-        let room = &mut *worker.room;
-        let bytes = files::read(calls, &mut room.read, home, room.path.path(&parts))?;
+pub(super) fn thumbnails<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        let bytes = steps.read(&photo(steps, number))?;
         let [prefix, name] = thumbnail(number);
-        let new = room.other.path(&[prefix, name, Text(".part")]);
-        files::create(calls, &mut room.data, (home, new), THUMBNAIL, number)?;
-        calls.rename(home, new, room.path.path(&thumbnail(number)))?;
-        worker.ended(tally, bytes + THUMBNAIL)?;
+        let new = [prefix, name, Text(".part")];
+        steps.create(&new, THUMBNAIL, number)?;
+        steps.rename(&new, &thumbnail(number))?;
+        steps.ended(bytes + THUMBNAIL)?;
     }
     Ok(())
 }
 
 /// Reads all photos, in the order of their names.
-pub(super) fn view<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let parts = photo(worker, number);
-        let room = &mut *worker.room;
-        let bytes = files::read(calls, &mut room.read, home, room.path.path(&parts))?;
-        worker.ended(tally, bytes)?;
+pub(super) fn view<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        let bytes = steps.read(&photo(steps, number))?;
+        steps.ended(bytes)?;
     }
     Ok(())
 }
 
 /// Deletes all photos and thumbnails; the directories stay.
-pub(super) fn delete<C: Calls>(
-    calls: &mut C,
-    home: &C::Dir,
-    worker: &mut Worker<'_>,
-    tally: &mut Tally,
-) -> Result<(), LoadError> {
-    for number in worker.share(worker.inventory.items.len()) {
-        let parts = photo(worker, number);
-        calls.unlink(home, worker.path(&parts))?;
-        calls.unlink(home, worker.path(&thumbnail(number)))?;
-        worker.ended(tally, 0)?;
+pub(super) fn delete<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
+    for number in steps.items() {
+        steps.unlink(&photo(steps, number))?;
+        steps.unlink(&thumbnail(number))?;
+        steps.ended(0)?;
     }
     Ok(())
 }

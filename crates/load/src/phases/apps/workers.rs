@@ -1,7 +1,7 @@
 //! The workers of a phase: threads with their own descriptors, buffers and timelines.
 
 use super::inventory::Inventory;
-use super::paths::{Part, PathBuffer};
+use super::paths::PathBuffer;
 use super::{Parameters, Phase};
 use crate::clock;
 use crate::engines::Calls;
@@ -13,7 +13,6 @@ use crate::phases::buffer::Buffer;
 use crate::phases::timeline::TimelineRecorder;
 use crate::phases::{Job, data, op, own_descriptors};
 use fsdyno_model::sample::Tally;
-use std::ffi::CStr;
 use std::ops::Range;
 
 /// A phase with its buffers, allocated before its clock starts.
@@ -78,12 +77,6 @@ impl Worker<'_> {
             return Err(LoadError::Stopped);
         }
         Ok(())
-    }
-
-    /// The path of these parts.
-    #[inline]
-    pub fn path(&mut self, parts: &[Part]) -> &CStr {
-        self.room.path.path(parts)
     }
 }
 
