@@ -264,3 +264,27 @@ fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
     // The time of the phase itself may be shorter: a disk that rotates meets other sectors.
     assert!(old.1 > 3 * today.1 && today.1 > 0, "{old:?} {today:?}");
 }
+
+#[test]
+fn bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile() {
+    let test = "bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let profile = home.path("searches.toml");
+    let prices = "title = \"t\"\nsource = \"a test\"\n[prices]\nblock_ns = 2\nsystem_call_ns = 300\n\
+                copy_ns = 0\nclear_ns = 0\ncrc32c_ns = 0\nsearch_ns = 100\n";
+    std::fs::write(&profile, prices).unwrap();
+    let profile = profile.display().to_string();
+    let all = cells(&home, &kernel, "ext4", &["--cpu", &profile]); // example
+    let samples = all[0]["samples"].as_array().unwrap();
+    let number = |at: usize, path: &str| samples[at].pointer(path).unwrap().as_u64().unwrap();
+    let searched = 100 * number(1, "/tally/bytes");
+    assert!(searched > 100_000_000, "{searched}");
+    // The first phase copies, and searches nothing.
+    assert_eq!(number(0, "/cpu/user_ns"), 0);
+    assert_eq!(number(1, "/cpu/user_ns"), searched);
+    let (whole, system) = (number(1, "/return_ns"), number(1, "/cpu/system_ns"));
+    assert!(system > 0 && searched + system <= whole, "{system} {whole}");
+}

@@ -180,8 +180,8 @@ mod tests {
     proptest! {
         #[test]
         fn exact_times_give_the_prices_back(
-            works in prop::collection::vec(prop::array::uniform6(1.0_f64..1e4), 24..40),
-            prices in prop::array::uniform6(0.0_f64..10.0),
+            works in prop::collection::vec(prop::array::uniform7(1.0_f64..1e4), 28..48),
+            prices in prop::array::uniform7(0.0_f64..10.0),
         ) {
             let prices = Prices::of(prices);
             let cells = cells(&works, &prices);
@@ -201,7 +201,7 @@ mod tests {
         };
         let cell = |blocks: f64, measured_ns| Cell {
             name: String::new(),
-            work: Work([blocks, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            work: Work([blocks, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
             measured_ns,
         };
         let cells = [
@@ -221,6 +221,6 @@ mod tests {
     #[test]
     fn too_few_cells_are_an_error() {
         let error = fit(&[]).unwrap_err().to_string();
-        assert!(error.contains("at least 12"), "{error}");
+        assert!(error.contains("at least 14"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! The model processor of virtual time. A profile gives prices to the work that the kernel of a
 //! guest counts: basic blocks, system calls, and the bytes of routines that handle many bytes in a
-//! block. `fit` finds the prices of a machine from measured operations; `error` judges them.
+//! block. It also gives a price to the bytes that fsdyno itself searches. `fit` finds the prices of a
+//! machine from measured operations; `accuracy` judges them.
 
 mod fit;
 mod profile;
@@ -8,7 +9,7 @@ mod profile;
 pub use fit::{Accuracy, Cell, FitError, accuracy, cross_validated, fit};
 pub use profile::{ALL, DEFAULT, Profile, ProfileError};
 
-use fsdyno_model::KernelWork;
+use fsdyno_model::{Bytes, KernelWork, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Defines the prices once: fields of [`Prices`], their names and their order.
@@ -56,19 +57,35 @@ prices! {
     /// A request to a disk: submission, interrupt and completion, and the switch to another process.
     #[serde(default)]
     request_ns,
+    /// A byte that the phase `grep` searches: work of the program, not of the kernel.
+    #[serde(default)]
+    search_ns,
 }
 
 impl Prices {
-    /// The prices in whole picoseconds, as the kernel takes them.
-    pub fn picoseconds(&self) -> [u64; Self::COUNT] {
-        // Profiles are checked: a price is finite, not negative, and below 2^53 picoseconds.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "in range"
-        )]
-        self.all().map(|ns| (ns * 1000.0).round() as u64)
+    /// The number of prices of work that the kernel counts: the first ones.
+    const OF_KERNEL: usize = 6;
+
+    /// The prices of work that the kernel counts, in whole picoseconds, as it takes them.
+    pub fn of_kernel(&self) -> Vec<u64> {
+        let prices = self.all().into_iter().take(Self::OF_KERNEL);
+        prices.map(picoseconds).collect()
     }
+
+    /// The time to search this many bytes, in whole nanoseconds.
+    pub fn search(&self, bytes: Bytes) -> Nanos {
+        Nanos(bytes.0.saturating_mul(picoseconds(self.search_ns)) / 1000)
+    }
+}
+
+/// A price in picoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "profiles are checked: a price is finite, not negative, and below 2^53 picoseconds"
+)]
+fn picoseconds(ns: f64) -> u64 {
+    (ns * 1000.0).round() as u64
 }
 
 /// What a processor has to do: a count for each price.
@@ -76,8 +93,9 @@ impl Prices {
 pub struct Work(pub [f64; Prices::COUNT]);
 
 impl Work {
-    /// The work for processes and in interrupts, which they wait for; without kernel threads.
-    pub fn foreground(work: &KernelWork) -> Self {
+    /// The work for processes and in interrupts, which they wait for, without kernel threads; and
+    /// the bytes that the program searched.
+    pub fn foreground(work: &KernelWork, searched: Bytes) -> Self {
         Self([
             (work.process_blocks + work.interrupt_blocks) as f64,
             work.system_calls as f64,
@@ -85,12 +103,30 @@ impl Work {
             work.cleared.0 as f64,
             work.checksummed.0 as f64,
             work.disk_requests as f64,
+            searched.0 as f64,
         ])
+    }
+
+    /// The work of kernel threads: their blocks.
+    pub fn of_threads(work: &KernelWork) -> Self {
+        let mut counts = Self::default();
+        counts.0[0] = work.kthread_blocks as f64;
+        counts
     }
 
     /// Nanoseconds at these prices.
     pub fn at(&self, prices: &Prices) -> f64 {
         let parts = self.0.iter().zip(prices.all());
         parts.map(|(count, price)| count * price).sum()
+    }
+
+    /// The time at these prices, in whole nanoseconds.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "prices are not negative, and a float saturates"
+    )]
+    pub fn time(&self, prices: &Prices) -> Nanos {
+        Nanos(self.at(prices).round() as u64)
     }
 }

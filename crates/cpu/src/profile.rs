@@ -10,7 +10,13 @@ use std::path::Path;
 pub const DEFAULT: &str = "vm-2026";
 
 /// All profiles that come with fsdyno, the slowest processor first.
-pub const ALL: [BuiltIn; 4] = built_in!["laptop-2004", "desktop-2008", "vm-2026", "server-2023"];
+pub const ALL: [BuiltIn; 5] = built_in![
+    "desktop-2000",
+    "laptop-2004",
+    "desktop-2008",
+    "vm-2026",
+    "server-2023"
+];
 
 /// A profile of a processor.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,6 @@
 //! One phase, ready to run: its names are resolved, but no file is open yet.
 
+use crate::user_work::UserWork;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::capability::Capabilities;
 use fsdyno_model::plan::CopyMethod;
@@ -27,6 +28,8 @@ pub(crate) struct Job<'a> {
     pub each_file: bool,
     /// The capabilities of the file system.
     pub stores: Capabilities,
+    /// Charges work of this program, where a model processor does.
+    pub user_work: Option<&'a UserWork<'a>>,
     pub stop: &'a CancelToken,
 }
 
@@ -43,6 +46,7 @@ impl<'a> Job<'a> {
             workers: 1,
             each_file: false,
             stores: Capabilities::ALL,
+            user_work: None,
             stop,
         }
     }

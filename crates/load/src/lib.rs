@@ -1,6 +1,6 @@
 //! The load: the phases, the engines that execute their operations, and the timing.
 //!
-//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind` and `tool_run`; [`engines`]; [`phases`]; the
+//! From bottom to top: `clock`, [`hardware`], `job`, `phase_kind`, `tool_run` and `user_work`; [`engines`]; [`phases`]; the
 //! external [`programs`]; all [`kinds`] by name; and [`measure`], the measured loop. This crate
 //! neither mounts nor formats, and does not need root. A load works in a directory of the caller.
 
@@ -20,3 +20,6 @@ mod phase_kind;
 pub mod phases;
 pub mod programs;
 mod tool_run;
+mod user_work;
+
+pub use user_work::UserWork;

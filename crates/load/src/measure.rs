@@ -25,6 +25,7 @@ use crate::engines::{Engine, ForEngine, on_engine};
 use crate::hardware::HardwareCounters;
 use crate::kinds::{self, PhaseKind};
 use crate::phases;
+use crate::user_work::UserWork;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
@@ -59,6 +60,8 @@ pub struct Request<'a> {
     /// Whether the clock is read for every file in phases where this is optional. It is off if a
     /// reading adds to the measured time. Phases that time every operation always read the clock.
     pub each_file: bool,
+    /// Charges the work of this program itself, where a model processor does.
+    pub user_work: Option<&'a UserWork<'a>>,
     /// The cancellation token.
     pub stop: &'a CancelToken,
     /// Called next to the clock: when the phase begins, and when its work has returned. Its time is
@@ -77,6 +80,10 @@ pub struct Measured {
     pub user_ns: Nanos,
     /// System time until return.
     pub system_ns: Nanos,
+    /// How often the phase was repeated for longer times; the figures are those of one pass.
+    pub passes: u64,
+    /// The time of all passes, with the time to durable where a pass waits for it.
+    pub elapsed_ns: Nanos,
     /// The work done.
     pub tally: Tally,
     /// The method of the work.

@@ -332,6 +332,7 @@ fn the_null_engine_is_deterministic() {
                 durable: true,
                 handicap_permille: 0,
                 each_file: true,
+                user_work: None,
                 stop: &stop,
                 mark: &mut |_| (),
             });
@@ -380,6 +381,7 @@ fn every_engine_stops_when_cancelled() {
                 durable: true,
                 handicap_permille: 0,
                 each_file: true,
+                user_work: None,
                 stop: &stop,
                 mark: &mut |_| (),
             });

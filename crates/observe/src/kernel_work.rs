@@ -2,16 +2,20 @@
 //! of the lab kernel.
 
 use fsdyno_model::{Bytes, KernelWork, Nanos, Point, ThreadWork};
+use rustix::io::writev;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::param::page_size;
 use rustix::system::sysinfo;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::FileExt;
 
 /// The file of the counts; a line of prices that is written to it begins the count and the charge.
 const COUNTS: &str = "/proc/cpu_charge";
+
+/// The place of the price of a byte copied.
+const COPY: usize = 2;
 
 /// The counter of a kernel that has one.
 #[derive(Debug)]
@@ -73,6 +77,17 @@ impl WorkCounter {
         Ok(self.read()?.since(&self.before, until))
     }
 
+    /// Charges time of this program itself, which no kernel counts; none if work has no price.
+    pub fn user_charge(&self) -> io::Result<Option<UserCharge>> {
+        if !self.charges() {
+            return Ok(None);
+        }
+        Ok(Some(UserCharge {
+            file: self.file.try_clone()?,
+            prices: self.prices.clone(),
+        }))
+    }
+
     fn read(&self) -> io::Result<Counts> {
         let mut bytes = vec![0; 32 << 10];
         let mut length = 0;
@@ -84,6 +99,56 @@ impl WorkCounter {
         }
         Ok(Counts::parse(&String::from_utf8_lossy(&bytes[..length])))
     }
+}
+
+/// Charges the time of this program itself to virtual time, from any of its threads.
+#[derive(Debug)]
+pub struct UserCharge {
+    file: File,
+    prices: String,
+}
+
+impl UserCharge {
+    /// Advances the virtual clock by this time, and by that of one system call.
+    ///
+    /// One `writev` sets a price for each byte copied, and then the usual prices: the kernel charges
+    /// the copy of the second line at the price of the first. No other process runs in between.
+    pub fn charge(&self, time: Nanos) -> io::Result<()> {
+        let usual = self.prices.as_bytes();
+        // On the stack: a phase that is measured allocates nothing.
+        let mut buffer = [0; LINE];
+        let once = prices_once(
+            &mut buffer,
+            time,
+            self.prices.split(' ').count(),
+            usual.len(),
+        )?;
+        let written = writev(&self.file, &[IoSlice::new(once), IoSlice::new(usual)])?;
+        if written == once.len() + usual.len() {
+            return Ok(());
+        }
+        Err(io::ErrorKind::WriteZero.into())
+    }
+}
+
+/// The size of a buffer for a line of prices, bytes: the kernel accepts no longer one.
+const LINE: usize = 160;
+
+/// A line of prices that make a copy of this number of bytes as long as a time: all are 0, but for
+/// that of a byte copied.
+fn prices_once(
+    buffer: &mut [u8; LINE],
+    time: Nanos,
+    prices: usize,
+    bytes: usize,
+) -> io::Result<&[u8]> {
+    let each = time.0.saturating_mul(1000) / bytes.max(1) as u64;
+    let mut rest = &mut buffer[..];
+    for place in 0..prices {
+        write!(rest, "{} ", if place == COPY { each } else { 0 })?;
+    }
+    let left = rest.len();
+    Ok(&buffer[..LINE - left])
 }
 
 /// Whether this program, whole in memory, leaves three quarters of it to others.
@@ -155,6 +220,17 @@ fn kind_of(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_charged_as_the_price_of_a_copied_byte() {
+        let line = |time, bytes| {
+            let mut buffer = [0; LINE];
+            let line = prices_once(&mut buffer, time, 6, bytes).unwrap();
+            String::from_utf8_lossy(line).into_owned()
+        };
+        assert_eq!(line(Nanos(5_000), 50), "0 0 100000 0 0 0 ");
+        assert_eq!(line(Nanos(1), 3), "0 0 333 0 0 0 ");
+    }
 
     #[test]
     fn work_is_the_difference_of_two_readings_with_threads_of_one_kind_added_up() {

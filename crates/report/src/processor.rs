@@ -2,7 +2,7 @@
 //! divide the charge of a phase between the workload and kernel threads.
 
 use fsdyno_cpu::{Prices, Profile, Work};
-use fsdyno_model::{Plan, Sample};
+use fsdyno_model::{Bytes, Plan, ResultSet, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub enum Processor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Charge {
     /// For the workload: system calls, page faults and interrupts, with all bytes that the kernel
-    /// copies, clears and checksums, and all requests to disks.
+    /// copies, clears and checksums, and all requests to disks; and the bytes that fsdyno searches.
     pub workload_ns: u64,
     /// For the blocks of kernel threads.
     pub kernel_threads_ns: u64,
@@ -43,6 +43,13 @@ impl Processor {
         }
     }
 
+    /// Whether computing took no time in a run: its processor is free, or its kernel counted nothing.
+    pub fn is_free_in(set: &ResultSet) -> bool {
+        let charged = |sample: &Sample| sample.kernel.iter().any(|work| work.charged_ns.0 > 0);
+        let mut samples = set.cells.iter().flat_map(|record| &record.samples);
+        set.run.plan.in_virtual_time() && !samples.any(charged)
+    }
+
     /// The charge of a sample. `None` if its kernel did not count its work, and without a model
     /// processor.
     pub fn charge(self, sample: &Sample) -> Option<Charge> {
@@ -52,30 +59,22 @@ impl Processor {
         let work = sample.whole_kernel_work()?;
         // The clock is read before the counter: a few system calls may be charged after it.
         let charged = work.charged_ns.min(sample.whole_ns()).0;
-        let threads = prices.map_or(0, |of| ns(work.kthread_blocks as f64 * of.block_ns));
+        let threads = prices.map_or(0, |of| Work::of_threads(work).time(&of).0);
         let threads = threads.min(charged);
         let bytes = prices.map(|of| {
             let of_bytes = Prices {
                 block_ns: 0.0,
                 system_call_ns: 0.0,
                 request_ns: 0.0,
+                search_ns: 0.0,
                 ..of
             };
-            Work::foreground(work).at(&of_bytes)
+            Work::foreground(work, Bytes(0)).time(&of_bytes).0
         });
         Some(Charge {
             workload_ns: charged - threads,
             kernel_threads_ns: threads,
-            bytes_ns: bytes.map(|bytes| ns(bytes).min(charged - threads)),
+            bytes_ns: bytes.map(|bytes| bytes.min(charged - threads)),
         })
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "prices are not negative, and a float saturates"
-)]
-fn ns(time: f64) -> u64 {
-    time.round() as u64
 }

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use fsdyno_cpu::{Accuracy, Cell, Prices, Profile, ProfileError, Work};
 use fsdyno_files::named::NamedError;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, KernelChoice, LabChoice, Plan, Point, ResultSet};
+use fsdyno_model::{Bytes, CancelToken, KernelChoice, LabChoice, Plan, Point, ResultSet, Sample};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::resolve;
 use serde::Serialize;
@@ -260,7 +260,7 @@ fn cells(real: &ResultSet, counted: &ResultSet) -> Vec<Cell> {
             if let (Some(work), Some(measured_ns)) = (work, shortest.get(&key)) {
                 cells.push(Cell {
                     name: format!("{} {contender}", sample.label),
-                    work: Work::foreground(work),
+                    work: Work::foreground(work, searched(sample)),
                     measured_ns: *measured_ns,
                 });
             }
@@ -268,6 +268,15 @@ fn cells(real: &ResultSet, counted: &ResultSet) -> Vec<Cell> {
     }
     cells.sort_by(|a, b| a.name.cmp(&b.name));
     cells
+}
+
+/// The bytes that fsdyno itself searched.
+fn searched(sample: &Sample) -> Bytes {
+    if sample.kind == fsdyno_load::phases::grep::KIND.name {
+        sample.tally.bytes
+    } else {
+        Bytes(0)
+    }
 }
 
 fn fit(args: &FitArgs) -> Result<Code, CliError> {
@@ -426,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_fitted_profile_can_be_read_again() {
-        let prices = Prices::of([2.5, 300.0, 0.05, 0.02, 0.1, 2000.0]);
+        let prices = Prices::of([2.5, 300.0, 0.05, 0.02, 0.1, 2000.0, 0.4]);
         let accuracy = Accuracy {
             ratios: vec![1.0],
             median_error: 0.1,

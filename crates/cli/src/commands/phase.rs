@@ -161,6 +161,7 @@ fn measured(
         durable: args.until == Until::Durable,
         handicap_permille: 0,
         each_file: true,
+        user_work: None,
         stop,
         mark: &mut |_| (),
     };

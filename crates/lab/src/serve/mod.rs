@@ -210,7 +210,7 @@ fn run(
     }
     if virtual_time {
         let prices = model_cpu::prices(plan.cpu.as_ref())?;
-        let counter = WorkCounter::open(&prices.picoseconds());
+        let counter = WorkCounter::open(&prices.of_kernel());
         lab = lab.in_virtual_time(counter.map_err(|e| format!("the kernel's work: {e}"))?);
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {

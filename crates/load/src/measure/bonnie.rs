@@ -8,6 +8,7 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::units::Nanos;
 
 /// Creates, untimed, the files that a phase needs; returns whether it is a phase of bonnie.
 pub(super) fn prepare(
@@ -53,6 +54,8 @@ pub(super) fn run<E: Engine>(
         durable_ns,
         user_ns: done.user,
         system_ns: done.system,
+        passes: done.passes,
+        elapsed_ns: Nanos(done.elapsed.0 * done.passes),
         tally: done.tally,
         method: method.to_owned(),
         engine: E::Calls::ENGINE,

@@ -37,6 +37,7 @@ pub(super) fn run<E: Engine>(
         workers: workers::<E>(kind, request.phase)?,
         each_file: request.each_file,
         stores: work_dir.stores,
+        user_work: request.user_work,
         ..job::<E>(kind, work_dir, made.as_ref(), request.stop)?
     };
     let phase = find::<E::Calls>(kind)?;
@@ -145,7 +146,11 @@ fn run_calls<E: Engine>(
     let mut calls = E::calls(facts);
     let timed = timing.time::<E, _>(|| {
         Scratch::begin(&mut scratch, job);
-        (phase.run)(&mut calls, job, &mut scratch)
+        let tally = (phase.run)(&mut calls, job, &mut scratch)?;
+        if let Some(work) = job.user_work {
+            work.finish()?;
+        }
+        Ok(tally)
     })?;
     let timeline = Scratch::timeline(&scratch).summary(phases::FILE, timed.used.wall);
     let imagined = !E::INFO.touches_files;

@@ -264,6 +264,8 @@ pub(crate) struct Done {
     pub returned: Nanos,
     /// Time including `fsync` or `syncfs` if the phase ends with one; per pass.
     pub elapsed: Nanos,
+    /// The number of passes.
+    pub passes: u64,
     /// User and system time of one pass.
     pub user: Nanos,
     pub system: Nanos,
@@ -365,6 +367,7 @@ impl Bonnie {
         Ok(Done {
             returned: Nanos(returned / passes),
             elapsed: Nanos(elapsed / passes),
+            passes,
             user: Nanos(user / passes),
             system: Nanos(system / passes),
             tally: Tally {
@@ -440,13 +443,16 @@ impl Bonnie {
     }
 }
 
+/// The name of the share of time in which a phase used the processor.
+pub const BUSY: &str = "cpu";
+
 fn figures(timeline: &TimelineRecorder, sums: &Sums) -> Vec<Figure> {
     let mut figures = vec![sums.rate("rate", sums.elapsed)];
     if sums.returned < sums.elapsed {
         figures.push(sums.rate("rate until return", sums.returned));
     }
     let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
-    figures.push(Figure::new("cpu", share, "%", Better::Lower));
+    figures.push(Figure::new(BUSY, share, "%", Better::Lower));
     figures.extend(timeline.latencies.figures());
     figures
 }

@@ -7,6 +7,7 @@ use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
+use crate::user_work::UserWork;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -110,6 +111,7 @@ impl Sink for Count {
 struct GrepAll<'a> {
     search: &'a mut Search,
     stop: &'a CancelToken,
+    user_work: Option<&'a UserWork<'a>>,
     tally: Tally,
 }
 
@@ -124,6 +126,7 @@ fn run<E: Calls + Send>(
         Some(GrepAll {
             search,
             stop: job.stop,
+            user_work: job.user_work,
             tally: Tally::default(),
         })
     })
@@ -169,6 +172,9 @@ impl GrepAll<'_> {
             searcher
                 .search_slice(&*matcher, &buffer[..whole], &mut count)
                 .map_err(|source| LoadError::io("search", "(a file)", source))?;
+            if let Some(work) = self.user_work {
+                work.searched(whole)?;
+            }
             if last || (count.one && count.lines > before) {
                 break;
             }

@@ -3,13 +3,18 @@
 use super::executor::HostExecutor;
 use super::{fragmentation, warnings};
 use crate::job::Job;
+use crate::model_cpu;
 use crate::procedure::CellEnd;
+use fsdyno_cpu::{Prices, Work};
+use fsdyno_load::UserWork;
 use fsdyno_load::measure::{self, Measured};
+use fsdyno_load::phases::bonnie;
 use fsdyno_model::{
-    CacheEvidence, CpuUse, DeviceUse, Effective, KernelWork, Mark, Observed, Point, Sample,
+    Bytes, CacheEvidence, CpuUse, DeviceUse, Effective, KernelWork, Mark, Nanos, Observed, Point,
+    Sample,
 };
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
-use fsdyno_observe::kernel_work::WorkCounter;
+use fsdyno_observe::kernel_work::{UserCharge, WorkCounter};
 use fsdyno_observe::tracing;
 use std::io;
 use std::path::Path;
@@ -125,6 +130,16 @@ fn timed(
     let dataset = job.dataset();
     let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
     let facts = dataset.facts();
+    let user_charge = user_charge(executor, job)?;
+    let user_work = user_charge.as_ref().map(|(charge, prices)| {
+        UserWork::new(|bytes| {
+            let time = prices.search(bytes);
+            if time.0 > 0 {
+                charge.charge(time)?;
+            }
+            Ok(time)
+        })
+    });
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
     let mut counting = Counting::new(executor.counter.take());
     let mut mark = |point| {
@@ -148,6 +163,7 @@ fn timed(
         durable: true,
         handicap_permille: job.contender.handicap_permille,
         each_file,
+        user_work: user_work.as_ref(),
         stop: executor.stop,
         mark: &mut mark,
     };
@@ -171,6 +187,9 @@ fn timed(
         let message = format!("cannot read or charge the kernel's work: {error}");
         executor.notes.halt(message, error.raw_os_error())
     })?;
+    if let (Some(user), Some((_, prices))) = (&user_work, &user_charge) {
+        charged_times(&mut measured, &kernel, user.charged(), prices);
+    }
     let (_, cpu_after) = counters(executor)?;
     if measured.durable_ns.is_none() && job.touches_files() {
         // A phase that only reads may still write time stamps. They count as its traffic, but its
@@ -194,6 +213,41 @@ fn timed(
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
     Ok((measured, machine, device, kernel))
+}
+
+/// Replaces the processor times that the kernel of a guest reports, in ticks of 10 ms, by those that
+/// were charged until return: all that is not work of the program is the kernel's.
+fn charged_times(measured: &mut Measured, kernel: &[KernelWork], user: Nanos, prices: &Prices) {
+    let Some(work) = kernel.iter().find(|work| work.until == Point::Returned) else {
+        return;
+    };
+    let passes = measured.passes.max(1);
+    let system = Work::foreground(work, Bytes(0)).time(prices);
+    measured.user_ns = Nanos(user.0 / passes);
+    measured.system_ns = Nanos(system.0 / passes);
+    let figures = measured.figures.iter_mut();
+    for share in figures.filter(|figure| figure.name == bonnie::BUSY) {
+        let elapsed = measured.elapsed_ns.0.max(1);
+        share.value = 100.0 * (user.0 + system.0).min(elapsed) as f64 / elapsed as f64;
+    }
+}
+
+/// Charges the work of this program, at the prices of the plan's processor; none where computing is
+/// free.
+fn user_charge(
+    executor: &HostExecutor<'_, '_>,
+    job: &Job<'_>,
+) -> Result<Option<(UserCharge, Prices)>, CellEnd> {
+    let Some(counter) = &executor.counter else {
+        return Ok(None);
+    };
+    let prices = model_cpu::prices(job.plan.cpu.as_ref());
+    let prices = prices.map_err(|why| executor.notes.halt(why, None))?;
+    let charge = counter.user_charge().map_err(|error| {
+        let message = format!("cannot charge the work of fsdyno: {error}");
+        executor.notes.halt(message, error.raw_os_error())
+    })?;
+    Ok(charge.map(|charge| (charge, prices)))
 }
 
 /// The result of a phase, the counters of machine and devices, and the work of the kernel.
