@@ -49,14 +49,22 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
         assert!(entry["by_then"].as_f64() > Some(0.0), "{entry}");
         assert!(entry["then"].as_f64() > Some(500.0), "{entry}");
     }
-    // Virtual time has no processor time, so conclusions about it are not tested.
+    // The processor of its time charges the kernel's work, so conclusions about it are tested.
+    let processor = rerun["processor"].as_str().unwrap();
+    assert!(processor.contains("desktop-2008"), "{processor}");
     let conclusions = report["conclusions"].as_array().unwrap();
     let of = |words: &str| {
         let mut all = conclusions.iter();
         let found = |one: &&Value| one["text"].as_str().unwrap().contains(words);
         all.find(found).unwrap()
     };
-    assert_eq!(of("saves system time")["holding"], "not-tested");
+    assert_eq!(of("saves system time")["holding"], "holds");
+    for line in ["grep warm real", "grep warm user", "grep warm sys"] {
+        let line = lines.iter().find(|one| one["label"] == line).unwrap();
+        for entry in line["entries"].as_array().unwrap() {
+            assert!(entry["now"].as_f64() > Some(1e-6), "{line}");
+        }
+    }
     assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested"); // example
     // A rerun is a normal run: it can be reported alone or compared with its table again.
     let again = ["report", "last", "--against", table, "--format", "json"];

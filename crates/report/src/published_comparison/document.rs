@@ -207,10 +207,7 @@ impl PublishedComparison {
             facts.extend(rerun.facts());
         }
         if self.virtual_time {
-            let text = "virtual: what disks take, with infinitely fast processors. A figure is the \
-                        same each time, so that one repeat is judged. Processor time is not reported, \
-                        and what is in memory takes none: such figures are called `memory`";
-            facts.push(("time", text.to_owned()));
+            facts.push(("time", self.time()));
         }
         facts.extend(self.caveat.clone().map(|caveat| ("caveat", caveat)));
         let others = self.contenders.iter().filter(|pair| pair.instead);
@@ -225,6 +222,22 @@ impl PublishedComparison {
             facts.push(("instead", text));
         }
         facts
+    }
+
+    /// What virtual time consists of, as text.
+    fn time(&self) -> String {
+        const SAME: &str = "A figure is the same each time, so that one repeat is judged";
+        match &self.processor {
+            Some(processor) => format!(
+                "virtual: what disks take, and what the model processor {processor} charges for the \
+                 work that the kernel counts. {SAME}. System time is that of the kernel for the \
+                 workload, and user time that of the bytes that fsdyno searches"
+            ),
+            None => format!(
+                "virtual: what disks take, with infinitely fast processors. {SAME}. Processor time is \
+                 not reported, and what is in memory takes none: such figures are called `memory`"
+            ),
+        }
     }
 
     /// The legend of the figures.

@@ -12,6 +12,7 @@ pub use rerun::{Because, Departure, NotRun, RerunSummary};
 use crate::comparison::labs::has_faults;
 use crate::comparison::{Lab, labs};
 use crate::figures::{self, Blocked, FEWEST};
+use crate::processor::Processor;
 use crate::published::{Competitor, Line, Table, Today, place};
 use crate::reruns;
 use crate::terms;
@@ -43,9 +44,12 @@ pub struct PublishedComparison {
     pub engine: String,
     /// The scale of the generated datasets; 1 is full size.
     pub scale: f64,
-    /// Whether the run used virtual time. Its figures are then deterministic, and processor time is
-    /// unknown.
+    /// Whether the run used virtual time. Its figures are then deterministic.
     pub virtual_time: bool,
+    /// The model processor of virtual time; none if the processor was the machine's, or computing took
+    /// no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
     /// The details of a rerun; `None` if the run is not one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<RerunSummary>,
@@ -151,7 +155,8 @@ pub struct Entry {
     pub best_now: bool,
     /// Whether some figure of the run has a warning.
     pub doubted: bool,
-    /// Whether it waited for no disk in virtual time. Its figure then shows only the clock reads.
+    /// Whether it waited for no disk in virtual time where computing takes no time. Its figure then
+    /// shows only the clock reads.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
     /// Every figure of the run with its block.
@@ -233,6 +238,13 @@ impl PublishedComparison {
             return Err(nothing("none of the phases of both was measured"));
         }
         let virtual_time = set.run.plan.in_virtual_time();
+        let is_free = Processor::is_free_in(set);
+        let processor = set
+            .run
+            .plan
+            .cpu
+            .as_ref()
+            .filter(|_| virtual_time && !is_free);
         let run = &set.run;
         let faults = if has_faults(set) {
             ", on disks with configured faults"
@@ -260,6 +272,7 @@ impl PublishedComparison {
             engine: terms::printable(&run.plan.engine),
             scale: run.plan.scale,
             virtual_time,
+            processor: processor.map(|cpu| terms::printable(&cpu.profile)),
             rerun,
             table: table.name.clone(),
             title: table.title.clone(),
@@ -351,11 +364,11 @@ fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
     is_it.then(|| rerun.read(table).ok()).flatten()
 }
 
-/// The workload and phase of the run for each line of a table. In virtual time, computing takes no
-/// time, so lines of processor time have none.
+/// The workload and phase of the run for each line of a table. Where computing takes no time, lines
+/// of processor time have none.
 fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
-    let virtual_time = set.run.plan.in_virtual_time();
-    let is_reported_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
+    let is_free = Processor::is_free_in(set);
+    let is_reported_here = |line: &Line| !(is_free && line.today.is_processor_time());
     let lines = table.lines.iter();
     lines
         .map(|line| place(set, line).filter(|_| is_reported_here(line)))
@@ -410,10 +423,11 @@ impl ComparedPhase {
             let size = if row.unit == "s" { plan.scale } else { 1.0 };
             (rerun_of(set, table).is_some() && then > 0.0).then(|| now / size / then)
         };
+        let is_free = Processor::is_free_in(set);
         let mut entries = Vec::new();
         for (contender, pair) in contenders.iter().enumerate() {
             let samples = set.samples(pair.in_run, workload, phase);
-            let idle = plan.in_virtual_time() && samples.iter().all(|(_, s)| waits_for_nothing(s));
+            let idle = is_free && samples.iter().all(|(_, s)| waits_for_nothing(s));
             // Idle phases in virtual time have a warning that they are too short. It does not count
             // here.
             let doubted = !idle && samples.iter().any(|(_, s)| !s.warnings.is_empty());

@@ -16,6 +16,8 @@ const ANOTHER_ORDER: f64 = 10.0;
 pub struct RerunSummary {
     /// The disk, and its used size.
     pub disk: String,
+    /// The model processor.
+    pub processor: String,
     /// The memory of the original machine and of the guest.
     pub memory: String,
     /// Other differences from the original setup.
@@ -74,6 +76,7 @@ impl RerunSummary {
         let (all, departed) = context.departed();
         Self {
             disk: setting.disk_in_words(),
+            processor: Setting::processor_in_words(&context.set.run.plan),
             memory: setting.memory_in_words(&context.set.run.plan),
             differs: setting.differs.clone(),
             not_run: not_run(setting, context),
@@ -240,7 +243,11 @@ pub(super) fn explain(
 impl RerunSummary {
     /// The setup of a rerun, and its differences from the original one.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![("disk", self.disk.clone()), ("memory", self.memory.clone())];
+        let mut facts = vec![
+            ("disk", self.disk.clone()),
+            ("processor", self.processor.clone()),
+            ("memory", self.memory.clone()),
+        ];
         facts.extend(self.differs.iter().map(|text| ("differs", text.clone())));
         let not_run = self.not_run.iter();
         facts.extend(not_run.map(|one| ("not rerun", format!("{}: {}", one.contender, one.why))));

@@ -2,13 +2,18 @@
 
 use super::Measure;
 use crate::terms;
-use fsdyno_model::{Bytes, Nanos, Sample};
+use crate::terms::grouped;
+use fsdyno_model::{Bytes, Nanos, Point, Sample};
 
 impl Measure {
     /// The figure of a sample with its unit; `None` if it was not measured.
     pub(crate) fn words(self, sample: &Sample) -> Option<String> {
         let data = sample.tally.bytes.0 as f64;
         let device = || sample.device;
+        let returned = || {
+            let mut works = sample.kernel.iter();
+            works.find(|work| work.until == Point::Returned)
+        };
         let each = |bytes: Bytes, requests: u64| {
             (requests > 0).then(|| {
                 let each = bytes.0 as f64 / requests as f64 / 1024.0;
@@ -50,6 +55,28 @@ impl Measure {
             }
             Self::Return => Some(format!("{} to return", sample.return_ns)),
             Self::Durable => Some(format!("{} to durable", sample.durable_ns?)),
+            Self::Processor => {
+                let charged = 100.0 * returned()?.charged_ns.0 as f64;
+                // A phase that may be repeated reports the share of all its passes.
+                let reported = sample.figures.iter().find(|figure| figure.name == "cpu");
+                let share = reported.map_or_else(
+                    || charged / sample.return_ns.0.max(1) as f64,
+                    |figure| figure.value,
+                );
+                Some(format!(
+                    "{:.0} % of the time is the processor's",
+                    share.min(100.0)
+                ))
+            }
+            Self::Blocks => {
+                let work = returned()?;
+                let (blocks, calls) = (work.blocks(), work.system_calls);
+                Some(format!(
+                    "{} basic blocks in {} system calls",
+                    grouped(blocks),
+                    grouped(calls)
+                ))
+            }
             Self::Rate => (sample.return_ns.0 > 0).then(|| {
                 let rate = data / 1e6 / sample.return_ns.seconds();
                 format!("{} MB/s", terms::significant(rate))

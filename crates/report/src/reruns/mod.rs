@@ -15,6 +15,8 @@ pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row};
 pub use read::RerunError;
 
 use crate::published::{PublishedError, Table};
+use crate::terms;
+use fsdyno_cpu::{Prices, Profile};
 use fsdyno_model::{Bytes, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +97,8 @@ pub struct Setting {
     pub name: String,
     /// The profile of the disk.
     pub disk: String,
+    /// The profile of the processor: the one of the publication, or the nearest.
+    pub cpu: String,
     /// The used part of each disk, from its start.
     pub partition: Bytes,
     /// The memory of the original machine.
@@ -140,6 +144,23 @@ impl Setting {
     /// The disk, as text.
     pub(crate) fn disk_in_words(&self) -> String {
         format!("{} (model), the first {} of it", self.disk, self.partition)
+    }
+
+    /// The processor of a plan, as text: its name, its title, and whether it is an estimate.
+    pub(crate) fn processor_in_words(plan: &Plan) -> String {
+        let Some(cpu) = &plan.cpu else {
+            return "none: computing takes no time (--cpu free)".to_owned();
+        };
+        let profile = Profile::parse(&cpu.profile, &cpu.text);
+        let about = profile.map_or_else(
+            |_| String::new(),
+            |profile| {
+                let estimated = profile.estimated.len() == Prices::COUNT;
+                let estimated = if estimated { ", an estimate" } else { "" };
+                format!(": {}{estimated}", terms::printable(&profile.title))
+            },
+        );
+        format!("{} (model){about}", terms::printable(&cpu.profile))
     }
 
     /// The memory of the original machine and of the guests of a plan, as text.
@@ -261,4 +282,8 @@ pub enum Measure {
     Durable,
     /// The throughput of file data until return, MB/s.
     Rate,
+    /// The share of the time to return that a model processor charged.
+    Processor,
+    /// The basic blocks of the kernel until return, and the system calls.
+    Blocks,
 }

@@ -30,6 +30,7 @@ pub enum RerunError {
 #[serde(deny_unknown_fields)]
 struct Text {
     disk: String,
+    cpu: String,
     partition: String,
     memory: String,
     #[serde(default)]
@@ -113,6 +114,7 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
     Ok(Setting {
         name: table.name.clone(),
         disk: text.disk,
+        cpu: text.cpu,
         partition: size(&text.partition)?,
         memory: size(&text.memory)?,
         memory_known: !text.memory_is_a_guess,

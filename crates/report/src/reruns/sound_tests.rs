@@ -2,6 +2,8 @@
 
 use super::{ALL, Rerun, Setting, find};
 use crate::published::{self, Table};
+use fsdyno_cpu::Profile;
+use std::path::Path;
 
 fn reruns() -> impl Iterator<Item = (Table, Setting)> {
     ALL.iter().map(|rerun| {
@@ -37,6 +39,16 @@ fn every_contender_of_a_rerun_runs_or_has_a_reason_for_its_absence() {
             contenders.any(|c| c.today.contains(form) || c.instead.contains(form))
         };
         assert!(setting.contenders.iter().all(runs_for), "{}", table.name);
+    }
+}
+
+#[test]
+fn every_rerun_has_a_processor_of_its_time() {
+    for (table, setting) in reruns() {
+        let profile = Profile::named(Path::new(&setting.cpu));
+        let profile = profile.unwrap_or_else(|error| panic!("{}: {error}", table.name));
+        // An estimate for the time: newer processors are faster.
+        assert!(profile.prices.block_ns > 3.0, "{}", table.name);
     }
 }
 

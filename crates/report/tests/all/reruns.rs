@@ -3,8 +3,8 @@
 use crate::fixture;
 use crate::wide;
 use fsdyno_model::{
-    Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, ModelDisk,
-    Nanos, PhasePlan, ResultSet, Workload,
+    Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, KernelWork,
+    ModelCpu, ModelDisk, Nanos, PhasePlan, Point, ResultSet, Workload,
 };
 use fsdyno_report::published_comparison::{Holding, PublishedComparison};
 use fsdyno_report::reruns::{AblationSummary, find};
@@ -107,6 +107,42 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     let mut all = compared(&paced).conclusions.into_iter();
     let xfs = all.find(|one| one.text.starts_with("XFS is the slowest"));
     assert_eq!(xfs.unwrap().holding, Holding::Undecidable);
+}
+
+#[test]
+fn work_in_memory_has_figures_where_a_processor_charges_it() {
+    let mut set = rerun();
+    for sample in set.cells.iter_mut().flat_map(|record| &mut record.samples) {
+        sample.device = Some(DeviceUse::default());
+    }
+    let copy = |set: &ResultSet| {
+        let compared = compared(set);
+        let line = compared.lines.iter().find(|l| l.label == "portage copy");
+        (compared.processor.clone(), line.unwrap().entries[1].clone())
+    };
+    let (processor, entry) = copy(&set);
+    assert_eq!(processor, None);
+    assert!(entry.idle && entry.by_then.is_none());
+    set.run.plan.cpu = Some(ModelCpu {
+        profile: "desktop-2008".into(),
+        text: String::new(),
+    });
+    // A kernel that counts nothing charges nothing.
+    assert!(copy(&set).1.idle);
+    for sample in set.cells.iter_mut().flat_map(|record| &mut record.samples) {
+        sample.kernel = vec![KernelWork {
+            charged_ns: Nanos(1_000_000),
+            ..fixture::kernel_work(Point::Returned, 1000, 0)
+        }];
+    }
+    let (processor, entry) = copy(&set);
+    assert_eq!(processor.as_deref(), Some("desktop-2008"));
+    assert!(!entry.idle && entry.by_then.is_some());
+    let words = terminal(&compared(&set));
+    assert!(
+        words.contains("the model processor desktop-2008"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -55,17 +55,12 @@ pub struct RerunArgs {
     #[arg(long, value_name = "N", requires = "name")]
     pub seed: Option<u64>,
 
-    /// Model processor: a profile (fsdyno cpu list), a profile file, or free
+    /// Model processor: a profile, a profile file, or free [default: of its time]
     ///
-    /// No profile is fitted to a machine of a published table, so by default only the time of the
-    /// disk is compared. laptop-2004 and desktop-2008 are estimates.
-    #[arg(
-        long,
-        value_name = "PROFILE",
-        default_value = "free",
-        requires = "name"
-    )]
-    pub cpu: PathBuf,
+    /// fsdyno cpu list shows the profiles. Those of the time of a published table are estimates. With
+    /// free, computing takes no time, and only the time of the disk is compared.
+    #[arg(long, value_name = "PROFILE", requires = "name")]
+    pub cpu: Option<PathBuf>,
 
     /// Memory of a guest [default: memory of the published machine]
     #[arg(long, value_name = "SIZE", requires = "name")]

@@ -107,7 +107,11 @@ fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
         scale: Some(args.scale),
         check: args.no_check.then_some(false),
         disk: Some(PathBuf::from(&setting.disk)),
-        cpu: Some(args.cpu.clone()),
+        cpu: Some(
+            args.cpu
+                .clone()
+                .unwrap_or_else(|| PathBuf::from(&setting.cpu)),
+        ),
         guest_memory: Some(
             args.guest_memory
                 .unwrap_or(setting.guest_memory(args.scale)),
@@ -179,6 +183,7 @@ struct Listed {
     year: u32,
     title: String,
     disk: String,
+    cpu: String,
     partition_bytes: u64,
     memory_bytes: u64,
     contenders: Vec<String>,
@@ -200,6 +205,7 @@ fn list(args: &RerunArgs) -> Result<Code, CliError> {
             year: table.year,
             title: table.title,
             disk: setting.disk,
+            cpu: setting.cpu,
             partition_bytes: setting.partition.0,
             memory_bytes: setting.memory.0,
             contenders: setting.contenders,
@@ -226,11 +232,13 @@ fn row(one: Listed) -> Vec<String> {
         .ablation
         .map_or_else(String::new, |question| format!(". Ablation: {question}"));
     let about = format!(
-        "{} ({}). On {}, the first {}, in {} of memory: {}{without}{ablation}",
+        "{} ({}). On {}, the first {}, with the processor {}, in {} of memory: \
+         {}{without}{ablation}",
         one.title,
         one.year,
         one.disk,
         Bytes(one.partition_bytes),
+        one.cpu,
         Bytes(one.memory_bytes),
         one.contenders.join(" ")
     );
