@@ -44,9 +44,9 @@ fn main() -> ExitCode {
     cli.store = cli.store.or_else(store_of_environment);
     match dispatch(&cli) {
         Ok(code) => code.into(),
-        Err(trouble) => {
-            output::error(format_args!("fsdyno: {trouble}"));
-            trouble.code.into()
+        Err(error) => {
+            output::error(format_args!("fsdyno: {error}"));
+            error.code.into()
         }
     }
 }

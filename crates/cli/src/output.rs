@@ -327,12 +327,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("page");
         to(Some(&file), b"one", Existing::Keep).unwrap();
-        for trouble in [
+        for error in [
             to(Some(&file), b"other", Existing::Keep),
             check(Some(&file), Existing::Keep),
         ] {
-            let trouble = trouble.unwrap_err().to_string();
-            assert!(trouble.contains("--force"), "{trouble}");
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains("--force"), "{error}");
         }
         assert_eq!(std::fs::read(&file).unwrap(), b"one");
         check(Some(&file), Existing::Replace).unwrap();
@@ -341,22 +341,19 @@ mod tests {
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
         let missing = place.path().join("no/page");
         for existing in [Existing::Keep, Existing::Replace] {
-            let trouble = check(Some(&missing), existing).unwrap_err();
+            let error = check(Some(&missing), existing).unwrap_err();
             assert!(
-                trouble.to_string().contains("there is no directory"),
-                "{trouble}"
+                error.to_string().contains("there is no directory"),
+                "{error}"
             );
-            let trouble = check(Some(place.path()), existing).unwrap_err();
-            assert!(
-                trouble.to_string().contains("it is a directory"),
-                "{trouble}"
-            );
+            let error = check(Some(place.path()), existing).unwrap_err();
+            assert!(error.to_string().contains("it is a directory"), "{error}");
         }
         check(Some(Path::new("page")), Existing::Keep).unwrap();
-        let trouble = to(Some(&missing), b"one", Existing::Keep).unwrap_err();
-        assert!(trouble.to_string().contains("no/page"), "{trouble}");
-        let trouble = to(Some(Path::new("/dev/full")), b"one", Existing::Keep).unwrap_err();
-        assert!(trouble.to_string().contains("Free space"), "{trouble}");
+        let error = to(Some(&missing), b"one", Existing::Keep).unwrap_err();
+        assert!(error.to_string().contains("no/page"), "{error}");
+        let error = to(Some(Path::new("/dev/full")), b"one", Existing::Keep).unwrap_err();
+        assert!(error.to_string().contains("Free space"), "{error}");
     }
 
     #[test]

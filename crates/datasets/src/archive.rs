@@ -38,7 +38,7 @@ impl Archive {
                     "no regular file"
                 },
                 wanted: "an archive",
-                way_out: "for a directory write tree:DIR",
+                remedy: "for a directory write tree:DIR",
             });
         }
         let mut facts = scan::scan(path, room, stop)?;

@@ -37,7 +37,7 @@ pub enum DatasetError {
         source: io::Error,
     },
     /// The path is not of the kind that its prefix requires.
-    #[error("{} is {is}, not {wanted}; {way_out}", shown(.path))]
+    #[error("{} is {is}, not {wanted}; {remedy}", shown(.path))]
     WrongKind {
         /// The path.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum DatasetError {
         /// The required kind.
         wanted: &'static str,
         /// The prefix to type instead.
-        way_out: &'static str,
+        remedy: &'static str,
     },
     /// Entries of a tree cannot be read, or cannot be made by this user.
     #[error("{} cannot be taken as `cp -a` would: {}", shown(.tree), refusal_list(.first, *.count))]

@@ -32,7 +32,7 @@ impl SingleFile {
                 path: path.to_owned(),
                 is: "no regular file",
                 wanted: "a file",
-                way_out: "for a directory write tree:DIR",
+                remedy: "for a directory write tree:DIR",
             });
         }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -245,7 +245,7 @@ impl Walk<'_> {
                 path: self.root.clone(),
                 is: "no regular file",
                 wanted: "a file",
-                way_out: "for a directory write tree:DIR",
+                remedy: "for a directory write tree:DIR",
             });
         }
         self.note_state(b'f', &stat);

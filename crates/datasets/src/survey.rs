@@ -64,7 +64,7 @@ pub fn open_root(root: &Path) -> Result<OwnedFd, DatasetError> {
             path: root.to_owned(),
             is: "no directory",
             wanted: "a tree",
-            way_out: "for an archive write tar:FILE, for a single file file:FILE",
+            remedy: "for an archive write tar:FILE, for a single file file:FILE",
         },
         errno => DatasetError::io("open", root, errno),
     })

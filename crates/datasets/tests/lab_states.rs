@@ -55,9 +55,9 @@ impl Mounted {
             .percent()
     }
 
-    fn bring_about(&self, fill: &str, age: u32) -> Result<Reached, StateError> {
+    fn set_up(&self, fill: &str, age: u32) -> Result<Reached, StateError> {
         let state = InitialState::of(fill.parse().ok(), age).unwrap();
-        let reached = states::bring_about(&self.at(), &state, 1, &CancelToken::new(), &mut |_| {})?;
+        let reached = states::set_up(&self.at(), &state, 1, &CancelToken::new(), &mut |_| {})?;
         Ok(reached.expect("a state was requested"))
     }
 }
@@ -104,7 +104,7 @@ fn utilisation_is_as_requested_in_every_manner_even_nearly_full() {
                 return;
             };
             let reached = mounted
-                .bring_about(fill, age)
+                .set_up(fill, age)
                 .unwrap_or_else(|e| panic!("{name} {fill} {age}: {e}"));
             let really = mounted.percent();
             for percent_reached in [reached.percent, really] {
@@ -127,7 +127,7 @@ fn utilisation_outlives_an_unmount() {
         let Some(mounted) = Mounted::make(name, "utilisation_outlives_an_unmount") else {
             return;
         };
-        mounted.bring_about("80%", 2).unwrap();
+        mounted.set_up("80%", 2).unwrap();
         run(Command::new("umount").arg(mounted.at()));
         let image = mounted.home.path().join("image");
         run(Command::new("mount")
@@ -145,11 +145,11 @@ fn the_same_seed_brings_the_same_about() {
     let (Some(one), Some(two)) = (make(), make()) else {
         return;
     };
-    let description = |mounted: &Mounted| mounted.bring_about("40%", 1).unwrap().what;
+    let description = |mounted: &Mounted| mounted.set_up("40%", 1).unwrap().what;
     assert_eq!(description(&one), description(&two));
     let state = |mounted: &Mounted| listing(&mounted.at().join(states::DIRECTORY));
     assert!(state(&one) == state(&two));
-    let error = one.bring_about("40%", 1).unwrap_err().to_string();
+    let error = one.set_up("40%", 1).unwrap_err().to_string();
     assert!(error.contains("remove"), "{error}");
 }
 
@@ -160,15 +160,12 @@ fn age_leaves_more_extents_than_filling() {
             return;
         };
         let per_file = |mounted: &Mounted, age| {
-            let found = mounted.bring_about("90%", age).unwrap().fragmentation;
+            let found = mounted.set_up("90%", age).unwrap().fragmentation;
             assert_eq!(found.unavailable, None);
             found.extents as f64 / found.files as f64
         };
         // Filled with small files, none of which was ever changed.
-        let found = filled
-            .bring_about("60%:fragmented", 0)
-            .unwrap()
-            .fragmentation;
+        let found = filled.set_up("60%:fragmented", 0).unwrap().fragmentation;
         let fresh = found.extents as f64 / found.files as f64;
         let aged = per_file(&Mounted::make(name, "").unwrap(), 2);
         assert!(fresh < 1.1 && aged > 1.15, "{name}: {fresh} {aged}");
@@ -183,13 +180,13 @@ fn a_fuller_file_system_is_refused_and_a_run_can_be_cancelled() {
     let size = 200 << 20;
     let file = File::create(mounted.at().join("large")).unwrap();
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
-    let error = mounted.bring_about("20%", 0).unwrap_err().to_string();
+    let error = mounted.set_up("20%", 0).unwrap_err().to_string();
     assert!(error.contains("20 % are requested"), "{error}");
     fs::remove_dir_all(mounted.at().join(states::DIRECTORY)).unwrap();
     let stop = CancelToken::new();
     stop.request();
     let state = InitialState::of("90%".parse().ok(), 3).unwrap();
-    let outcome = states::bring_about(&mounted.at(), &state, 1, &stop, &mut |_| {});
+    let outcome = states::set_up(&mounted.at(), &state, 1, &stop, &mut |_| {});
     assert!(matches!(outcome, Err(StateError::Stopped)), "{outcome:?}");
 }
 
@@ -204,10 +201,9 @@ fn progress_rises_to_its_end_and_a_run_is_cancelled_within_a_piece() {
         let state = InitialState::of(fill.parse().ok(), age).unwrap();
         let mut reports: Vec<Progress> = Vec::new();
         let stop = CancelToken::new();
-        let reached =
-            states::bring_about(&whole.at(), &state, 1, &stop, &mut |now| reports.push(now))
-                .unwrap()
-                .unwrap();
+        let reached = states::set_up(&whole.at(), &state, 1, &stop, &mut |now| reports.push(now))
+            .unwrap()
+            .unwrap();
         assert!(reports.len() > 50, "{fill} {age}: {}", reports.len());
         assert!(reports.windows(2).all(|two| two[0].done <= two[1].done));
         let last = reports.last().unwrap();
@@ -217,7 +213,7 @@ fn progress_rises_to_its_end_and_a_run_is_cancelled_within_a_piece() {
 
         // In the middle of it.
         let halt = of / 2;
-        let outcome = states::bring_about(&stopped.at(), &state, 1, &stop, &mut |now| {
+        let outcome = states::set_up(&stopped.at(), &state, 1, &stop, &mut |now| {
             if now.done.0 > halt {
                 stop.request();
             }

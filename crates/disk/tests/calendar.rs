@@ -239,7 +239,7 @@ fn kept_until<T: Send>(
             &CancelToken::new(),
         );
         for seat in &mut seats {
-            assert!(seat.disk.take_recorder().unwrap().trouble().is_none());
+            assert!(seat.disk.take_recorder().unwrap().write_error().is_none());
         }
         let time = passed.as_ref().map_or(Nanos(0), |passed| passed.time);
         let power_off = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();

@@ -30,14 +30,14 @@ pub enum OpenError {
         by: String,
     },
     /// It is not there, or may not be opened.
-    #[error("cannot open {}: {source}{way_out}", path.display())]
+    #[error("cannot open {}: {source}{remedy}", path.display())]
     Refused {
         /// What was named.
         path: PathBuf,
         /// Why.
         source: io::Error,
         /// What helps.
-        way_out: &'static str,
+        remedy: &'static str,
     },
 }
 
@@ -56,11 +56,11 @@ pub enum Purpose {
 /// partitions is mounted, or is a member of another device. A file is refused while it backs a loop
 /// device.
 pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenError> {
-    let refused = |way_out| {
+    let refused = |remedy| {
         move |source: io::Error| OpenError::Refused {
             path: path.to_owned(),
             source,
-            way_out,
+            remedy,
         }
     };
     // By its real path, so that the checked file is the opened one.

@@ -39,12 +39,12 @@ impl Missing {
 
     /// The same with other remedies, for needs that have one.
     #[must_use]
-    pub fn with_ways_out(mut self, way_out: impl Fn(&Need) -> Option<String>) -> Self {
+    pub fn with_remedies(mut self, better: impl Fn(&Need) -> Option<String>) -> Self {
         for requirement in self.contenders.iter_mut().flatten() {
             if let (requirement, Availability::Missing { remedy, .. }) = requirement
-                && let Some(way) = way_out(&requirement.need)
+                && let Some(other) = better(&requirement.need)
             {
-                *remedy = way;
+                *remedy = other;
             }
         }
         self

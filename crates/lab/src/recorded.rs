@@ -62,7 +62,7 @@ pub(crate) fn found_warnings(recorders: &[Recorder]) -> impl Iterator<Item = War
 
 /// The warning about the trace of one disk, if it is incomplete.
 pub(crate) fn trace_warning(disk: usize, recorder: &Recorder) -> Option<Warning> {
-    let write_error = recorder.trouble()?;
+    let write_error = recorder.write_error()?;
     Some(Warning::new(
         WarningKind::Unobserved,
         format!("the record of disk {disk} ends early: {write_error}"),

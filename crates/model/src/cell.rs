@@ -63,9 +63,9 @@ pub enum Stage {
     Mount,
     /// Reading back the options in force.
     Describe,
-    /// Laying the dataset, waiting for deferred work.
+    /// Creating the dataset, waiting for deferred work.
     Prepare,
-    /// Bringing about a cache state.
+    /// Setting up a cache state.
     Cache,
     /// A phase, by its label.
     Phase(String),

@@ -59,10 +59,10 @@ impl InitialState {
             fill => fill,
         };
         if age > Self::OLDEST {
-            let way_out = "an age of 5 to 20 shows what there is to show";
+            let remedy = "an age of 5 to 20 shows what there is to show";
             return Err((
                 format!("age {age} is above the greatest, {}", Self::OLDEST),
-                way_out,
+                remedy,
             ));
         }
         match fill.filter(|fill| fill.permille > 0) {

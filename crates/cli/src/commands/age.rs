@@ -37,7 +37,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         .fill
         .unwrap_or(Fill::plain(InitialState::AGED_PERMILLE));
     let state = InitialState::of(Some(fill), args.age)
-        .map_err(|(message, way_out)| CliError::usage(format!("{message}; {way_out}")))?;
+        .map_err(|(message, remedy)| CliError::usage(format!("{message}; {remedy}")))?;
     let stop = CancelToken::new();
     signals::install(&stop)?;
     // The bar is not drawn unless standard error is a terminal.
@@ -50,7 +50,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         bar.set_position(now.done.0);
         bar.set_message(filling(now.done, now.of));
     };
-    let result = states::bring_about(&args.directory, &state, args.seed, &stop, &mut show);
+    let result = states::set_up(&args.directory, &state, args.seed, &stop, &mut show);
     bar.finish_and_clear();
     let reached = result.map_err(|error| match error {
         StateError::Stopped => CliError::new(

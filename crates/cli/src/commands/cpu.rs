@@ -211,7 +211,7 @@ fn measure(args: &MeasuredArgs) -> Result<Option<Vec<Cell>>, CliError> {
         ..options
     };
     let plan =
-        |options: &RunOptions| resolve(options, &catalogue_here()).map_err(begin::plan_trouble);
+        |options: &RunOptions| resolve(options, &catalogue_here()).map_err(begin::plan_error);
     let (real, counted): (Plan, Plan) = (plan(&real)?, plan(&counted)?);
     output::note("fsdyno: counting the work of each operation in a guest");
     let Some(counted) = experiment(&counted, &stop)? else {

@@ -131,7 +131,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
         output::json(&figures)?;
         return Ok(Code::Ok);
     }
-    output::bytes(in_words(&figures).as_bytes())?;
+    output::bytes(describe(&figures).as_bytes())?;
     Ok(Code::Ok)
 }
 
@@ -179,7 +179,7 @@ fn measured(
     })
 }
 
-fn in_words(figures: &Figures) -> String {
+fn describe(figures: &Figures) -> String {
     let durable = figures
         .durable_ns
         .map(|ns| format!(", durable {}", Nanos(ns)));

@@ -138,7 +138,7 @@ fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
         check: Some(false),
         ..RunOptions::default()
     };
-    resolve(&options, &catalogue_here()).map_err(begin::plan_trouble)
+    resolve(&options, &catalogue_here()).map_err(begin::plan_error)
 }
 
 /// Adds a second contender to a plan: the same one, slowed by this share.
@@ -201,8 +201,8 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
         }
         Outcome::Failed(failure) => Some(CliError::failure(&failure.message)),
     });
-    if let Some(trouble) = unmeasured {
-        return Err(trouble);
+    if let Some(error) = unmeasured {
+        return Err(error);
     }
     run.stop = ended.ok();
     let set = ResultSet {

@@ -85,7 +85,7 @@ pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceEr
     };
     read_tree(CHUNK_TREE, &root, "list the chunks of")?;
     read_tree(FREE_SPACE_TREE, &root, "list the free space of")?;
-    Ok(groups.in_words())
+    Ok(groups.describe())
 }
 
 /// Block groups, and the free extents in them.
@@ -143,7 +143,7 @@ impl Groups {
             .map_or("something else", |(_, name)| name)
     }
 
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for (start, length) in &self.free {
             kinds.entry(self.holds(*start)).or_default().push(*length);
@@ -251,7 +251,7 @@ mod tests {
                 (2 * mib, mib),
             ]
         );
-        let words = groups.in_words();
+        let words = groups.describe();
         assert!(words.contains("groups of data\n"), "{words}");
         assert!(
             words.contains("free extents: 4\nfree bytes: 24576"),
@@ -276,7 +276,7 @@ mod tests {
             4096,
         );
         assert_eq!(groups.free, [(0, 8192)]);
-        assert!(groups.in_words().contains("something else"));
+        assert!(groups.describe().contains("something else"));
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use super::churn::{Churn, Counts, Operation};
 use super::error::StateError;
 use super::plain::{enough, top_up};
-use super::{Manner, Work};
+use super::{Method, Work};
 
 /// A churn of files.
-pub static AGED: Manner = Manner {
+pub static AGED: Method = Method {
     name: "aged",
     typed: "--age 5",
     title: "creates, deletes, appends and truncates, files of all sizes",

@@ -4,10 +4,10 @@
 use super::error::StateError;
 use super::files::Files;
 use super::plain::{enough, large, top_up};
-use super::{Manner, Work};
+use super::{Method, Work};
 
 /// Small files, every second one deleted.
-pub static FRAGMENTED: Manner = Manner {
+pub static FRAGMENTED: Method = Method {
     name: "fragmented",
     typed: "--fill 90%:fragmented",
     title: "small files, every second one deleted",

@@ -1,6 +1,6 @@
 //! States of a file system before its workload: filled, with its free space in holes, aged.
 //!
-//! A [`Manner`] sets up a state: one file in this folder and one line in [`ALL`]. All of them write
+//! A [`Method`] sets up a state: one file in this folder and one line in [`ALL`]. All of them write
 //! numbered files of incompressible content below [`DIRECTORY`] by system calls, untimed and
 //! unverified, until the requested utilisation is reached (defined at [`InitialState`]). They
 //! approach it from below, by the figures of the file system (statfs after syncfs), so that
@@ -31,11 +31,11 @@ use std::time::Instant;
 /// The directory that holds the files, next to the work directory of the workload.
 pub const DIRECTORY: &str = "state";
 
-/// All manners; the first that applies sets up the state.
-pub static ALL: &[&Manner] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLAIN];
+/// All methods; the first that applies sets up the state.
+pub static ALL: &[&Method] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLAIN];
 
-/// A manner of setting up a state.
-pub struct Manner {
+/// A method of setting up a state.
+pub struct Method {
     /// Its name.
     pub name: &'static str,
     /// Its name on the command line.
@@ -48,7 +48,7 @@ pub struct Manner {
     run: fn(&mut Work<'_>) -> Result<String, StateError>,
 }
 
-/// The input of a manner.
+/// The input of a method.
 struct Work<'a> {
     files: Files<'a>,
     permille: u32,
@@ -81,7 +81,7 @@ pub struct Reached {
 /// of data that is not on the device yet is bounded, so that a cancellation does not take long.
 ///
 /// The same seed on a file system of the same size gives the same files and the same sequence.
-pub fn bring_about(
+pub fn set_up(
     root: &Path,
     state: &InitialState,
     seed: u64,
@@ -91,7 +91,7 @@ pub fn bring_about(
     let Some(permille) = state.fill_permille else {
         return Ok(None);
     };
-    let Some(manner) = ALL.iter().find(|manner| (manner.applies)(state)) else {
+    let Some(method) = ALL.iter().find(|method| (method.applies)(state)) else {
         return Ok(None);
     };
     let began = Instant::now();
@@ -116,7 +116,7 @@ pub fn bring_about(
             percent: before.percent(),
         });
     }
-    let what = (manner.run)(&mut work)?;
+    let what = (method.run)(&mut work)?;
     let space = work.files.space()?;
     if (space.percent() - f64::from(permille) / 10.0).abs() > 1.0 {
         return Err(work.files.not_reached(permille, &space));

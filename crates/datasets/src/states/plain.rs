@@ -3,10 +3,10 @@
 
 use super::error::StateError;
 use super::files::Files;
-use super::{Manner, Work};
+use super::{Method, Work};
 
 /// Large files in sequence.
-pub static PLAIN: Manner = Manner {
+pub static PLAIN: Method = Method {
     name: "plain",
     typed: "--fill 90%",
     title: "large files written in sequence",

@@ -96,7 +96,7 @@ pub struct Recorder {
     sink: Option<Box<dyn Sink>>,
     payloads: Payloads,
     intervals: Intervals,
-    trouble: Option<io::Error>,
+    write_error: Option<io::Error>,
 }
 
 impl fmt::Debug for Recorder {
@@ -104,7 +104,7 @@ impl fmt::Debug for Recorder {
         f.debug_struct("Recorder")
             .field("payloads", &self.payloads)
             .field("intervals", &self.intervals)
-            .field("trouble", &self.trouble)
+            .field("write_error", &self.write_error)
             .finish_non_exhaustive()
     }
 }
@@ -116,7 +116,7 @@ impl Recorder {
             sink: None,
             payloads: Payloads::No,
             intervals: Intervals::default(),
-            trouble: None,
+            write_error: None,
         }
     }
 
@@ -140,8 +140,8 @@ impl Recorder {
     }
 
     /// The sink's error, if it rejected an entry. The sequence ends before that entry.
-    pub fn trouble(&self) -> Option<&io::Error> {
-        self.trouble.as_ref()
+    pub fn write_error(&self) -> Option<&io::Error> {
+        self.write_error.as_ref()
     }
 
     pub(crate) fn begun(&mut self, at: Nanos, work: Work) {
@@ -196,21 +196,21 @@ impl Recorder {
         if let Record::PowerCut { at, .. } = record {
             self.intervals.power_cut(*at);
         }
-        if self.trouble.is_none()
+        if self.write_error.is_none()
             && let Some(sink) = &mut self.sink
             && let Err(error) = sink.note(record)
         {
-            self.trouble = Some(error);
+            self.write_error = Some(error);
         }
     }
 
     pub(crate) fn ended(mut self, now: u64, work: Work) -> Self {
         self.intervals.ended(Nanos(now), work);
-        if self.trouble.is_none()
+        if self.write_error.is_none()
             && let Some(sink) = &mut self.sink
             && let Err(error) = sink.finish()
         {
-            self.trouble = Some(error);
+            self.write_error = Some(error);
         }
         self
     }

@@ -140,7 +140,7 @@ fn requests_and_marks_share_a_sequence_and_count_by_mark() {
     disk.ask(later, Request::flush(10)).unwrap();
     drain(&mut disk);
     let recorder = disk.take_recorder().unwrap();
-    assert!(recorder.trouble().is_none());
+    assert!(recorder.write_error().is_none());
     let [first, second] = recorder.intervals() else {
         panic!("{:?}", recorder.intervals());
     };

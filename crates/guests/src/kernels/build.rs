@@ -154,14 +154,14 @@ pub(super) fn refused<'a>(
     }
 }
 
-pub(super) type Hear<'a> = &'a mut dyn FnMut(Progress<'_>);
+pub(super) type OnProgress<'a> = &'a mut dyn FnMut(Progress<'_>);
 
 /// Builds a kernel of these sources with our config fragment, unless it exists.
 pub fn set_up(
     kernels: &Kernels,
     order: &Order,
     stop: &CancelToken,
-    on_progress: Hear<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Made, SetupError> {
     let fragment = Fragment::ours()?;
     if order.source.is_none()
@@ -236,7 +236,7 @@ fn current(
 }
 
 /// Installs or reports missing programs.
-fn have_tools(stop: &CancelToken, on_progress: Hear<'_>) -> Result<(), SetupError> {
+fn have_tools(stop: &CancelToken, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
     let named = |lacks: &[tools::MissingTool]| {
         let mut packages: Vec<String> = lacks.iter().map(|one| one.package.clone()).collect();
         packages.dedup();
@@ -278,7 +278,7 @@ impl Workshop {
         kernels: &Path,
         name: &str,
         stop: &CancelToken,
-        on_progress: Hear<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<Self, SetupError> {
         let folder = kernels.join(UNFINISHED).join(name);
         TrustedDir::create(&folder)?;
@@ -364,7 +364,7 @@ struct KernelBuild<'a> {
 }
 
 impl KernelBuild<'_> {
-    fn all(&self, kernels: &Path, on_progress: Hear<'_>) -> Result<LabKernel, SetupError> {
+    fn all(&self, kernels: &Path, on_progress: OnProgress<'_>) -> Result<LabKernel, SetupError> {
         let sources = self.workshop.path("sources");
         self.unpacked(&sources, on_progress)?;
         let output = self.workshop.path("output");
@@ -399,7 +399,7 @@ impl KernelBuild<'_> {
     }
 
     /// Unpacks the sources, unless that was done.
-    fn unpacked(&self, sources: &Path, on_progress: Hear<'_>) -> Result<(), SetupError> {
+    fn unpacked(&self, sources: &Path, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
         if sources.is_dir() {
             return Ok(());
         }
@@ -441,7 +441,11 @@ impl KernelBuild<'_> {
     }
 
     /// Configures, and verifies every line of the fragment.
-    fn configured(&self, tree: &Tree<'_>, on_progress: Hear<'_>) -> Result<Taken, SetupError> {
+    fn configured(
+        &self,
+        tree: &Tree<'_>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Taken, SetupError> {
         let file = tree.output.join(".config");
         let verified = self.workshop.path("configured");
         if !verified.exists() {
@@ -464,7 +468,7 @@ impl KernelBuild<'_> {
         Ok(taken)
     }
 
-    fn compiled(&self, tree: &Tree<'_>, on_progress: Hear<'_>) -> Result<(), SetupError> {
+    fn compiled(&self, tree: &Tree<'_>, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
         on_progress(Progress::Step("counting what is to be compiled"));
         let target = tools::words(&["linux"]);
         let of = tree.left(&target, self.stop)?;

@@ -4,7 +4,7 @@
 //! Only a file that nobody but root and the effective user can change is read. The program must have
 //! the SHA-256 that its identity records, and print the recorded release.
 
-use super::build::{Hear, Made, Progress, SetupError, Workshop, publish, refused};
+use super::build::{Made, OnProgress, Progress, SetupError, Workshop, publish, refused};
 use super::identity::{self, Identity, sha256};
 use super::{Kernels, LabKernel, PROGRAM};
 use crate::uml::Uml;
@@ -88,7 +88,7 @@ pub fn install(
     kernels: &Kernels,
     file: &Path,
     stop: &CancelToken,
-    on_progress: Hear<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Made, SetupError> {
     let import = Import::open(file)?;
     let cache = TrustedDir::create(kernels.folder())?;
@@ -131,7 +131,7 @@ impl Import {
         mut self,
         part: &Path,
         kernels: &Kernels,
-        on_progress: Hear<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<Made, SetupError> {
         remove_tree(part).map_err(refused("remove", part))?;
         let staged = TrustedDir::create(part)?;

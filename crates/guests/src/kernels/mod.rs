@@ -204,7 +204,7 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
 
 /// How to get a missing option from a lab kernel; none where the lab kernel lacks it too, or is the
 /// kernel in question.
-pub fn way_out(need: &Need, requested: Option<&Path>) -> Option<String> {
+pub fn remedy(need: &Need, requested: Option<&Path>) -> Option<String> {
     let (Need::KernelFilesystem(name) | Need::KernelModule(name)) = need else {
         return None;
     };
@@ -271,11 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn what_no_lab_kernel_offers_has_no_way_out_there() {
+    fn what_no_lab_kernel_offers_has_no_remedy_there() {
         let module = |name: &str| Need::KernelModule(name.to_owned());
-        assert_eq!(way_out(&module("no-such-thing"), None), None);
-        assert_eq!(way_out(&Need::Root, None), None);
-        let reported = way_out(&module("raid0"), None).unwrap();
+        assert_eq!(remedy(&module("no-such-thing"), None), None);
+        assert_eq!(remedy(&Need::Root, None), None);
+        let reported = remedy(&module("raid0"), None).unwrap();
         assert!(reported.contains("lab"), "{reported}");
     }
 

@@ -56,7 +56,7 @@ fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
     Refusal {
         device: path.to_owned(),
         reasons,
-        way_out: "free it first, or name another file".to_owned(),
+        remedy: "free it first, or name another file".to_owned(),
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Refusal {
     /// What was found, a sentence each.
     pub reasons: Vec<String>,
     /// What the user can do.
-    pub way_out: String,
+    pub remedy: String,
 }
 
 /// A device that may be erased. Its disk stays locked as long as this lives.
@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
         for reason in &self.reasons {
             writeln!(f, "  - {reason}")?;
         }
-        write!(f, "{}", self.way_out)
+        write!(f, "{}", self.remedy)
     }
 }
 
@@ -132,7 +132,7 @@ fn refuse_shared_disk(
     Err(Refusal {
         device: path.to_owned(),
         reasons: vec![reason],
-        way_out: "name each device once, each on a disk of its own".to_owned(),
+        remedy: "name each device once, each on a disk of its own".to_owned(),
     })
 }
 
@@ -202,7 +202,7 @@ pub(super) fn judge(
     }
     let mut refusal = refusal(path, reasons);
     if free {
-        refusal.way_out = format!("if all of it may be lost, add {}", flag(portrait));
+        refusal.remedy = format!("if all of it may be lost, add {}", flag(portrait));
     }
     Err(refusal)
 }
@@ -227,17 +227,17 @@ fn obstacles(portrait: &Portrait, need: Bytes) -> Vec<String> {
 
 /// A refusal for reasons that no consent can lift.
 fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
-    let way_out = "free it first or name another device; --on loop compares on image files instead";
+    let remedy = "free it first or name another device; --on loop compares on image files instead";
     Refusal {
         device: path.to_owned(),
         reasons,
-        way_out: way_out.to_owned(),
+        remedy: remedy.to_owned(),
     }
 }
 
 /// A refusal of a path that is no device or cannot be checked.
 pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
-    let way_out = match error {
+    let remedy = match error {
         GuardError::NotADevice { .. } | GuardError::Absent { .. } => {
             "name a block device (lsblk lists them); for image files use --on loop, with \
             --work-dir DIR for their directory; for a directory --on dir:PATH"
@@ -261,7 +261,7 @@ pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
     Refusal {
         device: path.to_owned(),
         reasons: vec![error.to_string()],
-        way_out: way_out.to_owned(),
+        remedy: remedy.to_owned(),
     }
 }
 
@@ -438,7 +438,7 @@ mod tests {
         );
         // Nor is a way shown around it.
         let bare = judged(&portrait, &[]).expect_err("it is mounted");
-        assert!(!bare.way_out.contains("--erase"), "{bare}");
+        assert!(!bare.remedy.contains("--erase"), "{bare}");
     }
 
     #[test]

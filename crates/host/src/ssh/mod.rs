@@ -47,14 +47,14 @@ pub enum SshError {
         cause: io::Error,
     },
     /// There is no connection, or it broke.
-    #[error("{destination}: {words}{way_out}")]
+    #[error("{destination}: {words}{remedy}")]
     Lost {
         /// The other machine.
         destination: String,
         /// The last output of ssh.
         words: String,
         /// What its user can do.
-        way_out: String,
+        remedy: String,
     },
     /// The output is not a valid reply.
     #[error(
@@ -130,7 +130,7 @@ impl Ssh {
             printed.join("; ")
         };
         SshError::Lost {
-            way_out: way_out(&words, &self.destination),
+            remedy: remedy(&words, &self.destination),
             destination: self.destination.clone(),
             words,
         }
@@ -143,7 +143,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// A remedy for the message of ssh.
-fn way_out(words: &str, destination: &str) -> String {
+fn remedy(words: &str, destination: &str) -> String {
     if words.contains("Host key verification failed") {
         format!(
             "; unknown host keys are refused: run `ssh {destination} true` once and check the \

@@ -11,10 +11,10 @@ fn a_device_without_anything_passes_with_consent_and_is_kept_locked() {
         return;
     }
     let mut stage = Stage::new();
-    let way_out = check_refused(&stage, &[&stage.node], &[], &["no --erase names it"]).way_out;
+    let remedy = check_refused(&stage, &[&stage.node], &[], &["no --erase names it"]).remedy;
     assert!(
-        way_out.contains(&format!("--erase '{}'", stage.name())),
-        "{way_out}"
+        remedy.contains(&format!("--erase '{}'", stage.name())),
+        "{remedy}"
     );
 
     let before = checksum(&stage);

@@ -19,7 +19,7 @@ fn a_mounted_device_is_refused() {
     let point = stage.mount(&node);
     let mounted = format!("it is mounted at {}", point.display());
     let refusal = check_refused(&stage, &[&node], &stage.consent(&["ext4"]), &[&mounted]);
-    assert!(!refusal.way_out.contains("--erase"), "{refusal}");
+    assert!(!refusal.remedy.contains("--erase"), "{refusal}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn every_signature_must_be_acknowledged() {
         let holds = [kind, "labelled `data`"];
         let refusal = check_refused(&stage, &[&stage.node], &stage.consent(&[]), &holds);
         let flag = format!("--erase '{}:{kind}'", stage.name());
-        assert!(refusal.way_out.contains(&flag), "{refusal}");
+        assert!(refusal.remedy.contains(&flag), "{refusal}");
         check_refused(&stage, &[&stage.node], &stage.consent(&["vfat"]), &holds);
         drop(check_released(&stage.node, &stage.consent(&[kind])));
     }
@@ -50,7 +50,7 @@ fn partition_tables_and_signatures_in_partitions_are_found() {
             &[&table, &inside],
         );
         assert!(
-            refusal.way_out.contains(&format!(":{kind},ext4'")),
+            refusal.remedy.contains(&format!(":{kind},ext4'")),
             "{refusal}"
         );
         check_refused(&stage, &[&stage.node], &stage.consent(&[kind]), &[&inside]);

@@ -99,7 +99,7 @@ pub enum PreflightError {
     /// The dataset does not fit.
     #[error(
         "workload {workload} takes up to {need} on each contender, but {place} has only {room}; \
-         {smaller}, or {way_out}"
+         {smaller}, or {remedy}"
     )]
     TooLarge {
         /// The workload.
@@ -113,12 +113,12 @@ pub enum PreflightError {
         /// How to make the workload smaller.
         smaller: &'static str,
         /// An alternative.
-        way_out: String,
+        remedy: String,
     },
     /// The dataset does not fit into a filled contender.
     #[error(
         "workload {workload} takes up to {need}, but on {label} only {left} are left of {device}; \
-         {smaller}, less --fill, or {way_out}"
+         {smaller}, less --fill, or {remedy}"
     )]
     TooFull {
         /// The workload.
@@ -134,7 +134,7 @@ pub enum PreflightError {
         /// How to make the workload smaller.
         smaller: &'static str,
         /// An alternative.
-        way_out: &'static str,
+        remedy: &'static str,
     },
     /// The fill of image files does not fit into their directory.
     #[error(
@@ -206,12 +206,12 @@ pub enum PreflightError {
         filesystem: String,
     },
     /// A directory is not writable.
-    #[error("cannot make anything in {}: {source}; choose another directory{way_out}", path.display())]
+    #[error("cannot make anything in {}: {source}; choose another directory{remedy}", path.display())]
     NotWritable {
         /// The directory.
         path: PathBuf,
         /// How to name another.
-        way_out: &'static str,
+        remedy: &'static str,
         /// The cause.
         source: std::io::Error,
     },
@@ -304,13 +304,13 @@ impl Preflight {
             return Ok(());
         }
         for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
-            let too_large = |place: String, room: Bytes, way_out: &str| PreflightError::TooLarge {
+            let too_large = |place: String, room: Bytes, remedy: &str| PreflightError::TooLarge {
                 workload: workload.name.clone(),
                 need: prepared.peak,
                 place,
                 room,
                 smaller: workload.dataset.smaller(),
-                way_out: way_out.to_owned(),
+                remedy: remedy.to_owned(),
             };
             if let DeviceChoice::Loop {
                 size: Some(size), ..
@@ -333,7 +333,7 @@ impl Preflight {
             if on_disk && here().next().is_some() {
                 places.push((&self.scratch, "another directory with --work-dir"));
             }
-            for (path, way_out) in places {
+            for (path, remedy) in places {
                 let room =
                     fsdyno_host::space::free(path).map_err(|source| PreflightError::Unknown {
                         path: path.clone(),
@@ -341,7 +341,7 @@ impl Preflight {
                     })?;
                 if prepared.peak > room {
                     let place = path.display().to_string();
-                    return Err(too_large(place, room, way_out));
+                    return Err(too_large(place, room, remedy));
                 }
             }
         }
@@ -371,7 +371,7 @@ impl Preflight {
                         left,
                         device: self.image_bytes,
                         smaller: workload.dataset.smaller(),
-                        way_out: "a larger loop size, or leave the size to fsdyno",
+                        remedy: "a larger loop size, or leave the size to fsdyno",
                     });
                 }
             }
@@ -408,13 +408,13 @@ impl Preflight {
                 None => (&self.scratch, " with --work-dir"),
             })
             .collect();
-        for (path, way_out) in places {
+        for (path, remedy) in places {
             // `.` fails for a path that is not a directory. The access checked is that needed to
             // create files.
             access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
                 PreflightError::NotWritable {
                     path: path.clone(),
-                    way_out,
+                    remedy,
                     source: errno.into(),
                 }
             })?;

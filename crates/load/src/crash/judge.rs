@@ -31,7 +31,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
         }
         let loss = loss(file, &operation, &found);
         *judgement.lost.entry(loss).or_default() += 1;
-        messages.push((number, in_words(file, (number, operation), loss, &found)));
+        messages.push((number, describe(file, (number, operation), loss, &found)));
     }
     // The oldest first: it shows since when data are not durable.
     messages.sort_unstable();
@@ -161,7 +161,7 @@ fn loss(file: u32, last: &Operation, seen: &Seen) -> Loss {
 }
 
 /// The text of a loss: the acknowledged operation and its state, and the state found.
-fn in_words(file: u32, last: (u64, Operation), loss: Loss, seen: &Seen) -> String {
+fn describe(file: u32, last: (u64, Operation), loss: Loss, seen: &Seen) -> String {
     let found = match (seen.copies.as_slice(), &seen.unreadable) {
         (_, Some(error)) => error.to_string(),
         ([], None) => "nothing is there".to_owned(),

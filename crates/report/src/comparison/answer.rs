@@ -276,7 +276,7 @@ impl<'a> Standing<'a> {
     }
 
     fn too_few(&self, set: &ResultSet) -> String {
-        let way_out = match set.run.plan.adaptive {
+        let remedy = match set.run.plan.adaptive {
             None => format!("At least {FEWEST} are needed ({}).", extension(set)),
             Some(_) => format!(
                 "The first analysis is after {} repeats: continue with `fsdyno run --resume {}`.",
@@ -295,6 +295,6 @@ impl<'a> Standing<'a> {
             ))
         });
         let hint = hint.unwrap_or_default();
-        format!("There are too few repeats to name a fastest{hint}. {way_out}")
+        format!("There are too few repeats to name a fastest{hint}. {remedy}")
     }
 }

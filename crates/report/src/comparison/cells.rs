@@ -36,7 +36,7 @@ impl CellCounts {
     }
 
     /// The counts as text: `5 cells measured, 1 failed, 2 of 8 not run`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         let mut text = format!("{} measured", terms::count(self.measured, "cell"));
         if self.failed > 0 {
             let _ = write!(text, ", {} failed", self.failed);

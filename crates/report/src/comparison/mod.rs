@@ -174,7 +174,7 @@ impl Comparison {
     }
 
     /// The legend of the verdicts: margin and error rate.
-    pub fn verdicts_in_words(&self) -> String {
+    pub fn verdicts_text(&self) -> String {
         if self.rule.certain {
             return "In virtual time figures have no noise: one repeat decides.".to_owned();
         }
@@ -225,7 +225,7 @@ impl Comparison {
     }
 
     /// The reference of the ratios and their estimator.
-    pub fn ratios_in_words(&self) -> String {
+    pub fn ratios_text(&self) -> String {
         let baseline = &self.contenders[0];
         if self.repeated() {
             format!(
@@ -260,13 +260,13 @@ impl Comparison {
                     continue;
                 };
                 let name = terms::phase(self.workloads.len(), &workload.name, &phase.label);
-                all.push((name, self.tiers_in_words(&ranks)));
+                all.push((name, self.tiers_text(&ranks)));
             }
         }
         all
     }
 
-    fn tiers_in_words(&self, ranks: &[Option<Rank>]) -> String {
+    fn tiers_text(&self, ranks: &[Option<Rank>]) -> String {
         let last = ranks.iter().flatten().map(|rank| rank.tier).max();
         let tier = |tier: usize| {
             let both = self.contenders.iter().zip(ranks);
@@ -275,7 +275,7 @@ impl Comparison {
                 Some(if rank.first == rank.last {
                     label.clone()
                 } else {
-                    format!("{label} (rank {})", rank.in_words())
+                    format!("{label} (rank {})", rank.describe())
                 })
             });
             format!("{tier} {}", of_tier.collect::<Vec<_>>().join(", "))

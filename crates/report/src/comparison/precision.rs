@@ -35,7 +35,7 @@ pub(super) fn reached(
                     let base = line.values[0].as_ref();
                     let needs = base.and_then(|base| {
                         let of = forecast(&value.times, &base.times, &comparison.rule, family)?;
-                        Some(in_words(&of, seconds_of_block))
+                        Some(describe(&of, seconds_of_block))
                     });
                     open.push(format!("{name} at {label}{}", needs.unwrap_or_default()));
                 }
@@ -70,7 +70,7 @@ pub(super) fn reached(
 }
 
 /// The forecast of an inconclusive comparison: `(1.12x so far; about 40 repeats, 8 min more)`.
-fn in_words(forecast: &Forecast, seconds_of_block: Option<f64>) -> String {
+fn describe(forecast: &Forecast, seconds_of_block: Option<f64>) -> String {
     let pairs = u32::try_from(forecast.pairs).unwrap_or(u32::MAX);
     let needs = match forecast.repeats {
         None => "too near the margin to decide".to_owned(),

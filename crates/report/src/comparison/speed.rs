@@ -225,7 +225,7 @@ pub struct Rank {
 
 impl Rank {
     /// `1`, or a range such as `2-4`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         if self.first == self.last {
             return self.first.to_string();
         }

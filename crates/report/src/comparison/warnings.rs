@@ -58,7 +58,7 @@ impl WarningSummary {
     }
 
     /// The first places and the number of others: `ext4 copy, xfs copy and 4 more`.
-    pub fn places_in_words(&self) -> String {
+    pub fn places_text(&self) -> String {
         const SHOWN: usize = 4;
         if self.places.len() <= SHOWN {
             return terms::list(&self.places);

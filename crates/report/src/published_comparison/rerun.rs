@@ -75,9 +75,9 @@ impl RerunSummary {
     pub(super) fn of(setting: &Setting, context: Context<'_>) -> Self {
         let (all, departed) = context.departed();
         Self {
-            disk: setting.disk_in_words(),
-            processor: Setting::processor_in_words(&context.set.run.plan),
-            memory: setting.memory_in_words(&context.set.run.plan),
+            disk: setting.disk_text(),
+            processor: Setting::processor_text(&context.set.run.plan),
+            memory: setting.memory_text(&context.set.run.plan),
             differs: setting.differs.clone(),
             not_run: not_run(setting, context),
             of_the_same_order: (all - departed.len(), all),

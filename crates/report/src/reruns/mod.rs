@@ -142,12 +142,12 @@ impl Setting {
     }
 
     /// The disk, as text.
-    pub(crate) fn disk_in_words(&self) -> String {
+    pub(crate) fn disk_text(&self) -> String {
         format!("{} (model), the first {} of it", self.disk, self.partition)
     }
 
     /// The processor of a plan, as text: its name, its title, and whether it is an estimate.
-    pub(crate) fn processor_in_words(plan: &Plan) -> String {
+    pub(crate) fn processor_text(plan: &Plan) -> String {
         let Some(cpu) = &plan.cpu else {
             return "none: computing takes no time (--cpu free)".to_owned();
         };
@@ -164,7 +164,7 @@ impl Setting {
     }
 
     /// The memory of the original machine and of the guests of a plan, as text.
-    pub(crate) fn memory_in_words(&self, plan: &Plan) -> String {
+    pub(crate) fn memory_text(&self, plan: &Plan) -> String {
         let itself = self.own_memory.unwrap_or(ITSELF).max(ITSELF);
         let known = if self.memory_known {
             ""

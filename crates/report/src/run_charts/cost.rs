@@ -80,7 +80,7 @@ fn panel(
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     for (y, contender) in (0_u32..).zip(place.contenders()) {
         let figure = of(contender);
-        let value = figure.map_or("\u{2013}".to_owned(), |x| in_words(x, unit));
+        let value = figure.map_or("\u{2013}".to_owned(), |x| describe(x, unit));
         let label = format!("{}: {value}", place.comparison.contenders[contender]);
         let bar = figure.map(|x| Mark::Bar {
             x,
@@ -112,7 +112,7 @@ fn panel(
     clippy::cast_sign_loss,
     reason = "`as` saturates, and sizes and counts are whole"
 )]
-fn in_words(figure: f64, unit: Unit) -> String {
+fn describe(figure: f64, unit: Unit) -> String {
     let sign = if figure < 0.0 { "-" } else { "" };
     let whole = figure.abs().round() as u64;
     match unit {

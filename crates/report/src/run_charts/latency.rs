@@ -115,16 +115,16 @@ fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
         .filter(|(part, _)| *part < last)
         .filter_map(|(part, name)| Some((part, name, distribution.at(part)? as f64)))
         .collect();
-    let in_words = reported
+    let describe = reported
         .iter()
         .map(|(_, name, ns)| format!("{name} within {}", time(*ns)));
-    let in_words: Vec<String> = in_words.collect();
+    let describe: Vec<String> = describe.collect();
     let operations = format!("{contender}, {} operations", distribution.count);
     let mut marks = vec![Mark::Line {
         points,
         label: format!(
             "{operations}: {}, the longest {}",
-            in_words.join(", "),
+            describe.join(", "),
             time(longest)
         ),
     }];

@@ -186,14 +186,14 @@ impl Proof {
         vec![
             Cell::Text(self.requested.to_string()),
             Cell::Text(format!("{} of {}", self.proven, self.samples)),
-            Cell::Text(self.resident_in_words()),
-            Cell::Text(self.read_in_words()),
+            Cell::Text(self.resident_text()),
+            Cell::Text(self.read_text()),
             Cell::Size(self.data),
         ]
     }
 
     /// The bytes read from the devices, as text; a range if samples differ.
-    fn read_in_words(&self) -> String {
+    fn read_text(&self) -> String {
         let Some((least, most)) = self.read_at_device else {
             return "not watched".to_owned();
         };
@@ -209,7 +209,7 @@ impl Proof {
     }
 
     /// The number of resident pages, as text.
-    fn resident_in_words(&self) -> String {
+    fn resident_text(&self) -> String {
         match self.resident_pages {
             None => "not counted".to_owned(),
             Some(0) => "none".to_owned(),

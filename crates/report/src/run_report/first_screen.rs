@@ -248,7 +248,7 @@ fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
     if !comparison.compares() {
         return text;
     }
-    text = text.plain(format!(" {}", comparison.ratios_in_words()));
+    text = text.plain(format!(" {}", comparison.ratios_text()));
     let ratios = || {
         let cells = table.rows().flat_map(|row| &row.cells);
         cells.filter_map(Cell::outcome)
@@ -283,7 +283,7 @@ fn notes(comparisons: &Comparisons) -> Vec<Item> {
         ..Item::default()
     };
     let mut items = Vec::new();
-    let counts = comparisons.cells.in_words();
+    let counts = comparisons.cells.describe();
     let unmeasured = &comparisons.unmeasured;
     let failed = unmeasured.iter().find(|one| one.outcome == "failed");
     if let Some(first) = failed.or(unmeasured.first()) {

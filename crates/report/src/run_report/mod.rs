@@ -192,7 +192,7 @@ fn winners(comparison: &Comparison) -> Option<Shares> {
 
 /// The number of cells by outcome, and of warnings.
 fn status(comparisons: &Comparisons) -> Text {
-    let cells = comparisons.cells.in_words();
+    let cells = comparisons.cells.describe();
     let mut text = Text::default();
     text = if comparisons.unmeasured.is_empty() {
         text.plain(cells)
@@ -348,7 +348,7 @@ impl Lab<'_> {
             {
                 text = text.plain(" ").mark(Mark::Best).plain(" fastest.");
             }
-            text = text.plain(format!(" {}", comparison.ratios_in_words()));
+            text = text.plain(format!(" {}", comparison.ratios_text()));
             if comparison.judged() && comparison.level() {
                 let margin = terms::percent(comparison.rule.margin);
                 text = text

@@ -30,7 +30,7 @@ fn warning(warning_summary: &WarningSummary) -> Item {
             text,
             "; {} times: {}",
             warning_summary.count,
-            warning_summary.places_in_words()
+            warning_summary.places_text()
         );
     }
     let advice = Some(&warning_summary.advice).filter(|advice| !advice.is_empty());

@@ -127,11 +127,11 @@ fn legend(comparison: &Comparison) -> Text {
         comparison.figures()
     ));
     text = if comparison.judged() {
-        text.plain(format!(" {}", comparison.verdicts_in_words()))
+        text.plain(format!(" {}", comparison.verdicts_text()))
     } else {
         text.plain(" There are too few repeats to judge: a lower figure is a hint.")
     };
-    text = text.plain(format!(" {}", comparison.ratios_in_words()));
+    text = text.plain(format!(" {}", comparison.ratios_text()));
     if comparison.unjudged() {
         text = text
             .plain(" ")

@@ -81,7 +81,7 @@ fn legend(lab: &Lab<'_>) -> Text {
         text = text.plain(" In brackets: its interval at 95 % or more.");
     }
     if comparison.judged() && comparison.compares() {
-        text = text.plain(format!(" {}", comparison.verdicts_in_words()));
+        text = text.plain(format!(" {}", comparison.verdicts_text()));
     }
     text
 }

@@ -330,10 +330,10 @@ impl Explanation<'_> {
             ),
             Cause::Discards => "time in which the device served discards".to_owned(),
             Cause::Flushes => {
-                let times_in_words = self.both(|at| self.flushes(at));
+                let times_text = self.both(|at| self.flushes(at));
                 format!(
                     "time in which the device served flushes: {slow} waits {}, {fast} {}",
-                    times_in_words[0], times_in_words[1]
+                    times_text[0], times_text[1]
                 )
             }
         }

@@ -78,11 +78,11 @@ fn an_adaptive_run_that_ended_early_reports_how_to_resume() {
         fewest: 0,
     });
     let answer = Comparisons::of(&set).answers().join(" ");
-    let way_out = format!(
+    let remedy = format!(
         "The first analysis is after 6 repeats: continue with `fsdyno run --resume {}`.",
         set.run.id
     );
-    assert!(answer.ends_with(&way_out), "{answer}");
+    assert!(answer.ends_with(&remedy), "{answer}");
 }
 
 #[test]

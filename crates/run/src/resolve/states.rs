@@ -13,7 +13,7 @@ pub fn fill(text: &str) -> Result<Fill, ConfigError> {
 
 /// The state with that fill and age.
 pub fn state(fill: Option<Fill>, age: u32) -> Result<InitialState, ConfigError> {
-    InitialState::of(fill, age).map_err(|(message, way_out)| ConfigError::wrong(message, way_out))
+    InitialState::of(fill, age).map_err(|(message, remedy)| ConfigError::wrong(message, remedy))
 }
 
 /// Each contender in each state, with the state in its label. Contenders with a state of their own
@@ -64,16 +64,16 @@ pub fn in_state(mut contender: Contender, state: InitialState) -> Result<Contend
                 "`{}` is a directory that exists: filling it would fill its file system",
                 contender.label
             );
-            let way_out = "leave the fill and the age out, or compare file systems that are made";
-            return Err(ConfigError::wrong(message, way_out));
+            let remedy = "leave the fill and the age out, or compare file systems that are made";
+            return Err(ConfigError::wrong(message, remedy));
         }
         Some(FilesystemKind::Memory) if !has_size(&contender) => {
             let message = format!(
                 "`{}` has no size of its own: filling it would fill half of the memory",
                 contender.label
             );
-            let way_out = format!("give it one: {}:size=512M", contender.filesystem);
-            return Err(ConfigError::wrong(message, way_out));
+            let remedy = format!("give it one: {}:size=512M", contender.filesystem);
+            return Err(ConfigError::wrong(message, remedy));
         }
         _ => {}
     }

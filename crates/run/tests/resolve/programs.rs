@@ -127,7 +127,7 @@ fn a_parameter_is_a_word_or_a_number_and_is_refused_where_only_other_phases_take
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_way_out() {
+fn what_cannot_be_is_refused_with_a_remedy() {
     let set = |text: &str| {
         error_of(&request(|r| {
             r.phases = vec!["press".into()];

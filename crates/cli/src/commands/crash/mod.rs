@@ -6,7 +6,7 @@ mod summary;
 
 pub use args::CrashArgs;
 
-use super::lab::{guest_size, guest_trouble};
+use super::lab::{guest_error, guest_size};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
@@ -40,7 +40,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
     let lab = GuestLab::for_crash_tests(&args.lab, size.clone(), work.clone(), journal, stop)
-        .map_err(guest_trouble)?;
+        .map_err(guest_error)?;
     if args.again.is_empty() {
         let mut store = Store::open(store)?;
         return pull(args, &lab, (contenders, size, disk, work), &mut store);
@@ -59,7 +59,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
         disk: disk.as_ref(),
     };
     let recovery = lab.again(pull, acknowledged, &images);
-    let recovery = recovery.map_err(guest_trouble)?;
+    let recovery = recovery.map_err(guest_error)?;
     output::json(&recovery)?;
     Ok(code(std::iter::once(&recovery)))
 }
@@ -125,7 +125,7 @@ fn pull(
             disk: disk.as_ref(),
         };
         let power_cut = lab.crash(test, *number, work_dir, args.keep);
-        power_cut.map_err(guest_trouble)
+        power_cut.map_err(guest_error)
     };
     let ended = in_order(&tests, jobs, crash, |(_, contender), power_cut| {
         store.record_power_cut(id, &power_cut)?;

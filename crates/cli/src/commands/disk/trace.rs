@@ -18,7 +18,7 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
         .map_err(|error| CliError::usage(format!("cannot open {path}: {error}")))?;
     let broken = |error| CliError::failure(format!("{path}: {error}"));
     let records = Records::new(BufReader::new(file)).map_err(broken)?;
-    let mut trouble = None;
+    let mut damage = None;
     let print = |out: &mut dyn Write| -> io::Result<()> {
         let mut printer = Printer {
             out,
@@ -30,13 +30,13 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
             match record {
                 Ok(record) => printer.print(&record)?,
                 // The entries before the error are complete and are printed.
-                Err(error) => trouble = Some(error),
+                Err(error) => damage = Some(error),
             }
         }
         Ok(())
     };
     output::stream(print)?;
-    trouble.map_or(Ok(Code::Ok), |error| Err(broken(error)))
+    damage.map_or(Ok(Code::Ok), |error| Err(broken(error)))
 }
 
 struct Printer<'a> {

@@ -2,7 +2,7 @@
 //! with how much room. The preflight checks whether a plan fits.
 
 use super::Finding;
-use fsdyno_datasets::states::{self, Manner};
+use fsdyno_datasets::states::{self, Method};
 use fsdyno_host::probe::probe;
 use fsdyno_host::space;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -15,12 +15,12 @@ pub(super) fn findings() -> Vec<Finding> {
     let place = Path::new(DEFAULT_SCRATCH);
     let room = space::free(place).unwrap_or_default();
     let on = on_what(room);
-    let finding = |manner: &&'static Manner| Finding {
-        requirement: format!("state {}", manner.name),
+    let finding = |method: &&'static Method| Finding {
+        requirement: format!("state {}", method.name),
         package: None,
         unlocks: match &on {
-            Ok(names) => vec![format!("{}: {}", manner.typed, manner.title), names.clone()],
-            Err(_) => vec![format!("{}: {}", manner.typed, manner.title)],
+            Ok(names) => vec![format!("{}: {}", method.typed, method.title), names.clone()],
+            Err(_) => vec![format!("{}: {}", method.typed, method.title)],
         },
         state: match &on {
             Ok(_) => Availability::Available,

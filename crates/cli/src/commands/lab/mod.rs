@@ -73,12 +73,12 @@ fn shell(args: &ShellArgs) -> Result<Code, CliError> {
         args.disks,
         journal,
     )
-    .map_err(guest_trouble)?;
+    .map_err(guest_error)?;
     Ok(Code::Ok)
 }
 
 /// The error of a guest lab with its exit code.
-pub fn guest_trouble(error: GuestLabError) -> CliError {
+pub fn guest_error(error: GuestLabError) -> CliError {
     CliError::new(guest_code(&error), error)
 }
 
@@ -148,7 +148,7 @@ fn host() -> Row {
         Availability::Available,
         about,
         &plan,
-        Missing::here(&plan).with_ways_out(|need| kernels::way_out(need, None)),
+        Missing::here(&plan).with_remedies(|need| kernels::remedy(need, None)),
     )
 }
 
@@ -216,7 +216,7 @@ fn guests(
     let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
     let (about, missing) = match survey {
         Ok(survey) => survey,
-        Err(error @ GuestLabError::Stopped) => return Err(guest_trouble(error)),
+        Err(error @ GuestLabError::Stopped) => return Err(guest_error(error)),
         // An error of one lab does not hide the other labs.
         Err(error) => {
             let availability = Availability::Missing {

@@ -38,7 +38,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
         None => set_up(&kernels, &order, &stop, &mut on_progress),
     };
     screen.bar.finish_and_clear();
-    let made = made.map_err(|error| trouble(&error, &stop))?;
+    let made = made.map_err(|error| with_code(&error, &stop))?;
     let identity = &made.kernel.identity;
     let verb = if made.was_there {
         "exists".to_owned()
@@ -58,7 +58,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
 }
 
 /// The error of a build with its exit code.
-fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
+fn with_code(error: &SetupError, stop: &CancelToken) -> CliError {
     if stop.requested() {
         let text = "interrupted; the finished part is kept. Resume with: fsdyno lab setup";
         return CliError::new(Code::Interrupted, text);

@@ -74,7 +74,7 @@ impl AblationRun<'_> {
                 .collect(),
             ..options(args, self.table, self.setting)
         };
-        let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_trouble)?;
+        let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_error)?;
         plan.workloads
             .retain(|workload| self.ablation.workloads.contains(&workload.name));
         let mut name = self.ablation.name.clone();

@@ -133,7 +133,7 @@ fn plan(
         let contenders = fewer(&args.contenders, setting)?;
         options.contenders = contenders.into_iter().map(Into::into).collect();
     }
-    let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_trouble)?;
+    let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_error)?;
     plan.workloads.retain(|workload| {
         table
             .lines

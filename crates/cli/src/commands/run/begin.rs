@@ -45,7 +45,7 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
 }
 
 /// The error of a plan that cannot be resolved. An error in a plan file shows the line.
-pub fn plan_trouble(error: ResolveError) -> CliError {
+pub fn plan_error(error: ResolveError) -> CliError {
     let ResolveError::Plan(file) = error else {
         return CliError::usage(error);
     };

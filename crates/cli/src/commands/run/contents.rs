@@ -43,20 +43,20 @@ pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
                 ));
             }
         };
-        let read = Identity::read(&workload.dataset, stop, &mut progress).map_err(trouble)?;
+        let read = Identity::read(&workload.dataset, stop, &mut progress).map_err(with_code)?;
         if let Some(read) = read {
             contents.insert(name, read.content().clone());
             datasets.push(read);
         }
     }
     if let Some(KernelChoice::File(path)) = plan.guest.as_ref().map(GuestSize::kernel) {
-        let content = identity::file_content(path, stop).map_err(trouble)?;
+        let content = identity::file_content(path, stop).map_err(with_code)?;
         contents.insert(format!("kernel:{}", path.display()), content);
     }
     Ok(Read { contents, datasets })
 }
 
-fn trouble(error: DatasetError) -> CliError {
+fn with_code(error: DatasetError) -> CliError {
     match error {
         DatasetError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
         error => CliError::usage(error),

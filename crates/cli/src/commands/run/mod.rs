@@ -14,7 +14,7 @@ use crate::commands::{published, report};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
-pub use begin::plan_trouble;
+pub use begin::plan_error;
 use begin::programs_to_name;
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
@@ -101,7 +101,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     let ended = if let Some(name) = &args.resume {
         resume::resume(&execution, name, args, store_path, &stop)
     } else {
-        let plan = resolve(&args.options, &catalogue_here()).map_err(plan_trouble)?;
+        let plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
         fresh(plan, &execution, store_path, &stop)
     };
     Ok(ended?.code)

@@ -2,7 +2,7 @@
 
 use super::begin::programs_to_name;
 use super::{
-    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, plan_trouble,
+    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, plan_error,
     preflight, print_dry_run,
 };
 use crate::catalogue::catalogue_here;
@@ -36,7 +36,7 @@ pub fn resume(
     };
     let set = store.load(&id)?;
     same_user(&set.run)?;
-    let plan = extend(&set, &args.options, &catalogue_here()).map_err(plan_trouble)?;
+    let plan = extend(&set, &args.options, &catalogue_here()).map_err(plan_error)?;
     let info = RunInfo {
         plan_hash: plan.hash(),
         plan,

@@ -189,8 +189,8 @@ impl GuestLab {
             Ok((about, missing)) => {
                 session.leave(0);
                 // Only the host has the list of what other kernels support.
-                let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
-                Ok((about, missing.with_ways_out(way_out)))
+                let remedy = |need: &_| kernels::remedy(need, self.machine.kernel());
+                Ok((about, missing.with_remedies(remedy)))
             }
             Err(SessionError::Stopped) => Err(GuestLabError::Stopped),
             Err(error_of_guest) => {

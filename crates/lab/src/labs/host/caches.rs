@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The idle window before a phase, and how long to wait for it.
 const SETTLE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
 
-pub(super) fn bring_about(
+pub(super) fn set_up(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     requested: CacheState,

@@ -346,7 +346,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        states::bring_about(self, job)
+        states::set_up(self, job)
     }
 
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
@@ -405,7 +405,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         phase: &PhasePlan,
         needs: Needs,
     ) -> Result<CacheEvidence, CellEnd> {
-        caches::bring_about(self, job, phase.cache, needs)
+        caches::set_up(self, job, phase.cache, needs)
     }
 
     fn phase(

@@ -8,10 +8,7 @@ use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
 
 /// Fills and ages as requested, records the result, and waits until deferred work has ended.
-pub(super) fn bring_about(
-    executor: &mut HostExecutor<'_, '_>,
-    job: &Job<'_>,
-) -> Result<(), CellEnd> {
+pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let state = &job.contender.state;
     if state.is_fresh() || !job.touches_files() {
         return Ok(());
@@ -19,7 +16,7 @@ pub(super) fn bring_about(
     has_room(executor, job)?;
     let root = executor.target();
     let notes = &mut *executor.notes;
-    let reached = states::bring_about(&root, state, job.state_seed(), executor.stop, &mut |now| {
+    let reached = states::set_up(&root, state, job.state_seed(), executor.stop, &mut |now| {
         notes.state_progress(now.done, now.of);
     })
     .map_err(|error| match error {
