@@ -35,7 +35,7 @@ fn every_row_of_bonnie_2001_has_a_current_figure_in_its_unit() {
     assert_eq!(lines.len(), 24, "{lines:?}");
     for line in &lines {
         let unit = |name: &str| line[name].as_str().unwrap();
-        let now = match unit("unit_then") {
+        let now = match unit("unit_published") {
             "KB/s" => "KiB/s",
             "%cpu" => "%",
             "1/s" | "files/s" => "1/s",
@@ -62,7 +62,7 @@ fn every_row_of_mongo_2001_has_a_figure_and_extents_are_of_large_files() {
     let extents = lines.iter().filter(|l| label(l).starts_with("fragments"));
     assert_eq!(extents.count(), 6);
     for line in &lines {
-        assert_eq!(line["unit_then"], line["unit_now"], "{line}");
+        assert_eq!(line["unit_published"], line["unit_now"], "{line}");
         assert_eq!(line["entries"].as_array().unwrap().len(), 2, "{line}");
     }
     let report = home.fsdyno(&["report", "last", "--long"]);

@@ -46,8 +46,8 @@ fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
         .unwrap();
     for entry in cold["entries"].as_array().unwrap() {
         assert!(entry["now"].as_f64() > Some(0.001), "{entry}");
-        assert!(entry["by_then"].as_f64() > Some(0.0), "{entry}");
-        assert!(entry["then"].as_f64() > Some(500.0), "{entry}");
+        assert!(entry["by_published"].as_f64() > Some(0.0), "{entry}");
+        assert!(entry["published"].as_f64() > Some(500.0), "{entry}");
     }
     // The processor of its time charges the kernel's work, so conclusions about it are tested.
     let processor = rerun["processor"].as_str().unwrap();

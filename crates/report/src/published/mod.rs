@@ -160,8 +160,8 @@ pub enum Today {
 const SAME_UNITS: [(&str, &str); 3] = [("KB/s", "KiB/s"), ("%cpu", "%"), ("files/s", "1/s")];
 
 /// Whether two units are equivalent.
-pub fn same_unit(then: &str, now: &str) -> bool {
-    then == now || SAME_UNITS.contains(&(then, now))
+pub fn same_unit(published: &str, now: &str) -> bool {
+    published == now || SAME_UNITS.contains(&(published, now))
 }
 
 /// A published conclusion: some contenders are ahead of others.
@@ -211,7 +211,7 @@ impl Line {
     }
 
     /// The arithmetic mean of a contender's published figures in the rows of this line.
-    pub fn then(&self, table: &Table, contender: usize) -> Option<f64> {
+    pub fn published(&self, table: &Table, contender: usize) -> Option<f64> {
         let figures = self
             .rows
             .iter()

@@ -123,7 +123,7 @@ fn a_line_of_several_rows_is_their_mean() {
     let table = find("atime-2007").unwrap().read().unwrap();
     let line = &table.lines[0];
     assert_eq!(line.label, "grep cold real");
-    let atime = line.then(&table, 2).unwrap();
+    let atime = line.published(&table, 2).unwrap();
     assert!((atime - f64::midpoint(634.207, 651.976)).abs() < 1e-9);
 }
 

@@ -1,7 +1,7 @@
 //! Whether published conclusions hold in the run. Each pair has the same verdict as in every
 //! report.
 
-use super::{Because, ComparedPhase, Paired};
+use super::{Cause, ComparedPhase, Paired};
 use crate::published::{Conclusion, Table};
 use crate::terms;
 use fsdyno_model::Better;
@@ -25,7 +25,7 @@ pub struct JudgedConclusion {
     pub missing: Vec<String>,
     /// The explanations, if a rerun does not confirm it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<Because>,
+    pub causes: Vec<Cause>,
 }
 
 /// The result of a conclusion.
@@ -202,7 +202,7 @@ impl JudgedConclusion {
             comparisons: (about.len() + uncovered) * each,
             compared,
             missing: Vec::new(),
-            because: Vec::new(),
+            causes: Vec::new(),
         }
     }
 

@@ -47,19 +47,19 @@ pub fn figures(comparisons: &[PublishedComparison]) -> Table {
         "scale",
         "phase",
         "contender",
-        "contender_then",
+        "contender_published",
         "better",
-        "unit_then",
-        "then",
+        "unit_published",
+        "published",
         "unit_now",
         "now_median",
         "repeats",
-        "ratio_then",
+        "ratio_published",
         "ratio_now",
-        "rank_then",
+        "rank_published",
         "rank_now",
         "rank_correlation",
-        "now_by_then",
+        "now_by_published",
     ];
     let text = |text: &str| Cell::Text(text.to_owned());
     let has_labs = comparisons.iter().any(|one| one.lab.is_some());
@@ -78,19 +78,19 @@ pub fn figures(comparisons: &[PublishedComparison]) -> Table {
                 Cell::Number(comparison.scale),
                 text(&line.label),
                 text(&pair.now),
-                text(&pair.then),
+                text(&pair.published),
                 text(line.better.name()),
-                text(&line.unit_then),
-                Cell::Published(entry.then),
+                text(&line.unit_published),
+                Cell::Published(entry.published),
                 text(&line.unit_now),
                 Cell::Number(entry.now),
                 Cell::Count(entry.repeats as u64),
-                Cell::known(entry.ratio_then, Cell::Ratio),
+                Cell::known(entry.ratio_published, Cell::Ratio),
                 Cell::known(entry.ratio_now, Cell::Ratio),
-                Cell::Rank(entry.rank_then),
+                Cell::Rank(entry.rank_published),
                 Cell::Rank(entry.rank_now),
                 Cell::known(line.rank_correlation, Cell::Number),
-                Cell::known(entry.by_then, Cell::Ratio),
+                Cell::known(entry.by_published, Cell::Ratio),
             ];
             cells.extend(has_labs.then(|| Cell::known(comparison.lab.as_deref(), text)));
             rows.push(Row::new("", cells));
@@ -212,7 +212,7 @@ impl PublishedComparison {
         facts.extend(self.caveat.clone().map(|caveat| ("caveat", caveat)));
         let others = self.contenders.iter().filter(|pair| pair.instead);
         let others: Vec<String> = others
-            .map(|pair| format!("{} for {}", pair.now, pair.then))
+            .map(|pair| format!("{} for {}", pair.now, pair.published))
             .collect();
         if !others.is_empty() {
             let text = format!(
@@ -326,7 +326,10 @@ impl PublishedComparison {
 
     /// Contenders and phases of one side only.
     fn only_one(&self) -> Vec<(&'static str, String)> {
-        let sides = [("only then", &self.only_then), ("only now", &self.only_now)];
+        let sides = [
+            ("only then", &self.only_published),
+            ("only now", &self.only_now),
+        ];
         let mut facts = Vec::new();
         for (name, side) in sides {
             let parts = [("contenders", &side.contenders), ("phases", &side.phases)];
@@ -345,10 +348,10 @@ impl PublishedComparison {
 impl ComparedPhase {
     /// The heading of a phase, with its units.
     pub fn heading(&self) -> String {
-        if same_unit(&self.unit_then, &self.unit_now) {
-            format!("{} ({})", self.label, self.unit_then)
+        if same_unit(&self.unit_published, &self.unit_now) {
+            format!("{} ({})", self.label, self.unit_published)
         } else {
-            let units = (&self.unit_then, &self.unit_now);
+            let units = (&self.unit_published, &self.unit_now);
             format!("{} ({} then, {} now)", self.label, units.0, units.1)
         }
     }
@@ -379,14 +382,14 @@ impl ComparedPhase {
             }
         };
         let is_seconds = |unit: &str| unit == "s";
-        let then = Figure {
-            number: if is_seconds(&self.unit_then) {
+        let published = Figure {
+            number: if is_seconds(&self.unit_published) {
                 Number::PublishedSeconds
             } else {
                 Number::Published
             },
-            best: entry.best_then && !alone,
-            ..Figure::of(entry.then)
+            best: entry.best_published && !alone,
+            ..Figure::of(entry.published)
         };
         let now = Figure {
             number: if is_seconds(&self.unit_now) {
@@ -400,20 +403,20 @@ impl ComparedPhase {
         };
         let equivalent = entry.level_with_baseline.then_some(Outcome::Equivalent);
         let mut cells = vec![
-            then.into(),
+            published.into(),
             if entry.idle {
                 Cell::Text("memory".to_owned())
             } else {
                 now.into()
             },
-            ratio(entry.ratio_then, None),
+            ratio(entry.ratio_published, None),
             ratio(entry.ratio_now, equivalent),
-            rank(entry.rank_then),
+            rank(entry.rank_published),
             rank(entry.rank_now),
         ];
         cells.extend(
             self.of_a_rerun
-                .then(|| Cell::known(entry.by_then, Cell::Ratio)),
+                .then(|| Cell::known(entry.by_published, Cell::Ratio)),
         );
         cells
     }
@@ -427,9 +430,9 @@ impl JudgedConclusion {
             Holding::Undecidable | Holding::NotTested => Tone::Warning,
         };
         let now = Text::from(format!("Now: {}.", self.today()));
-        let because = self.because.iter();
-        let because = because.map(|one| Text::from(format!("Because: {}.", one.words())));
-        let more = std::iter::once(now).chain(because);
+        let causes = self.causes.iter();
+        let causes = causes.map(|one| Text::from(format!("Cause: {}.", one.words())));
+        let more = std::iter::once(now).chain(causes);
         Item {
             lead: Some((self.holding.words().to_owned(), tone)),
             text: self.text.as_str().into(),

@@ -7,7 +7,7 @@ mod rerun;
 
 pub use conclusions::{Compared, Holding, JudgedConclusion, Outcome};
 pub use document::{document, figures};
-pub use rerun::{Because, Departure, NotRun, RerunSummary};
+pub use rerun::{Cause, Departure, NotRun, RerunSummary};
 
 use crate::comparison::labs::has_faults;
 use crate::comparison::{Lab, labs};
@@ -72,7 +72,7 @@ pub struct PublishedComparison {
     /// The results of the conclusions.
     pub conclusions: Vec<JudgedConclusion>,
     /// Contenders and phases in the table only.
-    pub only_then: OnlyOne,
+    pub only_published: OnlyOne,
     /// Contenders and phases in the run only.
     pub only_now: OnlyOne,
 }
@@ -83,7 +83,7 @@ pub struct Paired {
     /// Its label in the run, escaped for printing.
     pub now: String,
     /// Its label in the table.
-    pub then: String,
+    pub published: String,
     /// Whether it is another file system, as a substitute for the published one.
     pub instead: bool,
     /// Its index in the run.
@@ -100,7 +100,7 @@ pub struct ComparedPhase {
     /// Its name.
     pub label: String,
     /// The unit of the published figures.
-    pub unit_then: String,
+    pub unit_published: String,
     /// The unit of the figures of the run.
     pub unit_now: String,
     /// Whether lower or higher is better.
@@ -130,27 +130,27 @@ pub struct Entry {
     /// The contender, by index among those in both.
     pub contender: usize,
     /// The published figure.
-    pub then: f64,
+    pub published: f64,
     /// The median in the run.
     pub now: f64,
     /// The number of figures in the median.
     pub repeats: usize,
     /// The published figure divided by that of the baseline.
-    pub ratio_then: Option<f64>,
+    pub ratio_published: Option<f64>,
     /// The median of the ratios within blocks of the run.
     pub ratio_now: Option<f64>,
     /// The median of the run divided by the published figure, with times scaled to full size. Only
     /// for reruns, which use the original disk.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by_then: Option<f64>,
+    pub by_published: Option<f64>,
     /// Whether it is not distinguishable from the baseline in the run.
     pub level_with_baseline: bool,
     /// Its published rank in this phase, from 1 (best).
-    pub rank_then: f64,
+    pub rank_published: f64,
     /// Its rank in the run, by medians.
     pub rank_now: f64,
     /// Whether it was the best in the publication.
-    pub best_then: bool,
+    pub best_published: bool,
     /// Whether it is the best in the run, or not distinguishable from the best.
     pub best_now: bool,
     /// Whether some figure of the run has a warning.
@@ -281,7 +281,7 @@ impl PublishedComparison {
             measured: table.measured.clone(),
             caveat: table.caveat.clone(),
             conclusions,
-            only_then: only_then(table, &contenders, &lines),
+            only_published: only_published(table, &contenders, &lines),
             only_now: only_now(set, &contenders, &placed),
             contenders,
             lines,
@@ -336,7 +336,7 @@ fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
             {
                 pairs.push(Paired {
                     now: terms::printable(&contender.label),
-                    then: table.contenders[in_table].label.clone(),
+                    published: table.contenders[in_table].label.clone(),
                     instead,
                     in_run,
                     in_table,
@@ -419,9 +419,9 @@ impl ComparedPhase {
         let row = &table.rows[line.rows[0]];
         let (better, mut unit_now) = (row.better?, None);
         let plan = &set.run.plan;
-        let normalized = |then: f64, now: f64| {
+        let normalized = |published: f64, now: f64| {
             let size = if row.unit == "s" { plan.scale } else { 1.0 };
-            (rerun_of(set, table).is_some() && then > 0.0).then(|| now / size / then)
+            (rerun_of(set, table).is_some() && published > 0.0).then(|| now / size / published)
         };
         let is_free = Processor::is_free_in(set);
         let mut entries = Vec::new();
@@ -439,22 +439,23 @@ impl ComparedPhase {
                 }
             }
             let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
-            let (Some(then), Some(now)) = (line.then(table, pair.in_table), Summary::of(&values))
+            let (Some(published), Some(now)) =
+                (line.published(table, pair.in_table), Summary::of(&values))
             else {
                 continue;
             };
             entries.push(Entry {
                 contender,
-                then,
+                published,
                 now: now.median,
                 repeats: now.n,
-                ratio_then: None,
+                ratio_published: None,
                 ratio_now: None,
-                by_then: normalized(then, now.median).filter(|_| !idle),
+                by_published: normalized(published, now.median).filter(|_| !idle),
                 level_with_baseline: false,
-                rank_then: 1.0,
+                rank_published: 1.0,
                 rank_now: 1.0,
-                best_then: false,
+                best_published: false,
                 best_now: false,
                 doubted,
                 idle,
@@ -464,7 +465,7 @@ impl ComparedPhase {
         (!entries.is_empty()).then_some(())?;
         Some(Self {
             label: line.label.clone(),
-            unit_then: row.unit.clone(),
+            unit_published: row.unit.clone(),
             unit_now: terms::printable(&unit_now?),
             better,
             rank_correlation: None,
@@ -511,10 +512,12 @@ impl ComparedPhase {
             let figures: Vec<f64> = self.entries.iter().map(|entry| sign * of(entry)).collect();
             midranks(&figures)
         };
-        let (Some(then), Some(now)) = (ranks(|entry| entry.then), ranks(|entry| entry.now)) else {
+        let (Some(published), Some(now)) =
+            (ranks(|entry| entry.published), ranks(|entry| entry.now))
+        else {
             return;
         };
-        let lowest = then.iter().copied().fold(f64::INFINITY, f64::min);
+        let lowest = published.iter().copied().fold(f64::INFINITY, f64::min);
         let best_now = figures::leading(&now, |place, leader| self.verdict(place, leader));
         let base = self.entries.iter().position(|entry| entry.contender == 0);
         let equivalent: Vec<bool> = (0..self.entries.len())
@@ -522,11 +525,12 @@ impl ComparedPhase {
             .collect();
         let base = base.map(|base| self.entries[base].clone());
         for (place, entry) in self.entries.iter_mut().enumerate() {
-            (entry.rank_then, entry.rank_now) = (then[place], now[place]);
-            entry.best_then = (then[place] - lowest).abs() < 0.25;
+            (entry.rank_published, entry.rank_now) = (published[place], now[place]);
+            entry.best_published = (published[place] - lowest).abs() < 0.25;
             entry.best_now = best_now[place];
             let Some(base) = &base else { continue };
-            entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
+            entry.ratio_published =
+                (base.published > 0.0).then(|| entry.published / base.published);
             let ratio = ratio_paired(&entry.figures, &base.figures);
             let ratio = ratio.filter(|_| !base.idle && !entry.idle);
             entry.ratio_now = ratio.map(|ratio| ratio.middle);
@@ -544,11 +548,14 @@ fn is_level(verdict: Option<Verdict>) -> bool {
 }
 
 fn correlation(entries: &[Entry]) -> Option<f64> {
-    let pairs: Vec<_> = entries.iter().map(|e| (e.rank_then, e.rank_now)).collect();
+    let pairs: Vec<_> = entries
+        .iter()
+        .map(|e| (e.rank_published, e.rank_now))
+        .collect();
     rank_correlation(&pairs)
 }
 
-fn only_then(table: &Table, pairs: &[Paired], lines: &[ComparedPhase]) -> OnlyOne {
+fn only_published(table: &Table, pairs: &[Paired], lines: &[ComparedPhase]) -> OnlyOne {
     let contenders = table.contenders.iter().enumerate();
     let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_table != *at));
     let rows = table.rows.iter().enumerate().filter(|(at, row)| {

@@ -46,12 +46,12 @@ pub struct Departure {
     /// Contender, phase and factor of each.
     pub figures: Vec<String>,
     /// The explanation; `None` if it is unknown.
-    pub because: Option<Because>,
+    pub cause: Option<Cause>,
 }
 
 /// An explanation, with the figures of this run that support it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Because {
+pub struct Cause {
     /// The explanation as text.
     pub text: String,
     /// The figures measured in the run.
@@ -86,16 +86,16 @@ impl RerunSummary {
     }
 }
 
-impl Because {
+impl Cause {
     /// The explanation of a conclusion that does not hold, if there is one.
     pub(super) fn of_conclusion(
         setting: &Setting,
         context: Context<'_>,
         place: usize,
     ) -> Vec<Self> {
-        let known = setting.because.iter();
+        let known = setting.causes.iter();
         let known = known.filter(|known| known.conclusion == Some(place));
-        known.map(|known| context.because(known)).collect()
+        known.map(|known| context.cause(known)).collect()
     }
 
     /// The explanation on one line.
@@ -123,7 +123,7 @@ impl Context<'_> {
             let place = self.table.lines.iter();
             let place = place.clone().position(|one| one.label == line.label);
             for entry in &line.entries {
-                let (Some(factor), Some(place)) = (entry.by_then, place) else {
+                let (Some(factor), Some(place)) = (entry.by_published, place) else {
                     continue;
                 };
                 all += 1;
@@ -141,8 +141,8 @@ impl Context<'_> {
         (all, departed)
     }
 
-    fn because(&self, known: &Known) -> Because {
-        Because {
+    fn cause(&self, known: &Known) -> Cause {
+        Cause {
             text: known.text.clone(),
             measured: known
                 .figures
@@ -170,7 +170,7 @@ fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) ->
         let speaks = |known: &Known| {
             known.lines.contains(&one.line) && known.contenders.contains(&one.contender)
         };
-        setting.because.iter().position(speaks)
+        setting.causes.iter().position(speaks)
     };
     let mut grouped: Vec<(Option<usize>, Vec<String>)> = Vec::new();
     for one in departed {
@@ -182,7 +182,7 @@ fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) ->
     }
     let departure = |(reason, figures): (Option<usize>, Vec<String>)| Departure {
         figures,
-        because: reason.map(|reason| context.because(&setting.because[reason])),
+        cause: reason.map(|reason| context.cause(&setting.causes[reason])),
     };
     grouped.into_iter().map(departure).collect()
 }
@@ -235,7 +235,7 @@ pub(super) fn explain(
 ) {
     for (place, conclusion) in conclusions.iter_mut().enumerate() {
         if conclusion.holding.departs() {
-            conclusion.because = Because::of_conclusion(setting, context, place);
+            conclusion.causes = Cause::of_conclusion(setting, context, place);
         }
     }
 }
@@ -267,8 +267,8 @@ impl RerunSummary {
 impl Departure {
     /// The figures and their explanation.
     pub fn words(&self) -> String {
-        let known = match &self.because {
-            Some(because) => because.words(),
+        let known = match &self.cause {
+            Some(cause) => cause.words(),
             None => "the reason is unknown".to_owned(),
         };
         format!("{}: {known}", self.figures.join(", "))

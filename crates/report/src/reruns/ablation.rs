@@ -21,7 +21,7 @@ pub struct AblationSummary {
     /// The scale of the datasets; 1 is full size.
     pub scale: f64,
     /// The published contender that it examines.
-    pub then: String,
+    pub published: String,
     /// The disks, each with its run.
     pub disks: Vec<OnDisk>,
     /// The contenders, each with the property that it represents.
@@ -47,7 +47,7 @@ pub struct Part {
     /// Its name.
     pub label: String,
     /// The published figure, seconds.
-    pub then: Option<f64>,
+    pub published: Option<f64>,
     /// The figures, ordered by contender, then by disk.
     pub rows: Vec<Row>,
 }
@@ -64,7 +64,7 @@ pub struct Row {
     /// Time to durable.
     pub durable_ns: Option<Nanos>,
     /// The time to return, scaled to full size, divided by the published time.
-    pub by_then: Option<f64>,
+    pub by_published: Option<f64>,
     /// Flushes.
     pub flushes: Option<u64>,
     /// The total wait of requests for flushes.
@@ -103,7 +103,7 @@ impl AblationSummary {
             rerun: setting.name.clone(),
             question: ablation.question.clone(),
             scale,
-            then: table.contenders[ablation.reference].label.clone(),
+            published: table.contenders[ablation.reference].label.clone(),
             disks: disks.collect(),
             contenders: contenders
                 .map(|one| (one.contender.clone(), one.is.clone()))
@@ -213,14 +213,14 @@ impl AblationSummary {
             "Virtual time. now/then: the time to return{size}, divided by the published time of {}. \
              waited: the sum of the times that requests waited for flushes. flushes, waited, writes \
              and written count until durable.",
-            self.then
+            self.published
         )
     }
 }
 
 impl Part {
     fn of(line: &Line, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
-        let then = line.then(table, ablation.reference);
+        let published = line.published(table, ablation.reference);
         let mut rows = Vec::new();
         for (contender, requested) in ablation.contenders.iter().enumerate() {
             for (disk, (_, set)) in ran.iter().enumerate() {
@@ -232,36 +232,38 @@ impl Part {
                 let samples = set.samples(in_run, workload, phase);
                 if let Some((_, sample)) = samples.first() {
                     let full = sample.return_ns.seconds() / set.run.plan.scale;
-                    let by_then = then.filter(|then| *then > 0.0).map(|then| full / then);
-                    rows.push(Row::of(contender, disk, sample, by_then));
+                    let by_published = published
+                        .filter(|published| *published > 0.0)
+                        .map(|published| full / published);
+                    rows.push(Row::of(contender, disk, sample, by_published));
                 }
             }
         }
         Self {
             label: line.label.clone(),
-            then,
+            published,
             rows,
         }
     }
 
     /// The name of the phase, with the published figure.
     pub fn heading(&self) -> String {
-        let then = self.then.map_or_else(String::new, |then| {
-            format!(" (then {} s)", terms::published(then))
+        let published = self.published.map_or_else(String::new, |published| {
+            format!(" (then {} s)", terms::published(published))
         });
-        format!("{}{then}", self.label)
+        format!("{}{published}", self.label)
     }
 }
 
 impl Row {
-    fn of(contender: usize, disk: usize, sample: &Sample, by_then: Option<f64>) -> Self {
+    fn of(contender: usize, disk: usize, sample: &Sample, by_published: Option<f64>) -> Self {
         let device = sample.device;
         Self {
             contender,
             disk,
             return_ns: sample.return_ns,
             durable_ns: sample.durable_ns,
-            by_then,
+            by_published,
             flushes: device.map(|device| device.flushes),
             flush_wait_ns: sample.on_disks().map(|used| Nanos(used.causes.flush)),
             writes: device.map(|device| device.writes),
@@ -274,7 +276,7 @@ impl Row {
         vec![
             Cell::Duration(self.return_ns),
             Cell::known(self.durable_ns, Cell::Duration),
-            Cell::known(self.by_then, Cell::Ratio),
+            Cell::known(self.by_published, Cell::Ratio),
             Cell::known(self.flushes, Cell::Count),
             Cell::known(self.flush_wait_ns, Cell::Duration),
             Cell::known(self.writes, Cell::Count),

@@ -114,7 +114,7 @@ pub struct Setting {
     /// The contenders of the table that do not run.
     pub left_out: Vec<LeftOut>,
     /// The explanations of figures that differ from the published ones.
-    pub because: Vec<Known>,
+    pub causes: Vec<Known>,
     /// An additional ablation.
     pub ablation: Option<Ablation>,
 }

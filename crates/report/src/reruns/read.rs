@@ -41,8 +41,8 @@ struct Text {
     differs: Vec<String>,
     #[serde(default, rename = "left-out")]
     left_out: Vec<LeftOutText>,
-    #[serde(default)]
-    because: Vec<KnownText>,
+    #[serde(default, rename = "cause")]
+    causes: Vec<KnownText>,
     ablation: Option<AblationText>,
 }
 
@@ -100,7 +100,7 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
             why: one.why,
         })
     });
-    let because = text.because.into_iter().map(|one| known(table, one));
+    let causes = text.causes.into_iter().map(|one| known(table, one));
     let ablation = text.ablation.map(|one| {
         Ok::<_, String>(Ablation {
             reference: contender(table, &one.reference)?,
@@ -122,7 +122,7 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
         contenders: text.contenders,
         differs: text.differs,
         left_out: left_out.collect::<Result<_, String>>()?,
-        because: because.collect::<Result<_, String>>()?,
+        causes: causes.collect::<Result<_, String>>()?,
         ablation: ablation.transpose()?,
     })
 }

@@ -74,20 +74,19 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
         let broken = Rerun { text, ..*good };
         broken.read(&table).unwrap_err().to_string()
     };
-    let because = |key: &str, value: &str| {
-        format!("[[because]]\n{key} = {value}\ntext = \"x\"\nfigures = []")
-    };
+    let cause =
+        |key: &str, value: &str| format!("[[cause]]\n{key} = {value}\ntext = \"x\"\nfigures = []");
     for (more, words) in [
         (
             "[[left-out]]\ncontender = \"hammer\"\nwhy = \"x\"".to_owned(), // no contender
             "nobody is called hammer",
         ),
         (
-            because("conclusion", "\"No such conclusion\""),
+            cause("conclusion", "\"No such conclusion\""),
             "0 conclusions begin",
         ),
-        (because("lines", "[\"avi copy\"]"), "it applies to nothing"),
-        (because("line", "[\"avi copy\"]"), "unknown field `line`"),
+        (cause("lines", "[\"avi copy\"]"), "it applies to nothing"),
+        (cause("line", "[\"avi copy\"]"), "unknown field `line`"),
     ] {
         assert!(
             message(&more).contains(words),

@@ -125,24 +125,24 @@ fn ratios_ranks_and_correlation_use_the_common_contenders() {
     let ranks: Vec<_> = copy
         .entries
         .iter()
-        .map(|e| (e.rank_then, e.rank_now))
+        .map(|e| (e.rank_published, e.rank_now))
         .collect();
     // Published: 88, 101, 1013, 24; now 1200, 1500, 1300, 1000.
     assert_eq!(ranks, [(2.0, 2.0), (3.0, 4.0), (4.0, 3.0), (1.0, 1.0)]);
     assert!((copy.rank_correlation.unwrap() - 0.8).abs() < 1e-12);
     let btrfs = &copy.entries[3];
-    assert!((btrfs.ratio_then.unwrap() - 24.0 / 88.0).abs() < 1e-12);
+    assert!((btrfs.ratio_published.unwrap() - 24.0 / 88.0).abs() < 1e-12);
     assert!((btrfs.ratio_now.unwrap() - 1000.0 / 1200.0).abs() < 1e-3);
     // ext3 and xfs share a published rank: 156 s both.
     let avi: Vec<f64> = line("avi copy")
         .entries
         .iter()
-        .map(|e| e.rank_then)
+        .map(|e| e.rank_published)
         .collect();
     assert_eq!(avi, [4.0, 2.5, 2.5, 1.0]);
     assert_eq!(comparison.only_now.contenders, ["ext4"]);
     assert_eq!(comparison.only_now.phases, ["ports / untar"]);
-    assert_eq!(comparison.only_then.phases, ["iso copy"]);
+    assert_eq!(comparison.only_published.phases, ["iso copy"]);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_substitute_file_system_is_used_and_reported() {
     let pairs: Vec<_> = comparison
         .contenders
         .iter()
-        .map(|pair| (pair.now.as_str(), pair.then.as_str(), pair.instead))
+        .map(|pair| (pair.now.as_str(), pair.published.as_str(), pair.instead))
         .collect();
     assert_eq!(
         pairs,
@@ -346,7 +346,7 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
     let comparison = alone(&set, &published.read().unwrap());
     let write = &comparison.lines[0];
     assert_eq!(
-        (write.entries[0].rank_then, write.entries[0].rank_now),
+        (write.entries[0].rank_published, write.entries[0].rank_now),
         (1.0, 1.0)
     );
     assert!(write.entries[0].best_now && !write.entries[1].best_now);
@@ -357,7 +357,10 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
     assert_eq!(extents.entries[0].repeats, 2);
     assert!((extents.entries[1].now - 3.0).abs() < 1e-12);
     assert_eq!(
-        (extents.entries[0].rank_then, extents.entries[0].rank_now),
+        (
+            extents.entries[0].rank_published,
+            extents.entries[0].rank_now
+        ),
         (2.0, 1.0)
     );
     // A count over all files does not correspond to the published figure.
@@ -366,7 +369,7 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
     }
     let comparison = alone(&set, &published.read().unwrap());
     assert_eq!(comparison.lines.len(), 1);
-    assert_eq!(comparison.only_then.phases, ["out fragments"]);
+    assert_eq!(comparison.only_published.phases, ["out fragments"]);
 }
 
 #[test]
@@ -394,11 +397,17 @@ fn two_phases_of_one_kind_are_matched_by_label() {
     let reported: Vec<_> = comparison
         .lines
         .iter()
-        .map(|line| (line.heading(), line.entries[0].then, line.entries[0].now))
+        .map(|line| {
+            (
+                line.heading(),
+                line.entries[0].published,
+                line.entries[0].now,
+            )
+        })
         .collect();
     let reported: Vec<_> = reported
         .iter()
-        .map(|(heading, then, now)| (heading.as_str(), *then, (now * 100.0).round()))
+        .map(|(heading, published, now)| (heading.as_str(), *published, (now * 100.0).round()))
         .collect();
     assert_eq!(
         reported,

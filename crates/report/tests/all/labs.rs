@@ -180,7 +180,7 @@ fn each_lab_is_compared_with_a_table_separately() {
             .count(),
         2
     );
-    assert_eq!(csv.matches("now_by_then,lab").count(), 1);
+    assert_eq!(csv.matches("now_by_published,lab").count(), 1);
     let json: serde_json::Value = serde_json::from_str(&shown(Format::Json)).unwrap();
     assert_eq!(json.as_array().map(Vec::len), Some(2));
     for format in [Format::Html, Format::Markdown] {

@@ -97,10 +97,10 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     };
     // Published as slowest at copying and deleting; now in between.
     assert_eq!(of("XFS is the slowest").holding, Holding::InPart);
-    let words = of("XFS is the slowest").because[0].words();
+    let words = of("XFS is the slowest").causes[0].words();
     assert!(words.contains("xfs portage copy: 3 flushes"), "{words}");
     assert_eq!(of("ReiserFS deletes").holding, Holding::NotTested);
-    assert!(of("ReiserFS deletes").because.is_empty());
+    assert!(of("ReiserFS deletes").causes.is_empty());
     // One repeat against the clock has no verdict.
     let mut paced = rerun();
     paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
@@ -122,7 +122,7 @@ fn work_in_memory_has_figures_where_a_processor_charges_it() {
     };
     let (processor, entry) = copy(&set);
     assert_eq!(processor, None);
-    assert!(entry.idle && entry.by_then.is_none());
+    assert!(entry.idle && entry.by_published.is_none());
     set.run.plan.cpu = Some(ModelCpu {
         profile: "desktop-2008".into(),
         text: String::new(),
@@ -137,7 +137,7 @@ fn work_in_memory_has_figures_where_a_processor_charges_it() {
     }
     let (processor, entry) = copy(&set);
     assert_eq!(processor.as_deref(), Some("desktop-2008"));
-    assert!(!entry.idle && entry.by_then.is_some());
+    assert!(!entry.idle && entry.by_published.is_some());
     let words = terminal(&compared(&set));
     assert!(
         words.contains("the model processor desktop-2008"),
@@ -153,7 +153,7 @@ fn times_are_scaled_and_large_differences_are_explained() {
         .iter()
         .find(|line| line.label == "portage copy");
     let xfs = &line.unwrap().entries[1];
-    assert!((xfs.by_then.unwrap() - 81.54 / 1013.0).abs() < 1e-12);
+    assert!((xfs.by_published.unwrap() - 81.54 / 1013.0).abs() < 1e-12);
     let rerun = reported.rerun.as_ref().unwrap();
     assert_eq!(rerun.of_the_same_order, (3, 6));
     let departed: Vec<_> = rerun
@@ -162,7 +162,7 @@ fn times_are_scaled_and_large_differences_are_explained() {
         .map(|one| &one.figures[..])
         .collect();
     assert_eq!(departed.concat().len(), 3);
-    assert!(rerun.departures.iter().all(|one| one.because.is_some()));
+    assert!(rerun.departures.iter().all(|one| one.cause.is_some()));
     let not_requested = rerun.not_run.iter().find(|one| one.contender == "ext3");
     assert!(not_requested.unwrap().why.contains("--fs"));
     // Another run of the same work is not a rerun.
@@ -200,7 +200,7 @@ fn a_rerun_fits_its_page() {
         "not rerun",
         "memory",
         "differs",
-        "Because:",
+        "Cause:",
         "of another order",
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -241,7 +241,7 @@ fn the_cost_of_flushes_is_computed_from_two_runs() {
     let ran = [("as it is", &here), ("that ignores flushes", &there)];
     let reported = AblationSummary::of(&setting, &ablation, &table, &ran);
     assert_eq!(reported.parts.len(), 2);
-    assert_eq!(reported.parts[0].then, Some(1013.0));
+    assert_eq!(reported.parts[0].published, Some(1013.0));
     assert_eq!(reported.parts[0].rows.len(), 4);
     let waits = reported
         .read
