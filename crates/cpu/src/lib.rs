@@ -3,9 +3,11 @@
 //! block. It also gives a price to the bytes that fsdyno itself searches. `fit` finds the prices of a
 //! machine from measured operations; `accuracy` judges them.
 
+mod cause;
 mod fit;
 mod profile;
 
+pub use cause::Cause;
 pub use fit::{Accuracy, Cell, FitError, accuracy, cross_validated, fit};
 pub use profile::{ALL, DEFAULT, Profile, ProfileError};
 

@@ -9,12 +9,15 @@ use crate::commands::run::begin;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
-use fsdyno_cpu::{Accuracy, Cell, Prices, Profile, ProfileError, Work};
+use fsdyno_cpu::{Accuracy, Cause, Cell, Prices, Profile, ProfileError, Work};
 use fsdyno_files::named::NamedError;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, CancelToken, KernelChoice, LabChoice, Plan, Point, ResultSet, Sample};
+use fsdyno_model::{
+    Bytes, CancelToken, KernelChoice, KernelWork, LabChoice, Plan, Point, ResultSet, Sample,
+};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::resolve;
+use fsdyno_stats::Summary;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -262,12 +265,39 @@ fn cells(real: &ResultSet, counted: &ResultSet) -> Vec<Cell> {
                     name: format!("{} {contender}", sample.label),
                     work: Work::foreground(work, searched(sample)),
                     measured_ns: *measured_ns,
+                    reads: sample.device.map_or(0.0, |device| device.reads as f64),
+                    clock_readings: clock_readings(work, sample),
                 });
             }
         }
     }
     cells.sort_by(|a, b| a.name.cmp(&b.name));
     cells
+}
+
+/// The system calls that are not part of the operations: phases time each operation.
+fn clock_readings(work: &KernelWork, sample: &Sample) -> f64 {
+    work.system_calls.saturating_sub(sample.tally.calls) as f64
+}
+
+/// The price of a byte searched: the median over the file systems of the time that a search takes
+/// longer than a read of the same files.
+fn search_ns(cells: &[Cell]) -> f64 {
+    let measured = |operation: &str, contender: &str| {
+        let mut cells = cells.iter();
+        cells.find(|cell| cell.name.split_once(' ') == Some((operation, contender)))
+    };
+    let mut prices = Vec::new();
+    for cell in cells {
+        let Some(("grep", contender)) = cell.name.split_once(' ') else {
+            continue;
+        };
+        let bytes = cell.work.0[Prices::COUNT - 1];
+        if let (Some(read), true) = (measured("read", contender), bytes > 0.0) {
+            prices.push((cell.measured_ns - read.measured_ns).max(0.0) / bytes);
+        }
+    }
+    Summary::of(&prices).map_or(0.0, |prices| prices.median)
 }
 
 /// The bytes that fsdyno itself searched.
@@ -284,9 +314,10 @@ fn fit(args: &FitArgs) -> Result<Code, CliError> {
     let Some(cells) = measure(&args.measured)? else {
         return Ok(Code::Interrupted);
     };
-    let prices = fsdyno_cpu::fit(&cells).map_err(CliError::failure)?;
+    let search_ns = search_ns(&cells);
+    let prices = fsdyno_cpu::fit(&cells, search_ns).map_err(CliError::failure)?;
     let accuracy = fsdyno_cpu::accuracy(&cells, &prices);
-    let crossed = fsdyno_cpu::cross_validated(&cells).map_err(CliError::failure)?;
+    let crossed = fsdyno_cpu::cross_validated(&cells, search_ns).map_err(CliError::failure)?;
     report(
         &cells,
         &prices,
@@ -325,6 +356,9 @@ struct Judged<'a> {
     measured_ns: f64,
     predicted_ns: f64,
     ratio: f64,
+    /// Why it is beyond a factor of 1.5, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
 }
 
 /// A fit or a check as JSON.
@@ -353,6 +387,10 @@ fn report(
             measured_ns: cell.measured_ns,
             predicted_ns: cell.work.at(prices),
             ratio: *ratio,
+            cause: Some(cell)
+                .filter(|_| !Accuracy::is_close(*ratio))
+                .and_then(|cell| Cause::of(cell, prices))
+                .map(Cause::words),
         })
         .collect();
     if json {
@@ -371,6 +409,7 @@ fn report(
             "measured ms",
             "predicted ms",
             "predicted/measured",
+            "cause",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -381,6 +420,10 @@ fn report(
             format!("{:.3}", one.measured_ns / 1e6),
             format!("{:.3}", one.predicted_ns / 1e6),
             format!("{:.2}", one.ratio),
+            match one.cause {
+                None if Accuracy::is_close(one.ratio) => String::new(),
+                cause => cause.unwrap_or("unknown").to_owned(),
+            },
         ]
     }));
     output::rows(&rows, output::width())?;
@@ -444,5 +487,26 @@ mod tests {
         };
         let profile = Profile::parse("mine", &profile_text(&prices, &accuracy, 60)).unwrap();
         assert_eq!(profile.prices, prices);
+    }
+
+    #[test]
+    fn a_search_costs_what_it_takes_longer_than_a_read_of_the_same_files() {
+        let cell = |name: &str, searched, measured_ns| Cell {
+            name: name.to_owned(),
+            work: Work([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, searched]),
+            measured_ns,
+            reads: 0.0,
+            clock_readings: 0.0,
+        };
+        let cells = [
+            cell("read ext4", 0.0, 1000.0),    // example
+            cell("grep ext4", 1000.0, 1200.0), // example
+            cell("read xfs", 0.0, 1000.0),     // example
+            cell("grep xfs", 1000.0, 1100.0),  // example
+            cell("read btrfs", 0.0, 1000.0),   // example
+            cell("grep btrfs", 1000.0, 900.0), // example
+        ];
+        assert!((search_ns(&cells) - 0.1).abs() < 1e-12);
+        assert!(search_ns(&cells[..1]).abs() < 1e-12);
     }
 }
