@@ -11,6 +11,8 @@ use rustix::fs::{Advice, Mode, OFlags, fadvise, open, syncfs};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// How much of the files of a tree is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Residency {
     pub files: u64,
     /// Bytes of data in them.
     pub bytes: u64,
+    /// Pages that hold all of it.
+    pub pages: u64,
     /// Pages of them found in memory.
     pub resident_pages: u64,
     /// Files and directories that could not be opened: of these nothing is known.
@@ -65,36 +69,56 @@ pub fn evict_and_count(tree: &Path, stop: &CancelToken) -> Result<Residency, Cac
     count(tree, stop, true)
 }
 
+impl CacheError {
+    fn of(path: &Path, cause: io::Error) -> Self {
+        Self::Path {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+}
+
 fn count(tree: &Path, stop: &CancelToken, evict: bool) -> Result<Residency, CacheError> {
-    let mut counting = Counting::Cachestat;
-    let mut seen = Residency {
-        files: 0,
-        bytes: 0,
-        resident_pages: 0,
-        unopened: 0,
-        method: counting.name(),
-    };
-    seen.unopened = files::visit(tree, stop, |file, about| {
+    // An older kernel, a sandbox, or an unsupported file: from then on mincore(2), which counts pages
+    // as resident where it may not see them.
+    let by_mincore = AtomicBool::new(false);
+    let [files, bytes, pages, in_memory] = [const { AtomicU64::new(0) }; 4];
+    let page = rustix::param::page_size() as u64;
+    let unopened = files::visit(tree, stop, |file, about| {
         let length = u64::try_from(about.st_size).unwrap_or_default();
         if evict {
             fadvise(file, 0, None, Advice::DontNeed)?;
         }
-        let resident = match counting.resident(file, length) {
-            // An older kernel, a sandbox, or an unsupported file: from here on use mincore(2),
-            // which counts pages as resident where it may not see them.
-            Err(error) if counting == Counting::Cachestat && no_cachestat(&error) => {
-                counting = Counting::Mincore;
-                counting.resident(file, length)?
+        let way = counting(&by_mincore);
+        let resident = match way.resident(file, length) {
+            Err(error) if way == Counting::Cachestat && no_cachestat(&error) => {
+                by_mincore.store(true, Relaxed);
+                Counting::Mincore.resident(file, length)?
             }
             result => result?,
         };
-        seen.files += 1;
-        seen.bytes += length;
-        seen.resident_pages += resident;
+        files.fetch_add(1, Relaxed);
+        bytes.fetch_add(length, Relaxed);
+        pages.fetch_add(length.div_ceil(page), Relaxed);
+        in_memory.fetch_add(resident, Relaxed);
         Ok(())
     })?;
-    seen.method = counting.name();
-    Ok(seen)
+    Ok(Residency {
+        files: files.into_inner(),
+        bytes: bytes.into_inner(),
+        pages: pages.into_inner(),
+        resident_pages: in_memory.into_inner(),
+        unopened,
+        method: counting(&by_mincore).name(),
+    })
+}
+
+fn counting(by_mincore: &AtomicBool) -> Counting {
+    if by_mincore.load(Relaxed) {
+        Counting::Mincore
+    } else {
+        Counting::Cachestat
+    }
 }
 
 fn no_cachestat(error: &io::Error) -> bool {
@@ -131,6 +155,9 @@ mod tests {
         let seen = residency(&tree, &stop).unwrap();
         assert_eq!((seen.files, seen.bytes, seen.unopened), (3, 15_000, 0));
         assert!(seen.resident_pages > 0, "{seen:?}");
+        if rustix::param::page_size() == 4096 {
+            assert_eq!(seen.pages, 5);
+        }
         assert_eq!(evict_and_count(&tree, &stop).unwrap().files, 3);
         let one = residency(&work_dir.path().join("outside"), &stop).unwrap();
         assert_eq!((one.files, one.bytes), (1, 100_000));
