@@ -7,8 +7,9 @@ use crate::content::Content;
 use crate::seed::Seed;
 use crate::work_dir::{SOURCE, WorkDir};
 use crate::{Dataset, DatasetError, Facts, Form};
-use archive_sink::ArchiveSink;
+use archive_sink::{ArchiveSink, Packed};
 use fsdyno_model::{Bytes, CancelToken, Warning};
+use std::sync::OnceLock;
 use tree_sink::TreeSink;
 
 /// A dataset that is generated from a seed.
@@ -107,6 +108,9 @@ pub fn date(seed: Seed) -> u64 {
     OCTOBER_2008 - seed.part("date").below(7 * 365 * 86_400)
 }
 
+/// Up to this size, by estimate, an archive is kept in memory: it is packed once, not for each cell.
+const KEPT: Bytes = Bytes(32 << 20);
+
 /// A generated dataset of one seed and scale.
 #[derive(Debug)]
 pub struct Generated {
@@ -114,6 +118,8 @@ pub struct Generated {
     seed: Seed,
     scale: f64,
     facts: Facts,
+    /// Its archive, after it was packed.
+    packed: OnceLock<Packed>,
 }
 
 impl Generated {
@@ -133,6 +139,7 @@ impl Generated {
             seed,
             scale,
             facts,
+            packed: OnceLock::new(),
         })
     }
 }
@@ -162,9 +169,17 @@ impl Dataset for Generated {
             }
             (Form::Archive, Some(name)) => {
                 let path = work_dir.root.join(name);
-                let mut sink = ArchiveSink::create(&path, stop)?;
-                (self.generator.emit)(self.seed, self.scale, &mut sink)?;
-                sink.finish()?;
+                if let Some(packed) = self.packed.get() {
+                    packed.write_to(&path, stop)?;
+                } else {
+                    let keep = self.facts.archive_bytes.is_some_and(|size| size <= KEPT);
+                    let mut sink = ArchiveSink::create(&path, keep, stop)?;
+                    (self.generator.emit)(self.seed, self.scale, &mut sink)?;
+                    if let Some(packed) = sink.finish()? {
+                        // If another thread was faster, it packed the same archive.
+                        let _ = self.packed.set(packed);
+                    }
+                }
                 work_dir.archive = Some(path);
             }
             (Form::Archive, None) => {

@@ -375,3 +375,23 @@ fn memory_of_many_files() {
         println!("{}: {:?}", generator.name, facts(generator.name, 1.0));
     }
 }
+
+#[test]
+fn an_archive_is_packed_once_and_written_again_with_the_same_bytes() {
+    let dataset = generated("ports", 0.001);
+    let stop = CancelToken::new();
+    let archive = || {
+        let directory = tempfile::tempdir().unwrap();
+        let mut work_dir = WorkDir::new(directory.path());
+        dataset.create(&mut work_dir, Form::Archive, &stop).unwrap();
+        std::fs::read(work_dir.archive.unwrap()).unwrap()
+    };
+    let (first, second) = (archive(), archive());
+    assert!(!first.is_empty());
+    assert!(first == second);
+    let directory = tempfile::tempdir().unwrap();
+    let mut work_dir = WorkDir::new(directory.path());
+    stop.request();
+    let ended = dataset.create(&mut work_dir, Form::Archive, &stop);
+    assert!(matches!(ended, Err(DatasetError::Stopped)), "{ended:?}");
+}

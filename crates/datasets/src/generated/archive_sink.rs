@@ -9,13 +9,65 @@ use crate::content::{BUFFER, Stream};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use fsdyno_model::CancelToken;
+use std::fs::File as FsFile;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tar::{Builder, EntryType, Header};
 
+/// A packed archive in memory, as the writes that made its file. Writing it again makes the same
+/// system calls.
+#[derive(Debug, Default)]
+pub struct Packed {
+    bytes: Vec<u8>,
+    /// Where each write ended.
+    ends: Vec<usize>,
+}
+
+impl Packed {
+    /// Writes the archive to a new file.
+    pub fn write_to(&self, archive: &Path, stop: &CancelToken) -> Result<(), DatasetError> {
+        let mut file = create(archive)?;
+        let mut begin = 0;
+        for end in &self.ends {
+            if stop.requested() {
+                return Err(DatasetError::Stopped);
+            }
+            file.write_all(&self.bytes[begin..*end])
+                .map_err(|error| DatasetError::io("write to", archive, error))?;
+            begin = *end;
+        }
+        Ok(())
+    }
+}
+
+/// The file of an archive; keeps what is written, if it is to be written again.
+struct Copied {
+    file: FsFile,
+    kept: Option<Packed>,
+}
+
+impl Write for Copied {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        if let Some(kept) = &mut self.kept {
+            kept.bytes.extend_from_slice(&bytes[..written]);
+            kept.ends.push(kept.bytes.len());
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn create(archive: &Path) -> Result<FsFile, DatasetError> {
+    FsFile::create_new(archive).map_err(|error| DatasetError::io("make", archive, error))
+}
+
 /// An archive in the making.
 pub struct ArchiveSink<'s> {
-    builder: Builder<GzEncoder<BufWriter<std::fs::File>>>,
+    builder: Builder<GzEncoder<BufWriter<Copied>>>,
     archive: PathBuf,
     /// The path of the directory that began last, inside the archive.
     inside: PathBuf,
@@ -24,10 +76,12 @@ pub struct ArchiveSink<'s> {
 }
 
 impl<'s> ArchiveSink<'s> {
-    /// Makes the archive file.
-    pub fn create(archive: &Path, stop: &'s CancelToken) -> Result<Self, DatasetError> {
-        let file = std::fs::File::create_new(archive)
-            .map_err(|error| DatasetError::io("make", archive, error))?;
+    /// Makes the archive file. If it is to be kept, `finish` returns a copy.
+    pub fn create(archive: &Path, keep: bool, stop: &'s CancelToken) -> Result<Self, DatasetError> {
+        let file = Copied {
+            file: create(archive)?,
+            kept: keep.then(Packed::default),
+        };
         // 255: the field that names the operating system states "unknown".
         let packer = GzBuilder::new()
             .operating_system(255)
@@ -41,12 +95,12 @@ impl<'s> ArchiveSink<'s> {
         })
     }
 
-    /// Completes the archive.
-    pub fn finish(self) -> Result<(), DatasetError> {
+    /// Completes the archive; returns its copy in memory, if one was requested.
+    pub fn finish(self) -> Result<Option<Packed>, DatasetError> {
         self.builder
             .into_inner()
             .and_then(GzEncoder::finish)
-            .and_then(|mut file| file.flush())
+            .and_then(|file| Ok(file.into_inner()?.kept))
             .map_err(|error| DatasetError::io("write to", self.archive, error))
     }
 
