@@ -164,6 +164,15 @@ impl Effective {
     /// stage. No option; absent in virtual time and in runs of older versions.
     pub const STAGES: &str = "stages";
 
+    /// The source that gives the phases of the cell that were repeated at once, a line for each: the
+    /// nanoseconds of the passes that are not the sample, and the phase. No option.
+    pub const PASSES: &str = "passes";
+
+    /// Whether it is an option, and no record of the cell's times.
+    pub fn is_option(&self) -> bool {
+        ![Self::STAGES, Self::PASSES].contains(&&*self.source)
+    }
+
     /// The times of the stages of a cell.
     pub fn stages(stages: &[(Stage, Nanos)]) -> Self {
         let line = |(stage, time): &(Stage, Nanos)| format!("{} {stage}\n", time.0);
@@ -177,13 +186,21 @@ impl Effective {
 impl CellRecord {
     /// The stages of the cell in order, each with its time; empty if they were not recorded.
     pub fn stages(&self) -> Vec<(&str, Nanos)> {
-        let mut effective = self.effective.iter();
-        let stages = effective.find(|one| one.source == Effective::STAGES);
-        let lines = stages.map_or("", |stages| &stages.text).lines();
+        self.times(Effective::STAGES)
+    }
+
+    /// Phases that were repeated at once, each with the time of the passes that are not its sample.
+    pub fn other_passes(&self) -> Vec<(&str, Nanos)> {
+        self.times(Effective::PASSES)
+    }
+
+    fn times(&self, source: &str) -> Vec<(&str, Nanos)> {
+        let effective = self.effective.iter().filter(|one| one.source == source);
+        let lines = effective.flat_map(|one| one.text.lines());
         lines
             .filter_map(|line| {
-                let (time, stage) = line.split_once(' ')?;
-                Some((stage, Nanos(time.parse().ok()?)))
+                let (time, name) = line.split_once(' ')?;
+                Some((name, Nanos(time.parse().ok()?)))
             })
             .collect()
     }

@@ -1,8 +1,9 @@
 //! Waits until devices are idle: deferred work of a file system has ended, as far as its devices
 //! show it.
 //!
-//! Work that sleeps for longer than the window passes unseen; which window is long enough for a
-//! file system is not decided here.
+//! A device that shows no request at first is idle after a short window; one that does is idle
+//! after the whole window without any. Work that sleeps for longer passes unseen; which windows are
+//! long enough for a file system is not decided here.
 
 use crate::counters::{BlockCounters, block};
 use fsdyno_model::{CancelToken, Nanos};
@@ -11,6 +12,17 @@ use std::time::{Duration, Instant};
 
 /// How often the counters are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long devices must be idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// If no request is seen from the start.
+    pub undisturbed: Duration,
+    /// After the last request, if any is seen.
+    pub whole: Duration,
+    /// The longest wait.
+    pub bound: Duration,
+}
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +35,11 @@ pub struct Quiet {
     pub requests_seen: u64,
 }
 
-/// Waits until the devices have neither completed a request nor had one in flight for a whole
-/// window, up to a bound. An empty list is idle at once.
+/// Waits until the devices have neither completed a request nor had one in flight for a window, up
+/// to a bound. An empty list is idle at once.
 ///
 /// An error of kind `Interrupted` means that the user cancelled.
-pub fn wait(
-    names: &[String],
-    window: Duration,
-    bound: Duration,
-    stop: &CancelToken,
-) -> io::Result<Quiet> {
+pub fn wait(names: &[String], windows: Windows, stop: &CancelToken) -> io::Result<Quiet> {
     if names.is_empty() {
         return Ok(Quiet {
             waited: Nanos(0),
@@ -40,20 +47,23 @@ pub fn wait(
             requests_seen: 0,
         });
     }
-    until_idle(|| block(names), window, bound, stop)
+    until_idle(|| block(names), windows, stop)
 }
 
 /// The same over any source of readings.
 fn until_idle(
     mut read: impl FnMut() -> io::Result<BlockCounters>,
-    window: Duration,
-    bound: Duration,
+    windows: Windows,
     stop: &CancelToken,
 ) -> io::Result<Quiet> {
     let started = Instant::now();
-    let first = read()?.completed();
-    let mut last = first;
+    let first = read()?;
+    let mut last = first.completed();
     let mut idle_since = started;
+    let mut window = match first.in_flight() {
+        0 => windows.undisturbed,
+        _ => windows.whole,
+    };
     loop {
         if stop.requested() {
             return Err(io::Error::new(
@@ -67,13 +77,14 @@ fn until_idle(
         if reading.completed() != last || reading.in_flight() > 0 {
             last = reading.completed();
             idle_since = now;
+            window = windows.whole;
         }
         let quiet = now - idle_since >= window;
-        if quiet || now - started >= bound {
+        if quiet || now - started >= windows.bound {
             return Ok(Quiet {
                 waited: Nanos::from(now - started),
                 quiet,
-                requests_seen: last.saturating_sub(first),
+                requests_seen: last.saturating_sub(first.completed()),
             });
         }
     }
@@ -84,6 +95,15 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(5);
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn windows(undisturbed: Duration, whole: Duration, bound: Duration) -> Windows {
+        Windows {
+            undisturbed,
+            whole,
+            bound,
+        }
+    }
 
     /// Readings of one device that completes a request at each of the first `busy` readings.
     fn device(busy: u64) -> impl FnMut() -> io::Result<BlockCounters> {
@@ -96,17 +116,36 @@ mod tests {
 
     #[test]
     fn requests_delay_the_idle_window_and_are_counted() {
-        let long = Duration::from_secs(600);
-        let quiet = until_idle(device(4), SHORT, long, &CancelToken::new()).unwrap();
+        let windows = windows(SHORT, SHORT, LONG);
+        let quiet = until_idle(device(4), windows, &CancelToken::new()).unwrap();
         assert!(quiet.quiet);
         assert_eq!(quiet.requests_seen, 3);
         assert!(quiet.waited >= Nanos(4 * 5_000_000));
     }
 
     #[test]
+    fn a_device_without_requests_is_idle_after_the_short_window() {
+        let windows = windows(SHORT, LONG, LONG);
+        let quiet = until_idle(device(1), windows, &CancelToken::new()).unwrap();
+        assert!(quiet.quiet);
+        assert_eq!(quiet.requests_seen, 0);
+        assert!(quiet.waited >= Nanos::from(SHORT));
+    }
+
+    #[test]
+    fn after_a_request_a_device_is_idle_after_the_whole_window() {
+        let whole = Duration::from_millis(60);
+        let windows = windows(SHORT, whole, LONG);
+        let quiet = until_idle(device(2), windows, &CancelToken::new()).unwrap();
+        assert!(quiet.quiet);
+        assert_eq!(quiet.requests_seen, 1);
+        assert!(quiet.waited >= Nanos::from(whole));
+    }
+
+    #[test]
     fn a_bound_ends_the_wait_for_a_busy_device() {
-        let bound = Duration::from_millis(50);
-        let quiet = until_idle(device(u64::MAX), SHORT, bound, &CancelToken::new()).unwrap();
+        let windows = windows(SHORT, SHORT, Duration::from_millis(50));
+        let quiet = until_idle(device(u64::MAX), windows, &CancelToken::new()).unwrap();
         assert!(!quiet.quiet);
         assert!(quiet.requests_seen > 0);
     }
@@ -115,17 +154,10 @@ mod tests {
     fn cancellation_interrupts_the_wait() {
         let stop = CancelToken::new();
         stop.request();
-        let long = Duration::from_secs(600);
-        let error = until_idle(device(u64::MAX), SHORT, long, &stop).unwrap_err();
+        let windows = windows(SHORT, SHORT, LONG);
+        let error = until_idle(device(u64::MAX), windows, &stop).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
-        assert!(
-            wait(
-                &["no-such-device".to_owned()],
-                SHORT,
-                long,
-                &CancelToken::new()
-            )
-            .is_err()
-        );
+        let missing = ["no-such-device".to_owned()];
+        assert!(wait(&missing, windows, &CancelToken::new()).is_err());
     }
 }

@@ -139,16 +139,19 @@ fn a_device_falls_quiet_after_its_work() {
             raw.sync_all().unwrap();
         }
     });
-    let (window, bound) = (Duration::from_secs(60), Duration::from_secs(2));
-    let restless = quiesce::wait(&names, window, bound, &stop).unwrap();
+    let windows = |idle, bound| quiesce::Windows {
+        undisturbed: idle,
+        whole: idle,
+        bound: Duration::from_secs(bound),
+    };
+    let restless = quiesce::wait(&names, windows(Duration::from_secs(60), 2), &stop).unwrap();
     working.request();
     writer.join().unwrap();
     assert!(
         !restless.quiet && restless.requests_seen > 0,
         "{restless:?}"
     );
-    let (window, bound) = (Duration::from_millis(100), Duration::from_secs(60));
-    let quiet = quiesce::wait(&names, window, bound, &stop).unwrap();
+    let quiet = quiesce::wait(&names, windows(Duration::from_millis(100), 60), &stop).unwrap();
     assert!(quiet.quiet, "{quiet:?}");
 }
 

@@ -15,7 +15,7 @@ pub use devices::described_devices;
 use fsdyno_host::clean_up::CleanUp;
 use fsdyno_host::guard::{Refusal, SaveError};
 use fsdyno_host::journal::{JournalError, Undo};
-use fsdyno_model::{Availability, CancelToken, CellRecord, LabChoice, Plan};
+use fsdyno_model::{Availability, CacheState, CancelToken, CellRecord, LabChoice, Plan};
 
 /// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
@@ -117,6 +117,11 @@ impl Assembly<'_> {
             labs.add(LabChoice::Host, lab);
         }
         check_that_a_cell_can_run(&labs, plan)?;
+        if plan.uses(&LabChoice::Host) && starts_cold(plan) {
+            // Gigabytes of other programs in the page cache take seconds to drop. The first cell
+            // does not wait for them. Without root, cold phases state the reason.
+            let _ = fsdyno_host::cache::drop_caches();
+        }
         Ok(labs)
     }
 
@@ -128,6 +133,12 @@ impl Assembly<'_> {
             .clean_up(true)
             .is_ok_and(|found| !found.refused.is_empty() || found.things.iter().any(remains))
     }
+}
+
+/// Whether some phase starts with cold caches.
+fn starts_cold(plan: &Plan) -> bool {
+    let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
+    phases.any(|phase| phase.cache == CacheState::Cold)
 }
 
 /// Refuses a run in which every cell would be skipped.

@@ -4,7 +4,7 @@
 use crate::document::{Block, Fold, Section};
 use crate::terms;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{CellRecord, CommandRecord, Effective, ResultSet};
+use fsdyno_model::{CellRecord, CommandRecord, ResultSet};
 
 /// The limit of commands on a page, and of options, bytes each.
 const BUDGET: usize = 400 << 10;
@@ -19,8 +19,7 @@ pub fn blocks(set: &ResultSet, plan: String) -> Vec<Block> {
             .find(|r| r.cell.contender as usize == c && !r.effective.is_empty())
     });
     let options = first.flat_map(|record| {
-        let options = record.effective.iter();
-        let options = options.filter(|one| one.source != Effective::STAGES);
+        let options = record.effective.iter().filter(|one| one.is_option());
         options.map(|effective| {
             let about = terms::printable(&effective.source);
             let text = terms::printable_lines(&effective.text);

@@ -15,6 +15,7 @@ pub fn rows(cells: &[CellRecord]) -> Vec<Vec<String>> {
         let samples = cell.samples.iter();
         measured += samples
             .map(|sample| sample.durable_ns.unwrap_or(sample.return_ns).0)
+            .chain(cell.other_passes().into_iter().map(|(_, time)| time.0))
             .sum::<u64>();
         for (stage, time) in times {
             total += time.0;
@@ -78,7 +79,11 @@ mod tests {
             (Stage::Phase("copy".to_owned()), Nanos(2_000_000_000)),
             (Stage::CleanUp, Nanos(2_000_000_000)),
         ];
-        let cell = cell(vec![Effective::stages(&times)]);
+        let passes = Effective {
+            source: Effective::PASSES.to_owned(),
+            text: "500000000 copy\n".to_owned(),
+        };
+        let cell = cell(vec![Effective::stages(&times), passes]);
         assert_eq!(cell.stages()[2], ("clean-up", Nanos(2_000_000_000)));
         let rows: Vec<String> = rows(&[cell.clone(), cell])
             .iter()
@@ -86,9 +91,9 @@ mod tests {
             .collect();
         let expected = [
             "TIME OF CELLS SHARE",
-            "measured 0 %",
+            "measured 10 %",
             "clean-up 40 %",
-            "start and end of phases 40 %",
+            "start and end of phases 30 %",
             "make 20 %",
         ];
         assert_eq!(rows, expected);

@@ -6,25 +6,37 @@
 //! data, so the count remains valid. Pages that cannot be evicted are counted again after a remount,
 //! which loads inodes and directories, so that a second unmount and mount follow.
 
-use super::executor::HostExecutor;
+use super::executor::{HostExecutor, UNDISTURBED};
+use super::sampling;
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_host::cache::{self, Residency};
 use fsdyno_load::kinds::Needs;
 use fsdyno_load::measure;
-use fsdyno_model::{CacheEvidence, CacheState, FilesystemKind, Step, Warning, WarningKind};
+use fsdyno_model::{
+    CacheEvidence, CacheState, FilesystemKind, PhasePlan, Step, Warning, WarningKind,
+};
+use fsdyno_observe::quiesce::Windows;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The idle window before a phase, and how long to wait for it.
-const SETTLE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
+/// The idle windows before a phase.
+const SETTLE_TIMES: Windows = Windows {
+    undisturbed: UNDISTURBED,
+    whole: Duration::from_millis(100),
+    bound: Duration::from_secs(20),
+};
+
+/// The method of an untimed pass.
+const PASS: &str = "a full pass over all metadata and data";
 
 pub(super) fn set_up(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
-    requested: CacheState,
+    phase: &PhasePlan,
     needs: Needs,
 ) -> Result<CacheEvidence, CellEnd> {
+    let requested = phase.cache;
     let mut evidence = CacheEvidence {
         requested,
         ..CacheEvidence::default()
@@ -42,7 +54,10 @@ pub(super) fn set_up(
             };
             left.clone_into(&mut evidence.method);
         }
-        CacheState::Warm => warm(executor, needs, &mut evidence)?,
+        CacheState::Warm => {
+            let repeated = sampling::is_repeatable(executor, job, phase);
+            warm(executor, needs, repeated, &mut evidence)?;
+        }
         CacheState::Cold => match job.recipe.kind() {
             FilesystemKind::Block => cold_by_remount(executor, needs, &mut evidence)?,
             FilesystemKind::Directory => cold_by_eviction(executor, needs, &mut evidence)?,
@@ -73,27 +88,38 @@ fn subject(executor: &HostExecutor<'_, '_>, needs: Needs) -> Option<PathBuf> {
     }
 }
 
+/// Loads everything into memory by an untimed pass. If the phase is repeated, its own first pass
+/// does the same, and none is needed where all data are in memory already.
 fn warm(
     executor: &mut HostExecutor<'_, '_>,
     needs: Needs,
+    repeated: bool,
     evidence: &mut CacheEvidence,
 ) -> Result<(), CellEnd> {
-    "a full pass over all metadata and data".clone_into(&mut evidence.method);
     executor.sync()?;
     let Some(subject) = subject(executor, needs) else {
+        PASS.clone_into(&mut evidence.method);
         return Ok(());
     };
+    if repeated {
+        "count pages: the phase before left all data in memory".clone_into(&mut evidence.method);
+        let residency = count(executor, &subject)?;
+        note(evidence, &residency);
+        evidence.proven = residency.resident_pages >= residency.pages;
+        if evidence.proven {
+            return executor.settle(SETTLE_TIMES);
+        }
+    }
+    PASS.clone_into(&mut evidence.method);
     measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
-    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)?;
+    executor.settle(SETTLE_TIMES)?;
     let residency = count(executor, &subject)?;
-    let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
-    // Partly filled pages add pages, so the count is at least bytes divided by the page size.
-    evidence.proven = residency.resident_pages >= wanted;
+    evidence.proven = residency.resident_pages >= residency.pages;
     if !evidence.proven {
         evidence.reason = Some(format!(
-            "after the pass only {} of at least {wanted} pages were in memory",
-            residency.resident_pages
+            "after the pass only {} of {} pages were in memory",
+            residency.resident_pages, residency.pages
         ));
     }
     Ok(())
@@ -136,7 +162,7 @@ fn cold_by_remount(
         })?;
     drive_out_below(executor, evidence)?;
     executor.mount_again()?;
-    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
+    executor.settle(SETTLE_TIMES)
 }
 
 /// Evicts the data of the devices from the layer below them, and adds the result to the evidence.
@@ -194,7 +220,7 @@ fn cold_by_eviction(
         ),
         (pages, _) => Some(format!("{pages} pages could not be driven out of memory")),
     };
-    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
+    executor.settle(SETTLE_TIMES)
 }
 
 fn not_opened(unopened: u64) -> String {

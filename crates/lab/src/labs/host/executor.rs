@@ -29,15 +29,22 @@ use fsdyno_model::{
     WarningKind,
 };
 use fsdyno_observe::counters;
-use fsdyno_observe::quiesce;
+use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The idle window after mkfs, filling and the dataset, and how long to wait for it.
-pub(super) const SETTLE_AFTER_MAKE: (Duration, Duration) =
-    (Duration::from_millis(300), Duration::from_secs(60));
+/// The idle windows after mkfs, filling and the dataset.
+pub(super) const SETTLE_AFTER_MAKE: Windows = Windows {
+    undisturbed: UNDISTURBED,
+    whole: Duration::from_millis(300),
+    bound: Duration::from_secs(60),
+};
+
+/// The idle window of devices without a request after `syncfs` or a mount, which wait for their own
+/// requests. Deferred work that follows at once is seen, and then ends before the measurement.
+pub(super) const UNDISTURBED: Duration = Duration::from_millis(20);
 
 /// A cell that is being executed.
 pub(super) struct HostExecutor<'a, 'n> {
@@ -258,11 +265,15 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
     }
 
     /// Waits until the devices are idle; warns if they are not.
-    pub(super) fn settle(&mut self, window: Duration, bound: Duration) -> Result<(), CellEnd> {
+    pub(super) fn settle(&mut self, mut windows: Windows) -> Result<(), CellEnd> {
         if self.watched.is_empty() {
             return Ok(());
         }
-        let quiet = quiesce::wait(&self.watched, window, bound, self.stop).map_err(|e| {
+        // Virtual time passes at no cost, and other files of a directory's file system may be dirty.
+        if self.virtual_time || self.tree.is_some() {
+            windows.undisturbed = windows.whole;
+        }
+        let quiet = quiesce::wait(&self.watched, windows, self.stop).map_err(|e| {
             let devices = self.watched.join(", ");
             self.notes
                 .halt(format!("counters of {devices}: {e}"), e.raw_os_error())
@@ -388,7 +399,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
             }
         }
         self.sync()?;
-        self.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
+        self.settle(SETTLE_AFTER_MAKE)
     }
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
@@ -405,7 +416,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         phase: &PhasePlan,
         needs: Needs,
     ) -> Result<CacheEvidence, CellEnd> {
-        caches::set_up(self, job, phase.cache, needs)
+        caches::set_up(self, job, phase, needs)
     }
 
     fn phase(

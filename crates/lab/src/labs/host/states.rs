@@ -28,7 +28,7 @@ pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Resu
             .notes
             .effective(Effective::STATE, reached.to_string());
     }
-    executor.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
+    executor.settle(SETTLE_AFTER_MAKE)
 }
 
 /// An error if a fill leaves the workload no room, once the size of the file system is known.
