@@ -75,6 +75,22 @@ fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
         .map_or_else(Vec::new, |(text, _)| text)
 }
 
+/// Renders runs in virtual time below the report of the measured run that they belong to: a row for
+/// each, with its label. With the first screen they have at most [`LINES`] lines: without room for
+/// the table, only the names of the runs are left, or nothing.
+pub fn render_model_disks(
+    measured: &ResultSet,
+    sets: &[(String, ResultSet)],
+    options: &Options,
+) -> Vec<u8> {
+    let lines = |text: &[u8]| text.split(|byte| *byte == b'\n').count() - 1;
+    let used = lines(&first_screen(measured, options));
+    let documents = first_screen::model_disks(sets, options).into_iter();
+    let mut texts = documents.map(|document| formats::terminal::render(&document, options));
+    let fits = |text: &Vec<u8>| options.long || used + lines(text) <= LINES;
+    texts.find(fits).unwrap_or_default()
+}
+
 /// Renders a published table. CSV has the figures as they were published.
 pub fn render_published(
     published: &Published,

@@ -231,6 +231,59 @@ fn contenders(lab: &Lab<'_>) -> Table {
     }
 }
 
+/// Runs on model disks, for the end of the first screen of a measured run: the geometric mean of
+/// each with their names; and a document with only the names.
+pub fn model_disks(sets: &[(String, ResultSet)], options: &Options) -> Vec<Document> {
+    let (mut rows, mut names, mut frame) = (Vec::new(), Vec::new(), None);
+    for (label, set) in sets {
+        let comparisons = Comparisons::of(set);
+        with_each_lab(set, &comparisons, options, |lab| {
+            let comparison = lab.comparison;
+            rows.extend(mean(label.clone(), comparison, &comparison.overall));
+            let frame_of = || (table(lab, Vec::new()), comparison.clone(), set);
+            frame.get_or_insert_with(frame_of);
+        });
+        names.push(terms::printable(&set.run.id));
+    }
+    let list = |names: Vec<String>| {
+        Block::List(vec![Item {
+            lead: Some(("On model disks".to_owned(), Tone::Soft)),
+            text: names.join(", ").into(),
+            ..Item::default()
+        }])
+    };
+    let document = |blocks| Document {
+        blocks,
+        ..Document::default()
+    };
+    let Some((empty, comparison, set)) = frame.filter(|_| !rows.is_empty()) else {
+        return Vec::new();
+    };
+    let table = Table {
+        name: "Model disks".to_owned(),
+        rows_are: "model disk",
+        groups: vec![Group {
+            rows,
+            ..Group::default()
+        }],
+        ..empty
+    };
+    let plan = &set.run.plan;
+    let processor = plan.cpu.as_ref().map_or("free", |cpu| &cpu.profile);
+    let about = format!(
+        "Modelled, not measured: virtual time of model disks and processor {}, scale {}. Geometric \
+         mean of {} phases, relative to {}.",
+        terms::printable(processor),
+        plan.scale,
+        comparison.overall.phases,
+        comparison.contenders[0],
+    );
+    let legend = with_marks(Text::from(about), &comparison, &table);
+    let names = list(names);
+    let all = vec![table.into(), Block::Legend(legend), names.clone()];
+    vec![document(all), document(vec![names])]
+}
+
 /// What the figures are, and the marks that occur.
 fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
     let mut text = match rows {
@@ -249,13 +302,18 @@ fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
         return text;
     }
     text = text.plain(format!(" {}", comparison.ratios_text()));
+    if rows == Rows::Phases && comparison.has_negligible() {
+        text = text.plain(format!(" Times below {RESOLUTION} have no ratio."));
+    }
+    with_marks(text, comparison, table)
+}
+
+/// Adds the marks that occur in a table.
+fn with_marks(mut text: Text, comparison: &Comparison, table: &Table) -> Text {
     let ratios = || {
         let cells = table.rows().flat_map(|row| &row.cells);
         cells.filter_map(Cell::outcome)
     };
-    if rows == Rows::Phases && comparison.has_negligible() {
-        text = text.plain(format!(" Times below {RESOLUTION} have no ratio."));
-    }
     let mut marks = Vec::new();
     if table.rows().flat_map(|row| &row.cells).any(Cell::is_best) {
         marks.push((Mark::Best, "fastest".to_owned()));

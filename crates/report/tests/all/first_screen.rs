@@ -85,6 +85,28 @@ fn the_answer_is_first_and_one_table_follows() {
 }
 
 #[test]
+fn runs_on_model_disks_follow_the_answer_within_forty_lines() {
+    let options = Options {
+        width: 80,
+        ..Options::default()
+    };
+    let model_disks = |measured: &ResultSet| {
+        let sets = [
+            ("hard disk (sata-2008)".to_owned(), decided()),
+            ("NVMe disk (nvme)".to_owned(), undecided()),
+        ];
+        let text = fsdyno_report::render_model_disks(measured, &sets, &options);
+        String::from_utf8(text).unwrap()
+    };
+    insta::assert_snapshot!("first_screen_model_disks", model_disks(&decided()));
+    for measured in [decided(), many(), fixture::large(8, 50, 3)] {
+        let text = screen(&measured, 80) + &model_disks(&measured);
+        assert!(text.lines().count() <= 40, "{text}");
+    }
+    assert!(fsdyno_report::render_model_disks(&decided(), &[], &options).is_empty());
+}
+
+#[test]
 fn no_first_screen_has_more_than_forty_lines_or_a_line_that_is_too_wide() {
     let sets = [
         decided(),

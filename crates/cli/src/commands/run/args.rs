@@ -41,6 +41,9 @@ pub struct ScreenArgs {
     /// Show times as m:ss, like the published tables
     #[arg(long, conflicts_with = "json")]
     pub clock: bool,
+    /// Do not compare on model disks as well (suite quick, if a lab kernel exists)
+    #[arg(long)]
+    pub no_model: bool,
 }
 
 /// Files of the report, in addition to the printed one.

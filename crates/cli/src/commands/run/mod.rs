@@ -4,6 +4,7 @@ mod args;
 pub mod begin;
 mod contents;
 mod listener;
+mod model_disks;
 mod resume;
 
 use crate::args::Erase;
@@ -98,13 +99,16 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     for (_, file) in args.export.files() {
         output::check(Some(file), existing)?;
     }
-    let ended = if let Some(name) = &args.resume {
-        resume::resume(&execution, name, args, store_path, &stop)
-    } else {
-        let plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
-        fresh(plan, &execution, store_path, &stop)
-    };
-    Ok(ended?.code)
+    if let Some(name) = &args.resume {
+        return Ok(resume::resume(&execution, name, args, store_path, &stop)?.code);
+    }
+    let plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
+    let on_disks = model_disks::run(&plan, args, &execution, store_path, &stop)?;
+    let ended = fresh(plan, &execution, store_path, &stop)?;
+    if ended.code != Code::Interrupted {
+        model_disks::print(&on_disks, ended.run.as_deref(), args, store_path)?;
+    }
+    Ok(ended.code)
 }
 
 /// Starts a new run of a plan.
