@@ -90,7 +90,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     };
     let counted = if has(BLOCKS) {
         "charged: what virtual time advanced for the kernel's work until durable, counted in basic \
-         blocks; kthreads: those of kernel threads. "
+         blocks, and for the bytes that fsdyno searched; kthreads: those of kernel threads. User code \
+         of external programs is charged a constant for each system call. "
     } else {
         ""
     };
