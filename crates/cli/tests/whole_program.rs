@@ -557,7 +557,7 @@ fn published_tables_are_listed_shown_and_compared_with_a_run() {
         (&["published", "show", "btrfs-2009"][..], "btrfs-2008"),
         (
             &["published", "show", "x"],
-            "the tables are bonnie-2001, mongo-2001",
+            "there are bonnie-2001, mongo-2001",
         ),
     ] {
         let output = home.fsdyno(args);
