@@ -85,7 +85,8 @@ pub(super) fn measure(
         warnings: measured.warnings,
     };
     sample.fragmentation = fragmentation::after(executor, job, phase)?;
-    let found_warnings = warnings::about(&sample, job);
+    let repeated = is_repeatable(executor, job, phase);
+    let found_warnings = warnings::about(&sample, job, repeated);
     sample.warnings.extend(found_warnings);
     executor.notes.sample(sample);
     Ok(())

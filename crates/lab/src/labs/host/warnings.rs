@@ -8,10 +8,10 @@ use fsdyno_observe::noise;
 /// Below this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
 
-/// All warnings about a sample.
-pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
+/// All warnings about a sample; `repeated` if it is one of several passes.
+pub(super) fn about(sample: &Sample, job: &Job<'_>, repeated: bool) -> Vec<Warning> {
     [
-        too_short(sample, job),
+        too_short(sample, job).filter(|_| !repeated),
         not_from_device(sample, job),
         free_copy(sample, job),
         fits_memory(sample, job),
