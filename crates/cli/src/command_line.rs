@@ -84,12 +84,8 @@ pub enum Command {
     Doctor(commands::doctor::DoctorArgs),
     /// List the runs and the series of crash tests in the store, newest first
     Runs(commands::runs::RunsArgs),
-    /// Copy the runs of another store into this one; the other is only read
-    Merge {
-        /// File of the other store
-        #[arg(value_name = "STORE")]
-        other: PathBuf,
-    },
+    /// Copy the runs of other stores into this one, and join shards; the others are only read
+    Merge(commands::merge::MergeArgs),
     /// Show a run: its plan, its machine, and the result of each cell
     Show(commands::show::ShowArgs),
     /// Report a run, alone or compared with a published table

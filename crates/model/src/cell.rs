@@ -157,6 +157,9 @@ impl Effective {
     /// The source that gives the reason why files are not timed one by one.
     pub const CLOCK: &str = "clock";
 
+    /// The source that names the machine of a cell, in runs that are executed on several.
+    pub const MACHINE: &str = "machine";
+
     /// The source that names the model disk of the cell, and its time.
     pub const DISK: &str = "disk";
 

@@ -1,6 +1,7 @@
 //! A plan: contenders x workloads x repeats, resolved, with a seed and an order.
 
 use crate::capability::SkippedPhase;
+use crate::cell::Cell;
 use crate::contender::Contender;
 use crate::content::DatasetContent;
 use crate::evidence::CacheState;
@@ -8,11 +9,13 @@ use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
+use crate::shard::Shard;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// Everything that determines a run but the machine it runs on.
@@ -53,6 +56,9 @@ pub struct Plan {
     /// The numbers of blocks at which the run had ended before it was extended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<u32>,
+    /// The part of the plan that this run executes; none if it executes all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The difference between contenders that matters: 0.02 is 2 %.
     #[serde(default = "usual_margin", skip_serializing_if = "is_usual_margin")]
     pub margin: f64,
@@ -213,6 +219,7 @@ impl Plan {
             adaptive: None,
             errors: None,
             ends: Vec::new(),
+            shard: None,
             margin: Self::MARGIN,
             budget: None,
             cell_budget: None,
@@ -236,6 +243,29 @@ impl Plan {
     /// The maximum number of blocks.
     pub fn most_repeats(&self) -> u32 {
         self.adaptive.map_or(self.repeats, |adaptive| adaptive.most)
+    }
+
+    /// The shard that has a cell, if the plan has this number of shards.
+    ///
+    /// In virtual time the cells are dealt out in turn, in the order of the plan, which its seed
+    /// determines. In real time whole blocks are, because cells of different machines are not
+    /// compared.
+    pub fn shard_of(&self, cell: &Cell, of: NonZeroU32) -> Shard {
+        let cells = self.in_virtual_time();
+        Shard::with(if cells { cell.index } else { cell.block }, of)
+    }
+
+    /// The maximum number of cells: every contender runs every workload in every block. Of a shard,
+    /// only its own.
+    pub fn cells(&self) -> u64 {
+        let block = (self.contenders.len() as u64).saturating_mul(self.workloads.len() as u64);
+        let blocks = u64::from(self.most_repeats());
+        let all = block.saturating_mul(blocks);
+        match self.shard {
+            None => all,
+            Some(shard) if self.in_virtual_time() => shard.share(all),
+            Some(shard) => block.saturating_mul(shard.share(blocks)),
+        }
     }
 
     /// The seed of the datasets of a block.
@@ -325,13 +355,15 @@ impl Plan {
     }
 
     /// The hash that names this plan: plans that measure the same have equal hashes. How often they
-    /// measure it is no part of it, so that a run keeps its hash when it is extended.
+    /// measure it is no part of it, so that a run keeps its hash when it is extended, and all shards
+    /// of a plan have the same hash.
     pub fn hash(&self) -> String {
         let plan = Self {
             repeats: 1,
             adaptive: None,
             ends: Vec::new(),
             budget: None,
+            shard: None,
             ..self.clone()
         };
         // A plan is plain data: serialisation cannot fail.

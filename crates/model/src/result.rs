@@ -1,6 +1,6 @@
 //! A run as read from the store: the input of every report.
 
-use crate::cell::{CellRecord, Effective, Outcome};
+use crate::cell::{Cell, CellRecord, Effective, Outcome};
 use crate::lab::LabChoice;
 use crate::names::short_hash;
 use crate::plan::Plan;
@@ -8,6 +8,7 @@ use crate::provenance::Provenance;
 use crate::sample::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One run, whole.
@@ -141,6 +142,26 @@ impl ResultSet {
         effective
             .find(|effective| effective.source == Effective::GUEST)
             .map(|effective| effective.text.as_str())
+    }
+
+    /// The machines of a run that was executed on several, each with its share of the cells.
+    pub fn machines(&self) -> Vec<String> {
+        let mut machines: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+        let blocks = !self.run.plan.in_virtual_time();
+        for record in &self.cells {
+            let mut effective = record.effective.iter();
+            if let Some(machine) = effective.find(|one| one.source == Effective::MACHINE) {
+                let Cell { index, block, .. } = record.cell;
+                let unit = if blocks { block + 1 } else { index };
+                machines.entry(&machine.text).or_default().insert(unit);
+            }
+        }
+        let text = |(machine, units): (&str, BTreeSet<u32>)| {
+            let units: Vec<_> = units.iter().map(ToString::to_string).collect();
+            let what = if blocks { "blocks" } else { "cells" };
+            format!("{machine} ({what} {})", units.join(", "))
+        };
+        machines.into_iter().map(text).collect()
     }
 
     /// A digest of all disk requests of cells in virtual time, with their times; none without such

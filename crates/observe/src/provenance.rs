@@ -6,6 +6,7 @@ use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::mounts::{Mount, mountinfo};
 use fsdyno_host::probe;
 use fsdyno_host::sysfs::{Block, split};
+use fsdyno_model::Effective;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{Availability, CancelToken, Need, Provenance};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,20 @@ pub fn collect(programs: &[(String, Vec<String>)], devices: &[(PathBuf, &str)]) 
             .collect(),
         root: probe::probe(&Need::Root) == Availability::Available,
         uid: Some(uid()),
+    }
+}
+
+/// The name of this machine, its processor and its kernel.
+pub fn machine() -> Effective {
+    let system = rustix::system::uname();
+    Effective {
+        source: Effective::MACHINE.to_owned(),
+        text: format!(
+            "{}: {}, {}",
+            system.nodename().to_string_lossy(),
+            processor(&read("/proc/cpuinfo")),
+            system.release().to_string_lossy()
+        ),
     }
 }
 

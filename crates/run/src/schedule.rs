@@ -8,7 +8,8 @@ use fsdyno_model::{Cell, Plan};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// All cells of a plan in the order of execution, up to the maximum. Equal plans have equal orders.
+/// The cells of a plan in the order of execution, up to the maximum; of a shard, only its own. Equal
+/// plans have equal orders.
 pub fn schedule(plan: &Plan) -> Vec<Cell> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut cells = Vec::new();
@@ -28,6 +29,9 @@ pub fn schedule(plan: &Plan) -> Vec<Cell> {
                 });
             }
         }
+    }
+    if let Some(shard) = plan.shard {
+        cells.retain(|cell| plan.shard_of(cell, shard.of) == shard);
     }
     cells
 }

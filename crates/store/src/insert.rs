@@ -19,13 +19,6 @@ pub(crate) fn exists(transaction: &Transaction<'_>, run_id: &str) -> rusqlite::R
         .exists([run_id])
 }
 
-/// The maximum number of cells of a plan: every contender runs every workload in every block.
-pub(crate) fn cells_planned(plan: &Plan) -> u64 {
-    (plan.contenders.len() as u64)
-        .saturating_mul(plan.workloads.len() as u64)
-        .saturating_mul(u64::from(plan.most_repeats()))
-}
-
 pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result<(), Refusal> {
     let RunInfo {
         id,
@@ -53,7 +46,7 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
             provenance,
             command_line,
             plan.name,
-            signed(cells_planned(plan)),
+            signed(plan.cells()),
         ]);
     match inserted {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {

@@ -24,6 +24,7 @@ mod record;
 mod resolve;
 mod row;
 mod series;
+mod shards;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -35,6 +36,7 @@ pub use migrate::{APPLICATION_ID, SCHEMA_VERSION};
 pub use query::RunSummary;
 pub use resolve::Named;
 pub use series::SeriesSummary;
+pub use shards::Joined;
 
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

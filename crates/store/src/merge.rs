@@ -1,12 +1,23 @@
-//! Imports the runs and the series of power cuts of another store.
+//! Imports the runs and the series of power cuts of other stores. Shards of one plan become one run.
 
 use crate::error::Refusal;
 use crate::insert::{exists, insert_cell, insert_run};
+use crate::query::result_set;
+use crate::resolve::id_of_whole;
 use crate::series::{insert_whole, series_exists};
+use crate::shards::{self, Joined};
 use crate::{Store, StoreError};
-use std::path::Path;
+use fsdyno_model::{ResultSet, Series};
+use rusqlite::Transaction;
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
-/// The result of an import: the runs of the other store, oldest first, then its series.
+/// How many stores are imported in one transaction. Each transaction waits for the disk.
+const AT_ONCE: usize = 64;
+
+/// The result of an import, in the order of the other stores; of each the runs, oldest first, then
+/// its series.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// Imported runs.
@@ -16,63 +27,176 @@ pub struct Merged {
     /// Runs that were not imported, because a different run with that id exists here. Either one
     /// copy was interrupted and the other resumed, or two machines chose the same id.
     pub differing: Vec<String>,
+    /// The runs that shards were joined into.
+    pub joined: Vec<Joined>,
+    /// Stores and shards that were not imported, each with the reason.
+    pub refused: Vec<String>,
+}
+
+/// The contents of another store.
+struct Incoming {
+    path: PathBuf,
+    runs: Vec<(ResultSet, Vec<String>)>,
+    series: Vec<Series>,
 }
 
 impl Store {
-    /// Imports the runs of the store at `other`, which is opened read-only. Each run is imported
-    /// whole or not at all; of a run in progress, the rows recorded so far. A run whose id exists
-    /// here stays unchanged in both stores. If other users can change that store, its runs are
-    /// recorded as runs of the owner of its file.
+    /// Imports the runs of another store: see [`Self::merge_all`].
     pub fn merge(&mut self, other: &Path) -> Result<Merged, StoreError> {
-        let other = Self::open_existing_read_only(other)?;
+        self.merge_all(&[other.to_owned()])
+    }
+
+    /// Imports the runs of these stores, which are opened read-only. Each run is imported whole or
+    /// not at all; of a run in progress, the rows recorded so far. A run whose id exists here stays
+    /// unchanged in all stores. If other users can change a store, its runs are recorded as runs of
+    /// the owner of its file.
+    ///
+    /// Shards of one plan are joined into one run, which is named after the plan and its hash.
+    /// Shards of several plans are accepted only if the first store has shards of each: a rerun has
+    /// several runs. Of several stores, one that cannot be read is refused, and the others are
+    /// imported.
+    pub fn merge_all(&mut self, others: &[PathBuf]) -> Result<Merged, StoreError> {
         let mut merged = Merged::default();
+        let mut plans: Option<(PathBuf, BTreeSet<String>)> = None;
+        let mut joined = BTreeSet::new();
+        for paths in others.chunks(AT_ONCE) {
+            let mut incoming = Vec::new();
+            for path in paths {
+                match Incoming::read(path) {
+                    Err(error) if others.len() == 1 => return Err(error),
+                    Err(error) => merged.refused.push(error.to_string()),
+                    Ok(mut store) => {
+                        let here = store.shard_plans();
+                        if plans.is_none() && !here.is_empty() {
+                            plans = Some((path.clone(), here));
+                        }
+                        if let Some((first, plans)) = &plans {
+                            merged.refused.extend(store.refuse_others(first, plans));
+                        }
+                        incoming.push(store);
+                    }
+                }
+            }
+            self.write("importing runs", |transaction| {
+                for store in &incoming {
+                    joined.extend(store.import(transaction, &mut merged)?);
+                }
+                Ok(())
+            })?;
+        }
+        for (id, of) in joined {
+            merged
+                .joined
+                .push(self.write("joining shards", |transaction| {
+                    shards::finish(transaction, &id, of)
+                })?);
+        }
+        Ok(merged)
+    }
+}
+
+impl Incoming {
+    fn read(path: &Path) -> Result<Self, StoreError> {
+        let other = Store::open_existing_read_only(path)?;
+        let mut runs = Vec::new();
         for id in other.ids()?.into_iter().rev() {
             let mut theirs = other.load(&id)?;
-            let tags = other.tags(&id)?;
             if let Some(uid) = other.copied_from {
                 // The file's owner replaces the recorded user of such a store.
                 let another = uid != rustix::process::geteuid().as_raw();
                 theirs.run.provenance.uid = another.then_some(uid);
             }
-            let taken = self.write(&format!("taking over run `{id}`"), |transaction| {
-                if exists(transaction, &id)? {
-                    return Ok(false);
+            runs.push((theirs, other.tags(&id)?));
+        }
+        let series = other.series()?.into_iter().rev();
+        let series = series.map(|series| other.load_series(&series.id));
+        Ok(Self {
+            path: path.to_owned(),
+            runs,
+            series: series.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The names of the runs that its shards belong to.
+    fn shard_plans(&self) -> BTreeSet<String> {
+        let shards = self
+            .runs
+            .iter()
+            .filter(|(set, _)| set.run.plan.shard.is_some());
+        shards.map(|(set, _)| id_of_whole(&set.run)).collect()
+    }
+
+    /// Removes the shards of plans that the first store does not have.
+    fn refuse_others(&mut self, first: &Path, plans: &BTreeSet<String>) -> Vec<String> {
+        let path = self.path.display();
+        let belongs = |set: &ResultSet| {
+            let whole = id_of_whole(&set.run);
+            match set.run.plan.shard {
+                Some(shard) if !plans.contains(&whole) => Err(format!(
+                    "{path}: run {} is shard {shard} of {whole}, and {} has shards of {}; merge \
+                     the shards of each plan separately",
+                    set.run.id,
+                    first.display(),
+                    plans
+                        .iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(" and ")
+                )),
+                _ => Ok(()),
+            }
+        };
+        let mut refused = Vec::new();
+        self.runs
+            .retain(|(set, _)| belongs(set).map_err(|why| refused.push(why)).is_ok());
+        refused
+    }
+
+    /// Writes the rows of this store; returns the runs that its shards were joined into, each with
+    /// the number of its shards.
+    fn import(
+        &self,
+        transaction: &Transaction<'_>,
+        merged: &mut Merged,
+    ) -> Result<Vec<(String, NonZeroU32)>, Refusal> {
+        let mut joined = Vec::new();
+        for (theirs, tags) in &self.runs {
+            if let Some(shard) = theirs.run.plan.shard {
+                match shards::join(transaction, theirs)? {
+                    Ok(whole) => joined.push((whole, shard.of)),
+                    Err(why) => merged
+                        .refused
+                        .push(format!("{}: {why}", self.path.display())),
                 }
+                continue;
+            }
+            let id = &theirs.run.id;
+            if !exists(transaction, id)? {
                 insert_run(transaction, &theirs.run)?;
                 for record in &theirs.cells {
-                    insert_cell(transaction, &id, record)?;
+                    insert_cell(transaction, id, record)?;
                 }
-                for tag in &tags {
-                    transaction
-                        .execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [&id, tag])?;
+                for tag in tags {
+                    transaction.execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [id, tag])?;
                 }
-                Ok::<_, Refusal>(true)
-            })?;
-            if taken {
-                merged.taken.push(id);
-            } else if self.load(&id)? == theirs {
-                merged.known.push(id);
+                merged.taken.push(id.clone());
+            } else if result_set(transaction, id)?.as_ref() == Some(theirs) {
+                merged.known.push(id.clone());
             } else {
-                merged.differing.push(id);
+                merged.differing.push(id.clone());
             }
         }
-        for series in other.series()?.into_iter().rev() {
-            let id = series.id;
-            let theirs = other.load_series(&id)?;
-            let taken = self.write(&format!("taking over series `{id}`"), |transaction| {
-                if exists(transaction, &id)? || series_exists(transaction, &id)? {
-                    return Ok(false);
-                }
-                insert_whole(transaction, &theirs)?;
-                Ok::<_, Refusal>(true)
-            })?;
-            let here = || self.load_series(&id).is_ok_and(|ours| ours == theirs);
-            match taken {
-                true => merged.taken.push(id),
-                false if here() => merged.known.push(id),
-                false => merged.differing.push(id),
+        for theirs in &self.series {
+            let id = &theirs.info.id;
+            if !exists(transaction, id)? && !series_exists(transaction, id)? {
+                insert_whole(transaction, theirs)?;
+                merged.taken.push(id.clone());
+            } else if crate::series::series(transaction, id)?.as_ref() == Some(theirs) {
+                merged.known.push(id.clone());
+            } else {
+                merged.differing.push(id.clone());
             }
         }
-        Ok(merged)
+        Ok(joined)
     }
 }

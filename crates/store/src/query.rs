@@ -94,18 +94,9 @@ impl Store {
 
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
-        let read = || -> rusqlite::Result<Option<ResultSet>> {
+        let read = || {
             let snapshot = self.connection.unchecked_transaction()?;
-            let Some(run) = run(&snapshot, id)? else {
-                return Ok(None);
-            };
-            let cells = cells(&snapshot, id)?;
-            check_places(&run, &cells)?;
-            Ok(Some(ResultSet {
-                schema: ResultSet::SCHEMA,
-                run,
-                cells,
-            }))
+            result_set(&snapshot, id)
         };
         read()
             .map_err(fault(&self.path, format!("reading run `{id}`")))?
@@ -124,13 +115,27 @@ impl Store {
     }
 }
 
+/// A run with its cells, within a transaction of the caller.
+pub(crate) fn result_set(connection: &Connection, id: &str) -> rusqlite::Result<Option<ResultSet>> {
+    let Some(run) = run(connection, id)? else {
+        return Ok(None);
+    };
+    let cells = cells(connection, id)?;
+    check_places(&run, &cells)?;
+    Ok(Some(ResultSet {
+        schema: ResultSet::SCHEMA,
+        run,
+        cells,
+    }))
+}
+
 /// The cell of a row. Foreign keys ensure that it exists, unless another program wrote the store.
 fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
     let place = places.get(&key).copied();
     place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
 }
 
-fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
+pub(crate) fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
     let read = |row: &Row<'_>| {
         let mut fields = Fields::of(row);
         Ok(RunInfo {

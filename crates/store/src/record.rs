@@ -3,7 +3,7 @@
 //! `insert.rs` maps the values of the model to rows.
 
 use crate::error::{Refusal, fault};
-use crate::insert::{cells_planned, exists, insert_cell, insert_run, plan_text};
+use crate::insert::{exists, insert_cell, insert_run, plan_text};
 use crate::resolve::check_id;
 use crate::row::signed;
 use crate::series::series_exists;
@@ -84,12 +84,7 @@ impl Store {
             let changed = transaction.execute(
                 "UPDATE run SET ended_unix_ns = NULL, stop = NULL, plan = ?2, plan_hash = ?3,
                     cells_planned = ?4 WHERE id = ?1",
-                params![
-                    run_id,
-                    plan_text(plan)?,
-                    plan.hash(),
-                    signed(cells_planned(plan))
-                ],
+                params![run_id, plan_text(plan)?, plan.hash(), signed(plan.cells())],
             )?;
             Ok(changed > 0)
         })?;

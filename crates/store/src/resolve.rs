@@ -3,6 +3,7 @@
 use crate::error::fault;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
+use fsdyno_model::RunInfo;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -136,18 +137,27 @@ pub(crate) fn free_id(
     Ok(id)
 }
 
-/// Date, time and suite, in characters that need no quoting in a shell or a file name.
+/// Date, time and suite.
 fn stem(suite: &str, unix_ns: u64) -> String {
-    const LONGEST: usize = 60;
     let start = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
+    format!("{}-{}", start.strftime("%Y%m%d-%H%M"), plain(suite))
+}
+
+/// The id of the run that the shards of a plan are joined into: suite and hash of the plan.
+pub(crate) fn id_of_whole(run: &RunInfo) -> String {
+    format!("{}-{}", plain(&run.plan.name), plain(&run.plan_hash))
+}
+
+/// A name in characters that need no quoting in a shell or a file name.
+fn plain(suite: &str) -> String {
+    const LONGEST: usize = 60;
     let suite: String = suite
         .chars()
         .map(|c| if in_id(c) { c } else { '-' })
         .take(LONGEST)
         .collect();
     let suite = suite.trim_matches('-');
-    let suite = if suite.is_empty() { "run" } else { suite };
-    format!("{}-{suite}", start.strftime("%Y%m%d-%H%M"))
+    if suite.is_empty() { "run" } else { suite }.to_owned()
 }
 
 fn in_id(c: char) -> bool {

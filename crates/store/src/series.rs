@@ -101,23 +101,9 @@ impl Store {
 
     /// A whole series, read in one transaction.
     pub fn load_series(&self, id: &str) -> Result<Series, StoreError> {
-        let read = || -> rusqlite::Result<Option<Series>> {
+        let read = || {
             let snapshot = self.connection.unchecked_transaction()?;
-            let Some(info) = info(&snapshot, id)? else {
-                return Ok(None);
-            };
-            let query = format!(
-                "SELECT {} FROM cut WHERE series = ?1 ORDER BY place",
-                row::POWER_CUT
-            );
-            let power_cuts = all(&snapshot, &query, &[id], |fields| {
-                read_power_cut(fields, &info.contenders)
-            })?;
-            Ok(Some(Series {
-                schema: Series::SCHEMA,
-                info,
-                power_cuts,
-            }))
+            series(&snapshot, id)
         };
         read()
             .map_err(fault(&self.path, format!("reading series `{id}`")))?
@@ -131,6 +117,25 @@ impl Store {
             Err(self.no_such_run(id))
         }
     }
+}
+
+/// A series with its power cuts, within a transaction of the caller.
+pub(crate) fn series(connection: &Connection, id: &str) -> rusqlite::Result<Option<Series>> {
+    let Some(info) = info(connection, id)? else {
+        return Ok(None);
+    };
+    let query = format!(
+        "SELECT {} FROM cut WHERE series = ?1 ORDER BY place",
+        row::POWER_CUT
+    );
+    let power_cuts = all(connection, &query, &[id], |fields| {
+        read_power_cut(fields, &info.contenders)
+    })?;
+    Ok(Some(Series {
+        schema: Series::SCHEMA,
+        info,
+        power_cuts,
+    }))
 }
 
 pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Result<bool> {

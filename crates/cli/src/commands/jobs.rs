@@ -1,7 +1,8 @@
-//! How many cells or power cuts in virtual time run at the same time.
+//! The share of the cells that this process runs, and how many of them at the same time.
 
+use crate::exit::CliError;
 use clap::Args;
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Plan, Shard};
 use fsdyno_observe::counters::memory_available;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -30,5 +31,32 @@ impl JobsArgs {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
         let fitting = NonZeroUsize::new(processors.min(fitting));
         self.jobs.or(fitting).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ShardArgs {
+    /// Run only this part of the cells: 2/4 is the second of four
+    ///
+    /// In virtual time cells are dealt out in turn, in real time whole blocks. Each shard is a run of
+    /// its own, on this or another machine; `fsdyno merge` joins them.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+}
+
+impl ShardArgs {
+    /// Restricts a plan to the shard.
+    pub fn restrict(&self, plan: &mut Plan) -> Result<(), CliError> {
+        let Some(shard) = self.shard else {
+            return Ok(());
+        };
+        if plan.adaptive.is_some() {
+            return Err(CliError::usage(
+                "--shard: the figures of all machines would decide the number of repeats. Set it: \
+                 --repeats N",
+            ));
+        }
+        plan.shard = Some(shard);
+        Ok(())
     }
 }

@@ -1,13 +1,22 @@
-//! `merge`: copies the runs of another store into this one.
+//! `merge`: copies the runs of other stores into this one, and joins shards.
 
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_store::Store;
+use clap::Args;
+use fsdyno_store::{Joined, Store};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-pub fn merge(other: &Path, store: &Path) -> Result<Code, CliError> {
-    let merged = Store::open(store)?.merge(other)?;
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Files of the other stores
+    #[arg(value_name = "STORE", required = true)]
+    pub others: Vec<PathBuf>,
+}
+
+pub fn merge(args: &MergeArgs, path: &Path) -> Result<Code, CliError> {
+    let mut store = Store::open(path)?;
+    let merged = store.merge_all(&args.others)?;
     let mut text = String::new();
     for (ids, what) in [
         (&merged.taken, "copied"),
@@ -21,9 +30,51 @@ pub fn merge(other: &Path, store: &Path) -> Result<Code, CliError> {
             let _ = writeln!(text, "{what}: {id}");
         }
     }
-    if text.is_empty() {
-        let _ = writeln!(text, "no runs in {}", other.display());
+    for joined in &merged.joined {
+        let digest = match joined.missing.is_empty() {
+            true => store.load(&joined.id)?.digest(),
+            false => None,
+        };
+        text.push_str(&line(joined, digest.as_deref()));
+    }
+    if text.is_empty() && merged.refused.is_empty() {
+        let others: Vec<_> = args
+            .others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        let _ = writeln!(text, "no runs in {}", others.join(", "));
     }
     output::bytes(text.as_bytes())?;
-    Ok(Code::Ok)
+    if merged.refused.is_empty() {
+        return Ok(Code::Ok);
+    }
+    Err(CliError::failure(format!(
+        "{} refused; everything else is merged:\n{}",
+        match merged.refused.len() {
+            1 => "1 shard or store was".to_owned(),
+            more => format!("{more} shards or stores were"),
+        },
+        merged.refused.join("\n")
+    )))
+}
+
+/// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or what is missing.
+fn line(joined: &Joined, digest: Option<&str>) -> String {
+    let Joined {
+        id,
+        recorded,
+        planned,
+        missing,
+    } = joined;
+    let mut line = format!("joined: {id}: {recorded} of {planned} cells");
+    if let Some(digest) = digest {
+        let _ = write!(line, ", digest {digest}");
+    }
+    if !missing.is_empty() {
+        let shards: Vec<_> = missing.iter().map(ToString::to_string).collect();
+        let _ = write!(line, ", missing cells of shards {}", shards.join(", "));
+    }
+    line.push('\n');
+    line
 }

@@ -14,6 +14,7 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     facts.extend(states(set).map(|text| ("state", text)));
     facts.extend(guests(set).map(|text| ("guest", text)));
     facts.extend(set.digest().map(|digest| ("digest", digest)));
+    facts.extend(set.machines().into_iter().map(|text| ("shards on", text)));
     facts.extend(of_machine(&set.run.provenance));
     if set.run.plan.disk.is_some() {
         // The device of this machine is not the measured one.

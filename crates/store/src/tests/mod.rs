@@ -7,6 +7,7 @@ mod opening;
 mod round_trip;
 mod scale;
 mod series;
+mod shards;
 mod sharing;
 mod specimen;
 

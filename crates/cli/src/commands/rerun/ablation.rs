@@ -45,7 +45,12 @@ impl AblationRun<'_> {
         ];
         let (mut sets, mut code) = (Vec::new(), Code::Ok);
         for (words, faults) in disks {
-            let plan = self.plan(args, faults)?;
+            let mut plan = self.plan(args, faults)?;
+            args.shard.restrict(&mut plan)?;
+            if plan.cells() == 0 {
+                // Other shards have its cells.
+                continue;
+            }
             let ended = run::fresh(plan, &silent(args), store, stop)?;
             if ended.code != Code::Ok {
                 code = ended.code;
@@ -59,7 +64,7 @@ impl AblationRun<'_> {
                 None => {}
             }
         }
-        if !sets.is_empty() {
+        if !sets.is_empty() && args.shard.shard.is_none() {
             self.print(args, &sets)?;
         }
         Ok(code)

@@ -1,7 +1,7 @@
 //! The command line of `rerun`.
 
 use crate::args::{kernel, report_format};
-use crate::commands::jobs::JobsArgs;
+use crate::commands::jobs::{JobsArgs, ShardArgs};
 use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, KernelChoice};
@@ -91,6 +91,9 @@ pub struct RerunArgs {
 
     #[command(flatten)]
     pub jobs: JobsArgs,
+
+    #[command(flatten)]
+    pub shard: ShardArgs,
 
     /// Print every command in order, and change nothing
     #[arg(long, requires = "name")]

@@ -33,7 +33,8 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
     if !args.ablation {
-        let plan = plan(args, rerun, &table, &setting)?;
+        let mut plan = plan(args, rerun, &table, &setting)?;
+        args.shard.restrict(&mut plan)?;
         let ended = run::fresh(plan, &execution(args), store, &stop)?;
         code = ended.code;
         if !ended.complete && !args.dry_run {

@@ -1,7 +1,7 @@
 //! The arguments of `run`.
 
 use crate::args::Erase;
-use crate::commands::jobs::JobsArgs;
+use crate::commands::jobs::{JobsArgs, ShardArgs};
 use crate::commands::measuring::LockArgs;
 use clap::{Args, Command};
 use fsdyno_report::Format;
@@ -123,6 +123,9 @@ pub struct RunArgs {
 
     #[command(flatten, next_help_heading = EXECUTION)]
     pub jobs: JobsArgs,
+
+    #[command(flatten, next_help_heading = EXECUTION)]
+    pub shard: ShardArgs,
 
     /// Print the result as JSON
     #[arg(long, help_heading = EXECUTION)]

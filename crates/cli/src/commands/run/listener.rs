@@ -2,7 +2,8 @@
 
 use super::Session;
 use crate::screen::Screen;
-use fsdyno_model::{CellRecord, Event, Warning};
+use fsdyno_model::{CellRecord, Effective, Event, Warning};
+use fsdyno_observe::provenance;
 use fsdyno_store::{Store, StoreError};
 
 /// Passes each event to the store and to the screen.
@@ -12,6 +13,8 @@ pub struct Listener<'a> {
     screen: Screen,
     /// The warning that is recorded with every cell.
     warning: Option<Warning>,
+    /// This machine, for a run that is executed on several.
+    machine: Option<Effective>,
 }
 
 impl<'a> Listener<'a> {
@@ -27,6 +30,7 @@ impl<'a> Listener<'a> {
             session,
             screen,
             warning,
+            machine: session.info.plan.shard.map(|_| provenance::machine()),
         }
     }
 
@@ -37,6 +41,7 @@ impl<'a> Listener<'a> {
             Event::CellEnded { record } => {
                 let mut record = CellRecord::clone(record);
                 record.warnings.extend(self.warning.clone());
+                record.effective.extend(self.machine.clone());
                 let mut before = self.session.before.iter();
                 if before.any(|other| other.cell.index == record.cell.index) {
                     self.store.replace_failed(id, &record)?;

@@ -102,7 +102,8 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     if let Some(name) = &args.resume {
         return Ok(resume::resume(&execution, name, args, store_path, &stop)?.code);
     }
-    let plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
+    let mut plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
+    args.shard.restrict(&mut plan)?;
     let on_disks = model_disks::run(&plan, args, &execution, store_path, &stop)?;
     let ended = fresh(plan, &execution, store_path, &stop)?;
     if ended.code != Code::Interrupted {
@@ -118,6 +119,16 @@ pub fn fresh(
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
+    if let Some(shard) = plan.shard.filter(|_| plan.cells() == 0) {
+        let unit = if plan.in_virtual_time() {
+            "cells"
+        } else {
+            "blocks"
+        };
+        return Err(CliError::usage(format!(
+            "--shard {shard}: the plan has fewer {unit} than shards, and this shard has none"
+        )));
+    }
     let preflight = preflight(&plan, stop)?;
     if execution.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
@@ -262,7 +273,12 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
         let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
         output::to(Some(file), &text, output::existing(export.force))?;
     }
-    if !execution.silent {
+    if let Some(shard) = set.run.plan.shard {
+        output::note(format_args!(
+            "fsdyno: {} cells of shard {shard} are recorded; when all shards are: fsdyno merge STORE...",
+            set.cells.len()
+        ));
+    } else if !execution.silent {
         let options = Options {
             long: execution.screen.long,
             ..report::options(execution.screen.clock, execution.output.is_some())

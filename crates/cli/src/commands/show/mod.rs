@@ -57,6 +57,10 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     let mut rows = facts(&set.run, store.is_claimed(&set.run.id), &tags);
     rows.extend(labs(&set));
     rows.extend(states(&set));
+    let machines = set.machines().into_iter();
+    rows.extend(machines.map(|text| vec!["shards on".to_owned(), text]));
+    let digest = set.digest().into_iter();
+    rows.extend(digest.map(|text| vec!["digest".to_owned(), text]));
     output::rows(&rows, output::width())?;
     output::bytes(b"\n")?;
     let header = ["CELL", "BLOCK", "CONTENDER", "WORKLOAD", "TOOK", "OUTCOME"];

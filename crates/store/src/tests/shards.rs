@@ -1,0 +1,234 @@
+//! Shards of a plan are joined into one run.
+
+use super::{WorkDir, specimen};
+use crate::Store;
+use fsdyno_model::{
+    CellRecord, DiskTime, Effective, Failure, ModelDisk, Outcome, Plan, RunInfo, Shard, Stage,
+    StopReason,
+};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Contenders times workloads of the specimen.
+const PER_BLOCK: u32 = 8;
+
+/// A shard of a plan with fixed repeats, on a disk in virtual or in real time.
+fn run(id: &str, shard: &str, time: DiskTime) -> RunInfo {
+    let plan = Plan {
+        adaptive: None,
+        ends: Vec::new(),
+        repeats: 3,
+        shard: Some(shard.parse().unwrap()),
+        disk: Some(ModelDisk {
+            faults: None,
+            time,
+            profile: "null".into(),
+            text: String::new(),
+        }),
+        ..specimen::plan()
+    };
+    RunInfo {
+        plan_hash: plan.hash(),
+        plan,
+        ..specimen::run(id, 7)
+    }
+}
+
+/// The cells of a run, as this machine measured them.
+fn cells(run: &RunInfo, machine: u64) -> Vec<CellRecord> {
+    let all = 0..PER_BLOCK * run.plan.repeats;
+    let records = all.map(|index| {
+        let mut record = specimen::bare(index, Outcome::Measured);
+        record.cell.block = index / PER_BLOCK;
+        record.started_unix_ns = machine * 1_000_000 + u64::from(index);
+        record.effective = [
+            (Effective::GUEST, "Linux 6.12, #1".to_owned()),
+            (Effective::DISK, format!("digest {index}")),
+            (Effective::MACHINE, format!("node{machine}")),
+        ]
+        .map(|(source, text)| Effective {
+            source: source.into(),
+            text,
+        })
+        .into();
+        record
+    });
+    let shard = run.plan.shard.unwrap();
+    records
+        .filter(|record| run.plan.shard_of(&record.cell, shard.of) == shard)
+        .collect()
+}
+
+/// A store with this run and these cells.
+fn store(run: &RunInfo, cells: &[CellRecord]) -> (WorkDir, PathBuf) {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    store.begin(run).unwrap();
+    for record in cells {
+        store.record(&run.id, record).unwrap();
+    }
+    let path = work_dir.path();
+    (work_dir, path)
+}
+
+fn shard_store(shard: &str, machine: u64, time: DiskTime) -> (WorkDir, PathBuf) {
+    let run = run("s", shard, time);
+    store(&run, &cells(&run, machine))
+}
+
+#[test]
+fn shards_become_one_run_whatever_their_number_and_order() {
+    for time in [DiskTime::Virtual, DiskTime::Real] {
+        let shards = ["3/3", "1/3", "2/3"];
+        let stores: Vec<_> = (1..)
+            .zip(shards)
+            .map(|(machine, shard)| shard_store(shard, machine, time))
+            .collect();
+        let paths: Vec<PathBuf> = stores.iter().map(|(_, path)| path.clone()).collect();
+        let here = WorkDir::new();
+        let mut ours = here.open();
+        let first = ours.merge_all(&paths[..2]).unwrap();
+        let [joined] = &first.joined[..] else {
+            panic!("{first:?}");
+        };
+        assert_eq!((joined.recorded, joined.planned), (16, 24));
+        assert_eq!(joined.missing, ["2/3".parse::<Shard>().unwrap()]);
+        assert_eq!(ours.load(&joined.id).unwrap().run.stop, None);
+        // The rest, and once more what is there.
+        for _ in 0..2 {
+            let merged = ours.merge_all(&paths).unwrap();
+            assert_eq!(merged.joined[0].missing, []);
+            assert!(merged.refused.is_empty() && merged.taken.is_empty());
+        }
+        let whole = ours.load(&joined.id).unwrap();
+        assert_eq!(whole.run.stop, Some(StopReason::Complete));
+        assert_eq!(whole.run.plan.shard, None);
+        let indices: Vec<u32> = whole.cells.iter().map(|record| record.cell.index).collect();
+        assert_eq!(indices, (0..24).collect::<Vec<_>>());
+        assert_eq!(whole.machines().len(), 3);
+        let mut of_block = whole.cells.chunks(PER_BLOCK as usize);
+        let alone = |block: &[CellRecord]| block.iter().all(|r| r.effective == block[0].effective);
+        // In real time the cells of a block are compared, so one machine has all of them.
+        assert!(
+            time.is_virtual()
+                || of_block.all(|block| {
+                    let machine = |record: &CellRecord| record.effective[2].clone();
+                    alone(&block[..1]) && block.iter().all(|r| machine(r) == machine(&block[0]))
+                })
+        );
+        // The whole is an ordinary run.
+        let elsewhere = WorkDir::new();
+        assert_eq!(
+            elsewhere.open().merge(&here.path()).unwrap().taken,
+            [joined.id.clone()]
+        );
+    }
+}
+
+#[test]
+fn shards_of_other_plans_and_systems_are_refused_by_name() {
+    let (_one, first) = shard_store("1/2", 1, DiskTime::Virtual);
+    let mut other = run("other", "2/2", DiskTime::Virtual);
+    other.plan.seed = 9;
+    other.plan_hash = other.plan.hash();
+    let (_two, second) = store(&other, &cells(&other, 2));
+    let mut newer = run("newer", "2/2", DiskTime::Virtual);
+    newer.provenance.fsdyno = "9.9".into();
+    let (_three, third) = store(&newer, &cells(&newer, 3));
+    let kernel = run("kernel", "2/2", DiskTime::Virtual);
+    let mut records = cells(&kernel, 4);
+    records[0].effective[0].text = "Linux 6.13, #2".into();
+    let (_four, fourth) = store(&kernel, &records);
+    let wrong = run("wrong", "1/2", DiskTime::Virtual);
+    let mut records = cells(&wrong, 5);
+    records[2].effective[1].text = "digest 0".into();
+    let (_five, fifth) = store(&wrong, &records);
+    let here = WorkDir::new();
+    let nowhere = here.path().join("x");
+    let paths = [first, second, third, fourth, fifth, nowhere];
+    let mut ours = here.open();
+    let merged = ours.merge_all(&paths).unwrap();
+    let expected = [
+        "runs.db/x: Not a directory",
+        "run other is shard 2/2 of quick-",
+        "another version of fsdyno (9.9; the other shards: 0.1.0)",
+        "another kernel of its guests (Linux 6.13, #2; the other shards: Linux 6.12, #1)",
+        "cell 4 of run wrong (shard 1/2) differs from the one that is recorded",
+    ];
+    assert_eq!(merged.refused.len(), expected.len(), "{:?}", merged.refused);
+    for part in expected {
+        let mut refused = merged.refused.iter();
+        assert!(
+            refused.any(|why| why.contains(part)),
+            "{part}: {:?}",
+            merged.refused
+        );
+    }
+    let [joined] = &merged.joined[..] else {
+        panic!("{merged:?}");
+    };
+    assert_eq!(
+        joined.recorded, 12,
+        "nothing of a refused shard is recorded"
+    );
+}
+
+#[test]
+fn a_failed_cell_is_replaced_by_that_of_a_shard_that_measured_it() {
+    let failed = run("failed", "1/1", DiskTime::Virtual);
+    let mut records = cells(&failed, 1);
+    records[3].outcome = Outcome::Failed(Failure {
+        stage: Stage::Mount,
+        message: "lost the node".into(),
+        errno: None,
+    });
+    let (_one, first) = store(&failed, &records);
+    let (_two, second) = shard_store("1/1", 2, DiskTime::Virtual);
+    let here = WorkDir::new();
+    let mut ours = here.open();
+    let id = ours.merge(&first).unwrap().joined[0].id.clone();
+    for path in [&second, &first] {
+        ours.merge(path).unwrap();
+        let whole = ours.load(&id).unwrap();
+        assert!(
+            whole
+                .cells
+                .iter()
+                .all(|one| one.outcome == Outcome::Measured)
+        );
+        assert_eq!(whole.cells[3].started_unix_ns, 2_000_003);
+        assert_eq!(whole.cells[2].started_unix_ns, 1_000_002);
+    }
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p fsdyno-store -- --ignored --nocapture"]
+fn ten_thousand_shards() {
+    const SHARDS: u32 = 1_000;
+    let work_dir = WorkDir::new();
+    let mut paths = Vec::new();
+    for number in 1..=SHARDS {
+        let mut run = run("s", &format!("{number}/{SHARDS}"), DiskTime::Virtual);
+        run.plan.repeats = SHARDS / PER_BLOCK;
+        run.plan_hash = run.plan.hash();
+        let index = number - 1;
+        let mut record = specimen::bare(index, Outcome::Measured);
+        record.cell.block = index / PER_BLOCK;
+        record.samples = (0..8).map(specimen::sample).collect();
+        let path = work_dir.path().with_file_name(format!("{number}.db"));
+        let mut store = Store::open(&path).unwrap();
+        store.begin(&run).unwrap();
+        store.record("s", &record).unwrap();
+        paths.push(path);
+    }
+    let mut ours = work_dir.open();
+    for how in ["first", "second"] {
+        let start = Instant::now();
+        let merged = ours.merge_all(&paths).unwrap();
+        assert_eq!(merged.joined[0].missing, []);
+        println!("{how} merge of {SHARDS} shards in {:?}", start.elapsed());
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    println!("{}", peak.unwrap_or_default());
+}
