@@ -86,6 +86,8 @@ pub enum Command {
     Runs(commands::runs::RunsArgs),
     /// Copy the runs of other stores into this one, and join shards; the others are only read
     Merge(commands::merge::MergeArgs),
+    /// Distribute a run over machines: Slurm, ssh or GNU parallel
+    Cluster(commands::cluster::ClusterArgs),
     /// Show a run: its plan, its machine, and the result of each cell
     Show(commands::show::ShowArgs),
     /// Report a run, alone or compared with a published table

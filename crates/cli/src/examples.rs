@@ -54,6 +54,58 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "merge",
+        &[
+            ("merge other.db", "copy the runs of another store"),
+            ("merge shard-1.db shard-2.db", "join the shards of a run"),
+        ],
+    ),
+    (
+        "cluster",
+        &[
+            (
+                "cluster slurm --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+                "submit a run to Slurm",
+            ),
+            ("cluster status /shared/run1", "list its shards"),
+        ],
+    ),
+    (
+        "cluster slurm",
+        &[(
+            "cluster slurm --dir /shared/run1 --dry-run -- run quick --fs ext4,xfs --disk nvme", // example
+            "print the scripts",
+        )],
+    ),
+    (
+        "cluster ssh",
+        &[(
+            "cluster ssh node1,node2 --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+            "run shards on two machines, and merge them",
+        )],
+    ),
+    (
+        "cluster parallel",
+        &[(
+            "cluster parallel --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+            "print the lines for GNU parallel",
+        )],
+    ),
+    (
+        "cluster task",
+        &[(
+            "cluster task /shared/run1 2/4 -- run quick --fs ext4,xfs --disk nvme", // example
+            "run the second of four shards here",
+        )],
+    ),
+    (
+        "cluster status",
+        &[(
+            "cluster status /shared/run1",
+            "list complete and missing shards",
+        )],
+    ),
+    (
         "list",
         &[
             ("list", "list everything that a plan can name"),
@@ -90,10 +142,6 @@ const ALL: &[Examples] = &[
             ("runs tag last kernel-6.12", "add a tag to the last run"),
             ("runs tag last kernel-6.12 --remove", "remove it"),
         ],
-    ),
-    (
-        "merge",
-        &[("merge other.db", "copy the runs of other.db into the store")],
     ),
     (
         "show",

@@ -15,8 +15,13 @@ pub struct MergeArgs {
 }
 
 pub fn merge(args: &MergeArgs, path: &Path) -> Result<Code, CliError> {
+    all(&args.others, path)
+}
+
+/// Merges these stores into one, and prints what became of each run.
+pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
     let mut store = Store::open(path)?;
-    let merged = store.merge_all(&args.others)?;
+    let merged = store.merge_all(others)?;
     let mut text = String::new();
     for (ids, what) in [
         (&merged.taken, "copied"),
@@ -31,15 +36,15 @@ pub fn merge(args: &MergeArgs, path: &Path) -> Result<Code, CliError> {
         }
     }
     for joined in &merged.joined {
-        let digest = match joined.missing.is_empty() {
-            true => store.load(&joined.id)?.digest(),
-            false => None,
+        let digest = if joined.missing.is_empty() {
+            store.load(&joined.id)?.digest()
+        } else {
+            None
         };
         text.push_str(&line(joined, digest.as_deref()));
     }
     if text.is_empty() && merged.refused.is_empty() {
-        let others: Vec<_> = args
-            .others
+        let others: Vec<_> = others
             .iter()
             .map(|other| other.display().to_string())
             .collect();

@@ -3,6 +3,7 @@
 pub mod age;
 pub mod chart;
 pub mod clean;
+pub mod cluster;
 pub mod compare;
 pub mod cpu;
 pub mod crash;

@@ -14,6 +14,7 @@ use fsdyno_model::Need;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// The program.
 const PROGRAM: &str = "ssh";
@@ -109,6 +110,13 @@ impl Ssh {
     /// What ssh takes as its destination.
     pub fn destination(&self) -> &str {
         &self.destination
+    }
+
+    /// A command that runs a line there, without input.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.words(line)).stdin(Stdio::null());
+        command
     }
 
     /// The arguments that run a line there. The user's login shell reads the line, so it contains

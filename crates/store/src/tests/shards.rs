@@ -77,7 +77,7 @@ fn shard_store(shard: &str, machine: u64, time: DiskTime) -> (WorkDir, PathBuf) 
 }
 
 #[test]
-fn shards_become_one_run_whatever_their_number_and_order() {
+fn shards_become_one_run_in_any_number_and_order() {
     for time in [DiskTime::Virtual, DiskTime::Real] {
         let shards = ["3/3", "1/3", "2/3"];
         let stores: Vec<_> = (1..)
@@ -117,10 +117,10 @@ fn shards_become_one_run_whatever_their_number_and_order() {
                 })
         );
         // The whole is an ordinary run.
-        let elsewhere = WorkDir::new();
+        let third = WorkDir::new();
         assert_eq!(
-            elsewhere.open().merge(&here.path()).unwrap().taken,
-            [joined.id.clone()]
+            third.open().merge(&here.path()).unwrap().taken,
+            std::slice::from_ref(&joined.id)
         );
     }
 }

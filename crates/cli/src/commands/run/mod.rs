@@ -275,8 +275,9 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     }
     if let Some(shard) = set.run.plan.shard {
         output::note(format_args!(
-            "fsdyno: {} cells of shard {shard} are recorded; when all shards are: fsdyno merge STORE...",
-            set.cells.len()
+            "fsdyno: {} of {} cells of shard {shard} are recorded; fsdyno merge joins the shards",
+            set.cells.len(),
+            set.run.plan.cells()
         ));
     } else if !execution.silent {
         let options = Options {

@@ -40,8 +40,7 @@ pub fn run(
     store: &Path,
     stop: &CancelToken,
 ) -> Result<Vec<DiskRun>, CliError> {
-    let is_printed =
-        execution.format == Format::Terminal && !args.dry_run && plan.shard.is_none();
+    let is_printed = execution.format == Format::Terminal && !args.dry_run && plan.shard.is_none();
     if args.screen.no_model || !is_printed || !is_comparable(plan) || kernels::state().is_err() {
         return Ok(Vec::new());
     }
