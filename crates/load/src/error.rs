@@ -44,6 +44,14 @@ pub enum LoadError {
         /// The error number of the cause, if any.
         errno: Option<i32>,
     },
+    /// A file is not as a phase left it.
+    #[error("{}: {what}", path.display())]
+    Left {
+        /// The file or the directory.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
     /// The user cancelled.
     #[error("stopped at the user's request")]
     Stopped,

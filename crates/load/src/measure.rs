@@ -12,7 +12,9 @@ mod tree;
 mod weight;
 
 pub use crate::error::LoadError;
+pub use crate::phases::timeline::{Merged, Recording};
 pub use crate::tool_run::ToolCommand;
+pub use op::{bytes_read, check_share, prepare_share};
 pub use program::prepare;
 pub use tree::touch;
 pub use weight::{
@@ -37,6 +39,7 @@ use fsdyno_model::warning::Warning;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ops::Range;
 use std::path::Path;
 
 /// A phase to measure.
@@ -64,6 +67,9 @@ pub struct Request<'a> {
     pub user_work: Option<&'a UserWork<'a>>,
     /// The cancellation token.
     pub stop: &'a CancelToken,
+    /// The workers of an `op` phase that run in this process; all if none. A phase has as many
+    /// workers as its parameters say, in all processes together.
+    pub share: Option<Range<usize>>,
     /// Called next to the clock: when the phase begins, and when its work has returned. Its time is
     /// part of the time to durable.
     pub mark: &'a mut dyn FnMut(Point),
@@ -96,6 +102,8 @@ pub struct Measured {
     pub latencies: Vec<LatencyDistribution>,
     /// Progress over time; none if unknown.
     pub progress: Option<Progress>,
+    /// The timeline with all its classes, for a merge with those of other processes.
+    pub recording: Option<Recording>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
     /// Warnings.

@@ -334,6 +334,7 @@ fn the_null_engine_is_deterministic() {
                 each_file: true,
                 user_work: None,
                 stop: &stop,
+                share: None,
                 mark: &mut |_| (),
             });
             let measured = measured.unwrap();
@@ -383,6 +384,7 @@ fn every_engine_stops_when_cancelled() {
                 each_file: true,
                 user_work: None,
                 stop: &stop,
+                share: None,
                 mark: &mut |_| (),
             });
             assert!(

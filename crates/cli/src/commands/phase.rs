@@ -163,6 +163,7 @@ fn measured(
         each_file: true,
         user_work: None,
         stop,
+        share: None,
         mark: &mut |_| (),
     };
     measure::run(request).map_err(|error| match error {

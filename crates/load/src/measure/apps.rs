@@ -70,6 +70,7 @@ pub(super) fn run<E: Engine>(
         figures,
         latencies: timeline.latencies,
         progress: timeline.progress,
+        recording: timeline.recording,
         ..Measured::default()
     })
 }

@@ -63,6 +63,7 @@ pub(super) fn run<E: Engine>(
         figures: done.figures,
         latencies: done.timeline.latencies,
         progress: done.timeline.progress,
+        recording: done.timeline.recording,
         warnings,
         ..Measured::default()
     })

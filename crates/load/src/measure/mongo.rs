@@ -36,6 +36,7 @@ pub(super) fn run<E: Engine>(
         figures: [of_workers(&mongo), timed.counts].concat(),
         latencies: timeline.latencies,
         progress: timeline.progress,
+        recording: timeline.recording,
         ..Measured::default()
     })
 }

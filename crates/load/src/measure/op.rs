@@ -9,6 +9,8 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Nanos;
+use std::ops::Range;
+use std::path::Path;
 
 /// Creates, untimed, the files that a phase needs; returns whether it is a phase of operations.
 pub(super) fn prepare(
@@ -22,6 +24,44 @@ pub(super) fn prepare(
     let parameters = Parameters::read(found, &phase.parameters);
     op::prepare(found, &parameters, &Job::bare(&work_dir.root, stop))?;
     Ok(true)
+}
+
+/// Creates, untimed, what these workers of an `op` phase need to create files, while other
+/// processes do the same for other workers. Nothing else is created: a phase that reads finds what
+/// an earlier phase of any process left, or fails. Other phases need nothing.
+pub fn prepare_share(
+    phase: &PhasePlan,
+    root: &Path,
+    workers: Range<usize>,
+    stop: &CancelToken,
+) -> Result<(), LoadError> {
+    let Some(found) = Phase::find(&phase.kind) else {
+        return Ok(());
+    };
+    let parameters = Parameters::read(found, &phase.parameters);
+    op::prepare_share(found, &parameters, &Job::bare(root, stop), workers)
+}
+
+/// Checks what one worker of an `op` phase left, as this process finds it: the number of files, and
+/// their sizes and contents. None if the phase is another one.
+pub fn check_share(
+    phase: &PhasePlan,
+    root: &Path,
+    worker: usize,
+) -> Result<Option<op::Left>, LoadError> {
+    let Some(found) = Phase::find(&phase.kind) else {
+        return Ok(None);
+    };
+    let parameters = Parameters::read(found, &phase.parameters);
+    op::check_share(found, &parameters, root, worker).map(Some)
+}
+
+/// The bytes that one worker of an `op` phase reads if it finds all files whole; none if it reads
+/// none.
+pub fn bytes_read(phase: &PhasePlan, worker: usize) -> Option<u64> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found, &phase.parameters);
+    op::bytes_read(found, &parameters, worker)
 }
 
 /// Runs a phase.
@@ -40,7 +80,8 @@ pub(super) fn run<E: Engine>(
         reason,
     })?;
     let described = op::describe::<E>(phase, &parameters, transfer);
-    let mut op = Op::new::<E>(phase, parameters);
+    let share = request.share.clone().unwrap_or(0..parameters.workers);
+    let mut op = Op::of_share::<E>(phase, parameters, share);
     let root = request.work_dir.root.clone();
     let job = Job::bare(&root, request.stop);
     let mut calls = E::calls(op.facts());
@@ -63,6 +104,7 @@ pub(super) fn run<E: Engine>(
         figures: [done.figures, timed.counts].concat(),
         latencies: done.timeline.latencies,
         progress: done.timeline.progress,
+        recording: done.timeline.recording,
         ..Measured::default()
     })
 }

@@ -169,6 +169,7 @@ fn run_calls<E: Engine>(
         figures: timed.counts,
         latencies: timeline.latencies,
         progress: timeline.progress,
+        recording: timeline.recording,
         warnings: if imagined {
             Vec::new()
         } else {

@@ -5,6 +5,7 @@
 //! does not depend on the number of operations. This module defines the operations and their
 //! workers; `measure` times the whole phase.
 
+mod check;
 mod data;
 mod files;
 mod forked;
@@ -15,10 +16,12 @@ mod parameters;
 mod ready;
 mod workers;
 
+pub use check::Left;
+pub(crate) use check::{bytes_read, check_share};
 pub(super) use data::noise;
 pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
-pub(crate) use ready::prepare;
+pub(crate) use ready::{prepare, prepare_share};
 pub(crate) use workers::Op;
 
 use crate::engines::Engine;

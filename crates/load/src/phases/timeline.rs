@@ -1,11 +1,13 @@
 //! The timeline of a worker: the latency of each operation, and the number of completed operations
-//! over time. One reading of the clock per operation gives both; everything is preallocated.
+//! over time. One reading of the clock per operation gives both; everything is preallocated. A
+//! [`Recording`] is a timeline with all its classes, which other processes can merge.
 
 use super::latency::{self, Latencies};
 use crate::clock;
-use fsdyno_model::sample::Tally;
+use fsdyno_model::sample::{Figure, Tally};
 use fsdyno_model::timeline::{LatencyDistribution, Progress, Slice};
 use fsdyno_model::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// The maximum number of slices.
 const SLICES: usize = 128;
@@ -240,6 +242,10 @@ impl TimelineRecorder {
     pub fn summary(&self, operation: &str, returned: Nanos) -> TimelineSummary {
         let latencies = self.latencies.distribution(operation);
         TimelineSummary {
+            recording: latencies.is_some().then(|| Recording {
+                operation: operation.to_owned(),
+                parts: self.to_parts(),
+            }),
             progress: latencies.is_some().then(|| self.slices.summary(returned)),
             latencies: latencies.into_iter().collect(),
         }
@@ -251,6 +257,61 @@ impl TimelineRecorder {
 pub(crate) struct TimelineSummary {
     pub latencies: Vec<LatencyDistribution>,
     pub progress: Option<Progress>,
+    pub recording: Option<Recording>,
+}
+
+/// The timeline of all workers of a process in one phase, with every class of its histogram.
+///
+/// Merged recordings have the same classes, counts, sum, minimum and maximum as one recording of
+/// all operations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    operation: String,
+    parts: Parts,
+}
+
+/// Merged recordings of one phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merged {
+    /// The latencies of all operations.
+    pub latencies: LatencyDistribution,
+    /// Their percentiles.
+    pub figures: Vec<Figure>,
+    /// The progress, in slices from the start of each process.
+    pub progress: Progress,
+}
+
+impl Recording {
+    /// A recording of these latencies, for processes that are simulated.
+    pub fn of(operation: &str, latencies: impl IntoIterator<Item = u64>) -> Self {
+        let mut timeline = TimelineRecorder::new();
+        timeline.begin_at(0);
+        let mut now = 0;
+        for latency in latencies {
+            now += latency;
+            timeline.ended(now, latency, 0);
+        }
+        Self {
+            operation: operation.to_owned(),
+            parts: timeline.to_parts(),
+        }
+    }
+
+    /// Merges the recordings of processes that ran the same phase, which took this long for all of
+    /// them; none without operations.
+    pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>, returned: Nanos) -> Option<Merged> {
+        let mut all = all.into_iter().peekable();
+        let operation = all.peek()?.operation.clone();
+        let mut whole = TimelineRecorder::new();
+        for one in all {
+            whole.join(&TimelineRecorder::of_parts(one.parts.clone()));
+        }
+        Some(Merged {
+            latencies: whole.latencies.distribution(&operation)?,
+            figures: whole.latencies.figures(),
+            progress: whole.slices.summary(returned),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -299,6 +360,44 @@ mod tests {
         let summary = slices.summary(Nanos(1 << 40));
         assert!(summary.slices.len() * usize::try_from(summary.slice_ns.0).unwrap() >= 1 << 40);
         assert!(summary.slices.len() <= SLICES);
+    }
+
+    #[test]
+    fn merged_recordings_of_100_processes_equal_one_of_all_operations() {
+        let seed = fsdyno_datasets::seed::Seed::new(7);
+        // From 1 ns to about 70 minutes, which is more than the histogram distinguishes.
+        let latency = |process: u64, at: u64| {
+            let draw = seed.at(process << 32 | at);
+            1 + (draw.below(1 << 42) >> draw.part("shift").below(42))
+        };
+        let operations = |process: u64| 0..process * 7 % 50;
+        let recordings = (0..100).map(|process| {
+            let all = operations(process).map(|at| latency(process, at));
+            let text = serde_json::to_string(&Recording::of("create", all)).unwrap();
+            serde_json::from_str(&text).unwrap()
+        });
+        let recordings: Vec<Recording> = recordings.collect();
+        let all: Vec<u64> = (0..100)
+            .flat_map(|process| operations(process).map(move |at| latency(process, at)))
+            .collect();
+        let merged = Recording::merge(&recordings, Nanos(1)).unwrap();
+        let whole = Recording::of("create", all.iter().copied());
+        let whole = Recording::merge([&whole], Nanos(1)).unwrap();
+        assert_eq!(merged.latencies, whole.latencies);
+        assert_eq!(merged.figures, whole.figures);
+        let latencies = merged.latencies;
+        assert_eq!(latencies.count, all.len() as u64);
+        assert_eq!(latencies.sum_ns, all.iter().sum::<u64>());
+        assert_eq!(latencies.min_ns, *all.iter().min().unwrap());
+        assert_eq!(latencies.max_ns, *all.iter().max().unwrap());
+        assert_eq!(merged.progress.whole().operations, all.len() as u64);
+    }
+
+    #[test]
+    fn nothing_is_merged_without_operations() {
+        assert_eq!(Recording::merge([], Nanos(1)), None);
+        let empty = Recording::of("create", []);
+        assert_eq!(Recording::merge([&empty], Nanos(1)), None);
     }
 
     proptest! {

@@ -42,6 +42,7 @@ pub fn run_by(
         each_file: true,
         user_work: None,
         stop: &CancelToken::new(),
+        share: None,
         mark: &mut |point| marks.push(point),
     })?;
     assert_eq!(marks, [Point::Begins, Point::Returned], "{}", phase.kind);

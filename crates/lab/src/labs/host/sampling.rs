@@ -249,6 +249,7 @@ fn timed(
         each_file,
         user_work: user_work.as_ref(),
         stop: executor.stop,
+        share: None,
         mark: &mut mark,
     };
     let measured = measure::run(request);

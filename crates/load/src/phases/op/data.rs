@@ -116,12 +116,11 @@ pub(super) fn run<E: Engine>(
         random: phase.is_random(),
         sync_at_end: phase.writes() && parameters.fsync == Fsync::AtEnd,
     };
-    let (first, count) = stretch(work, room.number);
+    let stretch = stretch_of(phase, parameters, room.number);
     let mut blocks = Blocks {
         block: parameters.block as u64,
         author: phase.writes().then(|| author(phase, room.number)),
-        first,
-        count,
+        stretch,
         at: 0,
         wheel: phase.is_random().then_some(&mut room.wheel),
         sync: SyncCounter::new(parameters.fsync),
@@ -153,21 +152,57 @@ pub(crate) fn open_mode(phase: Phase, parameters: &Parameters) -> DataFile {
     }
 }
 
-/// The first block of a worker, and the number of its blocks.
-fn stretch(work: Work<'_>, worker: usize) -> (u64, u64) {
-    let parameters = work.parameters;
-    let share = if work.phase.is_random() {
+/// The blocks of one worker in a large file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    first: u64,
+    /// The distance from one block to the next, in blocks.
+    step: u64,
+    pub count: u64,
+}
+
+impl Stretch {
+    /// The number of the block that is transferred after this many others.
+    #[inline]
+    pub fn block(&self, at: u64) -> u64 {
+        self.first + at * self.step
+    }
+}
+
+/// The blocks of a worker: one contiguous part of a shared file, or every n-th block of it.
+pub(super) fn stretch_of(phase: Phase, parameters: &Parameters, worker: usize) -> Stretch {
+    let share = if phase.is_random() {
         parameters.share(parameters.operations, worker)
+    } else if parameters.shared && parameters.strided {
+        let (worker, step) = (worker as u64, parameters.workers as u64);
+        return Stretch {
+            first: worker,
+            step,
+            count: parameters.blocks().saturating_sub(worker).div_ceil(step),
+        };
     } else if parameters.shared {
         parameters.share(parameters.blocks(), worker)
     } else {
         0..parameters.blocks()
     };
-    (share.start, share.end - share.start)
+    Stretch {
+        first: share.start,
+        step: 1,
+        count: share.end - share.start,
+    }
+}
+
+/// Whether a block has the mark of its author and its number, and incompressible data around it.
+pub(super) fn stamped(block: &[u8], author: u64, number: u64) -> bool {
+    let mut expected = block.to_vec();
+    stamp(&mut expected, author, number);
+    // All bytes equal is what a hole or a lost page has.
+    let varied = |unique: &[u8]| unique.len() < 32 || unique[16..].iter().any(|b| *b != unique[16]);
+    expected == block && block.chunks(UNIQUE).all(varied)
 }
 
 /// A number for each phase and worker, which makes their data different.
-fn author(phase: Phase, worker: usize) -> u64 {
+pub(super) fn author(phase: Phase, worker: usize) -> u64 {
     (phase as u64) << 32 | worker as u64
 }
 
@@ -176,8 +211,7 @@ struct Blocks<'a> {
     block: u64,
     /// The mark of written blocks; none for reads.
     author: Option<u64>,
-    first: u64,
-    count: u64,
+    stretch: Stretch,
     at: u64,
     /// Random offsets; none for sequential access.
     wheel: Option<&'a mut Wheel>,
@@ -204,12 +238,12 @@ impl BlockSource for Blocks<'_> {
 
     #[inline]
     fn next(&mut self, block: &mut [u8]) -> Option<BlockRequest> {
-        if self.at == self.count {
+        if self.at == self.stretch.count {
             return None;
         }
         let (number, reads) = match &mut self.wheel {
             Some(wheel) => wheel.next(),
-            None => (self.first + self.at, false),
+            None => (self.stretch.block(self.at), false),
         };
         let author = self.author.filter(|_| !reads);
         if let Some(author) = author {

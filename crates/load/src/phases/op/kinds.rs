@@ -66,6 +66,12 @@ const PLACE: Parameter = Parameter {
     form: Form::OneOf(&["private", "shared"]),
     given: Given::Fixed("private"),
 };
+const BLOCKS: Parameter = Parameter {
+    name: "blocks",
+    about: "blocks of a worker in a shared file: segmented (default), or strided: every n-th",
+    form: Form::OneOf(&["segmented", "strided"]),
+    given: Given::Absent,
+};
 const LAY: Parameter = Parameter {
     name: "lay",
     about: "how missing large files are created: written, or sparse (one hole)",
@@ -161,6 +167,7 @@ const IN_ORDER: &[Parameter] = &[
     WORKERS,
     WORKER_TYPE,
     PLACE,
+    BLOCKS,
     PIN,
     RATE,
 ];
@@ -174,6 +181,7 @@ const WRITES_IN_ORDER: &[Parameter] = &[
     WORKERS,
     WORKER_TYPE,
     PLACE,
+    BLOCKS,
     PIN,
     RATE,
 ];

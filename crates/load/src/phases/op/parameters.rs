@@ -37,6 +37,8 @@ pub(crate) struct Parameters {
     pub workers: usize,
     /// Whether all workers use the same directories and the same large file.
     pub shared: bool,
+    /// Whether workers transfer every n-th block of a shared file, instead of one part each.
+    pub strided: bool,
     /// Whether workers are processes instead of threads.
     pub processes: bool,
     /// Whether each worker is pinned to one processor.
@@ -154,8 +156,10 @@ impl Parameters {
             operations: number("operations", 65_536).max(1),
             direct: is_set_to("cache", "direct"),
             sparse: is_set_to("lay", "sparse"),
-            workers: few("workers", 1, 256).max(1),
+            // More than a user sets: the ranks of a cluster are workers, too.
+            workers: few("workers", 1, 1 << 20).max(1),
             shared: is_set_to("place", "shared"),
+            strided: is_set_to("blocks", "strided"),
             depth: few("depth", 32, DEEPEST).max(1),
             processes: is_set_to("worker-type", "process"),
             pin: is_set_to("pin", "yes"),

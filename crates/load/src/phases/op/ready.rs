@@ -1,4 +1,4 @@
-//! Creates, untimed, the input of a phase. A phase without preceding phases, or after phases with
+//! Creates, untimed, the input of a phase, and checks what a phase leaves. A phase without preceding phases, or after phases with
 //! other parameters, gets the files that its predecessors would have left.
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
@@ -11,6 +11,7 @@ use crate::error::LoadError;
 use crate::phases::Job;
 use crate::phases::ready::{below, unless_absent, with_path};
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Creates the input of a phase.
@@ -26,11 +27,38 @@ pub(crate) fn prepare(
         parameters,
         job,
         top,
+        workers: 0..parameters.workers,
     };
     if phase.on_data() {
         inputs.data()
     } else {
         inputs.files()
+    }
+}
+
+/// Creates the directories, or removes the large files, that these workers need for a phase which
+/// creates files. Other processes do the same for their workers at the same time. All other input
+/// is what an earlier phase left.
+pub(crate) fn prepare_share(
+    phase: Phase,
+    parameters: &Parameters,
+    job: &Job<'_>,
+    workers: Range<usize>,
+) -> Result<(), LoadError> {
+    let top = below(job.root, HOME);
+    with_path("mkdir", &top, fs::create_dir_all(&top))?;
+    let first = workers.start == 0;
+    let inputs = Inputs {
+        phase,
+        parameters,
+        job,
+        top,
+        workers,
+    };
+    match phase {
+        Phase::Create => inputs.make_directories(),
+        Phase::Write if first || !parameters.shared => inputs.data(),
+        _ => Ok(()),
     }
 }
 
@@ -50,22 +78,24 @@ struct Inputs<'a> {
     parameters: &'a Parameters,
     job: &'a Job<'a>,
     top: PathBuf,
+    /// The workers whose input it is.
+    workers: Range<usize>,
 }
 
 impl Inputs<'_> {
     /// The workers that have their own directories.
-    fn places(&self) -> usize {
+    fn places(&self) -> Range<usize> {
         if self.parameters.shared {
-            1
+            0..1
         } else {
-            self.parameters.workers
+            self.workers.clone()
         }
     }
 
     /// Creates large files of the right size, or removes them before they are written.
     fn data(&self) -> Result<(), LoadError> {
         let size = self.parameters.blocks() * self.parameters.block as u64;
-        for worker in 0..self.places() {
+        for worker in self.places() {
             let path = self.top.join(large(self.parameters, worker));
             let complete = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
             if self.phase == Phase::Write || !complete {
@@ -121,6 +151,7 @@ impl Inputs<'_> {
                 phase: self.phase,
                 parameters: &parameters,
                 job: self.job,
+                alone: true,
             };
             files::unlink_others(&mut SystemCalls::default(), work, &mut room, letter)?;
         }
@@ -163,8 +194,13 @@ impl Inputs<'_> {
                 with_path("unlink", &path, fs::remove_dir_all(&path))?;
             }
         }
+        self.make_directories()
+    }
+
+    /// Creates the directories of the files of each worker.
+    fn make_directories(&self) -> Result<(), LoadError> {
         let parameters = self.parameters;
-        for worker in 0..parameters.workers {
+        for worker in self.workers.clone() {
             let home = self.top.join(home(parameters, worker));
             with_path("mkdir", &home, fs::create_dir_all(&home))?;
             let share = parameters.share(parameters.files, worker);
@@ -176,6 +212,9 @@ impl Inputs<'_> {
             let mut name = Directory::new(DIRECTORY, *numbers.start());
             for _ in numbers {
                 let path = below(&home, name.as_c());
+                if self.job.stop.requested() {
+                    return Err(LoadError::Stopped);
+                }
                 // Two workers may share a directory at the boundary.
                 with_path("mkdir", &path, fs::create_dir_all(&path))?;
                 name.next();

@@ -1,7 +1,7 @@
 //! The files that the phases leave, and the results of the engine `null`.
 
 use super::workers::{Done, Op};
-use super::{Parameters, Phase, prepare};
+use super::{Parameters, Phase, check_share, prepare, prepare_share};
 use crate::engines::Engine;
 use crate::engines::mmap::MmapEngine;
 use crate::engines::null::{NullCalls, NullEngine};
@@ -473,4 +473,92 @@ fn a_large_file_is_opened_with_the_requested_flags() {
     let file = calls.open_data(&dir, c"f", how).unwrap();
     let flags = fcntl_getfl(&file).unwrap();
     assert!(flags.contains(OFlags::DSYNC | OFlags::RDWR), "{flags:?}");
+}
+
+/// Runs one worker of a phase, as a process of its own would.
+fn run_worker(home: &Path, phase: Phase, pairs: &[(&str, &str)], worker: usize) {
+    let stop = CancelToken::new();
+    let job = Job::bare(home, &stop);
+    let parameters = parameters(phase, pairs);
+    let mut op = Op::of_share::<SyncEngine>(phase, parameters, worker..worker + 1);
+    let mut calls = SyncEngine::calls(op.facts());
+    op.run::<SyncEngine>(&mut calls, &job).unwrap();
+}
+
+#[test]
+fn workers_in_several_processes_leave_what_a_check_expects() {
+    let blocks = ["segmented", "strided"].map(|blocks| ("blocks", blocks));
+    for (place, blocks) in [
+        ("private", blocks[0]),
+        ("shared", blocks[0]),
+        ("shared", blocks[1]),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let (home, stop) = (home.path(), CancelToken::new());
+        let pairs = [
+            ("files", "20"),
+            ("files-per-dir", "3"),
+            ("bytes", "10"),
+            ("workers", "3"),
+            ("size", "98304"),
+            ("block", "8192"),
+            ("place", place),
+            blocks,
+        ];
+        for phase in [Phase::Create, Phase::Link, Phase::Mkdir, Phase::Write] {
+            let parameters = parameters(phase, &pairs);
+            for worker in 0..3 {
+                let job = Job::bare(home, &stop);
+                prepare_share(phase, &parameters, &job, worker..worker + 1).unwrap();
+            }
+            let check = |worker| check_share(phase, &parameters, home, worker);
+            assert!(check(0).is_err(), "{phase:?} has not run");
+            for worker in 0..3 {
+                run_worker(home, phase, &pairs, worker);
+            }
+            let entries: u64 = (0..3).map(|worker| check(worker).unwrap().entries).sum();
+            assert_eq!(
+                entries,
+                if phase.on_data() { 3 } else { 20 },
+                "{phase:?} {place}"
+            );
+        }
+        let create = parameters(Phase::Create, &pairs);
+        let write = parameters(Phase::Write, &pairs);
+        let bytes = (0..3).map(|at| check_share(Phase::Write, &write, home, at).unwrap().bytes);
+        assert_eq!(bytes.sum::<u64>(), 98304);
+        // Another content, a lost block, another size, and a file too many.
+        let file = home.join("op/w000/d0000000/f0000000000");
+        fs::write(&file, [0; 10]).unwrap();
+        let wrong = check_share(Phase::Create, &create, home, 0).unwrap_err();
+        assert!(
+            wrong.to_string().contains("not those that were written"),
+            "{wrong}"
+        );
+        fs::write(&file, [0; 9]).unwrap();
+        let wrong = check_share(Phase::Create, &create, home, 0).unwrap_err();
+        assert!(
+            wrong.to_string().contains("9 bytes instead of 10"),
+            "{wrong}"
+        );
+        let large = home.join("op/large000");
+        let mut data = fs::read(&large).unwrap();
+        data[8192 + 4096..8192 + 4096 + 64].fill(0);
+        fs::write(&large, data).unwrap();
+        let lost = (0..3).find_map(|at| check_share(Phase::Write, &write, home, at).err());
+        let lost = lost.unwrap().to_string();
+        assert!(lost.contains("has other data"), "{lost}");
+        for worker in 0..3 {
+            if worker != 1 {
+                run_worker(home, Phase::Unlink, &pairs, worker);
+            }
+        }
+        let unlink = parameters(Phase::Unlink, &pairs);
+        assert!(check_share(Phase::Unlink, &unlink, home, 0).is_ok());
+        let left = check_share(Phase::Unlink, &unlink, home, 1).unwrap_err();
+        assert!(
+            left.to_string().contains("it exists, and was removed"),
+            "{left}"
+        );
+    }
 }

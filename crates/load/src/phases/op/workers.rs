@@ -16,6 +16,7 @@ use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::CString;
+use std::ops::Range;
 
 /// A phase with its buffers, allocated before its clock starts.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(super) struct Work<'a> {
     pub phase: Phase,
     pub parameters: &'a Parameters,
     pub job: &'a Job<'a>,
+    /// Whether this process has no other worker.
+    pub alone: bool,
 }
 
 /// A completed phase.
@@ -104,8 +107,16 @@ impl Room {
 impl Op {
     /// Allocates the buffers of a phase on one engine.
     pub fn new<E: Engine>(phase: Phase, parameters: Parameters) -> Self {
-        let rooms = 0..parameters.workers;
-        let rooms = rooms.map(|number| Room::new::<E>(phase, &parameters, number));
+        Self::of_share::<E>(phase, parameters, 0..parameters.workers)
+    }
+
+    /// Allocates the buffers of those workers that run in this process.
+    pub fn of_share<E: Engine>(
+        phase: Phase,
+        parameters: Parameters,
+        workers: Range<usize>,
+    ) -> Self {
+        let rooms = workers.map(|number| Room::new::<E>(phase, &parameters, number));
         Self {
             phase,
             rooms: rooms.collect(),
@@ -143,6 +154,7 @@ impl Op {
             phase: self.phase,
             parameters: &self.parameters,
             job,
+            alone: self.rooms.len() == 1,
         };
         let (began, shifts, used_by_processes) = if self.parameters.processes {
             let forked = forked::shifts::<E>(calls, work, &mut self.rooms)?;
@@ -201,10 +213,10 @@ pub(super) fn shift<E: Engine>(
     start: &Start,
 ) -> Result<Shift, LoadError> {
     let parameters = work.parameters;
-    let ready = if parameters.workers > 1 {
-        own_descriptors()
-    } else {
+    let ready = if work.alone {
         Ok(())
+    } else {
+        own_descriptors()
     };
     let ready = match ready {
         Ok(()) if parameters.pin => pin_to(room.number),

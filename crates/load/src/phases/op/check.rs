@@ -1,0 +1,204 @@
+//! Checks what one worker of a phase left: the number of its files, and their sizes and contents.
+//! The check reads through the file system only, so that another client can make it.
+
+use super::data::{author, noise, stamped, stretch_of};
+use super::files::{DIRECTORY, FILE, LINK, MADE};
+use super::names::{Directory, File, Name};
+use super::workers::{home, large};
+use super::{HOME, Parameters, Phase};
+use crate::error::LoadError;
+use crate::phases::ready::{below, with_path};
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+/// What was found, all of it as it must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Files and directories found.
+    pub entries: u64,
+    /// Bytes of data compared.
+    pub bytes: u64,
+}
+
+/// Checks what a worker left.
+pub(crate) fn check_share(
+    phase: Phase,
+    parameters: &Parameters,
+    root: &Path,
+    worker: usize,
+) -> Result<Left, LoadError> {
+    let place = Place {
+        parameters,
+        top: below(root, HOME),
+        worker,
+    };
+    match phase {
+        Phase::Unlink => place.entries(FILE, false),
+        Phase::Rmdir => place.entries(MADE, false),
+        Phase::Mkdir => place.entries(MADE, true),
+        Phase::Link => place.entries(LINK, true),
+        Phase::Create | Phase::Stat | Phase::Open | Phase::Rename => place.files(),
+        Phase::Write => place.blocks(),
+        Phase::Read | Phase::RandomWrite | Phase::RandomRead => place.size(),
+    }
+}
+
+/// The bytes that a worker reads in a phase if it finds all files whole; none if it reads none.
+pub(crate) fn bytes_read(phase: Phase, parameters: &Parameters, worker: usize) -> Option<u64> {
+    let stretch = || stretch_of(phase, parameters, worker);
+    match phase {
+        Phase::Open => {
+            let share = parameters.share(parameters.files, worker);
+            Some((share.end - share.start) * parameters.bytes as u64)
+        }
+        Phase::Read | Phase::RandomRead => Some(stretch().count * parameters.block as u64),
+        _ => None,
+    }
+}
+
+/// The files of one worker.
+struct Place<'a> {
+    parameters: &'a Parameters,
+    top: PathBuf,
+    worker: usize,
+}
+
+impl Place<'_> {
+    /// Calls `each` for every number of the worker with the directory of the file.
+    fn each(
+        &self,
+        letter: u8,
+        mut each: impl FnMut(&Path) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        let parameters = self.parameters;
+        let home = self.top.join(home(parameters, self.worker));
+        for number in parameters.share(parameters.files, self.worker) {
+            let directory = Directory::new(DIRECTORY, number / parameters.files_per_dir);
+            let name: File = Name::new(letter, number);
+            each(&below(&below(&home, directory.as_c()), name.as_c()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether all entries with that letter exist, or none.
+    fn entries(&self, letter: u8, exist: bool) -> Result<Left, LoadError> {
+        let mut left = Left::default();
+        self.each(letter, |path| {
+            let found = match fs::symlink_metadata(path) {
+                Ok(_) => true,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+                Err(error) => return Err(LoadError::io("stat", path, error)),
+            };
+            left.entries += u64::from(found);
+            match (found, exist) {
+                (true, false) => Err(wrong(path, "it exists, and was removed")),
+                (false, true) => Err(wrong(path, "it does not exist, and was created")),
+                _ => Ok(()),
+            }
+        })?;
+        self.listed(letter, left.entries)?;
+        Ok(left)
+    }
+
+    /// Small files: their number, sizes and contents.
+    fn files(&self) -> Result<Left, LoadError> {
+        let expected = noise(self.parameters.bytes.max(1));
+        let expected = &expected[..self.parameters.bytes];
+        let mut left = Left::default();
+        self.each(FILE, |path| {
+            let data = with_path("read", path, fs::read(path))?;
+            if data.len() != expected.len() {
+                let (found, size) = (data.len(), expected.len());
+                return Err(wrong(
+                    path,
+                    &format!("it has {found} bytes instead of {size}"),
+                ));
+            }
+            if data != expected {
+                return Err(wrong(path, "its data are not those that were written"));
+            }
+            left.entries += 1;
+            left.bytes += data.len() as u64;
+            Ok(())
+        })?;
+        self.listed(FILE, left.entries)?;
+        Ok(left)
+    }
+
+    /// Compares the listings of the directories with the number of entries. Directories that
+    /// workers share contain the files of others, too.
+    fn listed(&self, letter: u8, expected: u64) -> Result<(), LoadError> {
+        if self.parameters.shared {
+            return Ok(());
+        }
+        let home = self.top.join(home(self.parameters, self.worker));
+        let mut found = 0;
+        for directory in with_path("open", &home, fs::read_dir(&home))? {
+            let directory = with_path("read", &home, directory)?.path();
+            for entry in with_path("open", &directory, fs::read_dir(&directory))? {
+                let entry = with_path("read", &directory, entry)?;
+                found += u64::from(entry.file_name().as_encoded_bytes().first() == Some(&letter));
+            }
+        }
+        if found == expected {
+            return Ok(());
+        }
+        Err(wrong(
+            &home,
+            &format!("its directories list {found} entries instead of {expected}"),
+        ))
+    }
+
+    fn large(&self) -> PathBuf {
+        self.top.join(large(self.parameters, self.worker))
+    }
+
+    /// The size of the large file.
+    fn size(&self) -> Result<Left, LoadError> {
+        let path = self.large();
+        let size = self.parameters.blocks() * self.parameters.block as u64;
+        let found = with_path("stat", &path, fs::metadata(&path))?.len();
+        if found != size {
+            return Err(wrong(
+                &path,
+                &format!("it has {found} bytes instead of {size}"),
+            ));
+        }
+        Ok(Left {
+            entries: 1,
+            bytes: 0,
+        })
+    }
+
+    /// The written blocks of the worker: each has its own mark, and the data around it.
+    fn blocks(&self) -> Result<Left, LoadError> {
+        let mut left = self.size()?;
+        let path = self.large();
+        let file = with_path("open", &path, fs::File::open(&path))?;
+        let block = self.parameters.block;
+        let author = author(Phase::Write, self.worker);
+        let mut data = vec![0; block];
+        let stretch = stretch_of(Phase::Write, self.parameters, self.worker);
+        for at in 0..stretch.count {
+            let offset = stretch.block(at) * block as u64;
+            with_path("read", &path, file.read_exact_at(&mut data, offset))?;
+            if !stamped(&data, author, at) {
+                let what = format!(
+                    "block {at} of worker {}, at {offset}, has other data",
+                    self.worker
+                );
+                return Err(wrong(&path, &what));
+            }
+            left.bytes += block as u64;
+        }
+        Ok(left)
+    }
+}
+
+fn wrong(path: &Path, what: &str) -> LoadError {
+    LoadError::Left {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    }
+}
