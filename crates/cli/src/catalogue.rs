@@ -1,25 +1,12 @@
-//! The names that a plan may use, from the `load` crate.
+//! The names that a plan may use, and what this machine lacks.
 
 use fsdyno_host::probe::probe;
-use fsdyno_load::programs::{self, Program};
-use fsdyno_load::{engines, kinds};
 use fsdyno_model::{Availability, Need, Requirement};
-use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
+use fsdyno_run::resolve::Catalogue;
 
 /// All kinds of phases, engines and generated datasets.
 pub fn catalogue() -> Catalogue {
-    Catalogue {
-        kinds: kinds::all()
-            .map(entry)
-            .chain(programs::ALL.iter().map(|program| of_program(program)))
-            .collect(),
-        engines: engines::ALL.iter().map(|engine| engine.name).collect(),
-        datasets: fsdyno_datasets::ALL
-            .iter()
-            .map(|set| dataset(set))
-            .collect(),
-        ..Catalogue::default()
-    }
+    Catalogue::complete()
 }
 
 /// Builds the catalogue with the capabilities that this machine lacks, for the choice of a lab.
@@ -61,36 +48,5 @@ fn is_of_kernel(need: &Need) -> bool {
         // No guest runs a BSD kernel either.
         Need::Program { .. } | Need::LoopDevices | Need::BsdKernel => false,
         Need::AnyOf(needs) => needs.iter().all(is_of_kernel),
-    }
-}
-
-fn entry(kind: &kinds::PhaseKind) -> KindEntry {
-    KindEntry {
-        name: kind.name,
-        needs: kind.needs,
-        makes_tree: kind.makes_tree,
-        removes_tree: kind.removes_tree,
-        searches: kind.searches,
-        program: false,
-        parameters: kind.parameters,
-    }
-}
-
-fn of_program(program: &Program) -> KindEntry {
-    KindEntry {
-        program: true,
-        ..entry(&program.kind)
-    }
-}
-
-fn dataset(set: &fsdyno_datasets::Generator) -> DatasetEntry {
-    DatasetEntry {
-        name: set.name,
-        form: match set.shape {
-            fsdyno_datasets::Shape::Tree | fsdyno_datasets::Shape::Grown(_) => DatasetForm::Tree,
-            fsdyno_datasets::Shape::Archive(_) => DatasetForm::Archive,
-            fsdyno_datasets::Shape::File => DatasetForm::File,
-            fsdyno_datasets::Shape::Nothing => DatasetForm::Nothing,
-        },
     }
 }

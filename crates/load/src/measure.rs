@@ -68,7 +68,7 @@ pub struct Request<'a> {
     /// The cancellation token.
     pub stop: &'a CancelToken,
     /// The workers of an `op` phase that run in this process; all if none. A phase has as many
-    /// workers as its parameters say, in all processes together.
+    /// workers as its parameters set, in all processes together.
     pub share: Option<Range<usize>>,
     /// Called next to the clock: when the phase begins, and when its work has returned. Its time is
     /// part of the time to durable.

@@ -9,7 +9,8 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
     (
         "rustix",
         &[
-            "files", "datasets", "host", "guests", "observe", "load", "lab", "disk", "store", "cli",
+            "files", "datasets", "host", "guests", "observe", "load", "lab", "disk", "store",
+            "ranks", "cli",
         ],
         "it makes no system calls",
     ),

@@ -1,11 +1,33 @@
-//! The fuzz targets are a separate workspace. Its lock file must match the main one, and each
-//! target needs a check, a driver for libFuzzer, and a corpus.
+//! The fuzz targets and `fsdyno-mpi` are separate workspaces. Their lock files must match the main
+//! one, and each target needs a check, a driver for libFuzzer, and a corpus.
 
 use crate::{Finding, files, read, report, root};
 use std::collections::BTreeSet;
 
 /// Packages that only the fuzz targets need.
 const ONLY_FUZZ: [&str; 3] = ["arbitrary", "fsdyno-fuzz", "libfuzzer-sys"];
+
+/// Packages that only the binding to MPI needs.
+const ONLY_MPI: [&str; 18] = [
+    "bindgen",
+    "build-probe-mpi",
+    "cexpr",
+    "clang-sys",
+    "conv",
+    "custom_derive",
+    "either",
+    "fsdyno-mpi",
+    "glob",
+    "itertools",
+    "libloading",
+    "minimal-lexical",
+    "mpi",
+    "mpi-sys",
+    "nom",
+    "rustc-hash",
+    "shell-words",
+    "shlex",
+];
 
 /// The packages of a lock file, each with its version and line.
 fn packages(lock: &str) -> Vec<(usize, &str, &str)> {
@@ -23,35 +45,39 @@ fn packages(lock: &str) -> Vec<(usize, &str, &str)> {
         .collect()
 }
 
-fn other_versions(ours: &str, fuzz: &str) -> Vec<Finding> {
+fn other_versions(ours: &str, path: &str, theirs: &str, only: &[&str]) -> Vec<Finding> {
     let known: BTreeSet<(&str, &str)> =
         packages(ours).into_iter().map(|(_, n, v)| (n, v)).collect();
-    let others = packages(fuzz).into_iter();
+    let others = packages(theirs).into_iter();
     others
-        .filter(|(_, name, version)| !ONLY_FUZZ.contains(name) && !known.contains(&(name, version)))
+        .filter(|(_, name, version)| !only.contains(name) && !known.contains(&(name, version)))
         .map(|(line, name, version)| {
             let what = format!("{name} {version} is not in Cargo.lock: cargo update --precise");
-            Finding::new("fuzz/Cargo.lock", line, what)
+            Finding::new(path, line, what)
         })
         .collect()
 }
 
 #[test]
-fn the_fuzz_targets_use_the_versions_of_the_program() {
-    report(&other_versions(
-        &read("Cargo.lock"),
-        &read("fuzz/Cargo.lock"),
-    ));
+fn other_workspaces_use_the_versions_of_the_program() {
+    let ours = read("Cargo.lock");
+    for (path, only) in [
+        ("fuzz/Cargo.lock", &ONLY_FUZZ[..]),
+        ("mpi/Cargo.lock", &ONLY_MPI),
+    ] {
+        report(&other_versions(&ours, path, &read(path), only));
+    }
 }
 
 #[test]
 fn the_check_of_versions_finds_violations() {
     let ours = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
-    assert_eq!(other_versions(ours, ours), []);
+    let other_versions = |theirs| other_versions(ours, "Cargo.lock", theirs, &ONLY_FUZZ);
+    assert_eq!(other_versions(ours), []);
     let other = ours.replace("1.0.0", "1.0.1");
-    assert_eq!(other_versions(ours, &other).len(), 1);
+    assert_eq!(other_versions(&other).len(), 1);
     let only = "[[package]]\nname = \"arbitrary\"\nversion = \"1.0.0\"\n";
-    assert_eq!(other_versions(ours, only), []);
+    assert_eq!(other_versions(only), []);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn modules(source: &Source) -> Vec<PathBuf> {
 /// Whether cargo compiles this file by its location, or a manifest names it.
 fn is_root(path: &str, manifests: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    let ["crates", _, inside @ ..] = &parts[..] else {
+    let (["crates", _, inside @ ..] | ["mpi", inside @ ..]) = &parts[..] else {
         let name = parts.last().unwrap_or(&"");
         return path == "fuzz/src/lib.rs" || (parts.len() > 1 && manifests.contains(name));
     };

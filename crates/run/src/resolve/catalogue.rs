@@ -1,6 +1,9 @@
-//! The names that a plan may use, with their properties. The `load` crate provides them.
+//! The names that a plan may use, with their properties, from the `load` and `datasets` crates.
 
 use super::config_error::ConfigError;
+use fsdyno_datasets::{Generator, Shape};
+use fsdyno_load::kinds::{self, PhaseKind};
+use fsdyno_load::{engines, programs};
 use fsdyno_model::{DatasetChoice, KernelChoice, Needs, Parameter};
 
 /// The names and capabilities for plans.
@@ -43,6 +46,20 @@ pub struct KindEntry {
     pub parameters: &'static [Parameter],
 }
 
+impl KindEntry {
+    fn of(kind: &PhaseKind) -> Self {
+        Self {
+            name: kind.name,
+            needs: kind.needs,
+            makes_tree: kind.makes_tree,
+            removes_tree: kind.removes_tree,
+            searches: kind.searches,
+            program: false,
+            parameters: kind.parameters,
+        }
+    }
+}
+
 /// A generated dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetEntry {
@@ -50,6 +67,20 @@ pub struct DatasetEntry {
     pub name: &'static str,
     /// Its form.
     pub form: DatasetForm,
+}
+
+impl DatasetEntry {
+    fn of(set: &Generator) -> Self {
+        Self {
+            name: set.name,
+            form: match set.shape {
+                Shape::Tree | Shape::Grown(_) => DatasetForm::Tree,
+                Shape::Archive(_) => DatasetForm::Archive,
+                Shape::File => DatasetForm::File,
+                Shape::Nothing => DatasetForm::Nothing,
+            },
+        }
+    }
 }
 
 /// The form of a dataset.
@@ -66,6 +97,25 @@ pub enum DatasetForm {
 }
 
 impl Catalogue {
+    /// All kinds of phases, engines and generated datasets.
+    pub fn complete() -> Self {
+        Self {
+            kinds: kinds::all()
+                .map(KindEntry::of)
+                .chain(programs::ALL.iter().map(|program| KindEntry {
+                    program: true,
+                    ..KindEntry::of(&program.kind)
+                }))
+                .collect(),
+            engines: engines::ALL.iter().map(|engine| engine.name).collect(),
+            datasets: fsdyno_datasets::ALL
+                .iter()
+                .map(|set| DatasetEntry::of(set))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
     /// The kind of phase of that name.
     pub(super) fn kind(&self, name: &str) -> Result<&KindEntry, ConfigError> {
         self.kinds
