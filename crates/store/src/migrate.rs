@@ -7,6 +7,7 @@ use fsdyno_model::Plan;
 use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The `PRAGMA application_id` of a store: `fsdy` in ASCII.
 pub const APPLICATION_ID: i64 = 0x6673_6479;
@@ -105,7 +106,17 @@ pub(crate) fn at_version(version: i64) -> rusqlite::Result<Connection> {
 /// The first difference between the schema of a store and that of its version. A trigger, a view or
 /// a virtual table instead of a table would execute code of another user.
 pub(crate) fn deviation(connection: &Connection, version: i64) -> rusqlite::Result<Option<String>> {
-    let expected = objects(&at_version(version)?)?;
+    // All steps up to the version take milliseconds; `merge` opens thousands of stores.
+    static EXPECTED: Mutex<BTreeMap<i64, Arc<Objects>>> = Mutex::new(BTreeMap::new());
+    let mut known = EXPECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let expected = if let Some(expected) = known.get(&version) {
+        Arc::clone(expected)
+    } else {
+        let expected = Arc::new(objects(&at_version(version)?)?);
+        known.insert(version, Arc::clone(&expected));
+        expected
+    };
+    drop(known);
     let found = objects(connection)?;
     let differs = |(name, sql): (&String, &String), other: &Objects| other.get(name) != Some(sql);
     let strange = found.iter().find(|one| differs(*one, &expected));

@@ -7,7 +7,7 @@ mod support;
 
 use server::{Kind, PROGRAMS, Server, script, until};
 use std::fs;
-use support::{have, outcomes, root_and};
+use support::{have, lab_kernel, outcomes, root_and};
 
 /// All phases on trees that its programs support.
 const TREES: [&str; 7] = [
@@ -324,4 +324,57 @@ fn unsupported_remote_plans_are_refused_and_a_dry_run_does_not_connect() {
     let refused = home.fsdyno(&unnamed);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("--erase /dev/sdz"), "{}", refused.err);
+}
+
+#[test]
+fn shards_run_on_the_hosts_that_can_be_reached_and_are_merged() {
+    let test = "shards_run_on_the_hosts_that_can_be_reached_and_are_merged";
+    if !root_and(&[&PROGRAMS[..], &["mkfs.ext4"]].concat(), test) {
+        return;
+    }
+    let (Some(kernel), Some(server)) = (lab_kernel(test), Server::start(&Kind::Dash, test)) else {
+        return;
+    };
+    let home = &server.home;
+    // The environment of the test does not reach the other machine.
+    let program = home.path("there");
+    let state = home.path("state");
+    let lines = format!(
+        "XDG_STATE_HOME={} exec {} \"$@\"",
+        state.display(),
+        env!("CARGO_BIN_EXE_fsdyno")
+    );
+    script(&program, &lines);
+    let directory = home.path("cluster").display().to_string();
+    let program = program.display().to_string();
+    let front = [
+        "cluster",
+        "ssh",
+        "ssh://127.0.0.1:1,there",
+        "--dir",
+        &directory,
+    ];
+    let rest = ["--shards", "3", "--program", &program, "--"];
+    let run = home.on_model_disks(&kernel, "ext2,ext4", "--scale 0.003 --phases copy"); // example
+    let run = run.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let run = run.replace("--repeats 1", "--repeats 2");
+    let words = front.iter().chain(&rest).copied().chain(run.split(' '));
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    let printed = support::printed(&server.command(&words).output().unwrap());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("4 of 4 cells"), "{}", printed.out);
+    assert!(
+        printed.err.contains("ssh://127.0.0.1:1: shard"),
+        "{}",
+        printed.err
+    );
+    assert!(
+        printed.err.contains("this host gets no more shards"),
+        "{}",
+        printed.err
+    );
+    // A second start finds everything complete.
+    let printed = support::printed(&server.command(&words).output().unwrap());
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    assert!(printed.out.contains("4 of 4 cells"), "{}", printed.out);
 }

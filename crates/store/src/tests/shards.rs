@@ -204,7 +204,7 @@ fn a_failed_cell_is_replaced_by_that_of_a_shard_that_measured_it() {
 #[test]
 #[ignore = "a measurement: cargo test --release -p fsdyno-store -- --ignored --nocapture"]
 fn ten_thousand_shards() {
-    const SHARDS: u32 = 1_000;
+    const SHARDS: u32 = 10_000;
     let work_dir = WorkDir::new();
     let mut paths = Vec::new();
     for number in 1..=SHARDS {

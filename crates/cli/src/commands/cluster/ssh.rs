@@ -10,7 +10,7 @@ use fsdyno_host::ssh::Ssh;
 use fsdyno_model::Shard;
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
@@ -21,27 +21,23 @@ pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
         .collect::<Result<_, _>>()
         .map_err(|error| CliError::new(Code::Missing, error))?;
     let open = Shard::all(work.shards).filter(|shard| !work.directory.complete(*shard).exists());
-    let queue: Mutex<VecDeque<Shard>> = Mutex::new(open.collect());
-    let next = || {
-        queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
-    };
+    let queue = Queue::of(open);
     thread::scope(|scope| {
         for host in &hosts {
-            let (work, queue, next) = (&work, &queue, &next);
+            let (work, queue) = (&work, &queue);
             scope.spawn(move || {
-                while let Some(shard) = next() {
-                    let name = host.destination();
-                    match there(work, host, shard) {
-                        Ok(()) => output::note(format_args!("fsdyno: {name}: shard {shard} is complete")),
+                let name = host.destination();
+                while let Some(shard) = queue.next() {
+                    let result = there(work, host, shard);
+                    queue.ended(shard, result.is_ok());
+                    match result {
+                        Ok(()) => {
+                            output::note(format_args!("fsdyno: {name}: shard {shard} is complete"));
+                        }
                         Err(why) => {
                             output::note(format_args!(
                                 "fsdyno: {name}: shard {shard}: {why}; this host gets no more shards"
                             ));
-                            // Another host resumes it.
-                            queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(shard);
                             return;
                         }
                     }
@@ -71,6 +67,54 @@ pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
         work.shards,
         work.directory.path().display()
     )))
+}
+
+/// The shards that are left.
+struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+struct QueueState {
+    left: VecDeque<Shard>,
+    running: usize,
+}
+
+impl Queue {
+    fn of(shards: impl Iterator<Item = Shard>) -> Self {
+        Self {
+            state: Mutex::new(QueueState {
+                left: shards.collect(),
+                running: 0,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next shard; none when all are complete. Waits while others run, because one that fails
+    /// comes back.
+    fn next(&self) -> Option<Shard> {
+        let waited = self.changed.wait_while(self.state(), |state| {
+            state.left.is_empty() && state.running > 0
+        });
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let shard = state.left.pop_front()?;
+        state.running += 1;
+        Some(shard)
+    }
+
+    fn ended(&self, shard: Shard, complete: bool) {
+        let mut state = self.state();
+        state.running -= 1;
+        if !complete {
+            state.left.push_back(shard);
+        }
+        self.changed.notify_all();
+    }
 }
 
 /// Runs a shard on a host; its output goes to the log of the shard.
