@@ -84,7 +84,7 @@ pub enum Command {
     Doctor(commands::doctor::DoctorArgs),
     /// List the runs and the series of crash tests in the store, newest first
     Runs(commands::runs::RunsArgs),
-    /// Copy the runs of other stores into this one, and join shards; the others are only read
+    /// Copy the runs of other stores into this one, and join shards
     Merge(commands::merge::MergeArgs),
     /// Distribute a run over machines: Slurm, ssh or GNU parallel
     Cluster(commands::cluster::ClusterArgs),

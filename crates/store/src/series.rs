@@ -5,7 +5,9 @@ use crate::error::fault;
 use crate::resolve::{check_id, free_id};
 use crate::row::{self, Fields, all, insert, json, json_or_none, signed};
 use crate::{Store, StoreError};
-use fsdyno_model::{Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, StopReason};
+use fsdyno_model::{
+    Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, Shard, StopReason,
+};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// A series without its power cuts.
@@ -79,7 +81,7 @@ impl Store {
             SELECT series.id, started_unix_ns, ended_unix_ns, stop,
                 (SELECT json_group_array(json_extract(value, '$.label'))
                     FROM json_each(contenders)),
-                count(cut.place), cuts_planned * json_array_length(contenders),
+                count(cut.place), cuts_planned * json_array_length(contenders), shard,
                 count(cut.place) FILTER (WHERE lost_files IS NULL OR lost_files > 0)
             FROM series LEFT JOIN cut ON cut.series = series.id
             GROUP BY series.id
@@ -92,7 +94,10 @@ impl Store {
                 stop: fields.word_or_none()?,
                 contenders: fields.json()?,
                 power_cuts_recorded: fields.number()?,
-                power_cuts_planned: fields.number()?,
+                power_cuts_planned: {
+                    let (all, shard) = (fields.number()?, fields.json_or_none::<Shard>()?);
+                    shard.map_or(all, |shard| shard.share(all))
+                },
                 losing: fields.number()?,
             })
         })
@@ -153,7 +158,10 @@ pub(crate) fn insert_whole(transaction: &Transaction<'_>, series: &Series) -> Re
     Ok(())
 }
 
-fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(), Refusal> {
+pub(crate) fn insert_series(
+    transaction: &Transaction<'_>,
+    info: &SeriesInfo,
+) -> Result<(), Refusal> {
     check_id(&info.id)?;
     let work_dir = info
         .work_dir
@@ -177,11 +185,12 @@ fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(),
             json("the provenance", &info.provenance)?,
             json("the argv", &info.command_line)?,
             json_or_none("the model disk", info.disk.as_ref())?,
+            json_or_none("the shard", info.shard.as_ref())?,
         ])?;
     Ok(())
 }
 
-fn insert_power_cut(
+pub(crate) fn insert_power_cut(
     transaction: &Transaction<'_>,
     info: &SeriesInfo,
     place: u64,
@@ -231,7 +240,7 @@ fn insert_power_cut(
     Ok(())
 }
 
-fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {
+pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {
     let query = format!("SELECT {} FROM series WHERE id = ?1", row::SERIES);
     let read = |row: &rusqlite::Row<'_>| {
         let fields = &mut Fields::of(row);
@@ -248,6 +257,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
             provenance: fields.json()?,
             command_line: fields.json()?,
             disk: fields.json_or_none()?,
+            shard: fields.json_or_none()?,
         })
     };
     connection.query_row(&query, [id], read).optional()

@@ -1,26 +1,41 @@
-//! Joins the shards of a plan into one run.
+//! Joins the shards of a plan into one run, and those of a crash series into one series.
 
 use crate::error::Refusal;
 use crate::insert::{insert_cell, insert_run, plan_text};
 use crate::query::run;
-use crate::resolve::id_of_whole;
+use crate::resolve::{id_of_whole, id_of_whole_series};
 use crate::row::signed;
-use fsdyno_model::{Cell, CellRecord, Effective, Outcome, Plan, ResultSet, RunInfo, Shard};
+use crate::series::{info, insert_power_cut, insert_series};
+use fsdyno_model::{
+    Cell, CellRecord, Effective, Outcome, Plan, Provenance, ResultSet, RunInfo, Series, SeriesInfo,
+    Shard,
+};
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-/// A run that shards were joined into.
+/// A run or a series that shards were joined into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
     /// Its id.
     pub id: String,
-    /// The number of its recorded cells.
+    /// What it consists of.
+    pub unit: Unit,
+    /// The number of its recorded units.
     pub recorded: u64,
-    /// The number of cells of the plan.
+    /// The number of its planned units.
     pub planned: u64,
-    /// The shards that lack cells.
+    /// The shards that lack units.
     pub missing: Vec<Shard>,
+}
+
+/// What a run or a series consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The cells of a run.
+    Cell,
+    /// The power cuts of a series.
+    PowerCut,
 }
 
 /// Adds the cells of a shard to the run of the whole plan, which is created if it does not exist;
@@ -81,26 +96,12 @@ pub fn join(
     Ok(Ok(id))
 }
 
-/// Why the figures of a shard are not compared with those of the whole. In virtual time they depend
-/// only on fsdyno and on the kernel of the guests.
+/// Why the figures of a shard are not compared with those of the whole.
 fn other_system(
     transaction: &Transaction<'_>,
     whole: &RunInfo,
     theirs: &ResultSet,
 ) -> Result<Option<String>, Refusal> {
-    let differ = |what: &str, ours: &str, theirs_is: &str| {
-        let shard = name(&theirs.run);
-        Some(format!(
-            "{shard} was measured with another {what} ({theirs_is}; the other shards: {ours})"
-        ))
-    };
-    let (ours, new) = (&whole.provenance, &theirs.run.provenance);
-    if ours.fsdyno != new.fsdyno {
-        return Ok(differ("version of fsdyno", &ours.fsdyno, &new.fsdyno));
-    }
-    if !whole.plan.in_virtual_time() {
-        return Ok(None);
-    }
     let first: Option<String> = transaction
         .prepare_cached(
             "SELECT text FROM effective JOIN cell ON cell.id = effective.cell
@@ -108,18 +109,37 @@ fn other_system(
         )?
         .query_row(params![whole.id, Effective::GUEST], |row| row.get(0))
         .optional()?;
-    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
-    let guests = theirs
-        .cells
-        .iter()
-        .filter_map(|record| text(record, Effective::GUEST));
-    for guest in guests {
-        let new = of_kernel(guest);
-        if let Some(ours) = first.as_deref().map(of_kernel).filter(|ours| *ours != new) {
-            return Ok(differ("kernel of its guests", &ours, &new));
-        }
+    // Figures in real time are not compared between machines.
+    let first = first.filter(|_| whole.plan.in_virtual_time());
+    let cells = theirs.cells.iter();
+    let guests = cells.filter_map(|record| text(record, Effective::GUEST));
+    let systems = (&whole.provenance, &theirs.run.provenance);
+    Ok(differing(
+        &name(&theirs.run),
+        systems,
+        first.as_deref(),
+        guests,
+    ))
+}
+
+/// The version of fsdyno or the kernel of guests of a shard, if it differs from that of the whole.
+fn differing<'a>(
+    shard: &str,
+    (whole, theirs): (&Provenance, &Provenance),
+    guest: Option<&str>,
+    guests: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let differ = |what: &str, ours: &str, new: &str| {
+        format!("{shard} was measured with another {what} ({new}; the other shards: {ours})")
+    };
+    if whole.fsdyno != theirs.fsdyno {
+        return Some(differ("version of fsdyno", &whole.fsdyno, &theirs.fsdyno));
     }
-    Ok(None)
+    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
+    let ours = of_kernel(guest?);
+    let mut guests = guests.map(of_kernel);
+    let new = guests.find(|new| *new != ours)?;
+    Some(differ("kernel of its guests", &ours, &new))
 }
 
 /// Whether a cell of a shard is recorded in the whole.
@@ -186,34 +206,82 @@ fn name(run: &RunInfo) -> String {
     )
 }
 
-/// Notes whether the joined run is complete; returns what is missing if it has this number of
-/// shards.
+/// Adds the power cuts of a shard to the whole series, which is created if it does not exist;
+/// returns its id. Adding a shard twice changes nothing. The inner error is the reason why the
+/// shard is refused.
+pub fn join_series(
+    transaction: &Transaction<'_>,
+    theirs: &Series,
+) -> Result<Result<String, String>, Refusal> {
+    let whole = SeriesInfo {
+        id: id_of_whole_series(&theirs.info),
+        ended_unix_ns: None,
+        stop: None,
+        shard: None,
+        ..theirs.info.clone()
+    };
+    match info(transaction, &whole.id)? {
+        None => insert_series(transaction, &whole)?,
+        Some(ours) => {
+            let first: Option<String> = transaction
+                .prepare_cached("SELECT guest FROM cut WHERE series = ?1 ORDER BY place LIMIT 1")?
+                .query_row([&whole.id], |row| row.get(0))
+                .optional()?;
+            let guests = theirs.power_cuts.iter().map(|one| one.guest.as_str());
+            let name = format!("series {}", theirs.info.id);
+            let systems = (&ours.provenance, &whole.provenance);
+            if let Some(why) = differing(&name, systems, first.as_deref(), guests) {
+                return Ok(Err(why));
+            }
+        }
+    }
+    let known: BTreeSet<u32> = places(transaction, &whole.id)?;
+    for power_cut in &theirs.power_cuts {
+        match whole.place(power_cut) {
+            Some(place) if !known.contains(&place) => {
+                insert_power_cut(transaction, &whole, place.into(), power_cut)?;
+            }
+            _ => {}
+        }
+    }
+    transaction.execute(
+        "UPDATE series SET ended_unix_ns = max(coalesce(ended_unix_ns, 0), ?2) WHERE id = ?1",
+        params![whole.id, theirs.info.ended_unix_ns.map(signed)],
+    )?;
+    Ok(Ok(whole.id))
+}
+
+/// The places of the recorded power cuts of a series.
+fn places(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<BTreeSet<u32>> {
+    transaction
+        .prepare_cached("SELECT place FROM cut WHERE series = ?1")?
+        .query_map([id], |row| row.get(0))?
+        .collect()
+}
+
+/// Notes whether the joined run or series is complete; returns what is missing if it has this
+/// number of shards.
 pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result<Joined, Refusal> {
-    let indices: BTreeSet<u32> = transaction
+    let Some(whole) = run(transaction, id)? else {
+        return finish_series(transaction, id, of);
+    };
+    let plan = whole.plan;
+    let recorded: BTreeSet<u32> = transaction
         .prepare_cached("SELECT cell_index FROM cell WHERE run = ?1")?
         .query_map([id], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let whole = run(transaction, id)?;
-    let plan = whole.map(|whole| whole.plan);
-    let planned = plan.as_ref().map_or(0, Plan::cells);
-    let missing: BTreeSet<Shard> = plan
-        .iter()
-        .flat_map(|plan| {
-            let per_block = (plan.contenders.len() * plan.workloads.len()).max(1);
-            let all = 0..u32::try_from(planned).unwrap_or(u32::MAX);
-            let left = all.filter(|index| !indices.contains(index));
-            left.map(move |index| {
-                let block = index / u32::try_from(per_block).unwrap_or(u32::MAX);
-                let cell = Cell {
-                    index,
-                    block,
-                    contender: 0,
-                    workload: 0,
-                };
-                plan.shard_of(&cell, of)
-            })
-        })
-        .collect();
+    let planned = plan.cells();
+    let per_block = (plan.contenders.len() * plan.workloads.len()).max(1);
+    let missing = missing(&recorded, planned, |index| {
+        let block = index / u32::try_from(per_block).unwrap_or(u32::MAX);
+        let cell = Cell {
+            index,
+            block,
+            contender: 0,
+            workload: 0,
+        };
+        plan.shard_of(&cell, of)
+    });
     transaction.execute(
         "UPDATE run SET stop = ?2, ended_unix_ns =
             (SELECT max(started_unix_ns + took_ns) FROM cell WHERE run = ?1) WHERE id = ?1",
@@ -221,8 +289,40 @@ pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result
     )?;
     Ok(Joined {
         id: id.to_owned(),
-        recorded: indices.len() as u64,
+        unit: Unit::Cell,
+        recorded: recorded.len() as u64,
         planned,
-        missing: missing.into_iter().collect(),
+        missing,
     })
+}
+
+fn finish_series(
+    transaction: &Transaction<'_>,
+    id: &str,
+    of: NonZeroU32,
+) -> Result<Joined, Refusal> {
+    let recorded = places(transaction, id)?;
+    let planned = info(transaction, id)?.map_or(0, |info| info.power_cuts());
+    let missing = missing(&recorded, planned, |place| Shard::with(place, of));
+    transaction.execute(
+        "UPDATE series SET stop = ?2 WHERE id = ?1",
+        params![id, missing.is_empty().then_some("complete")],
+    )?;
+    Ok(Joined {
+        id: id.to_owned(),
+        unit: Unit::PowerCut,
+        recorded: recorded.len() as u64,
+        planned,
+        missing,
+    })
+}
+
+/// The shards of the units that are planned and not recorded.
+fn missing(recorded: &BTreeSet<u32>, planned: u64, of: impl Fn(u32) -> Shard) -> Vec<Shard> {
+    let all = 0..u32::try_from(planned).unwrap_or(u32::MAX);
+    let missing: BTreeSet<Shard> = all
+        .filter(|unit| !recorded.contains(unit))
+        .map(of)
+        .collect();
+    missing.into_iter().collect()
 }

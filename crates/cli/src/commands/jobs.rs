@@ -36,10 +36,10 @@ impl JobsArgs {
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct ShardArgs {
-    /// Run only this part of the cells: 2/4 is the second of four
+    /// Run only this part: 2/4 is the second of four
     ///
-    /// In virtual time cells are dealt out in turn, in real time whole blocks. Each shard is a run of
-    /// its own, on this or another machine; `fsdyno merge` joins them.
+    /// Cells in virtual time and power cuts are dealt out in turn, in real time whole blocks. Each
+    /// shard is stored as a run of its own, on this or another machine; `fsdyno merge` joins them.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
 }

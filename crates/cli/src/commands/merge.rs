@@ -3,7 +3,7 @@
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_store::{Joined, Store};
+use fsdyno_store::{Joined, Store, Unit};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
         }
     }
     for joined in &merged.joined {
-        let digest = if joined.missing.is_empty() {
+        let digest = if joined.missing.is_empty() && joined.unit == Unit::Cell {
             store.load(&joined.id)?.digest()
         } else {
             None
@@ -66,19 +66,24 @@ pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
 
 /// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or what is missing.
 fn line(joined: &Joined, digest: Option<&str>) -> String {
+    let unit = match joined.unit {
+        Unit::Cell => "cells",
+        Unit::PowerCut => "power cuts",
+    };
     let Joined {
         id,
+        unit: _,
         recorded,
         planned,
         missing,
     } = joined;
-    let mut line = format!("joined: {id}: {recorded} of {planned} cells");
+    let mut line = format!("joined: {id}: {recorded} of {planned} {unit}");
     if let Some(digest) = digest {
         let _ = write!(line, ", digest {digest}");
     }
     if !missing.is_empty() {
         let shards: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        let _ = write!(line, ", missing cells of shards {}", shards.join(", "));
+        let _ = write!(line, ", missing {unit} of shards {}", shards.join(", "));
     }
     line.push('\n');
     line

@@ -173,6 +173,7 @@ fn crash_tests_are_valid_by_their_schemas() {
             stop: None,
             contenders: vec![Contender::plain("ext4")],
             power_cuts_planned: 2,
+            shard: None,
             seed: 1,
             guest: fsdyno_model::GuestSize::default(),
             disk: None,

@@ -150,7 +150,7 @@ fn shards_of_other_plans_and_systems_are_refused_by_name() {
     let merged = ours.merge_all(&paths).unwrap();
     let expected = [
         "runs.db/x: Not a directory",
-        "run other is shard 2/2 of quick-",
+        "other is shard 2/2 of quick-",
         "another version of fsdyno (9.9; the other shards: 0.1.0)",
         "another kernel of its guests (Linux 6.13, #2; the other shards: Linux 6.12, #1)",
         "cell 4 of run wrong (shard 1/2) differs from the one that is recorded",
@@ -198,6 +198,58 @@ fn a_failed_cell_is_replaced_by_that_of_a_shard_that_measured_it() {
         );
         assert_eq!(whole.cells[3].started_unix_ns, 2_000_003);
         assert_eq!(whole.cells[2].started_unix_ns, 1_000_002);
+    }
+}
+
+#[test]
+fn shards_of_a_crash_series_become_one_series() {
+    let shard = |text: &str, started: u64, version: &str| {
+        let mut info = specimen::series(started);
+        info.provenance.fsdyno = version.into();
+        info.shard = Some(text.parse().unwrap());
+        let work_dir = WorkDir::new();
+        let mut store = work_dir.open();
+        store.begin_series(&mut info).unwrap();
+        let power_cuts = (1..=info.power_cuts_planned).flat_map(|number| {
+            let contenders = info.contenders.iter();
+            contenders.map(move |contender| (number, contender.label.clone()))
+        });
+        for (number, contender) in power_cuts {
+            let power_cut = specimen::power_cut_without_losses(&contender, number);
+            let place = info.place(&power_cut).unwrap();
+            if Some(Shard::with(place, info.shard.unwrap().of)) == info.shard {
+                store.record_power_cut(&info.id, &power_cut).unwrap();
+            }
+        }
+        let path = work_dir.path();
+        (work_dir, path, info)
+    };
+    let (_one, first, info) = shard("1/3", 1, "0.1.0");
+    let (_two, second, _) = shard("2/3", 2, "0.1.0");
+    let (_three, third, _) = shard("3/3", 3, "0.1.0");
+    let (_four, newer, _) = shard("3/3", 4, "9.9");
+    let here = WorkDir::new();
+    let mut ours = here.open();
+    let merged = ours
+        .merge_all(&[second.clone(), newer, first.clone()])
+        .unwrap();
+    assert!(merged.refused[0].contains("9.9"), "{:?}", merged.refused);
+    assert_eq!(merged.joined[0].missing, ["3/3".parse::<Shard>().unwrap()]);
+    for _ in 0..2 {
+        let merged = ours
+            .merge_all(&[third.clone(), first.clone(), second.clone()])
+            .unwrap();
+        let joined = &merged.joined[0];
+        let whole = u64::from(info.power_cuts_planned) * info.contenders.len() as u64;
+        assert_eq!((joined.recorded, joined.planned), (whole, whole));
+        assert_eq!(joined.missing, []);
+        let series = ours.load_series(&joined.id).unwrap();
+        assert_eq!(series.info.stop, Some(StopReason::Complete));
+        let places = series.power_cuts.iter().map(|one| info.place(one).unwrap());
+        assert!(
+            places.eq(0..u32::try_from(whole).unwrap()),
+            "in order of execution"
+        );
     }
 }
 

@@ -491,6 +491,7 @@ pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
         stop: None,
         contenders: vec![contender("ext2"), contender("xfs")],
         power_cuts_planned: 2,
+        shard: None,
         seed: u64::MAX,
         guest: GuestSize {
             memory: Bytes(256 << 20),

@@ -14,13 +14,13 @@ pub struct ClusterArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Submit a run to Slurm: an array job with a task for each shard, and a job that merges them
+    /// Submit a run to Slurm: an array job of shards, and a job that merges them
     Slurm(SlurmArgs),
     /// Run shards on these hosts over ssh, and merge them
     Ssh(SshArgs),
     /// Print the command lines that do the same with GNU parallel
     Parallel(Work),
-    /// Run one shard on this machine, or resume it; what the other commands start on each machine
+    /// Run one shard here, or resume it: what runs on each machine
     Task(TaskArgs),
     /// List the shards of a directory: complete, interrupted or missing
     Status(StatusArgs),
@@ -32,7 +32,9 @@ pub struct Work {
     /// Directory of the stores, shared by all machines
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Number of shards [default: one for each cell in virtual time, else for each block; 100 at most]
+    /// Number of shards [default: one for each cell, at most 100]
+    ///
+    /// In real time the default is one for each block.
     #[arg(long, value_name = "N")]
     pub shards: Option<NonZeroU32>,
     /// fsdyno on the other machines [default: the path of this one]

@@ -1,7 +1,7 @@
 //! The arguments of `crash`.
 
 use crate::args::{guest_lab, kernel};
-use crate::commands::jobs::JobsArgs;
+use crate::commands::jobs::{JobsArgs, ShardArgs};
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, KernelChoice, LabChoice};
 use std::path::PathBuf;
@@ -31,6 +31,8 @@ pub struct CrashArgs {
     pub disk_faults: Option<PathBuf>,
     #[command(flatten)]
     pub jobs: JobsArgs,
+    #[command(flatten)]
+    pub shard: ShardArgs,
     /// Memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,

@@ -15,7 +15,7 @@ use fsdyno_host::signals;
 use fsdyno_lab::{CrashTest, GuestLab};
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
-    Series, SeriesInfo, Step, StopReason,
+    Series, SeriesInfo, Shard, Step, StopReason,
 };
 use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
@@ -98,6 +98,11 @@ fn pull(
     store: &mut Store,
 ) -> Result<Code, CliError> {
     let mut info = info(args, contenders, (size, disk), work_dir);
+    if let Some(shard) = info.shard.filter(|_| info.power_cuts() == 0) {
+        return Err(CliError::usage(format!(
+            "--shard {shard}: the series has fewer power cuts than shards, and this shard has none"
+        )));
+    }
     store.begin_series(&mut info)?;
     output::note(format_args!("series {} begins", info.id));
     let SeriesInfo {
@@ -111,6 +116,9 @@ fn pull(
     // The contenders alternate, so that drift of the machine affects all of them.
     let tests: Vec<(u32, &Contender)> = (1..=args.power_cuts)
         .flat_map(|number| contenders.iter().map(move |contender| (number, contender)))
+        .zip(0..)
+        .filter(|(_, place)| info.shard.is_none_or(|s| Shard::with(*place, s.of) == s))
+        .map(|(test, _)| test)
         .collect();
     let jobs = match disk {
         Some(_) => args.jobs.count(args.guest_memory),
@@ -231,6 +239,7 @@ fn info(
         ended_unix_ns: None,
         stop: None,
         power_cuts_planned: args.power_cuts,
+        shard: args.shard.shard,
         seed: args.seed,
         guest,
         disk,
