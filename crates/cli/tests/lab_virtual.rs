@@ -288,3 +288,40 @@ fn bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile() {
     let (whole, system) = (number(1, "/return_ns"), number(1, "/cpu/system_ns"));
     assert!(system > 0 && searched + system <= whole, "{system} {whole}");
 }
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p fsdyno-cli --test lab_virtual -- --ignored --nocapture"]
+fn the_time_of_a_run_by_its_number_of_jobs() {
+    let test = "the_time_of_a_run_by_its_number_of_jobs";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let kernel = kernel.display().to_string();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let mut alone = None;
+    for jobs in (0..)
+        .map(|power| 1 << power)
+        .take_while(|jobs| *jobs <= processors)
+    {
+        let home = Home::new();
+        let work = home.work().display().to_string();
+        let fs = "ext3,ext4,xfs,btrfs,jfs,reiserfs"; // example
+        let load = "run classic-2008 --disk sata-2008 --scale 0.02 --repeats 1 --on loop:1G";
+        let mut words: Vec<&str> = load.split(' ').collect();
+        let jobs = jobs.to_string();
+        words.extend(["--fs", fs, "--guest-kernel", &kernel]);
+        words.extend(["--work-dir", &work, "--jobs", &jobs]);
+        let start = std::time::Instant::now();
+        let printed = home.fsdyno(&words);
+        let took = start.elapsed().as_secs_f64();
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        let alone = *alone.get_or_insert(took);
+        let digest = home.fsdyno(&["show", "last"]).out;
+        let digest = digest.lines().find(|line| line.starts_with("digest"));
+        println!(
+            "{jobs} jobs: {took:.1} s, {:.2} of one; {}",
+            took / alone,
+            digest.unwrap()
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and
 //! trees. They must be recorded in a journal that no process locks, have names that its process
-//! gave ([`shape`]), and be in directories of the effective user. No command is read from a
+//! gave (`shape`), and be in directories of the effective user. No command is read from a
 //! journal.
 
 mod shape;
