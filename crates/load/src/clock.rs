@@ -1,6 +1,32 @@
 //! Measures wall time by `CLOCK_MONOTONIC` and processor time by `getrusage(2)`.
 
 use fsdyno_model::units::Nanos;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A moment after which workers begin no further operation, so that a phase ends early. It may be
+/// set when the phase begins.
+#[derive(Debug)]
+pub struct Deadline(AtomicU64);
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Deadline {
+    /// Sets the moment, nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn set(&self, moment: u64) {
+        self.0.store(moment, Ordering::Relaxed);
+    }
+
+    /// Whether it is over. The clock is read only if the moment is set.
+    #[inline]
+    pub(crate) fn passed(&self) -> bool {
+        let moment = self.0.load(Ordering::Relaxed);
+        moment != u64::MAX && now() >= moment
+    }
+}
 
 /// A running stopwatch.
 #[derive(Debug, Clone, Copy)]

@@ -11,10 +11,11 @@ mod program;
 mod tree;
 mod weight;
 
+pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
 pub use crate::phases::timeline::{Merged, Recording};
 pub use crate::tool_run::ToolCommand;
-pub use op::{bytes_read, check_share, prepare_share};
+pub use op::{Share, bytes_read, check_share, operations, prepare_share};
 pub use program::prepare;
 pub use tree::touch;
 pub use weight::{
@@ -39,7 +40,6 @@ use fsdyno_model::warning::Warning;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::ops::Range;
 use std::path::Path;
 
 /// A phase to measure.
@@ -67,9 +67,8 @@ pub struct Request<'a> {
     pub user_work: Option<&'a UserWork<'a>>,
     /// The cancellation token.
     pub stop: &'a CancelToken,
-    /// The workers of an `op` phase that run in this process; all if none. A phase has as many
-    /// workers as its parameters set, in all processes together.
-    pub share: Option<Range<usize>>,
+    /// The part of an `op` phase that this process runs; all of it if none.
+    pub share: Option<Share<'a>>,
     /// Called next to the clock: when the phase begins, and when its work has returned. Its time is
     /// part of the time to durable.
     pub mark: &'a mut dyn FnMut(Point),

@@ -23,6 +23,8 @@ pub struct Warning {
 pub enum WarningKind {
     /// The phase was too short for its clock or for the scheduler.
     TooShort,
+    /// A time limit ended the phase before all its work was done: its time is that of the limit.
+    TimeLimit,
     /// The state of the caches could not be proven.
     CacheUnproven,
     /// A cold phase did not read its data from the device.
@@ -69,6 +71,7 @@ impl WarningKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::TooShort => "too-short",
+            Self::TimeLimit => "time-limit",
             Self::CacheUnproven => "cache-unproven",
             Self::NotFromDevice => "not-from-device",
             Self::FreeCopy => "free-copy",

@@ -10,6 +10,7 @@ use crate::monitor::{Contact, Order};
 use crate::options::Options;
 use crate::phase::{self, Input, Place, RankError, Report, clients};
 use crate::plan::{self, reads};
+use crate::stonewall::{self, Left};
 use crate::{caches, verify};
 use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::signals::Signals;
@@ -228,13 +229,15 @@ struct Conduct<'a, G: Group, R: Record> {
     failed: bool,
 }
 
-/// A cell in progress. Only rank 0 has samples and a failure.
+/// A cell in progress. Only rank 0 has samples and warnings.
 #[derive(Default)]
 struct InCell {
     samples: Vec<Sample>,
     effective: Vec<Effective>,
     warnings: Vec<Warning>,
     times: String,
+    /// What each rank has left, the same on all ranks.
+    left: Left,
 }
 
 /// Why a cell ended early, on rank 0; the other ranks only know that it did.
@@ -553,6 +556,7 @@ impl<G: Group, R: Record> Conduct<'_, G, R> {
             offsets: &before,
             wait: &wait,
             stop,
+            most: kept.left.before(phase, phase::worker(phase, rank)),
         };
         let (start, report) = phase::run(&input, self.group, place, ready)?;
         let report = report.map(|report| Report {
@@ -575,7 +579,7 @@ impl<G: Group, R: Record> Conduct<'_, G, R> {
         };
         let ended = ranks.failure(phase);
         if rank == 0 && ended.is_none() {
-            let (mut sample, times) = ranks.sample(phase, number);
+            let (mut sample, times) = ranks.sample(phase, number, &kept.left);
             sample.space_before = space_before;
             sample.space_after = space();
             print(&summary(&sample, reports.len()));
@@ -586,9 +590,14 @@ impl<G: Group, R: Record> Conduct<'_, G, R> {
                 sample: Box::new(sample),
             })?;
         }
-        let failed = (rank == 0).then_some(ended.is_some());
+        let result = (rank == 0).then(|| {
+            let operations = stonewall::operations(phase, &reports);
+            (ended.is_some(), operations)
+        });
         let wait = self.wait(SHORT, stage.to_string());
-        Ok((broadcast(self.group, failed, &wait)?, ended))
+        let (failed, operations) = broadcast(self.group, result, &wait)?;
+        kept.left.record(phase, operations);
+        Ok((failed, ended))
     }
 
     /// Compares what a phase left with what was written, on other ranks than the writers.
@@ -602,7 +611,7 @@ impl<G: Group, R: Record> Conduct<'_, G, R> {
         self.stage(cell, Stage::Verify)?;
         let (rank, stop) = (self.group.rank(), self.environment.stop);
         let shift = self.options.shift.max(1);
-        let found = verify::check(phase, directory, rank, shift, stop);
+        let found = verify::check(phase, directory, rank, shift, &kept.left, stop);
         let (warning, end) = match found {
             Ok(warning) => (warning, Ok(())),
             Err(error) => (None, Err(error)),
@@ -657,6 +666,7 @@ fn summary(sample: &Sample, ranks: usize) -> String {
         time("first rank's end"),
         figure("spread of ranks"),
     );
+    line.push_str(&stonewall::summary(sample));
     for warning in &sample.warnings {
         line.push_str("\n  warning: ");
         line.push_str(&warning.message);
@@ -779,6 +789,60 @@ mod tests {
                 );
             }
             assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_stonewall_ends_phases_and_later_ones_find_what_was_made() {
+        for place in ["private", "shared"] {
+            let directory = tempfile::tempdir().unwrap();
+            let place = format!("op.place={place}");
+            // At this rate the whole work of a phase takes days.
+            let set = [
+                "op.files=90000000",
+                "op.files-per-dir=90000000",
+                "op.bytes=100",
+                "op.size=90000M",
+                "op.block=4K",
+                "op-create.rate=300",
+                "op-write.rate=300",
+                &place,
+            ];
+            let set = set.into_iter().flat_map(|setting| ["--set", setting]);
+            let phases = "op-create as-is,op-stat as-is,op-open as-is,op-rename as-is,\
+                          op-unlink as-is,op-write as-is,op-read as-is";
+            let fixed = ["--phases", phases, "-n", "1", "--stonewall", "0.2"];
+            let arguments: Vec<&str> = fixed.into_iter().chain(set).collect();
+            let options = options(directory.path(), &arguments);
+            let (ends, cells) = run(2, &options, &CancelToken::new());
+            // The comparison of files expects exactly what was made.
+            assert_eq!(ends, [End::Complete; 2], "{cells:#?}");
+            let samples = &cells[0].samples;
+            let files: Vec<u64> = samples[..5].iter().map(|one| one.tally.files).collect();
+            assert!(files[0] > 0 && files[0] < 90_000_000, "{files:?}");
+            assert_eq!(
+                files[3..],
+                [files[0]; 2],
+                "all made files are renamed and removed"
+            );
+            let bytes = |at: usize| samples[at].tally.bytes.0;
+            assert_eq!(bytes(0), files[0] * 100);
+            assert!(bytes(5) > 0 && bytes(6) > 0 && bytes(6) <= bytes(5));
+            for stopped in [0, 5] {
+                let sample = &samples[stopped];
+                let of = |which: &str| figure(sample, &format!("{which} operations of a rank"));
+                let all = sample.latencies[0].count as f64;
+                assert!((of("mean") - all / 2.0).abs() < 0.1);
+                assert!(of("fewest") <= of("mean") && of("mean") <= of("most"));
+                let warned = |one: &Warning| one.message.contains("the stonewall ended 2 of 2");
+                assert!(sample.warnings.iter().any(warned), "{:?}", sample.warnings);
+                assert!(sample.return_ns >= Nanos(200_000_000));
+            }
+            let complete = &samples[4];
+            let warned = |one: &Warning| one.message.contains("an earlier stonewall left");
+            assert!(complete.warnings.iter().any(warned));
+            let figures: Vec<&String> = complete.figures.iter().map(|one| &one.name).collect();
+            assert!(!figures.iter().any(|name| name.contains("of a rank")));
         }
     }
 

@@ -15,6 +15,7 @@ pub mod monitor;
 pub mod options;
 mod phase;
 mod plan;
+mod stonewall;
 mod verify;
 
 pub use group::{Alarm, Group, Halt, Wait};

@@ -3,6 +3,7 @@
 use crate::clocks::Clocks;
 use crate::member::{Member, hosts};
 use crate::phase::{Done, RankError, Report};
+use crate::stonewall::{self, Left};
 use fsdyno_load::measure::Recording;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CpuUse, Failure, Figure, Nanos, PhasePlan, Sample, Stage, Tally,
@@ -48,7 +49,7 @@ impl Ranks<'_> {
     }
 
     /// The sample of the phase, and the times of the ranks as text. Every rank succeeded.
-    pub fn sample(&self, phase: &PhasePlan, number: u32) -> (Sample, String) {
+    pub fn sample(&self, phase: &PhasePlan, number: u32, left: &Left) -> (Sample, String) {
         let done: Vec<&Done> = self
             .reports
             .iter()
@@ -107,6 +108,7 @@ impl Ranks<'_> {
         };
         self.latencies(&mut sample);
         figures_of_ranks(&times, &mut sample);
+        stonewall::report(phase, self.reports, left, &mut sample);
         let own = done.iter().flat_map(|done| done.warnings.clone());
         for warning in own {
             if !sample.warnings.contains(&warning) {
@@ -260,13 +262,14 @@ impl Ranks<'_> {
             let _ = writeln!(
                 text,
                 "  {}: clock {:+} ns (error {} ns) before, {:+} ns (error {} ns) after; began {} ns \
-                 after the common start",
+                 after the common start{}",
                 self.name(rank),
                 before.ns,
                 before.error_ns,
                 after.ns,
                 after.error_ns,
-                self.reports[rank].late_ns
+                self.reports[rank].late_ns,
+                stonewall::text(phase, &self.reports[rank])
             );
         }
         text

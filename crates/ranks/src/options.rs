@@ -51,6 +51,12 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub shift: usize,
 
+    /// End phases that create, write or read this long after their start
+    ///
+    /// No rank begins another operation then. Later phases work on what each rank has made.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub stonewall: Option<Duration>,
+
     /// Do not compare the files that phases leave with those that were written
     #[arg(long)]
     pub no_verify: bool,

@@ -2,10 +2,10 @@
 
 use crate::clocks::{Offsets, now};
 use crate::group::{Group, Halt, Wait, broadcast};
-use crate::plan::SHIFT;
+use crate::plan::{SHIFT, STONEWALL, stonewall};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::errno;
-use fsdyno_load::measure::{self, LoadError, Measured, Recording};
+use fsdyno_load::measure::{self, Deadline, LoadError, Measured, Recording, Share};
 use fsdyno_load::phases::op;
 use fsdyno_model::scaling::WORKERS;
 use fsdyno_model::{
@@ -52,6 +52,13 @@ pub struct Done {
     pub figures: Vec<Figure>,
     pub recording: Option<Recording>,
     pub warnings: Vec<Warning>,
+}
+
+impl Done {
+    /// The number of operations, as far as they were recorded.
+    pub fn operations(&self) -> u64 {
+        self.recording.as_ref().map_or(0, Recording::operations)
+    }
 }
 
 /// Why a rank failed.
@@ -135,6 +142,7 @@ pub fn clients(phase: &PhasePlan) -> usize {
 fn for_load(phase: &PhasePlan) -> PhasePlan {
     let mut phase = phase.clone();
     phase.parameters.remove(SHIFT);
+    phase.parameters.remove(STONEWALL);
     if !op::is_one(&phase.kind) {
         phase.parameters.remove(WORKERS);
     }
@@ -204,6 +212,8 @@ pub struct Input<'a> {
     pub offsets: &'a Offsets,
     pub wait: &'a Wait<'a>,
     pub stop: &'a CancelToken,
+    /// The files or blocks that an earlier phase left for this rank.
+    pub most: u64,
 }
 
 /// Runs a phase on this rank. Every rank takes part in the common start, also one that does not
@@ -224,12 +234,19 @@ pub fn run<G: Group>(
     };
     let machine_before = machine_cpu().ok();
     let (mut common, mut halt) = (0, None);
+    let deadline = Deadline::default();
     let end = match ready {
         Ok(()) if works => {
             let mut mark = |point| {
                 if point == Point::Begins {
                     match start.wait() {
-                        Ok(moment) => common = moment,
+                        Ok(moment) => {
+                            common = moment;
+                            if let Some(time) = stonewall(input.phase) {
+                                let end = moment.saturating_add(Nanos::from(time).0);
+                                deadline.set(input.offsets.local(group.rank(), end));
+                            }
+                        }
                         Err(reason) => {
                             // The phase ends at once, and its result is dropped.
                             halt = Some(reason);
@@ -238,7 +255,7 @@ pub fn run<G: Group>(
                     }
                 }
             };
-            load(input, group.rank(), place, &mut mark).map_err(RankError::from)
+            load(input, group.rank(), place, &deadline, &mut mark).map_err(RankError::from)
         }
         Ok(()) => Err(RankError::of("")),
         Err(error) => Err(error),
@@ -261,7 +278,7 @@ pub fn run<G: Group>(
         late_ns,
         end: end
             .map(Done::from)
-            .and_then(|done| whole(input.phase, group.rank(), done)),
+            .and_then(|done| whole(input, group.rank(), done)),
         cache: None,
         machine,
     });
@@ -272,6 +289,7 @@ fn load(
     input: &Input<'_>,
     rank: usize,
     place: &mut Place,
+    deadline: &Deadline,
     mark: &mut dyn FnMut(Point),
 ) -> Result<Measured, LoadError> {
     let phase = for_load(input.phase);
@@ -286,16 +304,26 @@ fn load(
         handicap_permille: 0,
         each_file: measure::clock_is_quick(),
         stop: input.stop,
-        share: Some(worker..worker + 1),
+        share: Some(Share {
+            workers: worker..worker + 1,
+            most: input.most,
+            deadline,
+        }),
         user_work: None,
         mark,
     })
 }
 
 /// Fails a rank that read less than the writer wrote: its data were not visible.
-fn whole(phase: &PhasePlan, rank: usize, done: Done) -> Result<Done, RankError> {
-    let worker = worker(phase, rank);
-    match measure::bytes_read(&for_load(phase), worker) {
+fn whole(input: &Input<'_>, rank: usize, done: Done) -> Result<Done, RankError> {
+    let worker = worker(input.phase, rank);
+    let phase = for_load(input.phase);
+    let operations = if stonewall(input.phase).is_some() {
+        Some(done.operations())
+    } else {
+        measure::operations(&phase, worker, input.most)
+    };
+    match operations.and_then(|operations| measure::bytes_read(&phase, operations)) {
         Some(expected) if expected != done.tally.bytes.0 => Err(RankError::of(format!(
             "read {} bytes of the files of rank {worker}, which wrote {expected}: they are not \
              visible after close and a barrier",

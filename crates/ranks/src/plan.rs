@@ -7,9 +7,13 @@ use fsdyno_model::scaling::WORKERS;
 use fsdyno_model::{CacheState, Needs, PhasePlan, Plan, Workload};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::{Catalogue, resolve};
+use std::time::Duration;
 
 /// The parameter of a phase for the distance between writer and reader.
 pub const SHIFT: &str = "shift";
+
+/// The parameter of a phase for the time from the common start to the stonewall, seconds.
+pub const STONEWALL: &str = "stonewall";
 
 /// Resolves the options for this number of ranks. Every rank gets the same plan.
 pub fn plan(options: &Options, size: usize) -> Result<Plan, String> {
@@ -35,6 +39,9 @@ pub fn plan(options: &Options, size: usize) -> Result<Plan, String> {
     plan.name.clone_from(&options.name);
     for workload in &plan.workloads {
         check(workload)?;
+        if options.stonewall.is_some() {
+            check_stonewall(workload, options)?;
+        }
     }
     let clients = clients(options, size)?;
     if let [workload] = &mut plan.workloads[..] {
@@ -48,7 +55,7 @@ pub fn plan(options: &Options, size: usize) -> Result<Plan, String> {
             let several = clients.len() > 1;
             clients
                 .iter()
-                .map(move |clients| of_clients(workload, *clients, several, options.shift))
+                .map(move |clients| of_clients(workload, *clients, several, options))
         })
         .collect();
     Ok(plan)
@@ -77,7 +84,7 @@ fn clients(options: &Options, size: usize) -> Result<Vec<usize>, String> {
 }
 
 /// The workload for a number of ranks.
-fn of_clients(workload: &Workload, clients: usize, several: bool, shift: usize) -> Workload {
+fn of_clients(workload: &Workload, clients: usize, several: bool, options: &Options) -> Workload {
     let mut workload = workload.clone();
     if several {
         let plural = if clients == 1 { "" } else { "s" };
@@ -87,7 +94,14 @@ fn of_clients(workload: &Workload, clients: usize, several: bool, shift: usize) 
         let workers = clients.to_string();
         phase.parameters.insert(WORKERS.to_owned(), workers);
         if op::is_one(&phase.kind) && reads(phase) {
-            phase.parameters.insert(SHIFT.to_owned(), shift.to_string());
+            let shift = options.shift.to_string();
+            phase.parameters.insert(SHIFT.to_owned(), shift);
+        }
+        if let Some(time) = options.stonewall
+            && has_stonewall(phase)
+        {
+            let seconds = time.as_secs_f64().to_string();
+            phase.parameters.insert(STONEWALL.to_owned(), seconds);
         }
     }
     workload
@@ -96,6 +110,23 @@ fn of_clients(workload: &Workload, clients: usize, several: bool, shift: usize) 
 /// Whether a phase only reads.
 pub fn reads(phase: &PhasePlan) -> bool {
     kinds::find(&phase.kind).is_some_and(|kind| !kind.writes)
+}
+
+/// Whether a stonewall ends this kind of phase. Phases that change or remove files complete.
+fn has_stonewall(phase: &PhasePlan) -> bool {
+    let makes = matches!(phase.kind.as_str(), "op-create" | "op-write");
+    makes || op::is_one(&phase.kind) && reads(phase) && !is_random(phase)
+}
+
+/// Whether it needs whole files.
+fn is_random(phase: &PhasePlan) -> bool {
+    matches!(phase.kind.as_str(), "op-random-read" | "op-random-write")
+}
+
+/// The time from the common start to the stonewall of a phase; none without one.
+pub fn stonewall(phase: &PhasePlan) -> Option<Duration> {
+    let seconds = phase.parameters.get(STONEWALL)?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Checks that ranks can run the phases of a workload.
@@ -141,6 +172,28 @@ fn check(workload: &Workload) -> Result<(), String> {
             ));
         }
         before.push(kind);
+    }
+    Ok(())
+}
+
+/// Checks that a stonewall ends a phase of a workload, and that no phase needs whole files.
+fn check_stonewall(workload: &Workload, options: &Options) -> Result<(), String> {
+    if !workload.phases.iter().any(has_stonewall) {
+        return Err(
+            "--stonewall ends op-create, op-stat, op-open, op-write and op-read: choose one of \
+             them, or leave it out"
+                .to_owned(),
+        );
+    }
+    if let Some(phase) = workload.phases.iter().find(|one| is_random(one)) {
+        return Err(format!(
+            "{} needs whole files, and --stonewall ends op-write before they are: leave out one of \
+             them",
+            phase.kind
+        ));
+    }
+    if options.stonewall >= Some(options.phase_timeout) {
+        return Err("--stonewall is not below --phase-timeout, which fails the phase".to_owned());
     }
     Ok(())
 }
@@ -198,6 +251,18 @@ mod tests {
                 "forks no others",
             ),
             (&["--phases", "op-crate"], "op-create"),
+            (
+                &["--stonewall", "1", "--phases", "mongo-create"],
+                "ends op-create",
+            ),
+            (
+                &["--stonewall", "1", "--phases", "op-write,op-random-read"],
+                "needs whole files",
+            ),
+            (
+                &["--stonewall", "20", "--phase-timeout", "20"],
+                "not below --phase-timeout",
+            ),
         ] {
             let error = plan(&options(arguments), 4).unwrap_err();
             assert!(error.contains(words), "{arguments:?}: {error}");

@@ -2,6 +2,7 @@
 //! writer.
 
 use crate::phase::{RankError, clients};
+use crate::stonewall::Left;
 use fsdyno_load::measure;
 use fsdyno_model::{CancelToken, PhasePlan, Warning, WarningKind};
 use std::path::Path;
@@ -18,6 +19,7 @@ pub fn check(
     cell: &Path,
     rank: usize,
     shift: usize,
+    left: &Left,
     stop: &CancelToken,
 ) -> Result<Option<Warning>, RankError> {
     let clients = clients(phase);
@@ -28,7 +30,7 @@ pub fn check(
     let began = Instant::now();
     let mut tries = 0;
     loop {
-        let error = match measure::check_share(phase, cell, writer) {
+        let error = match measure::check_share(phase, cell, writer, left.of(phase, writer)) {
             Ok(_) if tries == 0 => return Ok(None),
             Ok(_) => return Ok(Some(late(phase, rank, writer, began.elapsed()))),
             Err(error) => error,

@@ -1,16 +1,29 @@
 //! Runs a phase of single operations: its memory is allocated before the clock starts.
 
 use super::{LoadError, Measured, Request, Timing};
+use crate::clock::Deadline;
 use crate::engines::{Calls, Engine, null};
 use crate::job::Job;
 use crate::kinds::PhaseKind;
-use crate::phases::op::{self, Op, Parameters, Phase};
+use crate::phases::op::{self, Limits, Op, Parameters, Phase};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Nanos;
 use std::ops::Range;
 use std::path::Path;
+
+/// The part of an `op` phase that one of several processes runs.
+#[derive(Debug, Clone)]
+pub struct Share<'a> {
+    /// Its workers. A phase has as many workers as its parameters set, in all processes together.
+    pub workers: Range<usize>,
+    /// The most files or blocks of each worker: how many an earlier phase left, if a deadline ended
+    /// it. `u64::MAX` for all.
+    pub most: u64,
+    /// Ends the phase early, without an error.
+    pub deadline: &'a Deadline,
+}
 
 /// Creates, untimed, the files that a phase needs; returns whether it is a phase of operations.
 pub(super) fn prepare(
@@ -43,25 +56,35 @@ pub fn prepare_share(
 }
 
 /// Checks what one worker of an `op` phase left, as this process finds it: the number of files, and
-/// their sizes and contents. None if the phase is another one.
+/// their sizes and contents. A deadline ended its work after `most` files or blocks; `u64::MAX`
+/// without one. None if the phase is another one.
 pub fn check_share(
     phase: &PhasePlan,
     root: &Path,
     worker: usize,
+    most: u64,
 ) -> Result<Option<op::Left>, LoadError> {
     let Some(found) = Phase::find(&phase.kind) else {
         return Ok(None);
     };
     let parameters = Parameters::read(found, &phase.parameters);
-    op::check_share(found, &parameters, root, worker).map(Some)
+    op::check_share(found, &parameters, root, worker, most).map(Some)
 }
 
-/// The bytes that one worker of an `op` phase reads if it finds all files whole; none if it reads
-/// none.
-pub fn bytes_read(phase: &PhasePlan, worker: usize) -> Option<u64> {
+/// The operations of one worker of an `op` phase on at most this many files or blocks; none if the
+/// phase is another one.
+pub fn operations(phase: &PhasePlan, worker: usize, most: u64) -> Option<u64> {
     let found = Phase::find(&phase.kind)?;
     let parameters = Parameters::read(found, &phase.parameters);
-    op::bytes_read(found, &parameters, worker)
+    Some(op::operations(found, &parameters, worker, most))
+}
+
+/// The bytes that this many operations of an `op` phase read if they find all files whole; none if
+/// it reads none.
+pub fn bytes_read(phase: &PhasePlan, operations: u64) -> Option<u64> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found, &phase.parameters);
+    op::bytes_read(found, &parameters, operations)
 }
 
 /// Runs a phase.
@@ -80,12 +103,22 @@ pub(super) fn run<E: Engine>(
         reason,
     })?;
     let described = op::describe::<E>(phase, &parameters, transfer);
-    let share = request.share.clone().unwrap_or(0..parameters.workers);
-    let mut op = Op::of_share::<E>(phase, parameters, share);
+    let mut op = match &request.share {
+        Some(share) => Op::of_share::<E>(phase, parameters, share.workers.clone()),
+        None => Op::new::<E>(phase, parameters),
+    };
+    let limits = request
+        .share
+        .as_ref()
+        .map_or_else(Limits::default, |share| Limits {
+            most: share.most,
+            deadline: Some(share.deadline),
+        });
     let root = request.work_dir.root.clone();
     let job = Job::bare(&root, request.stop);
     let mut calls = E::calls(op.facts());
-    let timed = Timing::of(kind, request).time::<E, _>(|| op.run::<E>(&mut calls, &job))?;
+    let timed =
+        Timing::of(kind, request).time::<E, _>(|| op.run_within::<E>(&mut calls, &job, limits))?;
     let durable_ns = timed.durable_after(timed.done.returned);
     let (used, done) = (timed.used, timed.done);
     let (engine, method) = match transfer {

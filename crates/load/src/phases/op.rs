@@ -17,12 +17,12 @@ mod ready;
 mod workers;
 
 pub use check::Left;
-pub(crate) use check::{bytes_read, check_share};
+pub(crate) use check::{bytes_read, check_share, operations};
 pub(super) use data::noise;
 pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
 pub(crate) use ready::{prepare, prepare_share};
-pub(crate) use workers::Op;
+pub(crate) use workers::{Limits, Op};
 
 use crate::engines::Engine;
 use fsdyno_model::capability::Required;

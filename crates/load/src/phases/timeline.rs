@@ -297,6 +297,12 @@ impl Recording {
         }
     }
 
+    /// The number of operations.
+    pub fn operations(&self) -> u64 {
+        let ((.., counts), ..) = &self.parts;
+        counts.iter().map(|(_, count)| count).sum()
+    }
+
     /// Merges the recordings of processes that ran the same phase, which took this long for all of
     /// them; none without operations.
     pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>, returned: Nanos) -> Option<Merged> {

@@ -44,7 +44,7 @@ impl WarningSummary {
     /// then what makes them noisy, then what is only missing.
     pub fn importance(&self) -> u8 {
         match self.kind {
-            WarningKind::NotLocked | WarningKind::BackgroundLoad => 0,
+            WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 0,
             WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 1,
             WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 2,
             WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 3,

@@ -2,7 +2,7 @@
 
 use super::pace::Pace;
 use super::parameters::{Fsync, Parameters, SyncCounter};
-use super::workers::{Room, Work};
+use super::workers::{Limits, Room, Work};
 use super::{HOME, Phase};
 use crate::engines::{BlockRequest, BlockSource, Calls, DataFile, Engine, LargeFile};
 use crate::error::LoadError;
@@ -126,6 +126,7 @@ pub(super) fn run<E: Engine>(
         sync: SyncCounter::new(parameters.fsync),
         pace: &mut room.pace,
         timeline: &mut room.timeline,
+        limits: work.limits,
         stop: work.job.stop,
     };
     let moved = E::transfer(calls, &file, &mut room.buffer, &mut blocks)?;
@@ -218,6 +219,7 @@ struct Blocks<'a> {
     sync: SyncCounter,
     pace: &'a mut Pace,
     timeline: &'a mut TimelineRecorder,
+    limits: Limits<'a>,
     stop: &'a CancelToken,
 }
 
@@ -238,7 +240,7 @@ impl BlockSource for Blocks<'_> {
 
     #[inline]
     fn next(&mut self, block: &mut [u8]) -> Option<BlockRequest> {
-        if self.at == self.stretch.count {
+        if self.at >= self.stretch.count.min(self.limits.most) || self.limits.reached() {
             return None;
         }
         let (number, reads) = match &mut self.wheel {

@@ -143,6 +143,7 @@ fn over<C: Calls>(
 ) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
     let share = parameters.share(parameters.files, room.number);
+    let last = share.end.min(share.start.saturating_add(work.limits.most));
     let work_dir = calls.open_work_dir(work.job.root)?;
     let top = calls.open_dir(&work_dir, HOME)?;
     let home = calls.open_dir(&top, &room.home)?;
@@ -155,17 +156,16 @@ fn over<C: Calls>(
     let mut sync = SyncCounter::new(parameters.fsync);
     let two = other != FILE;
     let each = if other == RENAMED { 2 } else { 1 };
+    let mut ended = false;
     let mut directory = Directory::new(DIRECTORY, at / parameters.files_per_dir);
     let mut done = Tally::default();
     room.pace.begin(&mut room.timeline);
-    while at < share.end {
+    while at < last && !ended {
         let dir = calls.open_dir(&home, directory.as_c())?;
-        let end = share
-            .end
-            .min((at / parameters.files_per_dir + 1) * parameters.files_per_dir);
+        let end = last.min((at / parameters.files_per_dir + 1) * parameters.files_per_dir);
         room.pace.resume(&mut room.timeline);
-        done.files += end - at;
-        while at < end {
+        let first = at;
+        while at < end && !ended {
             for _ in 0..each {
                 names.sync = sync.is_due();
                 let bytes = operation(calls, &dir, &mut names, &mut room.buffer)?;
@@ -180,7 +180,9 @@ fn over<C: Calls>(
             if work.job.stop.requested() {
                 return Err(LoadError::Stopped);
             }
+            ended = work.limits.reached();
         }
+        done.files += at - first;
         calls.close_dir(dir);
         directory.next();
     }

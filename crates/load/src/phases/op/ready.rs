@@ -1,10 +1,10 @@
-//! Creates, untimed, the input of a phase, and checks what a phase leaves. A phase without preceding phases, or after phases with
+//! Creates, untimed, the input of a phase. A phase without preceding phases, or after phases with
 //! other parameters, gets the files that its predecessors would have left.
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File};
 use super::parameters::Fsync;
-use super::workers::{Op, Work, home, large};
+use super::workers::{Limits, Op, Work, home, large};
 use super::{HOME, Parameters, Phase};
 use crate::engines::sync::{SyncEngine, SystemCalls};
 use crate::error::LoadError;
@@ -151,6 +151,7 @@ impl Inputs<'_> {
                 phase: self.phase,
                 parameters: &parameters,
                 job: self.job,
+                limits: Limits::default(),
                 alone: true,
             };
             files::unlink_others(&mut SystemCalls::default(), work, &mut room, letter)?;

@@ -1,7 +1,8 @@
 //! The files that the phases leave, and the results of the engine `null`.
 
-use super::workers::{Done, Op};
+use super::workers::{Done, Limits, Op};
 use super::{Parameters, Phase, check_share, prepare, prepare_share};
+use crate::clock::{self, Deadline};
 use crate::engines::Engine;
 use crate::engines::mmap::MmapEngine;
 use crate::engines::null::{NullCalls, NullEngine};
@@ -475,6 +476,9 @@ fn a_large_file_is_opened_with_the_requested_flags() {
     assert!(flags.contains(OFlags::DSYNC | OFlags::RDWR), "{flags:?}");
 }
 
+/// All files or blocks of a worker.
+const ALL: u64 = u64::MAX;
+
 /// Runs one worker of a phase, as a process of its own would.
 fn run_worker(home: &Path, phase: Phase, pairs: &[(&str, &str)], worker: usize) {
     let stop = CancelToken::new();
@@ -511,7 +515,7 @@ fn workers_in_several_processes_leave_what_a_check_expects() {
                 let job = Job::bare(home, &stop);
                 prepare_share(phase, &parameters, &job, worker..worker + 1).unwrap();
             }
-            let check = |worker| check_share(phase, &parameters, home, worker);
+            let check = |worker| check_share(phase, &parameters, home, worker, ALL);
             assert!(check(0).is_err(), "{phase:?} has not run");
             for worker in 0..3 {
                 run_worker(home, phase, &pairs, worker);
@@ -525,18 +529,22 @@ fn workers_in_several_processes_leave_what_a_check_expects() {
         }
         let create = parameters(Phase::Create, &pairs);
         let write = parameters(Phase::Write, &pairs);
-        let bytes = (0..3).map(|at| check_share(Phase::Write, &write, home, at).unwrap().bytes);
+        let bytes = (0..3).map(|at| {
+            check_share(Phase::Write, &write, home, at, ALL)
+                .unwrap()
+                .bytes
+        });
         assert_eq!(bytes.sum::<u64>(), 98304);
         // Another content, a lost block, another size, and a file too many.
         let file = home.join("op/w000/d0000000/f0000000000");
         fs::write(&file, [0; 10]).unwrap();
-        let wrong = check_share(Phase::Create, &create, home, 0).unwrap_err();
+        let wrong = check_share(Phase::Create, &create, home, 0, ALL).unwrap_err();
         assert!(
             wrong.to_string().contains("not those that were written"),
             "{wrong}"
         );
         fs::write(&file, [0; 9]).unwrap();
-        let wrong = check_share(Phase::Create, &create, home, 0).unwrap_err();
+        let wrong = check_share(Phase::Create, &create, home, 0, ALL).unwrap_err();
         assert!(
             wrong.to_string().contains("9 bytes instead of 10"),
             "{wrong}"
@@ -545,7 +553,7 @@ fn workers_in_several_processes_leave_what_a_check_expects() {
         let mut data = fs::read(&large).unwrap();
         data[8192 + 4096..8192 + 4096 + 64].fill(0);
         fs::write(&large, data).unwrap();
-        let lost = (0..3).find_map(|at| check_share(Phase::Write, &write, home, at).err());
+        let lost = (0..3).find_map(|at| check_share(Phase::Write, &write, home, at, ALL).err());
         let lost = lost.unwrap().to_string();
         assert!(lost.contains("has other data"), "{lost}");
         for worker in 0..3 {
@@ -554,11 +562,70 @@ fn workers_in_several_processes_leave_what_a_check_expects() {
             }
         }
         let unlink = parameters(Phase::Unlink, &pairs);
-        assert!(check_share(Phase::Unlink, &unlink, home, 0).is_ok());
-        let left = check_share(Phase::Unlink, &unlink, home, 1).unwrap_err();
+        assert!(check_share(Phase::Unlink, &unlink, home, 0, ALL).is_ok());
+        let left = check_share(Phase::Unlink, &unlink, home, 1, ALL).unwrap_err();
         assert!(
             left.to_string().contains("it exists, and was removed"),
             "{left}"
         );
     }
+}
+
+#[test]
+fn limits_end_a_phase_early_without_an_error() {
+    let set = |moment| {
+        let deadline = Deadline::default();
+        deadline.set(moment);
+        deadline
+    };
+    let (over, far) = (set(clock::now()), set(clock::now() + 3_600_000_000_000));
+    for (engine, run) in [
+        (
+            "sync",
+            run_within::<SyncEngine> as fn(&Path, Phase, Limits<'_>) -> Done,
+        ),
+        ("mmap", run_within::<MmapEngine>),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let within = |phase, most, deadline| {
+            let deadline = Some(deadline);
+            run(home, phase, Limits { most, deadline }).tally
+        };
+        let left = |phase, most| check_share(phase, &limited(phase), home, 0, most);
+        fs::create_dir_all(home.join("op/w000/d0000000")).unwrap();
+        fs::create_dir_all(home.join("op/w000/d0000001")).unwrap();
+        assert_eq!(within(Phase::Create, 7, &far).files, 7, "{engine}");
+        assert_eq!(left(Phase::Create, 7).unwrap().entries, 7);
+        assert!(left(Phase::Create, 6).is_err(), "a file too many");
+        assert!(left(Phase::Create, 8).is_err(), "a file too few");
+        // The operation in flight completes.
+        assert_eq!(within(Phase::Stat, 7, &over).files, 1);
+        assert_eq!(within(Phase::Rename, 7, &far).files, 7);
+        assert_eq!(within(Phase::Unlink, 7, &far).files, 7);
+        assert!(left(Phase::Unlink, 7).is_ok());
+        assert_eq!(within(Phase::Write, 5, &far).bytes.0, 5 << 12, "{engine}");
+        assert_eq!(left(Phase::Write, 5).unwrap().bytes, 5 << 12);
+        assert!(left(Phase::Write, 6).is_err(), "a block too few");
+        assert_eq!(within(Phase::Read, 5, &far).bytes.0, 5 << 12, "{engine}");
+        assert_eq!(within(Phase::Read, 5, &over).bytes.0, 0);
+    }
+}
+
+fn limited(phase: Phase) -> Parameters {
+    let pairs = [
+        ("files", "20"),
+        ("files-per-dir", "5"),
+        ("size", "65536"),
+        ("block", "4096"),
+    ];
+    parameters(phase, &pairs)
+}
+
+fn run_within<E: Engine>(home: &Path, phase: Phase, limits: Limits<'_>) -> Done {
+    let stop = CancelToken::new();
+    let mut op = Op::new::<E>(phase, limited(phase));
+    let mut calls = E::calls(op.facts());
+    op.run_within::<E>(&mut calls, &Job::bare(home, &stop), limits)
+        .unwrap()
 }

@@ -4,7 +4,7 @@
 use super::data::{self, Wheel};
 use super::pace::Pace;
 use super::{Parameters, Phase, files, forked};
-use crate::clock;
+use crate::clock::{self, Deadline};
 use crate::engines::null::Facts;
 use crate::engines::{Calls, Engine};
 use crate::error::LoadError;
@@ -45,8 +45,35 @@ pub(super) struct Work<'a> {
     pub phase: Phase,
     pub parameters: &'a Parameters,
     pub job: &'a Job<'a>,
+    pub limits: Limits<'a>,
     /// Whether this process has no other worker.
     pub alone: bool,
+}
+
+/// The limits of the work of each worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits<'a> {
+    /// The most files or blocks.
+    pub most: u64,
+    /// Ends the work early.
+    pub deadline: Option<&'a Deadline>,
+}
+
+impl Default for Limits<'_> {
+    fn default() -> Self {
+        Self {
+            most: u64::MAX,
+            deadline: None,
+        }
+    }
+}
+
+impl Limits<'_> {
+    /// Whether the deadline is over.
+    #[inline]
+    pub fn reached(self) -> bool {
+        self.deadline.is_some_and(Deadline::passed)
+    }
 }
 
 /// A completed phase.
@@ -150,10 +177,21 @@ impl Op {
         calls: &mut E::Calls,
         job: &Job<'_>,
     ) -> Result<Done, LoadError> {
+        self.run_within::<E>(calls, job, Limits::default())
+    }
+
+    /// Runs the phase, which ends early at its limits.
+    pub fn run_within<E: Engine>(
+        &mut self,
+        calls: &mut E::Calls,
+        job: &Job<'_>,
+        limits: Limits<'_>,
+    ) -> Result<Done, LoadError> {
         let work = Work {
             phase: self.phase,
             parameters: &self.parameters,
             job,
+            limits,
             alone: self.rooms.len() == 1,
         };
         let (began, shifts, used_by_processes) = if self.parameters.processes {
