@@ -17,15 +17,15 @@ use tempfile::TempDir;
 /// Longer than any of these runs takes.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The launcher with four ranks, and the program.
-fn launcher() -> Command {
+/// The launcher with this number of ranks, and the program.
+fn launcher(ranks: &str) -> Command {
     let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
     let mut command = Command::new(compiler.replace("mpicc", "mpirun"));
     if !version(&command).contains("HYDRA") {
         // Open MPI.
         command.args(["--allow-run-as-root", "--oversubscribe"]);
     }
-    command.args(["-np", "4", env!("CARGO_BIN_EXE_fsdyno-mpi")]);
+    command.args(["-np", ranks, env!("CARGO_BIN_EXE_fsdyno-mpi")]);
     command
 }
 
@@ -45,7 +45,11 @@ struct Running {
 
 impl Running {
     fn start(directory: &Path, store: &Path, arguments: &[&str]) -> Self {
-        let child = launcher()
+        Self::start_ranks("4", directory, store, arguments)
+    }
+
+    fn start_ranks(ranks: &str, directory: &Path, store: &Path, arguments: &[&str]) -> Self {
+        let child = launcher(ranks)
             .arg(directory)
             .args(arguments)
             .arg("--store")
@@ -443,6 +447,53 @@ fn four_ranks_measure_a_glusterfs_volume_of_two_bricks() {
     if !is_missing("four_ranks_measure_a_glusterfs_volume_of_two_bricks") {
         measure_all(&Mounted::gluster(), "fuse.glusterfs");
     }
+}
+
+#[test]
+fn two_ranks_run_phases_of_mongo_and_bonnie() {
+    let (directory, store) = scratch();
+    let phases = "mongo-create as-is,mongo-read as-is,bonnie-create as-is,bonnie-stat as-is,\
+                  bonnie-delete as-is";
+    let output = Running::start_ranks(
+        "2",
+        directory.path(),
+        &store,
+        &[
+            "--phases",
+            phases,
+            "-n",
+            "1",
+            "--clients",
+            "1,2",
+            "--set",
+            "mongo.bytes=100K",
+            "--set",
+            "bonnie.files=30",
+        ],
+    );
+    let output = output.end();
+    assert!(output.status.success(), "{output:?}");
+    let set = recorded(&store);
+    let files = |clients: u32| -> Vec<u64> {
+        let mut cells = set.cells.iter();
+        let cell = cells.find(|one| one.cell.workload == clients - 1).unwrap();
+        assert_eq!(cell.outcome, Outcome::Measured);
+        cell.samples.iter().map(|one| one.tally.files).collect()
+    };
+    let one = files(1);
+    assert!(one[0] > 0 && one[1] > 0, "{one:?}");
+    assert_eq!(one[2..], [30; 3]);
+    let twice: Vec<u64> = one.iter().map(|files| 2 * files).collect();
+    assert_eq!(files(2), twice, "each rank has its own files");
+    assert!(
+        !fs::read_dir(directory.path())
+            .unwrap()
+            .flatten()
+            .any(|one| {
+                let name = one.file_name();
+                name.as_encoded_bytes().starts_with(b"fsdyno-mpi-")
+            })
+    );
 }
 
 /// Starts a run with a phase that is long, and another before it.

@@ -847,7 +847,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_on_trees_of_mongo_and_bonnie_run_on_every_rank() {
+    fn phases_on_trees_run_on_every_rank() {
         let directory = tempfile::tempdir().unwrap();
         let phases = "copy as-is,read as-is,stat-walk as-is,delete as-is";
         let options = options(
@@ -873,6 +873,37 @@ mod tests {
                 .samples
                 .iter()
                 .all(|one| one.latencies[0].operation == "file")
+        );
+    }
+
+    #[test]
+    fn phases_of_mongo_and_bonnie_run_on_every_rank() {
+        let directory = tempfile::tempdir().unwrap();
+        let phases = "mongo-create as-is,mongo-read as-is,mongo-delete as-is,\
+                      bonnie-create as-is,bonnie-stat as-is,bonnie-delete as-is,\
+                      bonnie-write as-is,bonnie-read as-is";
+        let set = ["mongo.bytes=100K", "bonnie.files=30", "bonnie.size=64K"];
+        let set = set.into_iter().flat_map(|setting| ["--set", setting]);
+        let fixed = ["--phases", phases, "-n", "1", "--clients", "1,2"];
+        let arguments: Vec<&str> = fixed.into_iter().chain(set).collect();
+        let options = options(directory.path(), &arguments);
+        let (ends, cells) = run(2, &options, &CancelToken::new());
+        assert_eq!(ends, [End::Complete; 2], "{cells:#?}");
+        let tallies = |clients: u32| -> Vec<(u64, u64)> {
+            let mut cells = cells.iter();
+            let cell = cells.find(|one| one.cell.workload == clients - 1).unwrap();
+            let tallies = cell.samples.iter().map(|one| one.tally);
+            tallies.map(|tally| (tally.files, tally.bytes.0)).collect()
+        };
+        let (one, two) = (tallies(1), tallies(2));
+        assert!(one[..6].iter().all(|(files, _)| *files > 0), "{one:?}");
+        assert_eq!(one[3].0, 30);
+        assert_eq!(one[6].1, 64 << 10);
+        let twice = one.iter().map(|(files, bytes)| (2 * files, 2 * bytes));
+        assert_eq!(
+            two,
+            twice.collect::<Vec<_>>(),
+            "each rank has its own files"
         );
     }
 
