@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const HELP: &str = "\
 Without a name and without --output, the command lists the charts of the run.
 A name is that of a chart or of a kind: overview, samples, repeats, latency,
-throughput, cost. A kind selects all charts of it. Several charts go into a
+throughput, cost, scaling. A kind selects all charts of it. Several go into a
 directory, one file each. As JSON they may go to standard output, in one list.
 docs/charts.md describes each kind.";
 

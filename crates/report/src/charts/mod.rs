@@ -54,17 +54,20 @@ pub enum Kind {
     Throughput,
     /// The cost of a phase: processors, devices, space, extents.
     Cost,
+    /// The rate of a phase by the number of workers.
+    Scaling,
 }
 
 impl Kind {
     /// All kinds, in the order charts are listed.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Overview,
         Self::Samples,
         Self::Repeats,
         Self::Latency,
         Self::Throughput,
         Self::Cost,
+        Self::Scaling,
     ];
 
     /// The name on the command line.
@@ -76,6 +79,7 @@ impl Kind {
             Self::Latency => "latency",
             Self::Throughput => "throughput",
             Self::Cost => "cost",
+            Self::Scaling => "scaling",
         }
     }
 
@@ -88,6 +92,7 @@ impl Kind {
             Self::Latency => "latency distribution of single operations",
             Self::Throughput => "throughput over the time of a phase",
             Self::Cost => "processor time, device traffic, space, extents",
+            Self::Scaling => "rate by the number of workers",
         }
     }
 }

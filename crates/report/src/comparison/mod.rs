@@ -12,6 +12,7 @@ pub mod labs;
 pub mod leaders;
 pub mod overview;
 mod precision;
+pub mod scaling;
 mod series;
 pub mod speed;
 mod surroundings;

@@ -5,6 +5,7 @@ mod latency;
 mod ratios;
 mod repeats;
 mod samples;
+mod scaling;
 mod throughput;
 
 use crate::charts::{Chart, Kind};
@@ -151,6 +152,7 @@ fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Ch
             charts.extend(cost::chart(&place, of, (at, number)));
         }
     }
+    charts.extend(scaling::charts(&place, filter));
     charts.retain(|chart| !chart.is_empty());
     charts
 }

@@ -2,18 +2,18 @@
 //! only in that number.
 
 use super::Lab;
+use crate::charts::Kind;
+use crate::comparison::scaling::{self, Scaling};
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::ResultSet;
-use fsdyno_model::scaling::{differ_only_in_workers, workers};
 use fsdyno_stats::Summary;
-
-/// The figure with the rate of a phase, and its unit.
-const RATE: (&str, &str) = ("rate", "1/s");
 
 /// The section; `None` if the run has only one number of workers.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
-    let groups = scaling(lab.set);
+    let phases = scaling::phases(lab.set);
+    let groups = phases.iter().filter_map(|one| of_phase(lab.set, one));
+    let groups: Vec<Group> = groups.collect();
     if groups.is_empty() {
         return None;
     }
@@ -26,6 +26,10 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         overflow: Overflow::Split,
         ..Table::default()
     };
+    let charts = lab
+        .charts
+        .iter()
+        .filter(|chart| chart.kind == Kind::Scaling);
     Some(
         Section::new("scaling", "By the number of workers")
             .with(Block::Legend(
@@ -33,55 +37,16 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
                  the fewest workers of the same contender in the same block."
                     .into(),
             ))
-            .with(table),
+            .with(table)
+            .with(Block::Charts(charts.cloned().collect())),
     )
 }
 
-/// All phases measured with several numbers of workers.
-fn scaling(set: &ResultSet) -> Vec<Group> {
-    let planned = &set.run.plan.workloads;
-    let mut all = Vec::new();
-    let mut seen = vec![false; planned.len()];
-    for first in 0..planned.len() {
-        if seen[first] {
-            continue;
-        }
-        let those: Vec<usize> = (first..planned.len())
-            .filter(|at| differ_only_in_workers(&planned[first], &planned[*at]))
-            .collect();
-        for at in &those {
-            seen[*at] = true;
-        }
-        for phase in 0..planned[first].phases.len() {
-            let mut numbers: Vec<(u32, usize)> = those
-                .iter()
-                .filter_map(|at| Some((workers(&planned[*at].phases[phase])?, *at)))
-                .collect();
-            numbers.sort_unstable();
-            numbers.dedup_by_key(|(workers, _)| *workers);
-            if numbers.len() > 1 {
-                all.extend(of_phase(set, &numbers, phase));
-            }
-        }
-    }
-    all
-}
-
 /// The rows of one phase; `None` if it was not measured.
-fn of_phase(set: &ResultSet, numbers: &[(u32, usize)], phase: usize) -> Option<Group> {
+fn of_phase(set: &ResultSet, scaling: &Scaling) -> Option<Group> {
     let contenders = 0..set.run.plan.contenders.len();
-    let rates = |contender: usize, workload: usize| -> Vec<(u32, f64)> {
-        let samples = set.samples(contender, workload, phase).into_iter();
-        let rate = samples.filter_map(|(block, sample)| {
-            let mut figures = sample.figures.iter();
-            let reported = figures.find(|one| (one.name.as_str(), one.unit.as_str()) == RATE);
-            // A phase without that figure processes the files of a tree, the same number each time.
-            let seconds = sample.return_ns.0.max(1) as f64 / 1e9;
-            let rate = reported.map_or(sample.tally.files as f64 / seconds, |one| one.value);
-            (rate > 0.0).then_some((block, rate))
-        });
-        rate.collect()
-    };
+    let (phase, numbers) = (scaling.phase, &scaling.numbers);
+    let rates = |contender: usize, workload: usize| scaling.rates(set, contender, workload);
     let fewest: Vec<_> = contenders.clone().map(|c| rates(c, numbers[0].1)).collect();
     let rows = numbers
         .iter()

@@ -4,6 +4,8 @@ use crate::fixture::one_phase;
 use crate::{text, wide};
 use fsdyno_model::{Better, Figure, ResultSet};
 use fsdyno_report::Format;
+use fsdyno_report::charts::{Chart, Mark};
+use fsdyno_report::run_charts::{Filter, choose, of_run};
 
 /// Two contenders, two blocks, with 1, 2 and 4 workers. The second does not scale, and has no
 /// measurement with 4.
@@ -58,7 +60,51 @@ fn rates_are_listed_by_number_of_workers_with_the_speedup() {
     assert!(
         output.contains("id=\"scaling\"")
             && output.contains("3675</span> <span class=\"ratio\">3.50×")
+            && output.contains("op-create: rate by the number of workers")
     );
+}
+
+#[test]
+fn a_chart_has_a_line_per_contender_and_intervals_from_six_repeats_on() {
+    let mut set = set();
+    let charts = of_run(&set, &Filter::default()).unwrap();
+    let charts = choose("r", charts, &["scaling".to_owned()]).unwrap();
+    let [chart] = &charts[..] else {
+        panic!("{charts:?}");
+    };
+    let lines = |chart: &Chart, contender: usize| -> Vec<Vec<(f64, f64)>> {
+        let mut series = chart.panels[0].series.iter();
+        let marks = &series.find(|one| one.contender == contender).unwrap().marks;
+        let points = marks.iter().filter_map(|mark| match mark {
+            Mark::Line { points, .. } => Some(points.clone()),
+            _ => None,
+        });
+        points.collect()
+    };
+    assert_eq!(
+        lines(chart, 0),
+        [[(1.0, 1050.0), (2.0, 1995.0), (4.0, 3675.0)]]
+    );
+    assert_eq!(lines(chart, 1), [[(1.0, 1050.0), (2.0, 1050.0)]]);
+    assert!(
+        chart.about.contains("ext4, 4 workers: 3675/s"),
+        "{}",
+        chart.about
+    );
+    // Six blocks.
+    let cells = set.cells.clone();
+    for more in [2, 4] {
+        set.cells.extend(cells.iter().cloned().map(|mut record| {
+            record.cell.block += more;
+            record.cell.index += 100 * more;
+            record
+        }));
+    }
+    let charts = of_run(&set, &Filter::default()).unwrap();
+    let charts = choose("r", charts, &["scaling".to_owned()]).unwrap();
+    let six = lines(&charts[0], 0);
+    assert_eq!(six.len(), 4, "three intervals and the line");
+    assert!(six[0][0].1 < 1050.0 && six[0][1].1 > 1050.0, "{six:?}");
 }
 
 #[test]
