@@ -241,7 +241,7 @@ settings! {
         /// Time limit of the run; no block starts that would exceed it: 90s, 15m, 2h
         ///
         /// Without --repeats, --precision and --max-repeats the default is that of the suite (quick: 2m),
-        /// else 10m. Three blocks run in any case.
+        /// else 10m; three blocks then run in any case.
         #[arg(long, value_name = "TIME", help_heading = REPEATS)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
