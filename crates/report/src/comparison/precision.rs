@@ -17,7 +17,7 @@ pub(super) fn reached(
     seconds_of_block: Option<f64>,
 ) -> Option<String> {
     let (least, adaptive) = requested.filter(|_| comparison.compares())?;
-    let (mut widths, mut open) = (Vec::new(), Vec::new());
+    let (mut widths, mut open, mut without) = (Vec::new(), Vec::new(), false);
     let n = comparison.contenders.len();
     let family = comparison.lines().count() * n * n.saturating_sub(1) / 2;
     for workload in &comparison.workloads {
@@ -29,6 +29,7 @@ pub(super) fn reached(
             for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
                 let interval = value.ratio.and_then(|ratio| ratio.interval);
                 widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
+                without |= value.standing == Standing::Plain && interval.is_none();
                 if matches!(value.standing, Standing::Open | Standing::TooFew) {
                     let name =
                         terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
@@ -58,6 +59,7 @@ pub(super) fn reached(
         );
     }
     let list = match open.len() {
+        0 if without => " There are too few repeats to decide.".to_owned(),
         0 => " All are decided.".to_owned(),
         n if n <= NAMED => format!(" Open: {}.", open.join(", ")),
         n => format!(

@@ -110,6 +110,15 @@ fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     assert!(words.contains(reached), "{terminal}");
     assert!(words.contains("3 to 8 repeats, until a ratio is known to 0.5 %"));
     assert!(words.contains("although repeats ended when enough was known"));
+    // The time limit may end a run before its first analysis.
+    set.cells.retain(|record| record.cell.block < 2);
+    let terminal = text(&set, Format::Terminal, &wide(80));
+    let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("There are too few repeats to decide."),
+        "{terminal}"
+    );
+    assert!(!words.contains("All are decided"), "{terminal}");
 }
 
 #[test]
