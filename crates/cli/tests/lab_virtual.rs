@@ -313,14 +313,14 @@ fn the_time_of_a_run_by_its_number_of_jobs() {
         words.extend(["--work-dir", &work, "--jobs", &jobs]);
         let start = std::time::Instant::now();
         let printed = home.fsdyno(&words);
-        let took = start.elapsed().as_secs_f64();
+        let elapsed = start.elapsed().as_secs_f64();
         assert_eq!(printed.code, Some(0), "{}", printed.err);
-        let alone = *alone.get_or_insert(took);
+        let alone = *alone.get_or_insert(elapsed);
         let digest = home.fsdyno(&["show", "last"]).out;
         let digest = digest.lines().find(|line| line.starts_with("digest"));
         println!(
-            "{jobs} jobs: {took:.1} s, {:.2} of one; {}",
-            took / alone,
+            "{jobs} jobs: {elapsed:.1} s, {:.2} of one; {}",
+            elapsed / alone,
             digest.unwrap()
         );
     }
