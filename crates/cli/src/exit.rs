@@ -25,25 +25,6 @@ pub enum Code {
     Interrupted = 130,
 }
 
-impl Code {
-    /// All codes.
-    const ALL: [Self; 8] = [
-        Self::Ok,
-        Self::Failure,
-        Self::Usage,
-        Self::Refused,
-        Self::Missing,
-        Self::Beyond,
-        Self::Busy,
-        Self::Interrupted,
-    ];
-
-    /// The code with which another fsdyno ended.
-    pub fn from_number(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| *code as i32 == number)
-    }
-}
-
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code as u8)

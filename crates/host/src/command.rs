@@ -8,7 +8,7 @@ use fsdyno_model::{CancelToken, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -209,15 +209,6 @@ pub fn is_step_of_fsdyno() -> bool {
 fn exists(program: &str, path: &OsStr) -> bool {
     // A name that contains a slash is not searched on the path.
     program.contains('/') || std::env::split_paths(path).any(|dir| dir.join(program).exists())
-}
-
-/// Runs fsdyno with these arguments to its end, with the input and output of this process. The
-/// kernel kills it when this process dies.
-pub fn run_fsdyno(args: &[OsString]) -> io::Result<ExitStatus> {
-    let mut command = Command::new(OWN_EXECUTABLE);
-    command.args(args);
-    die_with_parent(&mut command);
-    command.status()
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.

@@ -471,15 +471,21 @@ mod tests {
         assert_eq!(result, Err("the store is full"));
     }
 
+    /// A run of three contenders whose figures decide the number of repeats.
+    fn adaptive_run() -> RunInfo {
+        run_info(Plan {
+            adaptive: Some(Adaptive {
+                precision: 0.005,
+                most: 40,
+                fewest: 0,
+            }),
+            ..plan(3, 1, 3)
+        })
+    }
+
     #[test]
     fn repeats_go_to_inconclusive_contenders_also_after_a_resume() {
-        let mut plan = plan(3, 1, 3);
-        plan.adaptive = Some(Adaptive {
-            precision: 0.005,
-            most: 40,
-            fewest: 0,
-        });
-        let run = run_info(plan);
+        let run = adaptive_run();
         let lab = |left| Paper {
             left,
             pace: Duration::ZERO,
@@ -505,7 +511,7 @@ mod tests {
         }
     }
 
-    /// The indices of the cells that these labs record in parallel, in the order of their ends.
+    /// The cells that these labs record in parallel, in the order of their ends.
     fn in_parallel(
         run: &RunInfo,
         before: &[CellRecord],
@@ -560,13 +566,7 @@ mod tests {
 
     #[test]
     fn decisions_of_an_adaptive_run_do_not_depend_on_the_number_of_labs() {
-        let mut plan = plan(3, 1, 3);
-        plan.adaptive = Some(Adaptive {
-            precision: 0.005,
-            most: 40,
-            fewest: 0,
-        });
-        let run = run_info(plan);
+        let run = adaptive_run();
         let takes = [1.0, 3.0, 1.021];
         let (one, _) = recorded(&run, &[], &mut quick(&takes));
         let (two, reason) = in_parallel(&run, &[], &mut [quick(&takes), quick(&takes)], 1000);

@@ -50,13 +50,19 @@ impl ShardArgs {
         let Some(shard) = self.shard else {
             return Ok(());
         };
-        if plan.adaptive.is_some() {
-            return Err(CliError::usage(
-                "--shard: the figures of all machines would decide the number of repeats. Set it: \
-                 --repeats N",
-            ));
-        }
+        fixed_repeats(plan)?;
         plan.shard = Some(shard);
         Ok(())
+    }
+}
+
+/// Refuses to divide a plan whose figures decide the number of repeats.
+pub fn fixed_repeats(plan: &Plan) -> Result<(), CliError> {
+    match plan.adaptive {
+        None => Ok(()),
+        Some(_) => Err(CliError::usage(
+            "--shard: the figures of all machines would decide the number of repeats. Set it: \
+             --repeats N",
+        )),
     }
 }

@@ -2,6 +2,7 @@
 //! write to one file. A store is renamed when its shard is complete.
 
 use crate::exit::CliError;
+use fsdyno_files::TrustedDir;
 use fsdyno_model::Shard;
 use fsdyno_model::step::shell_line;
 use std::fs;
@@ -29,12 +30,10 @@ impl Directory {
         &self.0
     }
 
-    /// Creates it, with its directory of logs.
-    pub fn create(&self) -> Result<(), CliError> {
-        let logs = self.0.join("logs");
-        fs::create_dir_all(&logs).map_err(|error| {
-            CliError::failure(format!("cannot create {}: {error}", logs.display()))
-        })
+    /// Creates it with its directory of logs, which is returned. Refused if another user can change
+    /// them: the jobs write there as this user.
+    pub fn create(&self) -> Result<TrustedDir, CliError> {
+        TrustedDir::create(&self.0.join("logs")).map_err(CliError::failure)
     }
 
     /// The store of a shard that is complete.

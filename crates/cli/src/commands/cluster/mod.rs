@@ -11,6 +11,7 @@ mod task;
 pub use args::ClusterArgs;
 
 use crate::catalogue::catalogue_here;
+use crate::commands::jobs::fixed_repeats;
 use crate::commands::run::{RunArgs, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -20,7 +21,7 @@ use directory::Directory;
 use fsdyno_model::Plan;
 use fsdyno_model::step::shell_line;
 use fsdyno_run::resolve::resolve;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 
 /// The default maximum of shards: more of them are more jobs than a scheduler likes.
@@ -45,80 +46,79 @@ struct Distributed {
     program: Vec<String>,
     /// `run` and its arguments.
     command: Vec<String>,
+    /// The number of jobs in these arguments.
+    jobs: Option<NonZeroUsize>,
 }
 
 impl Distributed {
     /// Resolves the plan here, so that a mistake is reported once and before anything is submitted.
     fn of(work: &Work) -> Result<Self, CliError> {
-        let Some((name, rest)) = work
-            .command
-            .split_first()
-            .filter(|(name, _)| *name == "run")
-        else {
-            return Err(CliError::usage(
-                "cluster distributes `run`: fsdyno cluster slurm --dir DIR -- run ... (rerun has \
-                 --shard)",
-            ));
-        };
-        let command = RunArgs::augment_args(Command::new("fsdyno").no_binary_name(true));
-        let run = command
-            .try_get_matches_from(rest)
-            .and_then(|matches| RunArgs::from_arg_matches(&matches));
-        let run = run.map_err(|error| CliError::usage(format!("{name}: {error}")))?;
-        if run.resume.is_some() || run.shard.shard.is_some() {
-            return Err(CliError::usage(
-                "cluster chooses the shards and resumes them: leave out --shard and --resume",
-            ));
-        }
-        let mut plan = resolve(&run.options, &catalogue_here()).map_err(plan_error)?;
-        let virtual_time = plan.in_virtual_time();
-        let most = if virtual_time {
-            plan.cells()
+        let run = run_args(&work.command)?;
+        let plan = resolve(&run.options, &catalogue_here()).map_err(plan_error)?;
+        fixed_repeats(&plan)?;
+        let (most, units) = if plan.in_virtual_time() {
+            (plan.cells(), "cells")
         } else {
-            plan.repeats.into()
+            (plan.repeats.into(), "blocks")
         };
         let fitting = u32::try_from(most.min(MOST_SHARDS)).ok();
         let fitting = fitting.and_then(NonZeroU32::new);
         let shards = work.shards.or(fitting).unwrap_or(NonZeroU32::MIN);
-        // The last shard is the first that would be empty.
-        let last = fsdyno_model::Shard {
-            number: shards,
-            of: shards,
-        };
-        crate::commands::jobs::ShardArgs { shard: Some(last) }.restrict(&mut plan)?;
-        if plan.cells() == 0 {
+        if u64::from(shards.get()) > most {
             return Err(CliError::usage(format!(
-                "--shards {shards}: the plan has only {most} {} to distribute",
-                if virtual_time { "cells" } else { "blocks" }
+                "--shards {shards}: the plan has only {most} {units} to distribute"
             )));
         }
-        plan.shard = None;
         Ok(Self {
             plan,
             shards,
             directory: Directory::at(&work.dir)?,
             program: program(work.program.as_deref())?,
             command: work.command.clone(),
+            jobs: run.jobs.jobs,
         })
     }
 
     /// The command of a shard; `number` may be a variable of a shell.
-    fn task(&self, number: &str, jobs: &[&str]) -> String {
-        let words = [
-            "cluster".to_owned(),
-            "task".to_owned(),
-            self.directory.path().display().to_string(),
-        ];
-        let mut run = self.command.clone();
-        run.extend(jobs.iter().map(|&word| word.to_owned()));
+    fn task(&self, number: &str) -> String {
         format!(
-            "{} {} {number}/{} -- {}",
+            "{} cluster task {} {number}/{} -- {}",
             shell_line(&self.program),
-            shell_line(&words),
+            self.directory.path().display(),
             self.shards,
-            shell_line(&run)
+            shell_line(&self.command)
         )
     }
+
+    /// The same with one cell at a time, for a machine that runs several tasks.
+    fn task_of_one_job(&self, number: &str) -> String {
+        let jobs = match self.jobs {
+            None if self.plan.in_virtual_time() => " --jobs 1",
+            _ => "",
+        };
+        self.task(number) + jobs
+    }
+}
+
+/// The arguments of the run that is distributed. Shards and resumption are chosen here.
+fn run_args(command: &[String]) -> Result<RunArgs, CliError> {
+    let Some(rest) = command.strip_prefix(&["run".to_owned()]) else {
+        return Err(CliError::usage(
+            "cluster distributes `run`: fsdyno cluster slurm --dir DIR -- run ... (rerun and crash \
+             have --shard)",
+        ));
+    };
+    let parser = RunArgs::augment_args(Command::new("run").no_binary_name(true));
+    let run = parser
+        .try_get_matches_from(rest)
+        .and_then(|matches| RunArgs::from_arg_matches(&matches))
+        .map_err(CliError::usage)?;
+    if run.resume.is_some() || run.shard.shard.is_some() {
+        return Err(CliError::usage(
+            "cluster chooses the shards and resumes them: leave out --shard and --resume",
+        ));
+    }
+    Ok(run)
 }
 
 /// The words that start fsdyno as this process was started; without a path, this program.
@@ -128,32 +128,25 @@ fn program(path: Option<&Path>) -> Result<Vec<String>, CliError> {
         None => std::env::current_exe()?,
     };
     let mut words = vec![path.display().to_string()];
-    if root_uses_environment() {
-        words.push(DIRS_FROM_ENV.to_owned());
+    let root = fsdyno_observe::provenance::uid() == 0;
+    if root && fsdyno_files::places::from_environment() {
+        words.push("--dirs-from-env".to_owned());
     }
     Ok(words)
-}
-
-/// The flag with which root takes directories from the environment.
-const DIRS_FROM_ENV: &str = "--dirs-from-env";
-
-/// Whether this process is that of root and has the flag.
-fn root_uses_environment() -> bool {
-    fsdyno_observe::provenance::uid() == 0 && fsdyno_files::places::from_environment()
 }
 
 /// Prints the lines for GNU parallel.
 fn parallel(work: &Work) -> Result<Code, CliError> {
     let work = Distributed::of(work)?;
     // Real time needs a machine without other measurements.
-    let (slots, jobs): (_, &[&str]) = if work.plan.in_virtual_time() {
-        ("", &["--jobs", "1"])
+    let slots = if work.plan.in_virtual_time() {
+        ""
     } else {
-        (" --jobs 1", &[])
+        " --jobs 1"
     };
     let text = format!(
         "parallel{slots} --sshlogin HOST1,HOST2 {} ::: $(seq {})\n{}\n",
-        shell_line(&[work.task("{}", jobs)]),
+        shell_line(&[work.task_of_one_job("{}")]),
         work.shards,
         work.directory.merge_line(&work.program)
     );

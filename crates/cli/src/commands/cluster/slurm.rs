@@ -73,16 +73,14 @@ fn array(work: &Distributed, further: &[String]) -> String {
         format!("--output={}", log.display()),
         "--ntasks=1".to_owned(),
     ];
-    let jobs: &[&str] = if work.plan.in_virtual_time() {
+    if work.plan.in_virtual_time() {
         let memory = fsdyno_lab::cell_memory(&work.plan).0 + BESIDES_GUEST;
         options.push("--cpus-per-task=1".to_owned());
         options.push(format!("--mem={}M", memory.div_ceil(1 << 20)));
-        &["--jobs", "1"]
     } else {
         options.push("--exclusive".to_owned());
-        &[]
-    };
-    let task = work.task("$SLURM_ARRAY_TASK_ID", jobs);
+    }
+    let task = work.task_of_one_job("$SLURM_ARRAY_TASK_ID");
     format!("{}exec {task}\n", header(&options, further))
 }
 

@@ -6,16 +6,17 @@ use super::args::SshArgs;
 use crate::commands::merge;
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_files::{Access, TrustedDir};
 use fsdyno_host::ssh::Ssh;
 use fsdyno_model::Shard;
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
+use std::io::{Seek as _, SeekFrom};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
     let work = Distributed::of(&args.work)?;
-    work.directory.create()?;
+    let logs = work.directory.create()?;
     let hosts = args.hosts.iter().map(|host| Ssh::to(host));
     let hosts: Vec<Ssh> = hosts
         .collect::<Result<_, _>>()
@@ -24,11 +25,11 @@ pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
     let queue = Queue::of(open);
     thread::scope(|scope| {
         for host in &hosts {
-            let (work, queue) = (&work, &queue);
+            let (work, logs, queue) = (&work, &logs, &queue);
             scope.spawn(move || {
                 let name = host.destination();
                 while let Some(shard) = queue.next() {
-                    let result = there(work, host, shard);
+                    let result = there(work, logs, host, shard);
                     queue.ended(shard, result.is_ok());
                     match result {
                         Ok(()) => {
@@ -118,12 +119,17 @@ impl Queue {
 }
 
 /// Runs a shard on a host; its output goes to the log of the shard.
-fn there(work: &Distributed, host: &Ssh, shard: Shard) -> Result<(), String> {
-    let path = work.directory.log(&shard.number.to_string());
-    let log = OpenOptions::new().create(true).append(true).open(&path);
-    let log = log.map_err(|error| format!("{}: {error}", path.display()))?;
+fn there(work: &Distributed, logs: &TrustedDir, host: &Ssh, shard: Shard) -> Result<(), String> {
+    let number = shard.number.to_string();
+    let path = work.directory.log(&number);
+    let name = path.file_name().unwrap_or_default();
+    let mut log = logs
+        .file(name, Access::Create)
+        .map_err(|error| error.to_string())?;
+    log.seek(SeekFrom::End(0))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     let errors = log.try_clone().map_err(|error| error.to_string())?;
-    let mut command = host.command(&work.task(&shard.number.to_string(), &[]));
+    let mut command = host.command(&work.task(&number));
     let status = command.stdout(log).stderr(errors).status();
     let status = status.map_err(|error| format!("cannot start ssh: {error}"))?;
     if work.directory.complete(shard).exists() {
