@@ -12,6 +12,7 @@ pub mod content;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
+pub mod exploration;
 pub mod former_names;
 pub mod hardware;
 pub mod kernel_work;
@@ -54,6 +55,10 @@ pub use content::DatasetContent;
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
+pub use exploration::{
+    ClassCount, Exploration, ExplorationInfo, ExploredProgram, Finding, Minimal, ProgramCost,
+    ProgramSource, Search, StateClass, StateCounts, Violation,
+};
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};

@@ -151,6 +151,14 @@ pub fn fresh(
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
     lab.watch(read.datasets, stop.clone());
+    let provenance = provenance::collect(&programs_to_name(&plan), &described_devices(&plan));
+    if stop.requested() {
+        // The signal may have ended a program that reports its version.
+        return Err(CliError::new(
+            Code::Interrupted,
+            "interrupted; nothing was recorded",
+        ));
+    }
     let mut store = Store::open(store_path)?;
     let mut info = RunInfo {
         id: String::new(),
@@ -158,7 +166,7 @@ pub fn fresh(
         ended_unix_ns: None,
         stop: None,
         plan_hash: plan.hash(),
-        provenance: provenance::collect(&programs_to_name(&plan), &described_devices(&plan)),
+        provenance,
         plan,
         command_line: std::env::args_os()
             .map(|a| a.to_string_lossy().into_owned())

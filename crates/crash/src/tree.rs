@@ -1,0 +1,78 @@
+//! The files of a recovered file system, as far as they can be compared: without time stamps and
+//! numbers of inodes.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A tree: its entries by path, the root as the empty path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Tree {
+    /// The entries.
+    pub entries: BTreeMap<String, Entry>,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Entry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Permissions.
+    pub mode: u32,
+    /// Number of names.
+    pub links: u64,
+    /// The same number for each name of one inode, counted from 0 in the order of paths.
+    pub inode: u32,
+    /// Allocated space, units of 512 bytes.
+    pub blocks: u64,
+    /// The `user.` attributes: their names and the sources of their values.
+    pub xattrs: BTreeMap<String, Vec<Run>>,
+    /// What could not be read, by errno name; the rest of the entry is what could be.
+    pub unreadable: Option<String>,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryKind {
+    /// A regular file.
+    File {
+        /// Its length, bytes.
+        size: u64,
+        /// The sources of its bytes.
+        runs: Vec<Run>,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink {
+        /// Its text.
+        text: String,
+    },
+    /// Another kind, which no operation makes.
+    Other,
+}
+
+/// Bytes of one source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Run {
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+    /// Where they come from.
+    pub source: Source,
+}
+
+/// Where bytes of a file come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The operation of this number wrote them, at this offset.
+    Operation(u32),
+    /// Zeros.
+    Zeros,
+    /// Free space of the disk, which nothing had written.
+    Free,
+    /// None of these.
+    Other,
+}
