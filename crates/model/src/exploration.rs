@@ -12,6 +12,8 @@ use crate::units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// One exploration, whole.
@@ -41,6 +43,8 @@ pub struct ExplorationInfo {
     pub contenders: Vec<Contender>,
     /// What decides which programs and states are explored.
     pub search: Search,
+    /// How many programs the search has. Each contender executes all of them.
+    pub programs_planned: u32,
     /// The time after which no further program begins; none if all programs are explored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
@@ -145,6 +149,13 @@ pub struct ExploredProgram {
     pub number: u32,
     /// The program, in its text form.
     pub program: String,
+    /// The kinds of its operations under test (`rename`, `fsync`), each once, sorted. Setup does not
+    /// count.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// What the guest reported of itself, its kernel first; empty if it did not start.
+    #[serde(default)]
+    pub guest: String,
     /// Why it could not be explored; none if it was.
     pub failed: Option<String>,
     /// How many states.
@@ -234,7 +245,7 @@ pub enum Violation {
     Unstable,
     /// A file could not be deleted or its name not be used again.
     Unusable,
-    /// An extra promise, beyond POSIX: scored apart.
+    /// An extra promise, beyond POSIX, which is scored separately.
     Extra,
 }
 
@@ -273,21 +284,173 @@ pub struct Minimal {
     pub operations: u64,
     /// The state.
     pub state: String,
-    /// The requests from the last durable moment on: kept, dropped or torn. They prove the state
-    /// legal.
+    /// The requests from the last durable moment on, one line each, which begins with `kept`,
+    /// `dropped`, `torn` or `flush`. They prove the state legal.
     pub requests: Vec<String>,
-    /// The kept image, and the script that shows the finding on it.
+    /// The kept image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<PathBuf>,
+    /// The script that shows the finding on the kept image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<PathBuf>,
+}
+
+/// A program on a contender: what is executed, recorded and resumed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExplorationUnit {
+    /// The number of the program, from 0.
+    pub number: u32,
+    /// The contender, by its index.
+    pub contender: usize,
+}
+
+/// How a finding is scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Score {
+    /// The file system broke a promise of POSIX or its own documents.
+    Violation,
+    /// It does not keep an extra promise.
+    Extra,
+    /// It is seen only where the disk acknowledges flushes that it does not perform: a fault of the
+    /// disk.
+    Disk,
 }
 
 impl ExplorationInfo {
     /// The name of what its shards have in common.
     pub fn hash(&self) -> String {
-        let text =
-            serde_json::to_string(&(&self.contenders, &self.search, &self.guest, &self.disk));
+        let Self {
+            contenders,
+            search,
+            programs_planned,
+            guest,
+            disk,
+            ..
+        } = self;
+        let text = serde_json::to_string(&(contenders, search, programs_planned, guest, disk));
         // Plain data: serialisation cannot fail.
         short_hash(&text.unwrap_or_default())
+    }
+
+    /// The units that it executes, in order: each program on all contenders, then the next program.
+    /// Of a shard, only its own.
+    pub fn units(&self) -> impl Iterator<Item = ExplorationUnit> {
+        let contenders = self.contenders.len();
+        let all = (0..self.programs_planned)
+            .flat_map(move |number| (0..contenders).map(move |at| (number, at)));
+        let units = all.map(|(number, contender)| ExplorationUnit { number, contender });
+        units.filter(|unit| {
+            self.shard
+                .is_none_or(|shard| self.shard_of(*unit, shard.of) == shard)
+        })
+    }
+
+    /// The shard of this number that executes a unit. Each shard has all contenders about as often
+    /// as the others: they do not take the same time.
+    pub fn shard_of(&self, unit: ExplorationUnit, of: NonZeroU32) -> Shard {
+        let of_contenders = self.contenders.len() as u64;
+        let (shards, contenders) = (u64::from(of.get()), of_contenders.max(1));
+        let place = u64::from(unit.number) * contenders + unit.contender as u64;
+        // Without the shift, three shards of three contenders would have one contender each.
+        let turn = place / least_common_multiple(contenders, shards);
+        let dealt = (place + turn) % shards;
+        Shard::with(u32::try_from(dealt).unwrap_or_default(), of)
+    }
+
+    /// How many units it executes.
+    pub fn programs(&self) -> u64 {
+        let contenders = self.contenders.len() as u64;
+        let all = u64::from(self.programs_planned) * contenders;
+        let Some(shard) = self.shard else {
+            return all;
+        };
+        let of = u64::from(shard.of.get());
+        // Of each whole turn, all shards have the same number.
+        let turn = least_common_multiple(contenders.max(1), of);
+        let (turns, rest) = (all / turn, all % turn);
+        let number = u64::from(shard.number.get()) - 1;
+        let first = (number + of - (turns * turn + turns) % of) % of;
+        turns * (turn / of) + rest.saturating_sub(first).div_ceil(of)
+    }
+
+    /// The unit of a program; none if it is not part of the exploration.
+    pub fn unit(&self, program: &ExploredProgram) -> Option<ExplorationUnit> {
+        let mut contenders = self.contenders.iter();
+        let contender = contenders.position(|one| one.label == program.contender)?;
+        let number = program.number;
+        (number < self.programs_planned).then_some(ExplorationUnit { number, contender })
+    }
+}
+
+fn least_common_multiple(one: u64, other: u64) -> u64 {
+    let (mut a, mut b) = (one, other);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    one / a * other
+}
+
+impl ExploredProgram {
+    /// A digest of what was explored and found. It is the same on every machine, in every shard.
+    /// It does not cover the minimal form of findings, because only the first finding with a
+    /// signature is minimised.
+    pub fn digest(&self) -> String {
+        let findings = self.findings.iter().map(|finding| Finding {
+            minimal: None,
+            ..finding.clone()
+        });
+        let program = Self {
+            guest: String::new(),
+            findings: findings.collect(),
+            ..self.clone()
+        };
+        // Plain data: serialisation cannot fail.
+        short_hash(&serde_json::to_string(&program).unwrap_or_default())
+    }
+}
+
+impl Finding {
+    /// How it is scored.
+    pub fn score(&self) -> Score {
+        if self.class == StateClass::C5 {
+            Score::Disk
+        } else if self.violation == Violation::Extra {
+            Score::Extra
+        } else {
+            Score::Violation
+        }
+    }
+}
+
+impl Violation {
+    /// The displayed name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mount => "mount",
+            Self::Kernel => "kernel",
+            Self::Missing => "missing",
+            Self::Returned => "returned",
+            Self::Content => "content",
+            Self::Foreign => "foreign",
+            Self::Metadata => "metadata",
+            Self::Atomic => "atomic",
+            Self::Checker => "checker",
+            Self::Unstable => "unstable",
+            Self::Unusable => "unusable",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for StateClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -297,4 +460,124 @@ impl Exploration {
 
     /// The name of an exploration in its id, where a run has its suite.
     pub const NAME: &'static str = "explore";
+
+    /// A digest of all explored programs, in the order of the search. It is the same however the
+    /// search is split into shards.
+    pub fn digest(&self) -> String {
+        let explored = self.programs.iter();
+        let mut programs: Vec<_> = explored
+            .map(|program| (self.info.unit(program), program.digest()))
+            .collect();
+        programs.sort();
+        let digests: Vec<String> = programs.into_iter().map(|(_, digest)| digest).collect();
+        short_hash(&digests.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Contender;
+
+    fn info(contenders: usize, programs: u32) -> ExplorationInfo {
+        ExplorationInfo {
+            id: String::new(),
+            started_unix_ns: 0,
+            ended_unix_ns: None,
+            stop: None,
+            contenders: vec![Contender::plain("ext4"); contenders],
+            search: Search {
+                programs: ProgramSource::Given {
+                    programs: Vec::new(),
+                },
+                class: StateClass::C2,
+                states: 10,
+                nested: false,
+                seed: 1,
+            },
+            programs_planned: programs,
+            budget: None,
+            shard: None,
+            guest: GuestSize::default(),
+            disk: ModelDisk {
+                profile: String::new(),
+                text: String::new(),
+                faults: None,
+                time: crate::model_disk::DiskTime::Virtual,
+            },
+            work_dir: PathBuf::new(),
+            provenance: Provenance::default(),
+            command_line: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn any_number_of_shards_has_each_unit_once_and_equal_shares_of_contenders() {
+        for (contenders, of) in [
+            (1, 1),
+            (1, 4),
+            (2, 2),
+            (3, 3),
+            (3, 2),
+            (3, 6),
+            (5, 4),
+            (2, 7),
+        ] {
+            let mut all = info(contenders, 84);
+            let whole: Vec<_> = all.units().collect();
+            assert_eq!(whole.len(), contenders * 84);
+            let mut dealt = Vec::new();
+            for shard in Shard::all(NonZeroU32::new(of).unwrap()) {
+                all.shard = Some(shard);
+                let own: Vec<_> = all.units().collect();
+                assert_eq!(own.len() as u64, all.programs());
+                let share = 84 / of as usize;
+                for contender in 0..contenders {
+                    let of_contender = own.iter().filter(|unit| unit.contender == contender);
+                    let count = of_contender.count();
+                    assert!(
+                        count.abs_diff(share) <= contenders,
+                        "{count} of {share} in {shard}"
+                    );
+                }
+                dealt.extend(own);
+            }
+            dealt.sort();
+            assert_eq!(dealt, whole);
+        }
+    }
+
+    #[test]
+    fn the_share_of_a_shard_is_that_of_its_units_in_any_exploration() {
+        for programs in 0..14 {
+            for (contenders, of) in [(1, 3), (2, 4), (3, 4), (3, 5), (4, 6)] {
+                let mut one = info(contenders, programs);
+                for shard in Shard::all(NonZeroU32::new(of).unwrap()) {
+                    one.shard = Some(shard);
+                    assert_eq!(one.programs(), one.units().count() as u64, "{shard}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_finding_of_a_lying_disk_is_none_of_the_file_system() {
+        let scored = |violation, class| {
+            let finding = Finding {
+                signature: String::new(),
+                violation,
+                class,
+                message: String::new(),
+                state: String::new(),
+                count: 1,
+                minimal: None,
+                kernel: Vec::new(),
+                checker: None,
+            };
+            finding.score()
+        };
+        assert_eq!(scored(Violation::Missing, StateClass::C5), Score::Disk);
+        assert_eq!(scored(Violation::Extra, StateClass::C2), Score::Extra);
+        assert_eq!(scored(Violation::Missing, StateClass::C3), Score::Violation);
+    }
 }

@@ -56,8 +56,8 @@ pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use exploration::{
-    ClassCount, Exploration, ExplorationInfo, ExploredProgram, Finding, Minimal, ProgramCost,
-    ProgramSource, Search, StateClass, StateCounts, Violation,
+    ClassCount, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram, Finding, Minimal,
+    ProgramCost, ProgramSource, Score, Search, StateClass, StateCounts, Violation,
 };
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};

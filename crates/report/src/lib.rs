@@ -3,7 +3,8 @@
 //!
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
-//! difference ([`why`]), a series of crash tests ([`crash`]). The renderers are in [`formats`].
+//! difference ([`why`]), a series of crash tests ([`crash`]), an exploration of crash states
+//! ([`exploration`]). The renderers are in [`formats`].
 //! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
 pub mod charts;
@@ -11,6 +12,7 @@ pub mod compare;
 pub mod comparison;
 pub mod crash;
 pub mod document;
+pub mod exploration;
 mod figures;
 mod format;
 pub mod formats;
@@ -31,7 +33,7 @@ pub use format::{Format, ReportError};
 pub use options::{Advice, Options};
 
 use formats::{Report, bencher, bonnie, json, openmetrics};
-use fsdyno_model::{ResultSet, Series};
+use fsdyno_model::{Exploration, ResultSet, Series};
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
@@ -201,4 +203,19 @@ pub fn render_crash_details(
         figures: &|| crash::each(&series.info, &series.power_cuts),
     };
     formats::render(&report, series, format, options)
+}
+
+/// Renders an exploration of crash states. A terminal shows findings in brief, unless all of it is
+/// requested.
+pub fn render_exploration(
+    exploration: &Exploration,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: &format!("the exploration {}", exploration.info.id),
+        document: &|| exploration::document(exploration),
+        figures: &|| exploration::figures(exploration),
+    };
+    formats::render(&report, exploration, format, options)
 }

@@ -4,13 +4,14 @@
 //! the store is made from it. This crate opens and migrates stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
-//! run ([`Store::claim`]). Series of power cuts have the same functions ([`Store::begin_series`]
-//! ...). This crate computes no statistics, and the caller passes the path of the store.
+//! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...) and explorations
+//! ([`Store::begin_exploration`] ...) have the same functions. This crate computes no statistics, and the caller passes the path of the store.
 
 mod claim;
 pub mod describe;
 mod disk_use;
 mod error;
+mod exploration;
 pub mod fuzz;
 mod insert;
 mod kernel_work;
@@ -31,6 +32,7 @@ mod timeline;
 
 pub use claim::Claim;
 pub use error::StoreError;
+pub use exploration::ExplorationSummary;
 pub use merge::Merged;
 pub use migrate::{APPLICATION_ID, SCHEMA_VERSION};
 pub use query::RunSummary;

@@ -1,13 +1,13 @@
-//! Imports the runs and the series of power cuts of other stores. Shards of one plan become one run.
+//! Imports the runs, the series of power cuts and the explorations of other stores. Shards of one
+//! plan become one run.
 
 use crate::error::Refusal;
-use crate::insert::{exists, insert_cell, insert_run};
+use crate::insert::{insert_cell, insert_run};
 use crate::query::result_set;
-use crate::resolve::{id_of_whole, id_of_whole_series};
-use crate::series::{insert_whole, series_exists};
+use crate::resolve::{id_of_whole, id_of_whole_exploration, id_of_whole_series, is_taken};
 use crate::shards::{self, Joined};
-use crate::{Store, StoreError};
-use fsdyno_model::{ResultSet, Series, Shard};
+use crate::{Store, StoreError, exploration, series};
+use fsdyno_model::{Exploration, ResultSet, Series, Shard};
 use rusqlite::Transaction;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const AT_ONCE: usize = 64;
 
 /// The result of an import, in the order of the other stores; of each the runs, oldest first, then
-/// its series.
+/// its series, then its explorations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// Imported runs.
@@ -38,6 +38,7 @@ struct Incoming {
     path: PathBuf,
     runs: Vec<(ResultSet, Vec<String>)>,
     series: Vec<Series>,
+    explorations: Vec<Exploration>,
 }
 
 impl Store {
@@ -110,20 +111,27 @@ impl Incoming {
         }
         let series = other.series()?.into_iter().rev();
         let series = series.map(|series| other.load_series(&series.id));
+        let explorations = other.explorations()?.into_iter().rev();
+        let explorations = explorations.map(|one| other.exploration(&one.id));
         Ok(Self {
             path: path.to_owned(),
             runs,
             series: series.collect::<Result<_, _>>()?,
+            explorations: explorations.collect::<Result<_, _>>()?,
         })
     }
 
-    /// The names of the runs and series that its shards belong to.
+    /// The names of the runs, series and explorations that its shards belong to.
     fn shard_plans(&self) -> BTreeSet<String> {
         let runs = self.runs.iter().map(|(set, _)| &set.run);
         let runs = runs.filter(|run| run.plan.shard.is_some()).map(id_of_whole);
         let series = self.series.iter().map(|series| &series.info);
         let series = series.filter(|info| info.shard.is_some());
-        runs.chain(series.map(id_of_whole_series)).collect()
+        let explorations = self.explorations.iter().map(|one| &one.info);
+        let explorations = explorations.filter(|info| info.shard.is_some());
+        runs.chain(series.map(id_of_whole_series))
+            .chain(explorations.map(id_of_whole_exploration))
+            .collect()
     }
 
     /// Removes the shards of plans that the first store does not have.
@@ -150,6 +158,10 @@ impl Incoming {
             .retain(|(set, _)| belongs(&set.run.id, set.run.plan.shard, id_of_whole(&set.run)));
         self.series
             .retain(|one| belongs(&one.info.id, one.info.shard, id_of_whole_series(&one.info)));
+        self.explorations.retain(|one| {
+            let whole = id_of_whole_exploration(&one.info);
+            belongs(&one.info.id, one.info.shard, whole)
+        });
         refused
     }
 
@@ -160,13 +172,10 @@ impl Incoming {
         transaction: &Transaction<'_>,
         merged: &mut Merged,
     ) -> Result<Vec<(String, NonZeroU32)>, Refusal> {
-        let mut joined = Vec::new();
+        let (mut joined, mut refused) = (Vec::new(), Vec::new());
         let mut join = |shard: Shard, result: Result<String, String>| match result {
             Ok(whole) => joined.push((whole, shard.of)),
-            Err(why) => {
-                let path = self.path.display();
-                merged.refused.push(format!("{path}: {why}"));
-            }
+            Err(why) => refused.push(format!("{}: {why}", self.path.display())),
         };
         for (theirs, tags) in &self.runs {
             if let Some(shard) = theirs.run.plan.shard {
@@ -174,20 +183,18 @@ impl Incoming {
                 continue;
             }
             let id = &theirs.run.id;
-            if !exists(transaction, id)? {
-                insert_run(transaction, &theirs.run)?;
-                for record in &theirs.cells {
-                    insert_cell(transaction, id, record)?;
-                }
-                for tag in tags {
-                    transaction.execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [id, tag])?;
-                }
-                merged.taken.push(id.clone());
-            } else if result_set(transaction, id)?.as_ref() == Some(theirs) {
-                merged.known.push(id.clone());
-            } else {
-                merged.differing.push(id.clone());
+            if is_taken(transaction, id)? {
+                merged.compared(id, result_set(transaction, id)?.as_ref() == Some(theirs));
+                continue;
             }
+            insert_run(transaction, &theirs.run)?;
+            for record in &theirs.cells {
+                insert_cell(transaction, id, record)?;
+            }
+            for tag in tags {
+                transaction.execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [id, tag])?;
+            }
+            merged.taken.push(id.clone());
         }
         for theirs in &self.series {
             if let Some(shard) = theirs.info.shard {
@@ -195,15 +202,41 @@ impl Incoming {
                 continue;
             }
             let id = &theirs.info.id;
-            if !exists(transaction, id)? && !series_exists(transaction, id)? {
-                insert_whole(transaction, theirs)?;
-                merged.taken.push(id.clone());
-            } else if crate::series::series(transaction, id)?.as_ref() == Some(theirs) {
-                merged.known.push(id.clone());
+            if is_taken(transaction, id)? {
+                let ours = series::series(transaction, id)?;
+                merged.compared(id, ours.as_ref() == Some(theirs));
             } else {
-                merged.differing.push(id.clone());
+                series::insert_whole(transaction, theirs)?;
+                merged.taken.push(id.clone());
             }
         }
+        for theirs in &self.explorations {
+            if let Some(shard) = theirs.info.shard {
+                join(shard, shards::join_exploration(transaction, theirs)?);
+                continue;
+            }
+            let id = &theirs.info.id;
+            if is_taken(transaction, id)? {
+                let ours = exploration::exploration(transaction, id)?;
+                merged.compared(id, ours.as_ref() == Some(theirs));
+            } else {
+                exploration::insert_whole(transaction, theirs)?;
+                merged.taken.push(id.clone());
+            }
+        }
+        merged.refused.extend(refused);
         Ok(joined)
+    }
+}
+
+impl Merged {
+    /// Notes an id that exists here already.
+    fn compared(&mut self, id: &str, is_same: bool) {
+        let list = if is_same {
+            &mut self.known
+        } else {
+            &mut self.differing
+        };
+        list.push(id.to_owned());
     }
 }

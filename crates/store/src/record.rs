@@ -4,9 +4,8 @@
 
 use crate::error::{Refusal, fault};
 use crate::insert::{exists, insert_cell, insert_run, plan_text};
-use crate::resolve::check_id;
+use crate::resolve::{check_id, is_taken};
 use crate::row::signed;
-use crate::series::series_exists;
 use crate::{Store, StoreError};
 use fsdyno_model::{CellRecord, Plan, RunInfo, StopReason};
 use rusqlite::{Transaction, TransactionBehavior, params};
@@ -91,32 +90,38 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Deletes a run or a series with all its rows; an error if a process works on it.
+    /// Deletes a run, a series or an exploration with all its rows; an error if a process works on it.
     pub fn remove(&mut self, id: &str) -> Result<(), StoreError> {
         let _claim = self.claim(id)?;
         let known = self.write(&format!("removing `{id}`"), |transaction| {
-            let runs = transaction.execute("DELETE FROM run WHERE id = ?1", [id])?;
-            let series = transaction.execute("DELETE FROM series WHERE id = ?1", [id])?;
-            Ok(runs + series > 0)
+            let mut deleted = 0;
+            for table in ["run", "series", "exploration"] {
+                deleted +=
+                    transaction.execute(&format!("DELETE FROM {table} WHERE id = ?1"), [id])?;
+            }
+            Ok(deleted > 0)
         })?;
         self.known_or_refused(known, id)
     }
 
-    /// Gives a run or a series another id; an error if a process works on it, or if the new id is
+    /// Gives a run, a series or an exploration another id; an error if a process works on it, or if the new id is
     /// taken or cannot be typed.
     pub fn rename(&mut self, id: &str, new: &str) -> Result<(), StoreError> {
-        const ALL: [&str; 6] = [
+        const ALL: [&str; 9] = [
             "UPDATE run SET id = ?2 WHERE id = ?1",
             "UPDATE cell SET run = ?2 WHERE run = ?1",
             "UPDATE warning SET run = ?2 WHERE run = ?1",
             "UPDATE tag SET run = ?2 WHERE run = ?1",
             "UPDATE series SET id = ?2 WHERE id = ?1",
             "UPDATE cut SET series = ?2 WHERE series = ?1",
+            "UPDATE exploration SET id = ?2 WHERE id = ?1",
+            "UPDATE explored SET exploration = ?2 WHERE exploration = ?1",
+            "UPDATE finding SET exploration = ?2 WHERE exploration = ?1",
         ];
         check_id(new)?;
         let _claim = self.claim(id)?;
         let known = self.write(&format!("renaming `{id}`"), |transaction| {
-            if exists(transaction, new)? || series_exists(transaction, new)? {
+            if is_taken(transaction, new)? {
                 return Err(StoreError::RunExists { id: new.to_owned() }.into());
             }
             // References are checked when the transaction ends.
@@ -169,7 +174,7 @@ impl Store {
         Ok(done)
     }
 
-    fn known_or_refused(&self, known: bool, run_id: &str) -> Result<(), StoreError> {
+    pub(crate) fn known_or_refused(&self, known: bool, run_id: &str) -> Result<(), StoreError> {
         if known {
             Ok(())
         } else {

@@ -1,9 +1,9 @@
-//! Names of runs and of series of power cuts: creates new ids and resolves names that a user typed.
+//! Names of runs, of series of power cuts and of explorations: creates new ids and resolves names that a user typed.
 
 use crate::error::fault;
 use crate::row::{all, only};
 use crate::{Store, StoreError};
-use fsdyno_model::{RunInfo, Series, SeriesInfo};
+use fsdyno_model::{Exploration, ExplorationInfo, RunInfo, Series, SeriesInfo};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -20,15 +20,27 @@ pub enum Named {
     Run(String),
     /// A series of power cuts, by its id.
     Series(String),
+    /// An exploration, by its id.
+    Exploration(String),
+}
+
+impl Named {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Run(id) | Self::Series(id) | Self::Exploration(id) => id,
+        }
+    }
 }
 
 impl Store {
-    /// The run or the series of power cuts that `name` refers to, by the rules of
-    /// [`Store::resolve`]. `last` is the latest of both.
+    /// The run, the series of power cuts or the exploration that `name` refers to, by the rules of
+    /// [`Store::resolve`]. `last` is the latest of all.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
         let ids = self.listed(
             "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
-                UNION ALL SELECT id, started_unix_ns, rowid FROM series)
+                UNION ALL SELECT id, started_unix_ns, rowid FROM series
+                UNION ALL SELECT id, started_unix_ns, rowid FROM exploration)
              ORDER BY started_unix_ns DESC, place DESC",
         )?;
         let id = self.meant(name, &ids)?;
@@ -36,7 +48,10 @@ impl Store {
         if self.ids()?.contains(&id) {
             return Ok(Named::Run(id));
         }
-        Ok(Named::Series(id))
+        if self.listed("SELECT id FROM series")?.contains(&id) {
+            return Ok(Named::Series(id));
+        }
+        Ok(Named::Exploration(id))
     }
 
     /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag for
@@ -124,17 +139,24 @@ pub(crate) fn free_id(
     unix_ns: u64,
 ) -> rusqlite::Result<String> {
     let stem = stem(suite, unix_ns);
-    let mut taken = connection.prepare_cached(
-        "SELECT 1 FROM run WHERE id = ?1 UNION ALL SELECT 1 FROM series WHERE id = ?1",
-    )?;
     let mut id = stem.clone();
     for number in 2_u32.. {
-        if !taken.exists([&id])? {
+        if !is_taken(connection, &id)? {
             break;
         }
         id = format!("{stem}-{number}");
     }
     Ok(id)
+}
+
+/// Whether a run, a series or an exploration has this id.
+pub(crate) fn is_taken(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM run WHERE id = ?1 UNION ALL SELECT 1 FROM series WHERE id = ?1
+             UNION ALL SELECT 1 FROM exploration WHERE id = ?1",
+        )?
+        .exists([id])
 }
 
 /// Date, time and suite.
@@ -151,6 +173,11 @@ pub(crate) fn id_of_whole(run: &RunInfo) -> String {
 /// The id of the series that the shards of a series are joined into.
 pub(crate) fn id_of_whole_series(info: &SeriesInfo) -> String {
     format!("{}-{}", Series::NAME, info.hash())
+}
+
+/// The id of the exploration that the shards of an exploration are joined into.
+pub(crate) fn id_of_whole_exploration(info: &ExplorationInfo) -> String {
+    format!("{}-{}", Exploration::NAME, info.hash())
 }
 
 /// A name in characters that need no quoting in a shell or a file name.

@@ -53,6 +53,14 @@ pub(crate) const SERIES: &str = "id, started_unix_ns, ended_unix_ns, stop, cuts_
 pub(crate) const POWER_CUT: &str = "series, place, contender, number, seed, guest, after_ns, \
     acknowledged, recovery_ns, corrected_by, refused, beyond_repair, clean, found, lost_files, \
     judgement, before_check, images, disk";
+pub(crate) const EXPLORATION: &str = "id, started_unix_ns, ended_unix_ns, stop, contenders, \
+    search, programs_planned, budget_ns, shard, guest_size, disk, work_dir, provenance, \
+    command_line";
+pub(crate) const EXPLORED: &str = "exploration, number, contender, program, kinds, guest, failed, \
+    windows, classes, distinct_states, recovered, equivalent, nested, trees, operations, took_ns, \
+    flushes, written_bytes, requested_bytes";
+pub(crate) const FINDING: &str = "exploration, number, contender, place, signature, violation, \
+    class, message, state, states, minimal, kernel, checker";
 
 /// An `INSERT` into `table`, with one placeholder for each column.
 pub(crate) fn insert(table: &str, columns: &str) -> String {

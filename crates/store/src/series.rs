@@ -55,7 +55,7 @@ impl Store {
             insert_power_cut(transaction, &info, place, power_cut)?;
             Ok::<_, Refusal>(true)
         })?;
-        self.known(known, id)
+        self.known_or_refused(known, id)
     }
 
     /// Records the end of a series: its time and reason.
@@ -72,7 +72,7 @@ impl Store {
             )?;
             Ok::<_, Refusal>(changed > 0)
         })?;
-        self.known(known, id)
+        self.known_or_refused(known, id)
     }
 
     /// All series, newest first.
@@ -114,14 +114,6 @@ impl Store {
             .map_err(fault(&self.path, format!("reading series `{id}`")))?
             .ok_or_else(|| self.no_such_run(id))
     }
-
-    fn known(&self, known: bool, id: &str) -> Result<(), StoreError> {
-        if known {
-            Ok(())
-        } else {
-            Err(self.no_such_run(id))
-        }
-    }
 }
 
 /// A series with its power cuts, within a transaction of the caller.
@@ -141,12 +133,6 @@ pub(crate) fn series(connection: &Connection, id: &str) -> rusqlite::Result<Opti
         info,
         power_cuts,
     }))
-}
-
-pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT 1 FROM series WHERE id = ?1")?
-        .exists([id])
 }
 
 /// Inserts all rows of a series.

@@ -1,20 +1,22 @@
-//! Joins the shards of a plan into one run, and those of a crash series into one series.
+//! Joins the shards of a plan into one run, those of a crash series into one series, and those of
+//! an exploration into one exploration.
 
 use crate::error::Refusal;
+use crate::exploration;
 use crate::insert::{insert_cell, insert_run, plan_text};
 use crate::query::run;
-use crate::resolve::{id_of_whole, id_of_whole_series};
+use crate::resolve::{id_of_whole, id_of_whole_exploration, id_of_whole_series};
 use crate::row::signed;
 use crate::series::{info, insert_power_cut, insert_series};
 use fsdyno_model::{
-    Cell, CellRecord, Effective, Outcome, Plan, Provenance, ResultSet, RunInfo, Series, SeriesInfo,
-    Shard,
+    Cell, CellRecord, Effective, Exploration, ExplorationInfo, ExplorationUnit, Outcome, Plan,
+    Provenance, ResultSet, RunInfo, Series, SeriesInfo, Shard, StopReason,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-/// A run or a series that shards were joined into.
+/// A run, a series or an exploration that shards were joined into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
     /// Its id.
@@ -29,13 +31,15 @@ pub struct Joined {
     pub missing: Vec<Shard>,
 }
 
-/// What a run or a series consists of.
+/// What a run, a series or an exploration consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// The cells of a run.
     Cell,
     /// The power cuts of a series.
     PowerCut,
+    /// The programs of an exploration.
+    Program,
 }
 
 /// Adds the cells of a shard to the run of the whole plan, which is created if it does not exist;
@@ -259,10 +263,82 @@ fn places(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<BTreeSet<
         .collect()
 }
 
-/// Notes whether the joined run or series is complete; returns what is missing if it has this
+/// Adds the programs of a shard to the whole exploration, which is created if it does not exist;
+/// returns its id. A program that is recorded there stays, unless it failed and the shard explored
+/// it. Adding a shard twice changes nothing. The inner error is the reason why the shard is refused.
+pub fn join_exploration(
+    transaction: &Transaction<'_>,
+    theirs: &Exploration,
+) -> Result<Result<String, String>, Refusal> {
+    let whole = ExplorationInfo {
+        id: id_of_whole_exploration(&theirs.info),
+        ended_unix_ns: None,
+        stop: None,
+        budget: None,
+        shard: None,
+        ..theirs.info.clone()
+    };
+    let shard = theirs.info.shard;
+    let shard = shard.map_or_else(String::new, |shard| format!(" (shard {shard})"));
+    let name = format!("exploration {}{shard}", theirs.info.id);
+    match exploration::info(transaction, &whole.id)? {
+        None => exploration::insert_exploration(transaction, &whole)?,
+        Some(ours) => {
+            let first: Option<String> = transaction
+                .prepare_cached(
+                    "SELECT guest FROM explored WHERE exploration = ?1 AND guest <> ''
+                     ORDER BY number, contender LIMIT 1",
+                )?
+                .query_row([&whole.id], |row| row.get(0))
+                .optional()?;
+            let guests = theirs.programs.iter().map(|one| one.guest.as_str());
+            let guests = guests.filter(|guest| !guest.is_empty());
+            let systems = (&ours.provenance, &whole.provenance);
+            if let Some(why) = differing(&name, systems, first.as_deref(), guests) {
+                return Ok(Err(why));
+            }
+        }
+    }
+    // All programs are checked before the first one is written: a shard is added whole or not at
+    // all.
+    let mut new = Vec::new();
+    for program in &theirs.programs {
+        let Some(unit) = whole.unit(program) else {
+            continue;
+        };
+        let known = exploration::program(transaction, &whole, unit)?;
+        match known {
+            Some(known) if program.failed.is_some() || known.digest() == program.digest() => {}
+            Some(known) if known.failed.is_none() => {
+                return Ok(Err(format!(
+                    "program {} on {} of {name} differs from the one that is recorded in {}, \
+                     although time is virtual; explore it again on both machines",
+                    program.number, program.contender, whole.id
+                )));
+            }
+            _ => new.push(program),
+        }
+    }
+    for program in new {
+        exploration::insert_program(transaction, &whole, program)?;
+    }
+    let ended = theirs.info.ended_unix_ns.map(signed);
+    let budget = theirs.info.stop == Some(StopReason::Budget);
+    transaction.execute(
+        "UPDATE exploration SET ended_unix_ns = max(coalesce(ended_unix_ns, 0), coalesce(?2, 0)),
+            stop = CASE WHEN ?3 THEN 'budget' ELSE stop END WHERE id = ?1",
+        params![whole.id, ended, budget],
+    )?;
+    Ok(Ok(whole.id))
+}
+
+/// Notes whether the joined run, series or exploration is complete; returns what is missing if it has this
 /// number of shards.
 pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result<Joined, Refusal> {
     let Some(whole) = run(transaction, id)? else {
+        if let Some(info) = exploration::info(transaction, id)? {
+            return finish_exploration(transaction, &info, of);
+        }
         return finish_series(transaction, id, of);
     };
     let plan = whole.plan;
@@ -314,6 +390,33 @@ fn finish_series(
         recorded: recorded.len() as u64,
         planned,
         missing,
+    })
+}
+
+fn finish_exploration(
+    transaction: &Transaction<'_>,
+    whole: &ExplorationInfo,
+    of: NonZeroU32,
+) -> Result<Joined, Refusal> {
+    let recorded = exploration::units(transaction, &whole.id, "true")?;
+    let missing: BTreeSet<Shard> = whole
+        .units()
+        .filter(|unit| !recorded.contains(unit))
+        .map(|unit: ExplorationUnit| whole.shard_of(unit, of))
+        .collect();
+    // Without a missing program no budget ended it.
+    transaction.execute(
+        "UPDATE exploration SET
+            stop = CASE WHEN ?2 THEN 'complete' WHEN stop = 'complete' THEN NULL ELSE stop END
+         WHERE id = ?1",
+        params![whole.id, missing.is_empty()],
+    )?;
+    Ok(Joined {
+        id: whole.id.clone(),
+        unit: Unit::Program,
+        recorded: recorded.len() as u64,
+        planned: whole.programs(),
+        missing: missing.into_iter().collect(),
     })
 }
 

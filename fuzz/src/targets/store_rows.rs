@@ -1,6 +1,6 @@
 //! Rows of a store that another program wrote: any value in any column, and text that is changed in
-//! place. The schema has no constraints, as that of a hostile file may have none. Runs and series
-//! are read or refused, and two readers of the same rows agree.
+//! place. The schema has no constraints, as that of a hostile file may have none. Runs, series and
+//! explorations are read or refused, and two readers of the same rows agree.
 
 use crate::bytes::Input;
 use fsdyno_model::{CellRecord, Outcome};
@@ -8,7 +8,8 @@ use fsdyno_store::{Store, fuzz};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use specimen::{
-    bare, cells, measured, power_cut_with_losses, power_cut_without_losses, run, series,
+    bare, cells, exploration, explored_in_vain, explored_with_findings, measured,
+    power_cut_with_losses, power_cut_without_losses, run, series,
 };
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -45,6 +46,7 @@ struct Bench {
     store: Store,
     tables: Vec<Table>,
     series: String,
+    exploration: String,
 }
 
 /// A value that was changed: its table, and the statement that restores it with its parameters.
@@ -52,6 +54,9 @@ type Changed = (String, String, Vec<Value>);
 
 /// The tables of series.
 const SERIES: [&str; 2] = ["series", "cut"];
+
+/// The tables of explorations.
+const EXPLORATION: [&str; 3] = ["exploration", "explored", "finding"];
 
 thread_local! {
     static BENCH: OnceCell<Bench> = const { OnceCell::new() };
@@ -85,8 +90,8 @@ fn records() -> Vec<CellRecord> {
     std::iter::once(measured).chain(others).collect()
 }
 
-/// Records a run and a series in a new store; the id of the series.
-fn fill(path: &Path) -> Result<String, fsdyno_store::StoreError> {
+/// Records a run, a series and an exploration in a new store; the ids of the last two.
+fn fill(path: &Path) -> Result<(String, String), fsdyno_store::StoreError> {
     let mut store = Store::open(path)?;
     store.begin(&run(RUN, 1))?;
     for record in records() {
@@ -98,7 +103,11 @@ fn fill(path: &Path) -> Result<String, fsdyno_store::StoreError> {
     let label = begun.contenders[0].label.clone();
     store.record_power_cut(&begun.id, &power_cut_with_losses(&label, 1))?;
     store.record_power_cut(&begun.id, &power_cut_without_losses(&label, 2))?;
-    Ok(begun.id)
+    let mut explored = exploration(3);
+    store.begin_exploration(&mut explored)?;
+    store.record_program(&explored.id, &explored_with_findings(&label, 0))?;
+    store.record_program(&explored.id, &explored_in_vain(&label, 1))?;
+    Ok((begun.id, explored.id))
 }
 
 impl Bench {
@@ -109,7 +118,7 @@ impl Bench {
             .create(&folder)
             .expect("a folder in memory");
         let path = folder.join("store.db");
-        let series = fill(&path).expect("known rows are stored");
+        let (series, exploration) = fill(&path).expect("known rows are stored");
         remove_constraints(&Connection::open(&path)?)?;
         let bytes = std::fs::read(&path).expect("a file in memory");
         std::fs::remove_dir_all(&folder).expect("a folder in memory");
@@ -126,9 +135,10 @@ impl Bench {
             tables: tables(connection)?,
             store,
             series,
+            exploration,
         };
         assert!(
-            bench.read_run() && bench.read_series(),
+            bench.read_run() && bench.read_series() && bench.read_exploration(),
             "unchanged rows cannot be read"
         );
         Ok(bench)
@@ -142,12 +152,19 @@ impl Bench {
             }
             changed.extend(self.change(input));
         }
-        // No row of a series is read with a run, and none of a run with a series.
+        // No row of one kind is read with another kind.
         let of_series = |(table, ..): &Changed| SERIES.contains(&table.as_str());
+        let of_exploration = |(table, ..): &Changed| EXPLORATION.contains(&table.as_str());
         if changed.iter().any(of_series) {
             self.read_series();
         }
-        if !changed.iter().all(of_series) {
+        if changed.iter().any(of_exploration) {
+            self.read_exploration();
+        }
+        if !changed
+            .iter()
+            .all(|one| of_series(one) || of_exploration(one))
+        {
             self.read_run();
         }
         for (_, statement, values) in changed.into_iter().rev() {
@@ -210,6 +227,20 @@ impl Bench {
     fn read_series(&self) -> bool {
         let listed = self.store.series().is_ok();
         self.store.load_series(&self.series).is_ok() && listed
+    }
+
+    /// Reads the exploration in every way; whether all of it can be read.
+    fn read_exploration(&self) -> bool {
+        let listed = self.store.explorations().is_ok();
+        let whole = self.store.exploration(&self.exploration);
+        let explored = self.store.explored(&self.exploration);
+        if let (Ok(whole), Ok(explored)) = (&whole, &explored) {
+            let programs = whole.programs.iter().filter(|one| one.failed.is_none());
+            // A program that the search does not have can be read, and is no unit of it.
+            let units = programs.filter_map(|one| whole.info.unit(one));
+            assert!(units.collect::<BTreeSet<_>>().is_subset(explored));
+        }
+        listed && whole.is_ok()
     }
 }
 

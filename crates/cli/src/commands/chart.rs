@@ -1,13 +1,14 @@
 //! `chart`: the charts of a run as SVG, PNG or JSON, from the store alone. The same run gives the
 //! same bytes.
 
+use super::series::only_run;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
-use fsdyno_store::{Named, Store};
+use fsdyno_store::Store;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -85,15 +86,7 @@ fn theme(text: &str) -> Result<Theme, String> {
 
 pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run)? {
-        Named::Run(id) => store.load(&id)?,
-        Named::Series(id) => {
-            let message = format!(
-                "{id} is a series of crash tests, which has no times to draw. Name a run (fsdyno runs)."
-            );
-            return Err(CliError::usage(message));
-        }
-    };
+    let set = store.load(&only_run(store.resolve_any(&args.run)?, "times to draw")?)?;
     let filter = Filter {
         workload: args.workload.clone(),
         phase: args.phase.clone(),

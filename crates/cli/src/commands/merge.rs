@@ -36,10 +36,11 @@ pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
         }
     }
     for joined in &merged.joined {
-        let digest = if joined.missing.is_empty() && joined.unit == Unit::Cell {
-            store.load(&joined.id)?.digest()
-        } else {
-            None
+        let digest = match joined.unit {
+            _ if !joined.missing.is_empty() => None,
+            Unit::Cell => store.load(&joined.id)?.digest(),
+            Unit::PowerCut => None,
+            Unit::Program => Some(store.exploration(&joined.id)?.digest()),
         };
         text.push_str(&line(joined, digest.as_deref()));
     }
@@ -69,6 +70,7 @@ fn line(joined: &Joined, digest: Option<&str>) -> String {
     let unit = match joined.unit {
         Unit::Cell => "cells",
         Unit::PowerCut => "power cuts",
+        Unit::Program => "programs",
     };
     let Joined {
         id,

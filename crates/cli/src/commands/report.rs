@@ -1,24 +1,25 @@
-//! `report`: renders a run, a series of crash tests, or a run compared with a published table. It
-//! reads only the store.
+//! `report`: renders a run, a series of crash tests, an exploration, or a run compared with a
+//! published table. It reads only the store.
 
 use super::published;
 use crate::args::{percent, report_format};
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_report::{Format, Options, render_crash};
+use fsdyno_report::{Format, Options, render_crash, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Run or series of crash tests: a name, its first characters, or `last`
+    /// Run, crash series or exploration: a name, its first characters, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Format: terminal, html, csv, json, markdown, bencher, openmetrics, bonnie-csv
     ///
-    /// `bonnie-csv` has the bonnie phases only. A series of crash tests has terminal and json.
+    /// `bonnie-csv` has the bonnie phases only. A crash series and an exploration have terminal, html,
+    /// csv, json and markdown.
     /// Without --format, the extension of the output file decides: .html, .csv, .json, .md, .txt;
     /// otherwise it is terminal.
     #[arg(long, value_name = "FORMAT", value_parser = report_format)]
@@ -58,9 +59,13 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
             let series = store.load_series(&id)?;
             render_crash(&series, format, &options).map_err(CliError::usage)?
         }
-        (Named::Series(id), Some(_)) => {
+        (Named::Exploration(id), None) => {
+            render_exploration(&store.exploration(&id)?, format, &options)
+                .map_err(CliError::usage)?
+        }
+        (Named::Series(id) | Named::Exploration(id), Some(_)) => {
             let message = format!(
-                "{id} is a series of crash tests, which no published table has. Leave out --against."
+                "{id} is a list of crash tests, which no published table has. Leave out --against."
             );
             return Err(CliError::usage(message));
         }

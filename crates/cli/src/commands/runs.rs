@@ -1,10 +1,11 @@
-//! `runs`: the runs and the series of crash tests in the store; deletes, renames and tags them.
+//! `runs`: the runs, the series of crash tests and the explorations in the store; deletes, renames
+//! and tags them.
 
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_model::{Nanos, StopReason};
-use fsdyno_store::{Named, RunSummary, SeriesSummary, Store};
+use fsdyno_store::{ExplorationSummary, Named, RunSummary, SeriesSummary, Store};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +25,7 @@ pub struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Delete runs or series of crash tests from the store
+    /// Delete runs, series of crash tests or explorations from the store
     Rm {
         /// Runs: full names, or `last`
         #[arg(value_name = "RUN", required = true)]
@@ -57,6 +58,7 @@ pub enum RunsCommand {
 enum Entry {
     Run(RunSummary),
     Series(SeriesSummary),
+    Exploration(ExplorationSummary),
 }
 
 impl Entry {
@@ -64,6 +66,7 @@ impl Entry {
         match self {
             Self::Run(run) => run.started_unix_ns,
             Self::Series(series) => series.started_unix_ns,
+            Self::Exploration(exploration) => exploration.started_unix_ns,
         }
     }
 
@@ -71,6 +74,7 @@ impl Entry {
         match self {
             Self::Run(run) => row(run),
             Self::Series(series) => row_of_series(series, store),
+            Self::Exploration(exploration) => row_of_exploration(exploration, store),
         }
     }
 }
@@ -88,7 +92,7 @@ fn change(command: &RunsCommand, path: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(path)?;
     let id = |name: &String| {
         let named = store.resolve_any(name);
-        named.map(|(Named::Run(id) | Named::Series(id))| id)
+        named.map(|named: Named| named.id().to_owned())
     };
     match command {
         RunsCommand::Rm { runs } => {
@@ -131,6 +135,7 @@ fn list(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
     let runs = store.runs()?.into_iter().map(Entry::Run);
     let mut entries: Vec<Entry> = runs.collect();
     entries.extend(store.series()?.into_iter().map(Entry::Series));
+    entries.extend(store.explorations()?.into_iter().map(Entry::Exploration));
     if let Some(tag) = &args.tag {
         entries.retain(|entry| matches!(entry, Entry::Run(run) if run.tags.contains(tag)));
     }
@@ -174,8 +179,30 @@ fn row_of_series(series: &SeriesSummary, store: &Store) -> Vec<String> {
         series.id.clone(),
         power_cuts,
         ended(series.stop, store.is_claimed(&series.id)),
-        took_of_series(series),
+        duration(series.started_unix_ns, series.ended_unix_ns),
         series.contenders.join(" "),
+    ]
+}
+
+fn row_of_exploration(exploration: &ExplorationSummary, store: &Store) -> Vec<String> {
+    let ExplorationSummary {
+        programs_recorded,
+        programs_planned,
+        findings,
+        ..
+    } = exploration;
+    let mut programs = format!("{programs_recorded}/{programs_planned} programs");
+    match findings {
+        0 => {}
+        1 => programs += " 1 finding",
+        more => programs = format!("{programs} {more} findings"),
+    }
+    vec![
+        exploration.id.clone(),
+        programs,
+        ended(exploration.stop, store.is_claimed(&exploration.id)),
+        duration(exploration.started_unix_ns, exploration.ended_unix_ns),
+        exploration.contenders.join(" "),
     ]
 }
 
@@ -199,11 +226,11 @@ fn with_tags(contenders: &[String], tags: &[String]) -> String {
         .join(" ")
 }
 
-/// The duration from the start to the end: a series is never resumed.
-fn took_of_series(series: &SeriesSummary) -> String {
-    let ended = series.ended_unix_ns;
-    let duration = ended.map(|end| Nanos(end.saturating_sub(series.started_unix_ns)).clock());
-    duration.unwrap_or_default()
+/// The duration from the start to the end.
+fn duration(started_unix_ns: u64, ended_unix_ns: Option<u64>) -> String {
+    ended_unix_ns.map_or_else(String::new, |end| {
+        Nanos(end.saturating_sub(started_unix_ns)).clock()
+    })
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<String> {

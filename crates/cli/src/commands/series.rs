@@ -1,15 +1,39 @@
-//! `show` for a series of crash tests. It reads only the store.
+//! Crash series and explorations in commands that show what is in the store. They read only the
+//! store.
 
 use super::report::options;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_model::Series;
-use fsdyno_report::{Format, render_crash_details};
+use fsdyno_model::{Exploration, Series};
+use fsdyno_report::{Format, render_crash_details, render_exploration};
+use fsdyno_store::Named;
+
+/// The id of a run. A crash series and an exploration are refused, with the reason.
+pub fn only_run(named: Named, lacks: &str) -> Result<String, CliError> {
+    let (id, what) = match named {
+        Named::Run(id) => return Ok(id),
+        Named::Series(id) => (id, "a series of crash tests"),
+        Named::Exploration(id) => (id, "an exploration of crash states"),
+    };
+    Err(CliError::usage(format!(
+        "{id} is {what}, which has no {lacks}. Name a run (fsdyno runs)."
+    )))
+}
 
 /// Prints a series: its settings, its machine, and the recovery of each file system.
 pub fn show(series: &Series, json: bool) -> Result<Code, CliError> {
-    let format = if json { Format::Json } else { Format::Terminal };
-    let bytes = render_crash_details(series, format, &options(false, false));
+    let bytes = render_crash_details(series, format(json), &options(false, false));
     output::coloured(&bytes.map_err(CliError::failure)?)?;
     Ok(Code::Ok)
+}
+
+/// Prints an exploration: its settings, its machine, and all findings.
+pub fn show_exploration(exploration: &Exploration, json: bool) -> Result<Code, CliError> {
+    let bytes = render_exploration(exploration, format(json), &options(false, false));
+    output::coloured(&bytes.map_err(CliError::failure)?)?;
+    Ok(Code::Ok)
+}
+
+fn format(json: bool) -> Format {
+    if json { Format::Json } else { Format::Terminal }
 }

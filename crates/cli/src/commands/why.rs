@@ -1,6 +1,7 @@
 //! `why`: splits the time difference between two contenders of a run by cause. For the main cause
 //! it prints the remedies of the recipes.
 
+use super::series::only_run;
 use crate::args::report_format;
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -10,7 +11,7 @@ use fsdyno_recipes::fs;
 use fsdyno_report::Format;
 use fsdyno_report::why::Why;
 use fsdyno_report::why::cause::Cause;
-use fsdyno_store::{Named, Store};
+use fsdyno_store::Store;
 use std::path::Path;
 
 const HELP: &str = "\
@@ -42,15 +43,10 @@ pub struct WhyArgs {
 
 pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run)? {
-        Named::Run(id) => store.load(&id)?,
-        Named::Series(id) => {
-            let message = format!(
-                "{id} is a series of crash tests, which has no times to compare. Name a run (fsdyno runs)."
-            );
-            return Err(CliError::usage(message));
-        }
-    };
+    let set = store.load(&only_run(
+        store.resolve_any(&args.run)?,
+        "times to compare",
+    )?)?;
     let format = if args.json { Format::Json } else { args.format };
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;

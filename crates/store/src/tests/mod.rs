@@ -1,6 +1,7 @@
 //! Tests of the store, by theme.
 
 mod describing;
+mod exploration;
 mod hostile;
 mod naming;
 mod opening;

@@ -1,16 +1,17 @@
-//! A run and a series that set every field of the model and contain every variant. The tests of the
+//! A run, a series and an exploration that set every field of the model and contain every variant. The tests of the
 //! store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
-    Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, CommandRecord,
-    Contender, CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse,
-    Effective, Failure, Figure, Fragmentation, Frequency, GuestSize, InitialState, Judgement,
-    KernelWork, LabChoice, LatencyDistribution, LayoutChoice, Loss, ModelDisk, Nanos, Observed,
-    OtherIo, Outcome, PhasePlan, Plan, Point, PowerCut, Pressure, Progress, Provenance, Recovery,
-    RunInfo, Sample, SeriesInfo, Slice, Stage, StopReason, Tally, ThreadWork, Traced, Waits,
-    Warning, WarningKind, Workload,
+    Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, ClassCount,
+    CommandRecord, Contender, CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse,
+    DiskFigures, DiskTime, DiskUse, Effective, ExplorationInfo, ExploredProgram, Failure, Figure,
+    Finding, Fragmentation, Frequency, GuestSize, InitialState, Judgement, KernelWork, LabChoice,
+    LatencyDistribution, LayoutChoice, Loss, Minimal, ModelDisk, Nanos, Observed, OtherIo, Outcome,
+    PhasePlan, Plan, Point, PowerCut, Pressure, ProgramCost, ProgramSource, Progress, Provenance,
+    Recovery, RunInfo, Sample, Search, SeriesInfo, Slice, Stage, StateClass, StateCounts,
+    StopReason, Tally, ThreadWork, Traced, Violation, Waits, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -560,4 +561,119 @@ pub(crate) fn power_cut_with_losses(contender: &str, number: u32) -> PowerCut {
         ..CacheLoss::default()
     });
     power_cut
+}
+
+/// An exploration at its start.
+pub(crate) fn exploration(started_unix_ns: u64) -> ExplorationInfo {
+    let series = series(started_unix_ns);
+    ExplorationInfo {
+        id: String::new(),
+        started_unix_ns,
+        ended_unix_ns: None,
+        stop: None,
+        contenders: series.contenders,
+        search: Search {
+            programs: ProgramSource::Generated {
+                operations: 2,
+                sampled: 7,
+            },
+            class: StateClass::C3,
+            states: 5000,
+            nested: true,
+            seed: u64::MAX,
+        },
+        programs_planned: 4,
+        budget: Some(Nanos(60_000_000_000)),
+        shard: None,
+        guest: series.guest,
+        disk: ModelDisk {
+            profile: "sata-2008".into(),
+            text: "queue_depth = 1".into(),
+            faults: None,
+            time: DiskTime::Virtual,
+        },
+        work_dir: series.work_dir,
+        provenance: series.provenance,
+        command_line: series.command_line,
+    }
+}
+
+/// A program that found nothing.
+pub(crate) fn explored_clean(contender: &str, number: u32) -> ExploredProgram {
+    let count = |legal, checked| ClassCount { legal, checked };
+    ExploredProgram {
+        contender: contender.into(),
+        number,
+        program: "create a\nfsync a\n".into(),
+        kinds: vec!["create".into(), "fsync".into()],
+        guest: "Linux 6.1 (User-mode Linux), #1, 2 processors".into(),
+        failed: None,
+        states: StateCounts {
+            windows: 3,
+            classes: [
+                (StateClass::C0, count(Some(9), 9)),
+                (StateClass::C2, count(None, 40)),
+            ]
+            .into(),
+            distinct: 41,
+            recovered: 30,
+            equivalent: 11,
+            nested: 5,
+            trees: 4,
+        },
+        cost: ProgramCost {
+            operations: 2,
+            took_ns: Nanos(u64::MAX),
+            flushes: 3,
+            bytes_written: 40_960,
+            bytes_requested: 4096,
+        },
+        findings: Vec::new(),
+    }
+}
+
+/// A program with two findings, one of them with every field set.
+pub(crate) fn explored_with_findings(contender: &str, number: u32) -> ExploredProgram {
+    let missing = Finding {
+        signature: "missing a".into(),
+        violation: Violation::Missing,
+        class: StateClass::C2,
+        message: format!("a: fsynced, and gone {ODD}"),
+        state: "3/2/c2/17".into(),
+        count: 12,
+        minimal: Some(Minimal {
+            program: "create a\nfsync a\n".into(),
+            operations: 2,
+            state: "0/1/c2/1".into(),
+            requests: vec!["dropped 4: write 8 sectors at 2048".into()],
+            image: Some("/var/tmp/a b.img".into()),
+            script: Some("/var/tmp/a b.sh".into()),
+        }),
+        kernel: vec!["EXT2-fs: error".into()],
+        checker: Some("inode 12".into()),
+    };
+    let extra = Finding {
+        signature: "extra order".into(),
+        violation: Violation::Extra,
+        class: StateClass::C5,
+        count: u64::MAX,
+        minimal: None,
+        kernel: Vec::new(),
+        checker: None,
+        ..missing.clone()
+    };
+    ExploredProgram {
+        findings: vec![missing, extra],
+        ..explored_clean(contender, number)
+    }
+}
+
+/// A program that could not be explored.
+pub(crate) fn explored_in_vain(contender: &str, number: u32) -> ExploredProgram {
+    ExploredProgram {
+        contender: contender.into(),
+        number,
+        failed: Some("the guest died".into()),
+        ..ExploredProgram::default()
+    }
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Run or series of crash tests: a name, its first characters, or `last`
+    /// Run, crash series or exploration: a name, its first characters, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Print every command that this cell executed
@@ -35,13 +35,14 @@ pub struct ShowArgs {
 pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run)? {
-        Named::Run(id) => store.load(&id)?,
-        Named::Series(id) if args.commands.is_some() || args.latencies => {
-            return Err(CliError::usage(format!(
-                "{id} is a series of crash tests, which has no cells. Name a run (fsdyno runs)."
-            )));
+        named if args.commands.is_some() || args.latencies => {
+            store.load(&series::only_run(named, "cells")?)?
         }
+        Named::Run(id) => store.load(&id)?,
         Named::Series(id) => return series::show(&store.load_series(&id)?, args.json),
+        Named::Exploration(id) => {
+            return series::show_exploration(&store.exploration(&id)?, args.json);
+        }
     };
     if let Some(index) = args.commands {
         return commands(&set, index, args.json);

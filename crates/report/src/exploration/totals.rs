@@ -1,0 +1,163 @@
+//! The sums of an exploration: by contender, and by contender and kind of operation.
+
+use fsdyno_model::{
+    ClassCount, Exploration, ExploredProgram, Finding, ProgramCost, Score, StateClass,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sums of some programs of one contender.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Programs that were explored.
+    pub programs: u64,
+    /// Programs that could not be explored.
+    pub failed: u64,
+    /// States by class.
+    pub classes: BTreeMap<StateClass, ClassCount>,
+    /// States with an image of their own.
+    pub states: u64,
+    /// States that were mounted.
+    pub recovered: u64,
+    /// States that equal a mounted one.
+    pub equivalent: u64,
+    /// States of a power cut during the recovery that were mounted.
+    pub nested: u64,
+    /// Distinct recovered trees of each program.
+    pub trees: u64,
+    /// The costs.
+    pub cost: ProgramCost,
+    /// What was found, violations first, then by number of states.
+    pub found: Vec<Found>,
+}
+
+/// Findings with the same signature on one contender.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The finding that shows it best: minimised, with the fewest operations.
+    pub finding: Finding,
+    /// The program of that finding.
+    pub program: ExploredProgram,
+    /// How many checked states show it, of all programs.
+    pub states: u64,
+    /// The programs that show it.
+    pub programs: BTreeSet<u32>,
+    /// The kinds of operations of these programs.
+    pub kinds: BTreeSet<String>,
+}
+
+impl Totals {
+    /// The sums of these programs.
+    pub fn of<'a>(programs: impl Iterator<Item = &'a ExploredProgram>) -> Self {
+        let mut totals = Self::default();
+        let mut found: BTreeMap<&str, Found> = BTreeMap::new();
+        for program in programs {
+            totals.add(program);
+            for finding in &program.findings {
+                let new = || Found {
+                    finding: finding.clone(),
+                    program: program.clone(),
+                    states: 0,
+                    programs: BTreeSet::new(),
+                    kinds: BTreeSet::new(),
+                };
+                let one = found.entry(&finding.signature).or_insert_with(new);
+                if operations(finding) < operations(&one.finding) {
+                    (one.finding, one.program) = (finding.clone(), program.clone());
+                }
+                one.states = one.states.saturating_add(finding.count);
+                one.programs.insert(program.number);
+                one.kinds.extend(program.kinds.iter().cloned());
+            }
+        }
+        totals.found = found.into_values().collect();
+        totals
+            .found
+            .sort_by_key(|one| (one.finding.score(), std::cmp::Reverse(one.states)));
+        totals
+    }
+
+    /// The sums of each contender, in the order of the exploration.
+    pub fn of_contenders(exploration: &Exploration) -> Vec<Self> {
+        let contenders = exploration.info.contenders.iter();
+        let of = |label: &str| {
+            let programs = exploration.programs.iter();
+            Self::of(programs.filter(|program| program.contender == label))
+        };
+        contenders.map(|contender| of(&contender.label)).collect()
+    }
+
+    fn add(&mut self, program: &ExploredProgram) {
+        if program.failed.is_some() {
+            self.failed += 1;
+            return;
+        }
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        self.programs += 1;
+        let (states, cost) = (&program.states, &program.cost);
+        for (class, count) in &states.classes {
+            let first = ClassCount {
+                legal: Some(0),
+                checked: 0,
+            };
+            let sum = self.classes.entry(*class).or_insert(first);
+            sum.legal = sum
+                .legal
+                .zip(count.legal)
+                .and_then(|(a, b)| a.checked_add(b));
+            add(&mut sum.checked, count.checked);
+        }
+        add(&mut self.states, states.distinct);
+        add(&mut self.recovered, states.recovered);
+        add(&mut self.equivalent, states.equivalent);
+        add(&mut self.nested, states.nested);
+        add(&mut self.trees, states.trees);
+        add(&mut self.cost.operations, cost.operations);
+        add(&mut self.cost.took_ns.0, cost.took_ns.0);
+        add(&mut self.cost.flushes, cost.flushes);
+        add(&mut self.cost.bytes_written, cost.bytes_written);
+        add(&mut self.cost.bytes_requested, cost.bytes_requested);
+    }
+
+    /// What was found and is scored so.
+    pub fn scored(&self, score: Score) -> impl Iterator<Item = &Found> {
+        let found = self.found.iter();
+        found.filter(move |one| one.finding.score() == score)
+    }
+
+    /// How many states show something that is scored so. A state that shows two findings counts
+    /// twice.
+    pub fn states_with(&self, score: Score) -> u64 {
+        let states = self.scored(score).map(|one| one.states);
+        states.fold(0, u64::saturating_add)
+    }
+
+    /// Whether all legal states of all classes were checked.
+    pub fn is_complete(&self) -> bool {
+        self.failed == 0 && self.classes.values().all(ClassCount::is_complete)
+    }
+
+    /// Acknowledged operations per virtual second.
+    pub fn rate(&self) -> Option<f64> {
+        ratio(self.cost.operations, self.cost.took_ns.0).map(|per_ns| per_ns * 1e9)
+    }
+
+    /// Flushes per acknowledged operation.
+    pub fn flushes(&self) -> Option<f64> {
+        ratio(self.cost.flushes, self.cost.operations)
+    }
+
+    /// Bytes written to the disk per byte that the programs wrote.
+    pub fn amplification(&self) -> Option<f64> {
+        ratio(self.cost.bytes_written, self.cost.bytes_requested)
+    }
+}
+
+fn ratio(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
+/// The operations of the minimal form; the most if there is none.
+fn operations(finding: &Finding) -> u64 {
+    let minimal = finding.minimal.as_ref();
+    minimal.map_or(u64::MAX, |minimal| minimal.operations)
+}
