@@ -3,6 +3,7 @@
 //!
 //! It decides nothing about what the files hold.
 
+pub mod errno;
 pub mod input;
 pub mod named;
 pub mod places;

@@ -10,7 +10,6 @@ pub mod clean_up;
 pub mod command;
 pub mod daemons;
 pub mod disk_server;
-pub mod errno;
 pub mod formatting;
 #[doc(hidden)]
 pub mod fuzz;
@@ -19,6 +18,7 @@ pub mod guest_processes;
 pub mod image;
 pub mod journal;
 mod kernel_config;
+pub mod kernel_log;
 pub mod last_lines;
 pub mod loops;
 pub mod measurement_lock;

@@ -210,7 +210,7 @@ impl<'a> Notes<'a> {
         Failure {
             stage: self.stage.clone(),
             message: message.into(),
-            errno: errno.map(|raw| fsdyno_host::errno::name_of(raw).to_owned()),
+            errno: errno.map(|raw| fsdyno_files::errno::name_of(raw).to_owned()),
         }
     }
 

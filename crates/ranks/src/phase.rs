@@ -4,7 +4,7 @@ use crate::clocks::{Offsets, now};
 use crate::group::{Group, Halt, Wait, broadcast};
 use crate::plan::{SHIFT, STONEWALL, stonewall};
 use fsdyno_datasets::work_dir::WorkDir;
-use fsdyno_host::errno;
+use fsdyno_files::errno;
 use fsdyno_load::measure::{self, Deadline, LoadError, Measured, Recording, Share};
 use fsdyno_load::phases::op;
 use fsdyno_model::scaling::WORKERS;

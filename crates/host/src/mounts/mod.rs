@@ -10,11 +10,11 @@ pub(crate) mod table;
 
 pub use table::{Mount, mountinfo};
 
-use crate::errno;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
-use fsdyno_files::open_parent;
+use crate::kernel_log::KernelLog;
+use fsdyno_files::{errno, open_parent};
 use options::Sorted;
-use refusal::{KernelLog, context_words};
+use refusal::context_words;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{
@@ -296,7 +296,7 @@ impl Refusal {
                  or the options may exclude each other",
             );
         }
-        let words = [self.words, log.words(fstype, source), plain];
+        let words = [self.words, refusal::words(log, fstype, source), plain];
         MountError::Refused(Box::new(MountRefusal {
             fstype: fstype.to_owned(),
             device: source.to_owned(),

@@ -1,59 +1,10 @@
 //! Why the kernel refused a mount, in its own words: from the context of the mount, or else
 //! from the kernel log.
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
-use rustix::io::{Errno, read};
+use crate::kernel_log::KernelLog;
+use rustix::fd::AsFd;
+use rustix::io::read;
 use std::path::Path;
-
-/// The level of a warning in the kernel log; errors are below it, news above.
-const WARNING: u32 = 4;
-
-/// The kernel log, from a moment on.
-pub(super) struct KernelLog(Option<OwnedFd>);
-
-impl KernelLog {
-    /// Messages from now on; none where the kernel log cannot be read.
-    pub(super) fn from_now() -> Self {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let log = open("/dev/kmsg", flags, Mode::empty()).ok();
-        Self(log.filter(|log| seek(log, SeekFrom::End(0)).is_ok()))
-    }
-
-    /// The last complaints written since about a device, or else about a kind of file system.
-    pub(super) fn words(&self, fstype: &str, source: &str) -> String {
-        let Some(log) = &self.0 else {
-            return String::new();
-        };
-        let mut lines = Vec::new();
-        let mut buffer = [0; 8192];
-        loop {
-            match read(log, &mut buffer) {
-                Ok(0) => break,
-                Ok(length) => lines.extend(message(&buffer[..length])),
-                // EPIPE: lines were overwritten before they were read; the next ones are there.
-                Err(Errno::PIPE | Errno::INTR) => {}
-                Err(_) => break,
-            }
-        }
-        about(&lines, fstype, source)
-    }
-}
-
-/// The text of a record of `/dev/kmsg` that is a warning or worse. Other messages about a mount are
-/// no reason.
-///
-/// A record is `PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT`, with lines of details after it; the
-/// level is the low three bits of the priority (Documentation/ABI/testing/dev-kmsg).
-fn message(record: &[u8]) -> Option<String> {
-    let record = String::from_utf8_lossy(record);
-    let (head, text) = record.split_once(';')?;
-    let priority: u32 = head.split(',').next()?.parse().ok()?;
-    if priority & 7 > WARNING {
-        return None;
-    }
-    text.lines().next().map(str::to_owned)
-}
 
 /// The last few lines that name the device; where none does, those that name the file system.
 fn about(lines: &[String], fstype: &str, source: &str) -> String {
@@ -73,6 +24,11 @@ fn about(lines: &[String], fstype: &str, source: &str) -> String {
         found = named(fstype);
     }
     found[found.len().saturating_sub(3)..].join("; ")
+}
+
+/// The last complaints of the kernel log about a device, or else about a kind of file system.
+pub(super) fn words(log: &KernelLog, fstype: &str, source: &str) -> String {
+    about(&log.warnings(), fstype, source)
 }
 
 /// The messages that wait in the context of a mount, without their level (`e `, `w `, `i `).
@@ -95,17 +51,6 @@ pub(super) fn context_words(context: impl AsFd) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn records_of_the_kernel_log_are_read() {
-        let record = b"3,1042,98765,-;EXT4-fs (loop3): bad option\n SUBSYSTEM=block\n";
-        assert_eq!(message(record).unwrap(), "EXT4-fs (loop3): bad option");
-        assert_eq!(
-            message(b"6,1043,98766,-;BTRFS info (device loop3): last unmount\n"),
-            None
-        );
-        assert_eq!(message(b"no record"), None);
-    }
 
     #[test]
     fn lines_about_the_device_come_before_lines_about_the_file_system() {
