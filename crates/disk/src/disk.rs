@@ -124,6 +124,15 @@ impl Disk {
         }
     }
 
+    /// Keeps the content of a write in the store from its submission on. A volatile cache then only
+    /// takes time: a power cut loses nothing, and the caller decides from a recording what a disk
+    /// could have lost.
+    #[must_use]
+    pub fn with_contents_at_submission(mut self) -> Self {
+        self.immediate = true;
+        self
+    }
+
     /// Records everything from now on. Returns the previous recorder.
     pub fn record(&mut self, mut recorder: Recorder) -> Option<Recorder> {
         recorder.begun(Nanos(self.now), self.model.work());
@@ -197,6 +206,10 @@ impl Disk {
         if let Some((failure, ns)) = self.faults.failure(&request, &self.pending) {
             open.failure = Some(failure);
             open.failing_ns = ns;
+        } else if request.kind == Kind::Read
+            && let Some(sector) = self.store.unreadable(extent(&request))
+        {
+            open.failure = Some(Failure::Medium { sector });
         }
         let bytes = buffer(&request, payload);
         if let Some(recorder) = &mut self.recorder {
@@ -368,6 +381,7 @@ impl Disk {
             let (at, length) = (request.sector * SECTOR, request.bytes());
             let kept = match &content {
                 Content::Bytes(bytes) => self.store.write_at(at, bytes),
+                Content::Zeroes if request.kind == Kind::Discard => self.store.discard(at, length),
                 Content::Zeroes => self.store.clear(at, length),
             };
             self.faults.landed(request.sector, request.sectors);
@@ -460,6 +474,11 @@ impl Disk {
         };
         self.done.insert((completed, order), completion);
     }
+}
+
+/// The sectors of a request.
+fn extent(request: &Request) -> std::ops::Range<u64> {
+    request.sector..request.sector + request.sectors
 }
 
 /// The bytes of a write, filled by its payload function.

@@ -10,6 +10,7 @@ mod arithmetic;
 pub mod check;
 mod disk;
 pub mod faults;
+pub mod mailbox;
 pub mod models;
 mod pending;
 mod power_cut;
@@ -29,4 +30,6 @@ pub use profiles::{Profile, ProfileError};
 pub use random::Random;
 pub use record::{Payloads, Recorder};
 pub use request::{Causes, Completion, Failure, Kind, Request, SECTOR};
-pub use store::{Memory, SparseFile, Store, StoreError};
+pub use store::{
+    Base, Contents, Delta, Fill, Image, Memory, SectorSet, SparseFile, Store, StoreError,
+};

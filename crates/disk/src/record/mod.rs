@@ -73,6 +73,11 @@ pub trait Sink: Send {
     /// Writes the next entry.
     fn note(&mut self, record: &Record) -> io::Result<()>;
 
+    /// Whether it takes payloads and their hashes just now.
+    fn takes_payloads(&self) -> bool {
+        true
+    }
+
     /// Flushes buffered entries.
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
@@ -156,9 +161,10 @@ impl Recorder {
         payload: Option<&[u8]>,
     ) {
         self.intervals.submitted(at, request);
-        if self.sink.is_none() {
+        let Some(sink) = &self.sink else {
             return;
-        }
+        };
+        let payload = payload.filter(|_| sink.takes_payloads());
         let hashed = payload.filter(|_| self.payloads != Payloads::No);
         self.note(&Record::Submitted {
             at,

@@ -1,13 +1,18 @@
-//! Storage of the medium's contents in memory or in a sparse file. Unwritten bytes read as zeros. A
-//! store takes no time in the model.
+//! Storage of the medium's contents in memory or in a sparse file. Unwritten bytes read as zeros,
+//! except in an [`Image`]. A store takes no time in the model.
 
 mod file;
+mod image;
 mod memory;
+mod sectors;
 
 pub use file::SparseFile;
+pub use image::{Base, Contents, Delta, Fill, Image};
 pub use memory::Memory;
+pub use sectors::SectorSet;
 
 use std::io;
+use std::ops::Range;
 
 /// Storage for the contents of a medium.
 pub trait Store: Send {
@@ -19,6 +24,16 @@ pub trait Store: Send {
 
     /// Zeroes a range and frees its space where possible.
     fn clear(&mut self, at: u64, length: u64) -> io::Result<()>;
+
+    /// Discards a range whose content no longer matters. By default it is zeroed.
+    fn discard(&mut self, at: u64, length: u64) -> io::Result<()> {
+        self.clear(at, length)
+    }
+
+    /// The first of these sectors that cannot be read. A read of it fails as on a bad medium.
+    fn unreadable(&self, _sectors: Range<u64>) -> Option<u64> {
+        None
+    }
 }
 
 /// An I/O error of the contents on this machine. It is not a fault of the model.
@@ -71,6 +86,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_image_keeps_writes_and_zeros() {
+        let zeros: Fill = |_, into| into.fill(0);
+        check(Image::new(Base::unwritten(1 << 20, zeros)));
     }
 
     #[test]
