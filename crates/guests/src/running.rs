@@ -156,6 +156,11 @@ impl Guest {
 
     /// Ends it, by force where it still runs; returns the last lines of its console.
     pub fn end(mut self, lines: usize) -> Vec<String> {
+        self.last_lines(lines)
+    }
+
+    /// As [`Guest::end`], for one that is dropped later.
+    pub fn last_lines(&mut self, lines: usize) -> Vec<String> {
         self.kill();
         self.console.last(lines)
     }

@@ -5,6 +5,7 @@
 pub mod assembly;
 mod capabilities;
 mod disks;
+mod explorer_messages;
 mod filled;
 #[doc(hidden)]
 pub mod fuzz;
@@ -25,8 +26,10 @@ mod state_dir;
 pub use assembly::{Assembly, AssemblyError};
 pub use capabilities::skipped_phases;
 pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
+pub use explorer_messages::RecoveryReport;
 pub use fsdyno_cpu::DEFAULT as DEFAULT_CPU;
 pub use job::Job;
+pub use labs::guest::explorer;
 pub use labs::guest::{CrashTest, GuestLab, GuestLabError, cell_memory};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};

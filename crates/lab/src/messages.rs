@@ -38,6 +38,11 @@ pub enum Task {
         /// How many operations were acknowledged.
         acknowledged: u64,
     },
+    /// Perform programs and recover crash states of the contender, by commands over the second disk.
+    Explore {
+        /// The contender; the first disk of the guest is its device.
+        contender: Box<Contender>,
+    },
     /// The host has evicted the disks from its page cache.
     DrivenOut {
         /// How many pages remained; or why the number is unknown.

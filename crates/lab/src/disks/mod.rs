@@ -13,7 +13,7 @@ use crate::notes::Notes;
 use crate::recorded;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::transports::vhost_user::Served;
-use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile};
+use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile, Store};
 use fsdyno_model::{Bytes, DiskFigures, DiskTime, ModelDisk, Sample, Step, Warning, WarningKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -130,13 +130,18 @@ impl DiskBuilder {
         };
         let contents =
             contents.map_err(|error| format!("cannot make {}: {error}", image.display()))?;
+        let mut disk = self.over(Box::new(contents), (number, size));
+        disk.record(recorder);
+        Ok(disk)
+    }
+
+    /// Creates the disk of this index, of that size, with these contents.
+    pub(crate) fn over(&self, contents: Box<dyn Store>, (number, size): (usize, Bytes)) -> Disk {
         let faults = match &self.faults {
             Some(plan) => Faults::new(plan.of_disk(number)),
             None => Faults::none(),
         };
-        let mut disk = Disk::new(&self.profile, Some(size), Box::new(contents), faults);
-        disk.record(recorder);
-        Ok(disk)
+        Disk::new(&self.profile, Some(size), contents, faults)
     }
 }
 

@@ -18,24 +18,24 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The file system under test, on the disks of this guest.
-struct TestedFilesystem<'a> {
-    contender: &'a Contender,
-    recipe: &'static dyn Filesystem,
-    devices: Vec<String>,
-    target: PathBuf,
+pub(super) struct TestedFilesystem<'a> {
+    pub(super) contender: &'a Contender,
+    pub(super) recipe: &'static dyn Filesystem,
+    pub(super) devices: Vec<String>,
+    pub(super) target: PathBuf,
     journal: Journal,
     /// The daemon of its programs, while it is mounted.
     _daemon: Option<Running>,
 }
 
 /// A mounted file system: by the kernel or by programs.
-enum Standing {
+pub(super) enum Standing {
     Mounted(Mounted),
     Pool(HeldPool),
 }
 
 impl Standing {
-    fn unmount(self) -> Result<(), String> {
+    pub(super) fn unmount(self) -> Result<(), String> {
         match self {
             Self::Mounted(mounted) => mounted.unmount().map_err(|e| e.to_string()),
             Self::Pool(pool) => pool.release().map(drop).map_err(|e| e.to_string()),
@@ -44,7 +44,11 @@ impl Standing {
 }
 
 impl<'a> TestedFilesystem<'a> {
-    fn of(contender: &'a Contender, place: &Path, virtual_time: bool) -> Result<Self, String> {
+    pub(super) fn of(
+        contender: &'a Contender,
+        place: &Path,
+        virtual_time: bool,
+    ) -> Result<Self, String> {
         let recipe = fsdyno_recipes::find(&contender.filesystem)
             .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
         let target = place.join("mnt");
@@ -68,14 +72,14 @@ impl<'a> TestedFilesystem<'a> {
     }
 
     /// Makes the file system.
-    fn make(&self) -> Result<(), String> {
+    pub(super) fn make(&self) -> Result<(), String> {
         let steps = self
             .recipe
             .make_for(self.contender, &self.devices, &self.target);
         self.carry_out(&steps)?.map_or(Ok(()), Standing::unmount)
     }
 
-    fn mount(&self, contender: &Contender) -> Result<Standing, String> {
+    pub(super) fn mount(&self, contender: &Contender) -> Result<Standing, String> {
         let steps = self.recipe.mount(contender, &self.devices, &self.target);
         self.carry_out(&steps)?
             .ok_or_else(|| "its recipe mounts nothing".to_owned())
@@ -135,25 +139,27 @@ impl<'a> TestedFilesystem<'a> {
         Ok(Some(judgement))
     }
 
-    /// Runs the checks of a boot before the mount; records whether they corrected anything.
-    fn boot(&self, recovery: &mut Recovery) -> Result<(), String> {
+    /// Runs the checks of a boot before the mount; returns the last one that corrected anything.
+    pub(super) fn boot(&self) -> Result<Option<String>, String> {
+        let mut corrected_by = None;
         let replay = self.recipe.replay(&self.devices);
         for Check { step, clean } in replay
             .into_iter()
             .chain(self.recipe.check_at_boot(&self.devices))
         {
             if program(&step, clean)? != 0 {
-                recovery.corrected_by = Some(shell_line(&step.argv()));
+                corrected_by = Some(shell_line(&step.argv()));
             }
         }
-        Ok(())
+        Ok(corrected_by)
     }
 
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
     fn come_back(&self, recovery: &mut Recovery) -> Result<Standing, String> {
-        let mounted = self
-            .boot(recovery)
-            .and_then(|()| self.mount(self.contender));
+        let mounted = self.boot().and_then(|corrected_by| {
+            recovery.corrected_by = corrected_by;
+            self.mount(self.contender)
+        });
         let refused = match mounted {
             Ok(mounted) => return Ok(mounted),
             Err(refused) => refused,

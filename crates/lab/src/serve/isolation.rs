@@ -1,8 +1,9 @@
 //! A guest in virtual time: it reads its task from a file, and receives nothing while it runs.
 //! Input from the host would arrive at a different moment in each run. A thread that polls the
-//! clock would then give a different result.
+//! clock would then give a different result. Only a disk can bring more: its requests have their
+//! place in virtual time.
 
-use super::{MessageWriter, ServeError, crash, run};
+use super::{MessageWriter, ServeError, crash, explore, run};
 use crate::messages::{GuestMessage, Task};
 use fsdyno_guests::inside;
 use fsdyno_guests::protocol::FrameWriter;
@@ -25,6 +26,10 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     let task: Task = serde_json::from_slice(&task).map_err(io::Error::from)?;
     let place = inside::set_up_guest()?;
     inside::set_dirty_limits()?;
+    if let Task::Explore { contender } = &task {
+        explore::serve(contender, &place)?;
+        return Err(inside::power_off().into());
+    }
     let line = inside::channel()?;
     let rest = line.try_clone()?;
     let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));

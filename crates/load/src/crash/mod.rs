@@ -5,12 +5,19 @@
 //! [`judge`] simulates the script and compares the result with the files. Acknowledged operations
 //! must be complete. Operations in flight may have happened or not; a rename is atomic. Nothing
 //! else is guaranteed, and nothing else is judged.
+//!
+//! A program of the crash explorer is performed by [`perform()`], and [`dump()`] reads the files that
+//! a recovery left; the crate `fsdyno-crash` judges them.
 
+mod dump;
 mod judge;
+mod perform;
 mod script;
 mod write;
 
+pub use dump::{dump, try_use};
 pub use judge::judge;
+pub use perform::{FailedOperation, Performed, Point, perform};
 pub use write::write;
 
 use std::path::{Path, PathBuf};

@@ -66,6 +66,13 @@ impl GuestLab {
         Self::empty(lab, size, scratch, DISK, journal, stop)
     }
 
+    /// The same lab with another program as the first process of its guests.
+    #[must_use]
+    pub fn with_program(mut self, program: &Path) -> Self {
+        program.as_os_str().clone_into(&mut self.init[0]);
+        self
+    }
+
     /// Runs one crash test. Keeps the images in `keep` if recovery was not complete, or `always`.
     pub fn crash(
         &self,

@@ -2,6 +2,7 @@
 //! only its cell.
 
 mod crash;
+pub mod explorer;
 mod line;
 mod model_disk;
 mod power_cut;

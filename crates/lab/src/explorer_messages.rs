@@ -1,0 +1,99 @@
+//! The messages between a host and a guest that explores crash states. They pass over a disk of the
+//! guest, so that they have their place among the requests to the disk under test.
+
+use fsdyno_crash::{Program, Tree};
+use fsdyno_load::crash::FailedOperation;
+use fsdyno_model::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A command of the host.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "command")]
+pub(crate) enum Command {
+    /// Make the file system, and let it finish its work in the background.
+    Prepare,
+    /// Mount it, perform a program, and unmount it.
+    Perform {
+        /// The program.
+        program: Program,
+    },
+    /// Recover it after a power cut, and read its files.
+    Recover {
+        /// Also mount it again, and delete and create its files.
+        thorough: bool,
+        /// The paths that a new file system has.
+        kept: BTreeSet<String>,
+    },
+}
+
+/// A message of the guest.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "answer")]
+pub(crate) enum Answer {
+    /// The guest has started.
+    Ready {
+        /// Its kernel, release and version, from uname(2).
+        about: String,
+    },
+    /// The setup of the program is complete and synced: the recording begins.
+    SetUp,
+    /// An operation begins.
+    Began {
+        /// Its number.
+        operation: u32,
+    },
+    /// An operation has returned.
+    Returned {
+        /// Its number.
+        operation: u32,
+    },
+    /// The recovered file system is unmounted for the first time.
+    Unmounted,
+    /// The file system is made.
+    Prepared {
+        /// Its files.
+        tree: Tree,
+    },
+    /// The program has ended, and the file system is unmounted.
+    Performed {
+        /// The operation that failed, if one did.
+        failed: Option<FailedOperation>,
+        /// The time of its operations.
+        elapsed: Nanos,
+        /// Warnings of the kernel, and worse.
+        kernel: Vec<String>,
+    },
+    /// The file system was recovered, or could not be.
+    Recovered {
+        /// The report.
+        report: Box<RecoveryReport>,
+    },
+    /// The command could not be performed.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// What a guest reports about the recovery of a crash state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryReport {
+    /// Why it cannot be mounted, if it cannot.
+    pub refused: Option<String>,
+    /// The program of the boot that corrected it, if one did.
+    pub corrected_by: Option<String>,
+    /// The recovered files; none if it cannot be mounted.
+    pub tree: Option<Tree>,
+    /// What a second mount changed, or why it failed; only after a thorough recovery.
+    pub unstable: Option<String>,
+    /// Why its files cannot be deleted or their names not be used again; only after a thorough
+    /// recovery.
+    pub unusable: Option<String>,
+    /// Why it cannot be unmounted, if it cannot.
+    pub stuck: Option<String>,
+    /// Warnings of the kernel, and worse.
+    pub kernel: Vec<String>,
+    /// The time of the boot checks and the first mount.
+    pub elapsed: Nanos,
+}

@@ -1,0 +1,100 @@
+//! Runs the checker of a file system on a recovered state, on the host. Its image is a file in
+//! memory, in which only changed pages are written.
+
+use super::super::GuestLab;
+use super::{Base, Delta};
+use fsdyno_host::command::{self, CommandError};
+use fsdyno_host::image::{ImageError, Scratch};
+use fsdyno_model::{Bytes, CancelToken, Contender};
+use fsdyno_recipes::Check;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The file system in memory of the host.
+const MEMORY: &str = "/dev/shm";
+
+/// Why a state could not be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The image cannot be written.
+    #[error("cannot write the image of the checker: {0}")]
+    Image(#[from] io::Error),
+    /// Its directory cannot be made.
+    #[error(transparent)]
+    Scratch(#[from] ImageError),
+    /// The checker cannot be run.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// Checks the states of one contender.
+pub struct Checker {
+    check: Check,
+    file: File,
+    /// What is in the file.
+    held: Base,
+    stop: CancelToken,
+    _scratch: Scratch,
+}
+
+impl Checker {
+    /// A checker of states on disks like this one; none if the recipe has no program. The image has
+    /// holes where nothing was ever written.
+    pub fn new(
+        lab: &GuestLab,
+        contender: &Contender,
+        base: &Base,
+    ) -> Result<Option<Self>, CheckError> {
+        let name = lab.unique_place("check");
+        let name = name.file_name().unwrap_or_default();
+        let scratch = Scratch::create(&Path::new(MEMORY).join(name), &lab.journal)?;
+        let path = scratch.path().join("image");
+        let device = path.display().to_string();
+        let recipe = fsdyno_recipes::find(&contender.filesystem);
+        let check = recipe.and_then(|recipe| recipe.check(contender, &[device]));
+        let Some(check) = check else {
+            return Ok(None);
+        };
+        let mut options = File::options();
+        let file = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)?;
+        file.set_len(base.bytes())?;
+        for (at, page) in base.written() {
+            file.write_all_at(page, at)?;
+        }
+        Ok(Some(Self {
+            check,
+            file,
+            held: base.clone(),
+            stop: lab.stop.clone(),
+            _scratch: scratch,
+        }))
+    }
+
+    /// Checks a base with changes; returns what the checker found, if it found anything.
+    pub fn check(&mut self, base: &Base, changes: &Delta) -> Result<Option<String>, CheckError> {
+        let state = base.with(changes);
+        for at in self.held.differing(&state) {
+            let mut page = [0; Base::PAGE];
+            state.read(at, &mut page);
+            self.file.write_all_at(&page, at)?;
+        }
+        self.held = state;
+        let argv = self.check.step.argv();
+        let finished = command::run(&argv, &self.stop)?;
+        let clean = finished
+            .status
+            .is_some_and(|status| self.check.clean.contains(&status));
+        Ok((!clean).then(|| finished.failure(&argv)))
+    }
+
+    /// The size of the image.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.held.bytes())
+    }
+}

@@ -1,0 +1,241 @@
+//! The guest of the crash explorer: it performs programs on a recorded disk, and recovers the states
+//! that a power cut can leave. One guest serves thousands of states: the host replaces the contents
+//! of its disk between two mounts, in memory.
+
+mod check;
+mod recording;
+mod running;
+
+pub use crate::explorer_messages::RecoveryReport;
+pub use check::{CheckError, Checker};
+pub use fsdyno_disk::{Base, Contents, Delta, SectorSet};
+pub use fsdyno_load::crash::FailedOperation;
+pub use running::Death;
+
+use super::{GuestLab, GuestLabError};
+use crate::explorer_messages::{Answer, Command};
+use fsdyno_crash::{Program, Trace, Tree, content};
+use fsdyno_model::{Bytes, Contender, ModelDisk, Nanos};
+use running::{NoReply, Reply, Running};
+use std::collections::BTreeSet;
+
+/// A new file system, which programs begin with.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The contents of its disk. Unwritten bytes are [`content::fill_free`].
+    pub base: Base,
+    /// Its files.
+    pub tree: Tree,
+}
+
+/// A performed program.
+#[derive(Debug, Clone)]
+pub struct Performed {
+    /// The contents of the disk when the recording began: everything before is on the medium.
+    pub base: Base,
+    /// The requests and marks, until the file system was unmounted and the disk flushed.
+    pub trace: Trace,
+    /// The operation that failed and so ended the program, if one did. If it is one of the setup,
+    /// nothing was recorded.
+    pub failed: Option<FailedOperation>,
+    /// From the first operation until the last had returned, virtual time.
+    pub elapsed: Nanos,
+    /// Warnings of the kernel, and worse.
+    pub kernel: Vec<String>,
+}
+
+/// How a crash state is recovered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecoveryOptions {
+    /// Mount it a second time, compare the files, delete them, and use their names again.
+    pub thorough: bool,
+    /// Record the requests of the first mount, for power cuts during the recovery.
+    pub recorded: bool,
+}
+
+/// A recovery.
+#[derive(Debug, Clone)]
+pub struct Recovered {
+    /// The report of the guest, or how its kernel crashed or hung.
+    pub end: Result<Box<RecoveryReport>, Death>,
+    /// The sectors that the recovery read, in the order of their first reads, without those that it
+    /// had written before: of those that [`Contents::log_only`] selects.
+    pub reads: Vec<u64>,
+    /// The sectors that it wrote.
+    pub written: SectorSet,
+    /// The contents after the first unmount, as changes of the base of the given contents.
+    pub changes: Delta,
+    /// The requests, if they were recorded.
+    pub trace: Trace,
+}
+
+/// A guest for one contender. It lives in the thread that uses it, on one processor; it is started
+/// when it is needed, and again after it has died.
+pub struct ExplorerGuest<'a> {
+    lab: &'a GuestLab,
+    contender: Contender,
+    model: ModelDisk,
+    empty: Base,
+    /// The paths of a new file system.
+    kept: BTreeSet<String>,
+    running: Option<Running>,
+    about: String,
+}
+
+impl<'a> ExplorerGuest<'a> {
+    /// Starts a guest with a disk of this model and size. The contender has one device.
+    pub fn start(
+        lab: &'a GuestLab,
+        contender: &Contender,
+        model: &ModelDisk,
+        size: Bytes,
+    ) -> Result<Self, GuestLabError> {
+        let devices = contender.layout.devices;
+        if devices != 1 || !fsdyno_recipes::on_blocks(contender) {
+            let what = format!(
+                "cannot explore {}: it needs a file system on one device, not on {devices}",
+                contender.label
+            );
+            return Err(GuestLabError::Died { what });
+        }
+        let mut guest = Self {
+            lab,
+            contender: contender.clone(),
+            model: model.clone(),
+            empty: Base::unwritten(size.0, content::fill_free),
+            kept: BTreeSet::new(),
+            running: None,
+            about: String::new(),
+        };
+        guest.running()?;
+        Ok(guest)
+    }
+
+    /// Its kernel: name, release and version.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Makes the file system on an unwritten disk.
+    pub fn prepare(&mut self) -> Result<Prepared, GuestLabError> {
+        let contents = Contents::of(self.empty.clone());
+        let reply = self.succeed(&Command::Prepare, contents)?;
+        match (reply.answer, reply.base) {
+            (Answer::Prepared { tree }, Some(base)) => {
+                self.keep(&tree);
+                Ok(Prepared { base, tree })
+            }
+            (answer, _) => Err(unexpected(answer)),
+        }
+    }
+
+    /// Uses a file system that another guest prepared.
+    pub fn adopt(&mut self, prepared: &Prepared) {
+        self.keep(&prepared.tree);
+    }
+
+    fn keep(&mut self, tree: &Tree) {
+        self.kept = tree.entries.keys().cloned().collect();
+    }
+
+    /// Performs a program on the file system with these contents.
+    pub fn perform(
+        &mut self,
+        prepared: &Base,
+        program: &Program,
+    ) -> Result<Performed, GuestLabError> {
+        let program = program.clone();
+        let contents = Contents::of(prepared.clone());
+        let reply = self.succeed(&Command::Perform { program }, contents)?;
+        let Answer::Performed {
+            failed,
+            elapsed,
+            kernel,
+        } = reply.answer
+        else {
+            return Err(unexpected(reply.answer));
+        };
+        Ok(Performed {
+            // Without a recording if its setup failed.
+            base: reply.base.unwrap_or_else(|| prepared.clone()),
+            trace: reply.trace,
+            failed,
+            elapsed,
+            kernel,
+        })
+    }
+
+    /// Recovers a crash state: these contents. The crash of the guest's kernel is a result.
+    pub fn recover(
+        &mut self,
+        state: Contents,
+        options: RecoveryOptions,
+    ) -> Result<Recovered, GuestLabError> {
+        let command = Command::Recover {
+            thorough: options.thorough,
+            kept: self.kept.clone(),
+        };
+        let stop = self.lab.stop.clone();
+        let running = self.running()?;
+        let (end, after) = match running.command(&command, Some(state), options.recorded, &stop) {
+            Ok(reply) => match reply.answer {
+                Answer::Recovered { report } => {
+                    let mut after = reply.after.unwrap_or_else(|| running.left());
+                    if after.trace.events.is_empty() {
+                        after.trace = reply.trace;
+                    }
+                    (Ok(report), after)
+                }
+                answer => return Err(unexpected(answer)),
+            },
+            Err(NoReply::Stopped) => return Err(GuestLabError::Stopped),
+            Err(NoReply::Died(death)) => (Err(death), running.left()),
+        };
+        // After a kernel that cannot unmount, the next state needs a new one.
+        if end.as_ref().map_or(true, |report| report.stuck.is_some()) {
+            self.running = None;
+        }
+        Ok(Recovered {
+            end,
+            reads: after.reads,
+            written: after.written,
+            changes: after.changes,
+            trace: after.trace,
+        })
+    }
+
+    fn running(&mut self) -> Result<&mut Running, GuestLabError> {
+        if self.running.is_none() {
+            let started = Running::start(self.lab, &self.contender, &self.model, &self.empty);
+            let (running, about) = started?;
+            self.about = about;
+            return Ok(self.running.insert(running));
+        }
+        self.running.as_mut().ok_or(GuestLabError::Stopped)
+    }
+
+    /// Performs a command that does not end the guest.
+    fn succeed(&mut self, command: &Command, contents: Contents) -> Result<Reply, GuestLabError> {
+        let stop = self.lab.stop.clone();
+        let running = self.running()?;
+        match running.command(command, Some(contents), false, &stop) {
+            Ok(reply) => Ok(reply),
+            Err(NoReply::Stopped) => Err(GuestLabError::Stopped),
+            Err(NoReply::Died(death)) => {
+                self.running = None;
+                Err(GuestLabError::Died {
+                    what: death.words(),
+                })
+            }
+        }
+    }
+}
+
+/// A reply that is not that of the command.
+fn unexpected(answer: Answer) -> GuestLabError {
+    let what = match answer {
+        Answer::Refused { reason } => format!("refused: {reason}"),
+        answer => format!("sent {answer:?}"),
+    };
+    GuestLabError::Died { what }
+}

@@ -1,0 +1,401 @@
+//! A running guest that explores crash states, with the calendar of its time and its disks: the
+//! disk under test, and the mailbox of commands and messages.
+
+use super::super::virtual_time::write_task;
+use super::super::{GuestLab, GuestLabError, LAST_LINES};
+use super::recording::Recording;
+use crate::disks::DiskBuilder;
+use crate::explorer_messages::{Answer, Command};
+use crate::messages::Task;
+use fsdyno_crash::{Trace, TraceEvent};
+use fsdyno_disk::mailbox::{self, Mailbox};
+use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::{
+    Base, Contents, Delta, Disk, Faults, Image, Payloads, Profile, Recorder, SectorSet,
+};
+use fsdyno_guests::{Guest, OneProcessor, ended, time_travel};
+use fsdyno_host::image::Scratch;
+use fsdyno_model::{Bytes, CancelToken, Contender, ModelDisk, Nanos};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often cancellation is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The most virtual time of a command. A guest that takes longer hangs.
+const LONGEST: Nanos = Nanos(15 * 60 * 1_000_000_000);
+
+/// The most real time without a message of the guest to its calendar.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most real time of a command.
+const LONGEST_REAL: Duration = Duration::from_secs(300);
+
+/// How long the time of a guest that has exited may take to end.
+const GONE: Duration = Duration::from_secs(2);
+
+/// A command, and what is on the disk when the guest receives it.
+struct Order {
+    command: Vec<u8>,
+    /// None if the contents stay.
+    contents: Option<Contents>,
+    /// Whether requests are recorded from the beginning.
+    records: bool,
+}
+
+/// The disk at the end of the first mount of a recovered file system.
+#[derive(Debug, Clone)]
+pub(super) struct AfterRecovery {
+    pub reads: Vec<u64>,
+    pub written: SectorSet,
+    pub changes: Delta,
+    pub trace: Trace,
+}
+
+/// The last message of the guest about a command, and what was recorded.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub answer: Answer,
+    /// The contents when the recording began; after `Prepare`, those at its end.
+    pub base: Option<Base>,
+    pub trace: Trace,
+    pub after: Option<AfterRecovery>,
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub(super) enum NoReply {
+    /// The user cancelled.
+    Stopped,
+    /// The guest died or hangs.
+    Died(Death),
+}
+
+/// The end of a guest that should not have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// What happened, in words.
+    pub what: String,
+    /// The last lines of its console, or the first of the crash of its kernel.
+    pub console: Vec<String>,
+}
+
+impl Death {
+    /// What happened, with the lines.
+    pub(super) fn words(&self) -> String {
+        super::super::session::with_last(self.what.clone(), &self.console)
+    }
+}
+
+type Time = JoinHandle<Result<Passed, CalendarError>>;
+
+/// A guest. It dies with the thread that started it.
+pub(super) struct Running {
+    guest: Guest,
+    /// Its serial line, which it does not use.
+    _line: UnixStream,
+    time: Time,
+    stop: CancelToken,
+    orders: Sender<Order>,
+    replies: Receiver<Reply>,
+    image: Image,
+    recording: Recording,
+    _scratch: Scratch,
+    _one: OneProcessor,
+}
+
+impl Running {
+    /// Starts a guest; it reports what it is.
+    pub fn start(
+        lab: &GuestLab,
+        contender: &Contender,
+        model: &ModelDisk,
+        empty: &Base,
+    ) -> Result<(Self, String), GuestLabError> {
+        let failed = |what: String| GuestLabError::Died { what };
+        let one = OneProcessor::here();
+        let scratch = Scratch::create(&lab.unique_place("explore"), &lab.journal)?;
+        let contender = Box::new(contender.clone());
+        write_task(scratch.path(), &Task::Explore { contender }).map_err(failed)?;
+        let (orders, next) = channel();
+        let (answered, replies) = channel();
+        let (image, recording) = (Image::new(empty.clone()), Recording::default());
+        let stop = CancelToken::new();
+        let commands = Arc::new(AtomicU64::new(0));
+        let post = Post {
+            image: image.clone(),
+            recording: recording.clone(),
+            replied: answered,
+            base: None,
+            after: None,
+        };
+        let source = Source {
+            image: image.clone(),
+            recording: recording.clone(),
+            next,
+            commands: Arc::clone(&commands),
+            stop: stop.clone(),
+        };
+        let size = Bytes(empty.bytes());
+        let builder = DiskBuilder::of(model).map_err(failed)?;
+        let tested = builder.over(Box::new(image.clone()), (0, size));
+        let mut tested = tested.with_contents_at_submission();
+        let sink = Box::new(recording.clone());
+        tested.record(Recorder::to(sink, Payloads::Kept));
+        let seats = [
+            (tested, builder.discards()),
+            (mailbox(source, post).map_err(failed)?, false),
+        ];
+        let mut seats = sit(seats, scratch.path()).map_err(failed)?;
+        let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
+        let (guest, line) =
+            lab.start_in_virtual_time((lab.size.memory, seats.len()), scratch.path())?;
+        let stopped = stop.clone();
+        let time = thread::spawn(move || {
+            let setting = Setting {
+                patience: PATIENCE,
+                ..Setting::default()
+            };
+            let (mut command, mut since) = (0, Nanos(0));
+            let mut end = |now: Nanos| {
+                let current = commands.load(Ordering::Relaxed);
+                if current != command {
+                    (command, since) = (current, now);
+                }
+                Some(Nanos(since.0 + LONGEST.0))
+            };
+            let watch = (
+                &mut Vec::new as calendar::Marks<'_>,
+                &mut end as calendar::End<'_>,
+            );
+            calendar::serve_until(&calendar, &mut seats, setting, watch, &stopped)
+        });
+        let mut running = Self {
+            guest,
+            _line: line,
+            time,
+            stop,
+            orders,
+            replies,
+            image,
+            recording,
+            _scratch: scratch,
+            _one: one,
+        };
+        match running.wait(&lab.stop) {
+            Ok(Reply {
+                answer: Answer::Ready { about },
+                ..
+            }) => Ok((running, about)),
+            Ok(reply) => Err(failed(format!("sent {:?}", reply.answer))),
+            Err(NoReply::Stopped) => Err(GuestLabError::Stopped),
+            Err(NoReply::Died(death)) => Err(failed(death.words())),
+        }
+    }
+
+    /// Sends a command and waits for its reply. These contents are on the disk when the guest
+    /// receives it.
+    pub fn command(
+        &mut self,
+        command: &Command,
+        contents: Option<Contents>,
+        records: bool,
+        stop: &CancelToken,
+    ) -> Result<Reply, NoReply> {
+        let command = serde_json::to_vec(command).unwrap_or_default();
+        let order = Order {
+            command,
+            contents,
+            records,
+        };
+        // If the guest has died, there is no reply either.
+        let _ = self.orders.send(order);
+        self.wait(stop)
+    }
+
+    /// The disk under test, after the guest has died.
+    pub fn left(&self) -> AfterRecovery {
+        let trace = self.recording.stop();
+        let contents = self.image.contents();
+        AfterRecovery {
+            reads: contents.reads().to_vec(),
+            written: contents.written().clone(),
+            changes: contents.delta().clone(),
+            trace,
+        }
+    }
+
+    fn wait(&mut self, stop: &CancelToken) -> Result<Reply, NoReply> {
+        let deadline = Instant::now() + LONGEST_REAL;
+        let mut gone: Option<Instant> = None;
+        loop {
+            match self.replies.recv_timeout(POLL_INTERVAL) {
+                Ok(reply) => return Ok(reply),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.died(None)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if stop.requested() {
+                return Err(NoReply::Stopped);
+            }
+            if gone.is_none() && !matches!(self.guest.wait(Duration::ZERO), Ok(None)) {
+                gone = Some(Instant::now());
+            }
+            // Processes of a guest that has exited may keep its line to the calendar open.
+            if gone.is_some_and(|since| since.elapsed() > GONE) {
+                return Err(self.died(None));
+            }
+            if Instant::now() > deadline {
+                let seconds = LONGEST_REAL.as_secs();
+                return Err(self.died(Some(format!("hangs: no reply for {seconds} s"))));
+            }
+        }
+    }
+
+    /// Ends the guest, and reports how it died.
+    fn died(&mut self, what: Option<String>) -> NoReply {
+        self.stop.request();
+        let status = self.guest.wait(Duration::from_millis(200)).ok().flatten();
+        let passed = self.take_time();
+        let what = what.unwrap_or_else(|| match passed {
+            Ok(passed) if passed.power_cut => {
+                format!("hangs: no reply for {LONGEST} of its time")
+            }
+            Ok(_) | Err(CalendarError::Stopped) => {
+                status.map_or("closed its lines".to_owned(), ended)
+            }
+            Err(error) => error.to_string(),
+        });
+        let console = self.guest.last_lines(LAST_LINES);
+        NoReply::Died(Death { what, console })
+    }
+
+    fn take_time(&mut self) -> Result<Passed, CalendarError> {
+        let none = thread::spawn(|| Err(CalendarError::Stopped));
+        let time = std::mem::replace(&mut self.time, none);
+        // The calendar checks for cancellation several times a second.
+        time.join().unwrap_or(Err(CalendarError::Stopped))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.request();
+        let _ = self.take_time();
+    }
+}
+
+/// Brings commands to the guest, in the thread of its time.
+struct Source {
+    image: Image,
+    recording: Recording,
+    next: Receiver<Order>,
+    /// How many commands the guest has received.
+    commands: Arc<AtomicU64>,
+    stop: CancelToken,
+}
+
+impl Source {
+    fn next(&mut self) -> io::Result<Vec<u8>> {
+        let order = loop {
+            match self.next.recv_timeout(POLL_INTERVAL) {
+                Ok(order) => break order,
+                Err(RecvTimeoutError::Timeout) if !self.stop.requested() => {}
+                Err(_) => return Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        };
+        if let Some(contents) = order.contents {
+            let requests = self.recording.in_flight();
+            if requests > 0 {
+                let what = format!("{requests} requests are in flight between two commands");
+                return Err(io::Error::other(what));
+            }
+            drop(self.image.replace(contents));
+        }
+        if order.records {
+            self.recording.start();
+        }
+        self.commands.fetch_add(1, Ordering::Relaxed);
+        Ok(order.command)
+    }
+}
+
+/// Takes the messages of the guest, in the thread of its time.
+struct Post {
+    image: Image,
+    recording: Recording,
+    replied: Sender<Reply>,
+    base: Option<Base>,
+    after: Option<AfterRecovery>,
+}
+
+impl Post {
+    fn deliver(&mut self, message: &[u8]) -> io::Result<()> {
+        let answer: Answer = serde_json::from_slice(message)?;
+        match answer {
+            Answer::SetUp => {
+                self.base = Some(self.image.contents().snapshot());
+                self.recording.start();
+            }
+            Answer::Began { operation } => self.recording.mark(TraceEvent::Began { operation }),
+            Answer::Returned { operation } => {
+                self.recording.mark(TraceEvent::Returned { operation });
+            }
+            Answer::Unmounted => {
+                let trace = self.recording.stop();
+                let contents = self.image.contents();
+                self.after = Some(AfterRecovery {
+                    reads: contents.reads().to_vec(),
+                    written: contents.written().clone(),
+                    changes: contents.delta().clone(),
+                    trace,
+                });
+            }
+            answer => {
+                if matches!(answer, Answer::Prepared { .. }) {
+                    self.base = Some(self.image.contents().snapshot());
+                }
+                let reply = Reply {
+                    answer,
+                    base: self.base.take(),
+                    trace: self.recording.stop(),
+                    after: self.after.take(),
+                };
+                // The receiver is gone when the guest is ended.
+                let _ = self.replied.send(reply);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The disk of commands and messages. It takes no time.
+fn mailbox(mut source: Source, mut post: Post) -> Result<Disk, String> {
+    let profile = Profile::named(Path::new("null")).map_err(|error| error.to_string())?;
+    let next = move || source.next();
+    let deliver = move |message: &[u8]| post.deliver(message);
+    let store = Mailbox::new(Box::new(next), Box::new(deliver));
+    let size = Some(Bytes(mailbox::BYTES));
+    Ok(Disk::new(&profile, size, Box::new(store), Faults::none()))
+}
+
+fn listen(scratch: &Path, name: &str) -> Result<UnixListener, String> {
+    let path = scratch.join(name);
+    let failed = |error| format!("cannot listen at {}: {error}", path.display());
+    UnixListener::bind(&path).map_err(failed)
+}
+
+/// The disks in the order of their numbers, each with its socket.
+fn sit(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<Seat>, String> {
+    let mut seats = Vec::new();
+    for (number, (disk, discards)) in disks.into_iter().enumerate() {
+        let socket = listen(scratch, &time_travel::disk_socket(number))?;
+        seats.push(Seat::new(format!("disk{number}"), disk, socket, discards));
+    }
+    Ok(seats)
+}

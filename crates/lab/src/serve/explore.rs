@@ -1,0 +1,217 @@
+//! A guest that explores crash states: it makes a file system, performs programs, and recovers the
+//! states that the host puts on its disk. It serves thousands of commands.
+//!
+//! The host replaces the contents of the disk between two commands. The kernel then has nothing of
+//! it in memory: the last close of a block device drops its pages, and a recipe makes the kernel
+//! forget what it remembers of a device.
+
+use super::crash::TestedFilesystem;
+use super::{disk, disks, release};
+use crate::explorer_messages::{Answer, Command, RecoveryReport};
+use fsdyno_crash::{Program, Tree};
+use fsdyno_disk::mailbox::Client;
+use fsdyno_host::kernel_log::KernelLog;
+use fsdyno_load::crash::{self, Point};
+use fsdyno_model::{Bytes, Contender, Nanos};
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The disk that brings commands, by its number.
+const MAILBOX: usize = 1;
+
+/// How long a new file system stays mounted, so that it finishes its work in the background: the
+/// kernel clears inode tables after the first mount of an ext4.
+const SETTLING: Duration = Duration::from_secs(120);
+
+/// Settings of the kernel: an oops ends the guest, and only errors reach its console.
+const SETTINGS: [(&str, &str); 2] = [
+    ("/proc/sys/kernel/panic_on_oops", "1"),
+    ("/proc/sys/kernel/printk", "4"),
+];
+
+/// Performs commands until the host ends the guest.
+pub(super) fn serve(contender: &Contender, place: &Path) -> io::Result<()> {
+    for (file, value) in SETTINGS {
+        fs::write(file, value)?;
+    }
+    let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
+    let mut options = File::options();
+    let mailbox = options.read(true).write(true).custom_flags(direct);
+    let mailbox = Client::new(mailbox.open(disk(MAILBOX))?);
+    let mut line = Line {
+        mailbox,
+        log: KernelLog::from_now(),
+    };
+    let name = rustix::system::uname();
+    let parts = [name.sysname(), name.release(), name.version()];
+    let about = parts.map(|part| part.to_string_lossy()).join(" ");
+    line.send(&Answer::Ready { about })?;
+    // Nothing may keep the disk open: its last close drops what the kernel has of it in memory.
+    let released = release(&disks(contender), Bytes(0)).map(drop);
+    let tested = released.and_then(|()| TestedFilesystem::of(contender, place, true));
+    loop {
+        let command = serde_json::from_slice(&line.mailbox.receive()?)?;
+        let answer = match &tested {
+            Ok(tested) => line.perform(tested, command)?,
+            Err(reason) => refused(reason.clone()),
+        };
+        line.send(&answer)?;
+    }
+}
+
+fn refused(reason: String) -> Answer {
+    Answer::Refused { reason }
+}
+
+/// The connection to the host, and the log of the kernel.
+struct Line {
+    mailbox: Client<File>,
+    log: KernelLog,
+}
+
+impl Line {
+    fn send(&mut self, answer: &Answer) -> io::Result<()> {
+        self.mailbox.send(&serde_json::to_vec(answer)?)
+    }
+
+    /// Performs a command. The error is that of the mailbox.
+    fn perform(&mut self, tested: &TestedFilesystem<'_>, command: Command) -> io::Result<Answer> {
+        drop(self.log.warnings());
+        match command {
+            Command::Prepare => Ok(match prepare(tested) {
+                Ok(tree) => Answer::Prepared { tree },
+                Err(reason) => refused(reason),
+            }),
+            Command::Perform { program } => self.perform_program(tested, &program),
+            Command::Recover { thorough, kept } => {
+                let mut report = RecoveryReport::default();
+                let done = self.recover(tested, thorough, &kept, &mut report)?;
+                report.stuck = done.err();
+                report.kernel = self.log.warnings();
+                let report = Box::new(report);
+                Ok(Answer::Recovered { report })
+            }
+        }
+    }
+
+    fn perform_program(
+        &mut self,
+        tested: &TestedFilesystem<'_>,
+        program: &Program,
+    ) -> io::Result<Answer> {
+        let mounted = match tested.mount(tested.contender) {
+            Ok(mounted) => mounted,
+            Err(reason) => return Ok(refused(reason)),
+        };
+        let mut reached = |point| {
+            self.send(&match point {
+                Point::SetUp => Answer::SetUp,
+                Point::Begins(operation) => Answer::Began { operation },
+                Point::Returned(operation) => Answer::Returned { operation },
+            })
+        };
+        let performed = crash::perform(&tested.target, program, &mut reached)?;
+        let left = mounted.unmount().and_then(|()| flush());
+        Ok(match left {
+            Ok(()) => Answer::Performed {
+                failed: performed.failed,
+                elapsed: Nanos::from(performed.elapsed),
+                kernel: self.log.warnings(),
+            },
+            Err(reason) => refused(reason),
+        })
+    }
+
+    /// Recovers the file system. The outer error is that of the mailbox, the inner one that the
+    /// file system cannot be unmounted.
+    fn recover(
+        &mut self,
+        tested: &TestedFilesystem<'_>,
+        thorough: bool,
+        kept: &BTreeSet<String>,
+        report: &mut RecoveryReport,
+    ) -> io::Result<Result<(), String>> {
+        let began = Instant::now();
+        let mounted = tested.boot().and_then(|corrected_by| {
+            report.corrected_by = corrected_by;
+            tested.mount(tested.contender)
+        });
+        report.elapsed = Nanos::from(began.elapsed());
+        let mounted = match mounted {
+            Ok(mounted) => mounted,
+            Err(reason) => {
+                report.refused = Some(reason);
+                return Ok(Ok(()));
+            }
+        };
+        let tree = crash::dump(&tested.target);
+        if let Err(reason) = mounted.unmount() {
+            return Ok(Err(reason));
+        }
+        self.send(&Answer::Unmounted)?;
+        let stuck = if thorough {
+            try_again(tested, &tree, kept, report)
+        } else {
+            Ok(())
+        };
+        report.tree = Some(tree);
+        Ok(stuck)
+    }
+}
+
+/// Mounts a recovered file system a second time, compares its files, and uses it.
+fn try_again(
+    tested: &TestedFilesystem<'_>,
+    tree: &Tree,
+    kept: &BTreeSet<String>,
+    report: &mut RecoveryReport,
+) -> Result<(), String> {
+    let mounted = match tested.mount(tested.contender) {
+        Ok(mounted) => mounted,
+        Err(reason) => {
+            report.unstable = Some(reason);
+            return Ok(());
+        }
+    };
+    report.unstable = difference(tree, &crash::dump(&tested.target));
+    report.unusable = crash::try_use(&tested.target, tree, kept);
+    mounted.unmount()
+}
+
+/// The first path that differs, in words.
+fn difference(before: &Tree, after: &Tree) -> Option<String> {
+    let paths: BTreeSet<&String> = before.entries.keys().chain(after.entries.keys()).collect();
+    let differs = |path: &&String| before.entries.get(*path) != after.entries.get(*path);
+    let path = paths.into_iter().find(differs)?;
+    let about = |tree: &Tree| match tree.entries.get(path) {
+        Some(entry) => serde_json::to_string(entry).unwrap_or_default(),
+        None => "missing".to_owned(),
+    };
+    let path = if path.is_empty() { "the root" } else { path };
+    let (before, after) = (about(before), about(after));
+    Some(format!("{path}: {before} before, {after} after"))
+}
+
+/// Makes the file system and lets it settle; returns its files.
+fn prepare(tested: &TestedFilesystem<'_>) -> Result<Tree, String> {
+    tested.make()?;
+    let mounted = tested.mount(tested.contender)?;
+    thread::sleep(SETTLING);
+    let tree = crash::dump(&tested.target);
+    mounted.unmount()?;
+    flush()?;
+    Ok(tree)
+}
+
+/// Flushes the cache of the disk under test.
+fn flush() -> Result<(), String> {
+    let path = disk(0);
+    let flushed = File::open(&path).and_then(|disk| disk.sync_all());
+    flushed.map_err(|error| format!("flush {}: {error}", path.display()))
+}

@@ -1,0 +1,412 @@
+//! Reads the files of a recovered file system as a [`Tree`], and tries whether it can be used.
+
+use fsdyno_crash::{Entry, EntryKind, Run, Source, Tree, content};
+use fsdyno_files::errno;
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, mkdirat,
+    open, openat, readlinkat, seek, statat, unlinkat,
+};
+use rustix::io::{Errno, pread};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The deepest directory that is read. A broken file system may have a loop.
+const DEEPEST: usize = 64;
+
+/// The most entries that are read.
+const MOST_ENTRIES: usize = 100_000;
+
+/// The most bytes of data that are read of a file; holes do not count.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Bytes of one read.
+const CHUNK: usize = 256 << 10;
+
+/// The attributes that are read.
+const USER: &str = "user.";
+
+/// Reads a tree. What cannot be read is recorded in its entries.
+pub fn dump(root: &Path) -> Tree {
+    let mut reader = Reader {
+        entries: BTreeMap::new(),
+        inodes: BTreeMap::new(),
+        buffer: vec![0; CHUNK],
+    };
+    match open(root, DIRECTORY, Mode::empty()) {
+        Ok(directory) => reader.enter("", &directory, 0),
+        Err(error) => drop(
+            reader
+                .entries
+                .insert(String::new(), unreadable(EntryKind::Directory, error)),
+        ),
+    }
+    reader.number_inodes();
+    Tree {
+        entries: reader.entries,
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+struct Reader {
+    entries: BTreeMap<String, Entry>,
+    /// Device and inode of each path.
+    inodes: BTreeMap<String, (u64, u64)>,
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    /// Reads a directory and all below it.
+    fn enter(&mut self, path: &str, directory: &OwnedFd, depth: usize) {
+        let mut entry = match fstat(directory) {
+            Ok(about) => self.entry(path, &about, EntryKind::Directory),
+            Err(error) => unreadable(EntryKind::Directory, error),
+        };
+        let xattrs = read_xattrs(directory, &mut self.buffer, &mut entry.xattrs);
+        note(&mut entry, xattrs);
+        let mut names = Vec::new();
+        let listed = names_in(directory, &mut names);
+        note(&mut entry, listed);
+        if depth >= DEEPEST || self.entries.len() + names.len() >= MOST_ENTRIES {
+            note(&mut entry, Err(Errno::LOOP));
+            names.clear();
+        }
+        self.entries.insert(path.to_owned(), entry);
+        names.sort();
+        for name in names {
+            let below = OsStr::from_bytes(&name).to_string_lossy();
+            let below = if path.is_empty() {
+                below.into_owned()
+            } else {
+                format!("{path}/{below}")
+            };
+            self.read(below, directory, OsStr::from_bytes(&name), depth);
+        }
+    }
+
+    /// Reads an entry of a directory.
+    fn read(&mut self, path: String, directory: &OwnedFd, name: &OsStr, depth: usize) {
+        let about = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(about) => about,
+            Err(error) => {
+                let entry = unreadable(EntryKind::Other, error);
+                self.entries.insert(path, entry);
+                return;
+            }
+        };
+        let kind = FileType::from_raw_mode(about.st_mode);
+        if kind == FileType::Directory {
+            match openat(directory, name, DIRECTORY, Mode::empty()) {
+                Ok(directory) => self.enter(&path, &directory, depth + 1),
+                Err(error) => {
+                    let mut entry = self.entry(&path, &about, EntryKind::Directory);
+                    note(&mut entry, Err(error));
+                    self.entries.insert(path, entry);
+                }
+            }
+            return;
+        }
+        let mut entry = self.entry(&path, &about, EntryKind::Other);
+        let read = match kind {
+            FileType::RegularFile => self.file(directory, name, &about, &mut entry),
+            FileType::Symlink => readlinkat(directory, name, Vec::new()).map(|text| {
+                let text = text.to_string_lossy().into_owned();
+                entry.kind = EntryKind::Symlink { text };
+            }),
+            _ => Ok(()),
+        };
+        note(&mut entry, read);
+        self.entries.insert(path, entry);
+    }
+
+    fn file(
+        &mut self,
+        directory: &OwnedFd,
+        name: &OsStr,
+        about: &Stat,
+        entry: &mut Entry,
+    ) -> Result<(), Errno> {
+        let size = u64::try_from(about.st_size).unwrap_or_default();
+        let mut runs = Vec::new();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let read = openat(directory, name, flags, Mode::empty()).and_then(|file| {
+            let xattrs = read_xattrs(&file, &mut self.buffer, &mut entry.xattrs);
+            read_runs(&file, size, &mut self.buffer, &mut runs).and(xattrs)
+        });
+        entry.kind = EntryKind::File { size, runs };
+        read
+    }
+
+    fn entry(&mut self, path: &str, about: &Stat, kind: EntryKind) -> Entry {
+        let inode = (about.st_dev, about.st_ino);
+        self.inodes.insert(path.to_owned(), inode);
+        Entry {
+            kind,
+            mode: about.st_mode & 0o7777,
+            #[expect(
+                clippy::useless_conversion,
+                reason = "its width depends on the machine"
+            )]
+            links: about.st_nlink.into(),
+            inode: 0,
+            blocks: u64::try_from(about.st_blocks).unwrap_or_default(),
+            xattrs: BTreeMap::new(),
+            unreadable: None,
+        }
+    }
+
+    /// Gives equal inodes equal numbers, in the order of paths.
+    fn number_inodes(&mut self) {
+        let mut numbers = BTreeMap::new();
+        let mut next = 0;
+        for (path, entry) in &mut self.entries {
+            let number = match self.inodes.get(path) {
+                Some(inode) => *numbers.entry(*inode).or_insert(next),
+                None => next,
+            };
+            entry.inode = number;
+            next = next.max(number + 1);
+        }
+    }
+}
+
+fn unreadable(kind: EntryKind, error: Errno) -> Entry {
+    Entry {
+        kind,
+        mode: 0,
+        links: 0,
+        inode: 0,
+        blocks: 0,
+        xattrs: BTreeMap::new(),
+        unreadable: Some(errno::name(error).to_owned()),
+    }
+}
+
+/// Records the first failure of an entry.
+fn note(entry: &mut Entry, result: Result<(), Errno>) {
+    if let Err(error) = result
+        && entry.unreadable.is_none()
+    {
+        entry.unreadable = Some(errno::name(error).to_owned());
+    }
+}
+
+/// The names in a directory, as far as they can be read.
+fn names_in(directory: &OwnedFd, names: &mut Vec<Vec<u8>>) -> Result<(), Errno> {
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.to_vec());
+        }
+        if names.len() >= MOST_ENTRIES {
+            return Err(Errno::LOOP);
+        }
+    }
+    Ok(())
+}
+
+fn read_xattrs(
+    file: &OwnedFd,
+    value: &mut [u8],
+    xattrs: &mut BTreeMap<String, Vec<Run>>,
+) -> Result<(), Errno> {
+    let mut names = [0; 4096];
+    let length = match flistxattr(file, &mut names) {
+        // It has no attributes.
+        Err(Errno::OPNOTSUPP) => return Ok(()),
+        length => length?,
+    };
+    for name in names[..length].split(|byte| *byte == 0) {
+        let name = String::from_utf8_lossy(name);
+        if !name.starts_with(USER) {
+            continue;
+        }
+        let length = fgetxattr(file, name.as_ref(), &mut *value)?;
+        xattrs.insert(name.into_owned(), content::runs(0, &value[..length]));
+    }
+    Ok(())
+}
+
+/// The sources of the data of a file. Holes are zeros and are not read.
+fn read_runs(
+    file: &OwnedFd,
+    size: u64,
+    buffer: &mut [u8],
+    runs: &mut Vec<Run>,
+) -> Result<(), Errno> {
+    let mut at = 0;
+    let mut total = 0;
+    while at < size {
+        // A small file is read as a whole: one call, and nothing depends on its holes.
+        let (data, end) = if size <= CHUNK as u64 {
+            (0, size)
+        } else {
+            extent(file, at, size)?
+        };
+        add(runs, (data > at).then(|| zeros(at, data - at)));
+        at = data;
+        while at < end {
+            let most = (end - at).min(buffer.len() as u64);
+            let part = &mut buffer[..usize::try_from(most).unwrap_or_default()];
+            let count = match pread(file, &mut *part, at) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            };
+            add(runs, content::runs(at, &part[..count]));
+            at += count as u64;
+            total += count as u64;
+            if total > MOST_BYTES {
+                return Err(Errno::FBIG);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next data from `at` on; without any, the end of the file.
+fn extent(file: &OwnedFd, at: u64, size: u64) -> Result<(u64, u64), Errno> {
+    let data = match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => data.clamp(at, size),
+        Err(Errno::NXIO) => return Ok((size, size)),
+        // Holes are not known.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok((at, size)),
+        Err(error) => return Err(error),
+    };
+    let hole = seek(file, SeekFrom::Hole(data)).unwrap_or(size);
+    Ok((data, hole.clamp(data, size)))
+}
+
+fn zeros(offset: u64, length: u64) -> Run {
+    Run {
+        offset,
+        length,
+        source: Source::Zeros,
+    }
+}
+
+/// Adds runs after the others; equal neighbours become one.
+fn add(runs: &mut Vec<Run>, more: impl IntoIterator<Item = Run>) {
+    for run in more {
+        match runs.last_mut() {
+            Some(last) if last.source == run.source && last.offset + last.length == run.offset => {
+                last.length += run.length;
+            }
+            _ => runs.push(run),
+        }
+    }
+}
+
+/// Deletes all files of a tree, then creates and deletes files of the same names. Names in `kept`
+/// stay: those that a new file system has. Returns the first failure, in words.
+pub fn try_use(root: &Path, tree: &Tree, kept: &BTreeSet<String>) -> Option<String> {
+    let root = match open(root, DIRECTORY, Mode::empty()) {
+        Ok(root) => root,
+        Err(error) => return Some(failure("open the root", "", error)),
+    };
+    let used = |path: &&String| !path.is_empty() && !kept.contains(*path);
+    let paths: Vec<&String> = tree.entries.keys().filter(used).collect();
+    let directory = |path: &&String| tree.entries[*path].kind == EntryKind::Directory;
+    let remove = |act: &str| {
+        // What is in a directory comes after it.
+        paths.iter().rev().find_map(|path| {
+            let flags = if directory(path) {
+                AtFlags::REMOVEDIR
+            } else {
+                AtFlags::empty()
+            };
+            let removed = unlinkat(&root, path.as_str(), flags);
+            removed.err().map(|error| failure(act, path, error))
+        })
+    };
+    let create = || {
+        paths.iter().find_map(|path| {
+            let created = if directory(path) {
+                mkdirat(&root, path.as_str(), Mode::from(0o755))
+            } else {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                openat(&root, path.as_str(), flags, Mode::from(0o644)).map(drop)
+            };
+            let created = created.err();
+            created.map(|error| failure("create anew", path, error))
+        })
+    };
+    let left = || {
+        let mut names = Vec::new();
+        if let Err(error) = names_in(&root, &mut names) {
+            return Some(failure("list the root", "", error));
+        }
+        let name = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+        let left = names.iter().map(name).find(|name| !kept.contains(name));
+        left.map(|name| format!("{name} is there after everything was deleted"))
+    };
+    remove("delete")
+        .or_else(left)
+        .or_else(create)
+        .or_else(|| remove("delete again"))
+        .or_else(left)
+}
+
+fn failure(act: &str, path: &str, error: Errno) -> String {
+    let gap = if path.is_empty() { "" } else { " " };
+    format!("cannot {act}{gap}{path}: {}", errno::name(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_large_sparse_file_is_its_data_between_zeros() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("f")).unwrap();
+        let mut written = vec![0; 8192];
+        content::fill(9, 1 << 30, &mut written);
+        file.write_all_at(&written, 1 << 30).unwrap();
+        file.set_len(3 << 30).unwrap();
+        let tree = dump(folder.path());
+        let EntryKind::File { size, runs } = &tree.entries["f"].kind else {
+            panic!("no file");
+        };
+        assert_eq!(*size, 3 << 30);
+        let data = Run {
+            offset: 1 << 30,
+            length: 8192,
+            source: Source::Operation(9),
+        };
+        let after = (1 << 30) + 8192;
+        assert_eq!(
+            *runs,
+            [zeros(0, 1 << 30), data, zeros(after, (3 << 30) - after)]
+        );
+    }
+
+    #[test]
+    fn a_tree_is_deleted_and_its_names_are_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("A/B")).unwrap();
+        fs::create_dir(root.join("lost")).unwrap();
+        fs::write(root.join("A/B/f"), "text").unwrap();
+        fs::hard_link(root.join("A/B/f"), root.join("g")).unwrap();
+        let kept = BTreeSet::from(["lost".to_owned()]);
+        let tree = dump(root);
+        assert_eq!(try_use(root, &tree, &kept), None);
+        assert_eq!(dump(root).entries.keys().collect::<Vec<_>>(), ["", "lost"]);
+        let failure = try_use(root, &tree, &kept).unwrap();
+        assert_eq!(failure, "cannot delete g: ENOENT");
+        fs::write(root.join("more"), "").unwrap();
+        let failure = try_use(root, &dump(folder.path().join("A").as_path()), &kept).unwrap();
+        assert_eq!(failure, "more is there after everything was deleted");
+    }
+}
