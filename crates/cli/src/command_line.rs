@@ -82,7 +82,7 @@ pub enum Command {
     List(commands::list::ListArgs),
     /// Check requirements: what each is for, whether it is met, how to install it
     Doctor(commands::doctor::DoctorArgs),
-    /// List the runs and the series of crash tests in the store, newest first
+    /// List the runs, crash series and explorations in the store, newest first
     Runs(commands::runs::RunsArgs),
     /// Copy the runs of other stores into this one, and join shards
     Merge(commands::merge::MergeArgs),

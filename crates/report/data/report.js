@@ -89,8 +89,14 @@
     all(".switch input").forEach((other) => { other.checked = other.value === choice.value; });
     write();
   }));
-  addEventListener("hashchange", () => { if (location.hash.includes("=")) read(); });
+  // A link to folded details unfolds them.
+  function unfold() {
+    const named = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (named && named.tagName === "DETAILS") named.open = true;
+  }
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) read(); else unfold(); });
   read();
+  unfold();
 
   // Rows move within their group; cells without a figure are last in both directions.
   function sort(table, column, ascending) {

@@ -6,8 +6,8 @@ use crate::document::{
 use crate::terms;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    CacheLoss, Contender, GuestSize, Judgement, LabChoice, Nanos, PowerCut, Recovery, Series,
-    SeriesInfo,
+    CacheLoss, Contender, GuestSize, Judgement, LabChoice, Nanos, PowerCut, Provenance, Recovery,
+    Series, SeriesInfo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -279,7 +279,6 @@ fn provenance(series: &Series) -> Section {
 fn facts(series: &Series) -> Vec<(&'static str, String)> {
     let info = &series.info;
     let labels: Vec<&str> = info.contenders.iter().map(|c| c.label.as_str()).collect();
-    let machine = &info.provenance;
     let ended = info
         .stop
         .map_or("not yet".to_owned(), |stop| stop.to_string());
@@ -291,11 +290,6 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         ("contenders", labels.join(", ")),
         ("power cuts", format!("{} of each", info.power_cuts_planned)),
         ("seed", info.seed.to_string()),
-        (
-            "machine",
-            format!("{}, {} processors", machine.processor, machine.processors),
-        ),
-        ("kernel", machine.kernel.clone()),
     ];
     facts.extend(info.disk.iter().map(|disk| {
         let about = format!("{} (model), virtual time", disk.profile);
@@ -308,11 +302,19 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         .map(|power_cut| power_cut.guest.as_str())
         .collect();
     facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
-    let programs = machine.programs.iter();
-    facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
+    facts.extend(machine(&info.provenance));
     for (_, text) in &mut facts {
         *text = terms::printable_lines(text);
     }
+    facts
+}
+
+/// The machine, its kernel and its programs.
+pub fn machine(about: &Provenance) -> Vec<(&'static str, String)> {
+    let processors = format!("{}, {} processors", about.processor, about.processors);
+    let mut facts = vec![("machine", processors), ("kernel", about.kernel.clone())];
+    let programs = about.programs.iter();
+    facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
     facts
 }
 

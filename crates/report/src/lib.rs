@@ -214,7 +214,10 @@ pub fn render_exploration(
 ) -> Result<Vec<u8>, ReportError> {
     let report = Report {
         what: &format!("the exploration {}", exploration.info.id),
-        document: &|| exploration::document(exploration),
+        document: &|| {
+            let brief = format == Format::Terminal && !options.long;
+            exploration::document(exploration, brief)
+        },
         figures: &|| exploration::figures(exploration),
     };
     formats::render(&report, exploration, format, options)

@@ -6,7 +6,7 @@
 use crate::compare::Comparisons;
 use crate::run_json::RunReport;
 use crate::why::Why;
-use fsdyno_model::{PowerCut, Series};
+use fsdyno_model::{Exploration, PowerCut, Series};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 5] = [
+pub const ALL: [Schema; 6] = [
     Schema {
         name: "report",
         title: "A run",
@@ -38,6 +38,12 @@ pub const ALL: [Schema; 5] = [
         title: "A series of crash tests",
         printed_by: "`fsdyno report --format json` of a series",
         generate: SchemaGenerator::into_root_schema_for::<Series>,
+    },
+    Schema {
+        name: "exploration",
+        title: "An exploration of crash states",
+        printed_by: "`fsdyno report --format json` of an exploration",
+        generate: SchemaGenerator::into_root_schema_for::<Exploration>,
     },
     Schema {
         name: "why",

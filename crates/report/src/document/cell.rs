@@ -52,6 +52,21 @@ pub enum Cell {
     Figure(Box<Figure>),
     /// A ratio with its verdict, to the baseline and to the fastest.
     Verdict(Box<VerdictCell>),
+    /// Checked crash states.
+    States(Box<CheckedStates>),
+}
+
+/// Checked crash states.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedStates {
+    /// States that break a promise.
+    pub violations: u64,
+    /// Checked states.
+    pub states: u64,
+    /// Distinct recovered trees.
+    pub trees: u64,
+    /// The id of the first finding on the page.
+    pub finding: Option<String>,
 }
 
 /// A measured figure.
@@ -268,6 +283,7 @@ impl Cell {
             Self::Mean { ratio, .. } => Some(*ratio),
             Self::Figure(figure) => Some(figure.value),
             Self::Verdict(cell) => cell.to_base?.ratio,
+            Self::States(cell) => Some(cell.violations as f64),
             Self::Empty | Self::Unknown | Self::Text(_) | Self::Interval(..) | Self::Outcome(_) => {
                 None
             }
@@ -296,6 +312,7 @@ impl Cell {
                 .to_base
                 .and_then(|to| to.ratio)
                 .map_or_else(String::new, |ratio| ratio.to_string()),
+            Self::States(cell) => cell.violations.to_string(),
         }
     }
 }

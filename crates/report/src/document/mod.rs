@@ -7,7 +7,7 @@ mod cell;
 mod table;
 mod text;
 
-pub use cell::{Cell, Compared, Figure, Number, Outcome, RatioTo, VerdictCell};
+pub use cell::{Cell, CheckedStates, Compared, Figure, Number, Outcome, RatioTo, VerdictCell};
 pub use table::{Column, Group, Label, Overflow, Row, Table};
 pub use text::{Mark, Span, Text};
 
@@ -145,6 +145,8 @@ pub struct Section {
 /// Details behind a summary.
 #[derive(Debug, Clone, Default)]
 pub struct Fold {
+    /// Its id on the page, unique in the document; empty for none.
+    pub id: String,
     /// Its subject, short.
     pub name: String,
     /// The summary.

@@ -137,8 +137,11 @@ impl Totals {
     }
 
     /// Acknowledged operations per virtual second.
-    pub fn rate(&self) -> Option<f64> {
-        ratio(self.cost.operations, self.cost.took_ns.0).map(|per_ns| per_ns * 1e9)
+    pub fn rate(&self) -> Option<u64> {
+        let time = u128::from(self.cost.took_ns.0);
+        let rate =
+            (u128::from(self.cost.operations) * 1_000_000_000 + time / 2).checked_div(time)?;
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
     /// Flushes per acknowledged operation.

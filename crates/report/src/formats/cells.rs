@@ -101,6 +101,12 @@ impl Style {
             }
             Cell::Rank(rank) => rank.to_string(),
             Cell::Outcome(outcome) => outcome.word().to_owned(),
+            Cell::States(cell) => format!(
+                "{} / {} / {}",
+                grouped(cell.violations),
+                grouped(cell.states),
+                grouped(cell.trees)
+            ),
             Cell::Verdict(cell) => self.compared(cell.to_base.unwrap_or(cell.to_best), dash),
         }
     }

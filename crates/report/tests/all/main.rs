@@ -6,6 +6,8 @@ mod compare;
 mod comparison;
 mod data;
 mod disks;
+mod exploration;
+mod explored;
 mod extents;
 mod faults;
 mod first_screen;

@@ -186,6 +186,12 @@ fn crash_tests_are_valid_by_their_schemas() {
     assert_eq!(violations("series", &to_value(&series)), NONE);
 }
 
+#[test]
+fn an_exploration_is_valid_by_its_schema() {
+    let exploration = crate::explored::exploration();
+    assert_eq!(violations("exploration", &to_value(&exploration)), NONE);
+}
+
 /// The file with the properties of the published schema of that name.
 fn published(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/published/{name}.txt"))

@@ -2,17 +2,24 @@
 //! these tests are skipped and reported by name.
 
 mod chromium;
+#[path = "../all/explored.rs"]
+mod explored;
 #[path = "../all/fixture.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod fixture;
 
 use chromium::Browser;
 use fsdyno_model::ResultSet;
-use fsdyno_report::{Format, Options, render};
+use fsdyno_report::{Format, Options, render, render_exploration};
 use serde_json::json;
 
 fn page(set: &ResultSet) -> Vec<u8> {
     render(set, Format::Html, &Options::default()).unwrap()
+}
+
+fn exploration() -> Vec<u8> {
+    let exploration = explored::exploration();
+    render_exploration(&exploration, Format::Html, &Options::default()).unwrap()
 }
 
 /// Contenders with two layouts, separated by verdicts, with intervals.
@@ -40,8 +47,9 @@ fn the_page_is_silent_and_never_wider_than_its_window_in_both_themes_and_on_a_te
         fixture::single(),
         fixture::empty(),
     ];
-    for set in sets {
-        let page = page(&set);
+    let mut pages: Vec<Vec<u8>> = sets.iter().map(page).collect();
+    pages.push(exploration());
+    for page in pages {
         for (width, height) in [(1280, 900), PHONE] {
             let mut grounds = Vec::new();
             for scheme in ["light", "dark"] {
@@ -98,6 +106,30 @@ const FAINT: &str = r"(() => {
   }
   return Array.from(faint);
 })()";
+
+#[test]
+fn a_count_of_violations_leads_to_its_unfolded_finding() {
+    let Some(mut browser) = Browser::start("a_count_of_violations_leads_to_its_unfolded_finding")
+    else {
+        return;
+    };
+    browser.open(&exploration(), "");
+    // The page's own listener is called first.
+    let open = browser.evaluate(
+        "new Promise((done) => {
+            const all = [...document.querySelectorAll('details')];
+            all.forEach((one) => { one.open = false; });
+            const opened = () => all.filter((one) => one.open).map((one) => one.id);
+            addEventListener('hashchange', () => done(opened()));
+            document.querySelector('.states.bad a').click();
+        })",
+    );
+    assert_eq!(open, json!(["finding-2-1"]));
+    browser.open(&exploration(), "#finding-2-2");
+    let open = "document.getElementById('finding-2-2').open";
+    assert_eq!(browser.evaluate(open), json!(true));
+    assert_eq!(browser.noise, [""; 0]);
+}
 
 #[test]
 fn a_table_is_sorted_by_a_click_and_a_mark_shows_its_sample() {

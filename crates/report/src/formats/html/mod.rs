@@ -213,6 +213,7 @@ impl Page {
             (false, true) => "text",
             (false, false) => "why",
         };
+        let id = attribute("id", Some(&fold.id).filter(|id| !id.is_empty()));
         let place = attribute("data-p", fold.place.as_ref());
         let open = if fold.open { " open" } else { "" };
         let (name, summary) = (escape(&fold.name), escape(&fold.summary));
@@ -223,7 +224,7 @@ impl Page {
         };
         let _ = writeln!(
             self.html,
-            r#"<details class="{class}"{place}{open}><summary>{name}{summary}</summary>"#
+            r#"<details{id} class="{class}"{place}{open}><summary>{name}{summary}</summary>"#
         );
         self.blocks(&fold.blocks, level);
         self.html += "</details>\n";

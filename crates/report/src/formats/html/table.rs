@@ -4,9 +4,10 @@
 use super::super::cells::Parts;
 use super::{Page, attribute, bars, breakable, escape};
 use crate::document::{
-    Block, Cell, Column, Compared, Figure, Group, Label, Outcome, Row, Table, VerdictCell,
+    Block, Cell, CheckedStates, Column, Compared, Figure, Group, Label, Outcome, Row, Table,
+    VerdictCell,
 };
-use crate::terms::Scale;
+use crate::terms::{Scale, grouped};
 use std::fmt::Write as _;
 
 /// From this number of columns on, ratios are below their figures.
@@ -206,6 +207,7 @@ impl Page {
         let contender = contender(&column.label);
         match cell {
             Cell::Verdict(verdict) => self.verdict(verdict, &contender),
+            Cell::States(states) => self.states(states, &contender),
             Cell::Figure(figure) => {
                 let best = if parts.best { " best" } else { "" };
                 let marks = marks(parts);
@@ -242,6 +244,23 @@ impl Page {
                 let _ = write!(self.html, "<td{class}{contender}{value}>{text}</td>");
             }
         }
+    }
+
+    /// Checked crash states; a number of violations is a link to the first finding.
+    fn states(&mut self, cell: &CheckedStates, contender: &str) {
+        let class = if cell.violations > 0 { "bad" } else { "good" };
+        let violations = grouped(cell.violations);
+        let violations = match &cell.finding {
+            Some(id) => format!("<a href=\"#{}\">{violations}</a>", escape(id)),
+            None => violations,
+        };
+        let value = sort_value(Some(cell.violations as f64));
+        let _ = write!(
+            self.html,
+            r#"<td class="num states {class}"{contender}{value}><b>{violations}</b> <span class="soft">/ {} / {}</span></td>"#,
+            grouped(cell.states),
+            grouped(cell.trees)
+        );
     }
 
     fn verdict(&mut self, cell: &VerdictCell, contender: &str) {

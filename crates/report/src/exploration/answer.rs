@@ -1,0 +1,238 @@
+//! The answer of an exploration in a few lines: what was broken, and how much was checked.
+
+use super::name;
+use super::totals::Totals;
+use crate::document::{Block, Item, Text, Tone};
+use crate::terms::{self, grouped};
+use fsdyno_model::{ClassCount, Exploration, Score, Search, StateClass, StopReason};
+use std::collections::BTreeSet;
+
+/// Which file systems broke a promise.
+pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
+    let contenders = exploration.info.contenders.iter().map(name).zip(totals);
+    let explored: Vec<_> = contenders.filter(|(_, of)| of.programs > 0).collect();
+    if explored.is_empty() {
+        return "No program was explored.".to_owned();
+    }
+    let (broken, kept): (Vec<_>, Vec<_>) = explored
+        .into_iter()
+        .partition(|(_, of)| of.scored(Score::Violation).next().is_some());
+    let broken: Vec<String> = broken
+        .into_iter()
+        .map(|(name, of)| {
+            let findings = of.scored(Score::Violation).count() as u64;
+            format!("{name} broke promises ({})", counted(findings, "finding"))
+        })
+        .collect();
+    let names: Vec<String> = kept.iter().map(|(name, _)| name.clone()).collect();
+    let complete = kept.iter().all(|(_, of)| of.is_complete());
+    let kept = match (&names[..], complete) {
+        ([], _) => String::new(),
+        (names, true) => format!(
+            "{} broke none in all legal states of the explored programs",
+            terms::list(names)
+        ),
+        (names, false) => format!("{} broke none in the checked states", terms::list(names)),
+    };
+    let sentence = match (broken.is_empty(), kept.is_empty()) {
+        (true, _) => kept.replacen("broke none", "broke no promise", 1),
+        (false, true) => terms::list(&broken),
+        (false, false) => format!("{}; {kept}", terms::list(&broken)),
+    };
+    format!("{sentence}.")
+}
+
+/// How far the exploration is.
+pub fn status(exploration: &Exploration) -> String {
+    let info = &exploration.info;
+    let ended = match info.stop {
+        Some(StopReason::Complete) => "",
+        Some(StopReason::Budget) => ", stopped by the budget",
+        Some(StopReason::Interrupted) => ", interrupted",
+        None => ", not ended",
+    };
+    let kernels = exploration.programs.iter();
+    let kernels = kernels.filter_map(|one| one.guest.split(',').next());
+    let kernels: BTreeSet<String> = kernels
+        .filter(|kernel| !kernel.is_empty())
+        .map(terms::printable)
+        .collect();
+    let kernels: Vec<String> = kernels.into_iter().collect();
+    let shard = info
+        .shard
+        .map_or_else(String::new, |shard| format!(", shard {shard}"));
+    let mut text = format!(
+        "Explored: {} of {} ({} on {}{shard}){ended}. Disk {} (model), virtual time.",
+        grouped(exploration.programs.len() as u64),
+        grouped(info.programs()),
+        counted(info.programs_planned.into(), "program"),
+        terms::count(info.contenders.len(), "contender"),
+        terms::printable(&info.disk.profile),
+    );
+    if !kernels.is_empty() {
+        text = format!("{text} {}.", kernels.join(" and "));
+    }
+    text
+}
+
+/// Violations, states and cost of each contender, with the share of the legal states by class.
+pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
+    let items = exploration.info.contenders.iter().zip(totals);
+    let items = items.map(|(contender, of)| {
+        let name = name(contender);
+        let tone = match () {
+            () if of.scored(Score::Violation).next().is_some() => Tone::Bad,
+            () if of.programs > 0 => Tone::Good,
+            () => Tone::Warning,
+        };
+        let classes = of.classes.iter();
+        let classes = classes.map(|(class, count)| Text::from(share(*class, count)));
+        let mut more: Vec<(Text, Tone)> = classes.map(|text| (text, Tone::Soft)).collect();
+        if of.failed > 0 {
+            let failed = exploration.programs.iter();
+            let mut failed = failed.filter(|one| one.contender == contender.label);
+            let why = failed.find_map(|one| one.failed.as_deref());
+            let text = format!(
+                "{} could not be explored: {}",
+                counted(of.failed, "program"),
+                terms::printable(why.unwrap_or_default())
+            );
+            more.push((text.into(), Tone::Warning));
+        }
+        Item {
+            lead: Some((name.clone(), tone)),
+            text: outcome(of).into(),
+            more,
+            contender: Some(name),
+            ..Item::default()
+        }
+    });
+    Block::List(items.collect())
+}
+
+/// `0 violations in 212,000 states of 900 programs; 3.1 flushes per operation, ...`.
+fn outcome(of: &Totals) -> String {
+    if of.programs == 0 {
+        return "no program explored".to_owned();
+    }
+    let mut text = format!(
+        "{} in {} of {}",
+        counted(of.states_with(Score::Violation), "violation"),
+        counted(of.states, "state"),
+        counted(of.programs, "program"),
+    );
+    for (score, what) in [
+        (Score::Extra, "without an extra promise"),
+        (Score::Disk, "with a fault of the disk only (C5)"),
+    ] {
+        let states = of.states_with(score);
+        if states > 0 {
+            text = format!("{text}, {} {what}", grouped(states));
+        }
+    }
+    if let (Some(flushes), Some(rate)) = (of.flushes(), of.rate()) {
+        text = format!(
+            "{text}; {} flushes per operation, {} operations/s",
+            terms::significant(flushes),
+            grouped(rate)
+        );
+    }
+    text
+}
+
+/// `C2: checked 120 of 340 legal states (35.3 %)`.
+fn share(class: StateClass, count: &ClassCount) -> String {
+    let checked = grouped(count.checked);
+    match count.legal {
+        _ if count.is_complete() => {
+            format!("{class}: checked {checked} of {checked} legal states (complete)")
+        }
+        Some(legal) => {
+            let share = count.checked as f64 / legal.max(1) as f64 * 100.0;
+            let share = if share < 0.05 {
+                "less than 0.1 %".to_owned()
+            } else {
+                // Rounding never makes it complete.
+                format!("{:.1} %", share.min(99.9))
+            };
+            let legal = grouped(legal);
+            format!("{class}: checked {checked} of {legal} legal states ({share})")
+        }
+        None => format!("{class}: checked {checked} of more than 2^63 legal states"),
+    }
+}
+
+/// The meaning of the counts, and how states were chosen; the brief form has what a verdict needs.
+pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Block {
+    let Search {
+        states,
+        seed,
+        nested,
+        ..
+    } = &exploration.info.search;
+    let classes: BTreeSet<StateClass> = totals
+        .iter()
+        .flat_map(|of| of.classes.keys().copied())
+        .collect();
+    let mut parts = vec![
+        "Violation: a state after whose recovery a promise of POSIX or of the file system's \
+         documents is broken. Extra: one that lacks a promise beyond these."
+            .to_owned(),
+    ];
+    if totals
+        .iter()
+        .any(|of| of.scored(Score::Disk).next().is_some())
+    {
+        parts.push(
+            "C5: the disk ignored a flush, which no file system survives; not a violation."
+                .to_owned(),
+        );
+    }
+    if totals.iter().any(|of| !of.is_complete()) {
+        parts.push(format!(
+            "Of a window at most {} states are checked: all if there are no more, else \
+             representatives by the role of their blocks, then a random sample (seed {seed}).",
+            grouped(*states)
+        ));
+    }
+    if !brief {
+        let classes = classes.iter();
+        parts.extend(classes.map(|class| format!("{class}: {}.", meaning(*class))));
+        parts.push(
+            "Mounted: recovered, the tree read and judged. Equivalent: equal to a mounted state in \
+             all sectors that its recovery reads. Trees: distinct recovered trees of each program; \
+             the checker ran on each."
+                .to_owned(),
+        );
+        if *nested {
+            parts.push("Nested: the power is also cut during the recovery.".to_owned());
+        }
+    }
+    Block::Legend(parts.join(" ").into())
+}
+
+fn meaning(class: StateClass) -> &'static str {
+    match class {
+        StateClass::C0 => "a prefix of the submitted writes",
+        StateClass::C1 => "whole epochs between flushes",
+        StateClass::C2 => "any subset of the writes that no flush made durable",
+        StateClass::C3 => "any subset of their sectors",
+        StateClass::C4 => "one sector in flight cannot be read",
+        StateClass::C5 => "a flush was acknowledged and not performed",
+    }
+}
+
+pub fn cost_legend(exploration: &Exploration) -> Text {
+    format!(
+        "Of the recorded programs, without power cuts: acknowledged operations in virtual time on \
+         {}, with infinitely fast processors; flushes include writes with FUA.",
+        terms::printable(&exploration.info.disk.profile)
+    )
+    .into()
+}
+
+/// `1 state`, `2,000 states`.
+pub fn counted(n: u64, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(n))
+}

@@ -1,0 +1,268 @@
+//! The findings of an exploration, each with what proves and repeats it.
+
+use super::answer::counted;
+use super::name;
+use super::totals::{Found, Totals};
+use crate::document::{Block, Fold, Item, Section, Text, Tone};
+use crate::terms::{printable, printable_lines};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Contender, Exploration, ExplorationInfo, Score};
+
+/// The most findings of a section that are initially unfolded on the page.
+const UNFOLDED: usize = 3;
+
+/// The most characters of a text in the brief form: two lines.
+const BRIEF: usize = 140;
+
+/// The most characters of a line in the brief form.
+const LINE: usize = 74;
+
+/// A section for each way of scoring that has findings.
+pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Vec<Block> {
+    let all = [
+        (Score::Violation, "findings", "Findings", ""),
+        (
+            Score::Extra,
+            "extra",
+            "Extra promises",
+            "Some file systems promise more than POSIX requires. What lacks here is no violation.",
+        ),
+        (
+            Score::Disk,
+            "disk-faults",
+            "Faults of the disk",
+            "These states exist only on a disk that acknowledges flushes and does not perform them \
+             (C5). They are no bugs of a file system.",
+        ),
+    ];
+    let sections = all.into_iter().filter_map(|(score, id, heading, about)| {
+        let mut section = Section::new(id, heading);
+        if !about.is_empty() {
+            section = section.with(Block::paragraph(about));
+        }
+        let count: usize = totals.iter().map(|of| of.scored(score).count()).sum();
+        let contenders = exploration.info.contenders.iter().zip(totals).enumerate();
+        let mut items = Vec::new();
+        for (at, (contender, of)) in contenders {
+            let found = of.scored(score).enumerate();
+            if brief {
+                items.extend(
+                    found.map(|(place, one)| item(&exploration.info, contender, place, one)),
+                );
+                continue;
+            }
+            let folds = found.map(|(place, one)| {
+                let mut fold = fold(&exploration.info, contender, place, one);
+                fold.id = anchor(at, score, place);
+                fold.open = count <= UNFOLDED;
+                fold.into()
+            });
+            let of_contender = Section {
+                contender: Some(name(contender)),
+                blocks: folds.collect(),
+                ..Section::new("", name(contender))
+            };
+            if !of_contender.blocks.is_empty() {
+                section = section.with(of_contender);
+            }
+        }
+        section.blocks.push(Block::List(items));
+        (count > 0).then_some(section.into())
+    });
+    sections.collect()
+}
+
+/// The id of a finding on the page.
+pub fn anchor(contender: usize, score: Score, place: usize) -> String {
+    let kind = match score {
+        Score::Violation => "finding",
+        Score::Extra => "extra",
+        Score::Disk => "disk-fault",
+    };
+    format!("{kind}-{}-{}", contender + 1, place + 1)
+}
+
+/// `missing (C2), 12 states of 3 programs`.
+fn summary(found: &Found) -> String {
+    format!(
+        "{} ({}), {} of {}",
+        found.finding.violation,
+        found.finding.class,
+        counted(found.states, "state"),
+        counted(found.programs.len() as u64, "program")
+    )
+}
+
+/// A finding in at most twelve lines.
+fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Found) -> Item {
+    let finding = &found.finding;
+    let (state, program) = match &finding.minimal {
+        Some(minimal) => (&minimal.state, &minimal.program),
+        None => (&finding.state, &found.program.program),
+    };
+    let one_line = |text: &str| printable(&text.lines().collect::<Vec<_>>().join("; "));
+    let mut more = vec![summary(found)];
+    let kind = match &finding.minimal {
+        Some(minimal) => counted(minimal.operations, "operation"),
+        None => "program, not minimised".to_owned(),
+    };
+    more.push(clip(&format!("{kind}: {}", one_line(program)), BRIEF));
+    if let Some(minimal) = &finding.minimal {
+        let lost = minimal.requests.iter();
+        let lost = lost.filter(|line| line.starts_with("dropped") || line.starts_with("torn"));
+        let lost: Vec<&str> = lost.map(String::as_str).collect();
+        let text = format!(
+            "{} of {}: {}",
+            lost.len(),
+            counted(minimal.requests.len() as u64, "request"),
+            one_line(&lost.join("\n"))
+        );
+        more.push(clip(&text, BRIEF));
+    }
+    if let Some(line) = finding.kernel.first() {
+        more.push(clip(&format!("kernel: {}", printable(line)), LINE));
+    }
+    if let Some(line) = finding
+        .checker
+        .as_deref()
+        .and_then(|text| text.lines().next())
+    {
+        more.push(clip(&format!("checker: {}", printable(line)), LINE));
+    }
+    more.push(again(info, contender, state));
+    let script = finding.minimal.as_ref().and_then(|one| one.script.as_ref());
+    more.extend(script.map(|path| format!("script: {}", printable(&path.display().to_string()))));
+    let tone = match finding.score() {
+        Score::Violation => Tone::Bad,
+        Score::Extra | Score::Disk => Tone::Warning,
+    };
+    Item {
+        lead: Some((format!("{} {}", name(contender), place + 1), tone)),
+        text: clip(&printable(&finding.message), BRIEF).into(),
+        more: more
+            .into_iter()
+            .map(|line| (Text::from(line), Tone::Plain))
+            .collect(),
+        contender: Some(name(contender)),
+        ..Item::default()
+    }
+}
+
+/// A finding with all that belongs to it.
+fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Found) -> Fold {
+    let finding = &found.finding;
+    let numbers: Vec<String> = found.programs.iter().map(ToString::to_string).collect();
+    let kinds: Vec<String> = found.kinds.iter().cloned().collect();
+    let mut facts = vec![
+        ("scope", summary(found)),
+        ("programs", clip(&numbers.join(", "), BRIEF)),
+        ("operations", kinds.join(", ")),
+        ("first state", finding.state.clone()),
+        ("signature", finding.signature.clone()),
+    ];
+    let message = printable(&finding.message);
+    let brief = clip(&message, BRIEF);
+    let mut blocks = Vec::new();
+    if brief != message {
+        blocks.push(Block::paragraph(message));
+    }
+    let mut code = Vec::new();
+    if let Some(minimal) = &finding.minimal {
+        facts.push(("minimal state", minimal.state.clone()));
+        let path = |path: &std::path::PathBuf| path.display().to_string();
+        facts.extend(minimal.image.as_ref().map(|image| ("image", path(image))));
+        facts.extend(
+            minimal
+                .script
+                .as_ref()
+                .map(|script| ("script", path(script))),
+        );
+        code.push((
+            format!(
+                "Minimal program, {}:",
+                counted(minimal.operations, "operation")
+            ),
+            minimal.program.clone(),
+        ));
+        code.push((
+            "Requests since the last durable moment. They prove the state legal:".to_owned(),
+            minimal.requests.join("\n"),
+        ));
+    }
+    code.push((
+        format!("Program {}:", found.program.number),
+        found.program.program.clone(),
+    ));
+    code.push(("The kernel:".to_owned(), finding.kernel.join("\n")));
+    code.push((
+        "The checker:".to_owned(),
+        finding.checker.clone().unwrap_or_default(),
+    ));
+    let state = finding.minimal.as_ref().map(|minimal| &minimal.state);
+    code.push((
+        "Check this state again:".to_owned(),
+        again(info, contender, state.unwrap_or(&finding.state)),
+    ));
+    for (_, text) in &mut facts {
+        *text = printable_lines(text);
+    }
+    blocks.push(Block::Facts(facts));
+    for (heading, text) in code.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
+        blocks.push(Block::paragraph(heading));
+        blocks.push(Block::Code(printable_lines(text.trim_end())));
+    }
+    Fold {
+        name: format!("{} {}:", name(contender), place + 1),
+        summary: brief,
+        printed: true,
+        blocks,
+        ..Fold::default()
+    }
+}
+
+/// The command that checks a state again: that of the exploration, for this contender and state.
+fn again(info: &ExplorationInfo, contender: &Contender, state: &str) -> String {
+    const WITH_VALUE: [&str; 7] = [
+        "--fs", "--shard", "--jobs", "--budget", "--resume", "--again", "--store",
+    ];
+    const FLAGS: [&str; 3] = ["--json", "--minimize", "--dry-run"];
+    let mut words = ["fsdyno", "crash", "--fs", &contender.label]
+        .map(str::to_owned)
+        .to_vec();
+    let mut typed = info.command_line.iter().skip(1);
+    let mut named = false;
+    while let Some(word) = typed.next() {
+        let option = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        if WITH_VALUE.contains(&option) {
+            if option == word {
+                typed.next();
+            }
+        } else if !named && word == "crash" {
+            named = true;
+        } else if !FLAGS.contains(&option) {
+            words.push(word.clone());
+        }
+    }
+    words.extend(["--again".to_owned(), state.to_owned()]);
+    printable(&shell_line(&words))
+}
+
+/// At most this many characters of a text.
+fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let text: String = text.chars().take(most - 3).collect();
+    format!("{}...", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clip;
+
+    #[test]
+    fn a_clipped_text_has_at_most_its_length() {
+        assert_eq!(clip("abcdef", 6), "abcdef");
+        assert_eq!(clip("ab cdefg", 6), "ab...");
+    }
+}
