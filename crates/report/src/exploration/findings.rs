@@ -11,6 +11,9 @@ use fsdyno_model::{Contender, Exploration, ExplorationInfo, Score};
 /// The most findings of a section that are initially unfolded on the page.
 const UNFOLDED: usize = 3;
 
+/// The most findings of a contender in the brief form.
+const LISTED: usize = 5;
+
 /// The most characters of a text in the brief form: two lines.
 const BRIEF: usize = 140;
 
@@ -42,13 +45,15 @@ pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Ve
         }
         let count: usize = totals.iter().map(|of| of.scored(score).count()).sum();
         let contenders = exploration.info.contenders.iter().zip(totals).enumerate();
-        let mut items = Vec::new();
+        let (mut items, mut left_out) = (Vec::new(), 0);
         for (at, (contender, of)) in contenders {
             let found = of.scored(score).enumerate();
             if brief {
+                let found = found.take(LISTED);
                 items.extend(
                     found.map(|(place, one)| item(&exploration.info, contender, place, one)),
                 );
+                left_out += of.scored(score).count().saturating_sub(LISTED);
                 continue;
             }
             let folds = found.map(|(place, one)| {
@@ -67,6 +72,15 @@ pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Ve
             }
         }
         section.blocks.push(Block::List(items));
+        if left_out > 0 {
+            let more = Text::default().plain(format!(
+                "{} more. All: ",
+                counted(left_out as u64, "finding")
+            ));
+            let id = printable(&exploration.info.id);
+            let more = more.code(format!("fsdyno report {id} --long"));
+            section = section.with(Block::Paragraph(more));
+        }
         (count > 0).then_some(section.into())
     });
     sections.collect()
@@ -98,7 +112,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     let finding = &found.finding;
     let (state, program) = match &finding.minimal {
         Some(minimal) => (&minimal.state, &minimal.program),
-        None => (&finding.state, &found.program.program),
+        None => (&finding.state, &found.program),
     };
     let one_line = |text: &str| printable(&text.lines().collect::<Vec<_>>().join("; "));
     let mut more = vec![summary(found)];
@@ -189,10 +203,7 @@ fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
             minimal.requests.join("\n"),
         ));
     }
-    code.push((
-        format!("Program {}:", found.program.number),
-        found.program.program.clone(),
-    ));
+    code.push((format!("Program {}:", found.number), found.program.clone()));
     code.push(("The kernel:".to_owned(), finding.kernel.join("\n")));
     code.push((
         "The checker:".to_owned(),

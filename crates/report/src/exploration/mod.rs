@@ -4,7 +4,10 @@
 mod answer;
 mod findings;
 mod matrix;
+mod progress;
 mod totals;
+
+pub use progress::Progress;
 
 use crate::crash::machine;
 use crate::document::{

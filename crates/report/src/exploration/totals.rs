@@ -35,8 +35,10 @@ pub struct Totals {
 pub struct Found {
     /// The finding that shows it best: minimised, with the fewest operations.
     pub finding: Finding,
-    /// The program of that finding.
-    pub program: ExploredProgram,
+    /// The number of the program of that finding.
+    pub number: u32,
+    /// That program, in its text form.
+    pub program: String,
     /// How many checked states show it, of all programs.
     pub states: u64,
     /// The programs that show it.
@@ -55,14 +57,16 @@ impl Totals {
             for finding in &program.findings {
                 let new = || Found {
                     finding: finding.clone(),
-                    program: program.clone(),
+                    number: program.number,
+                    program: program.program.clone(),
                     states: 0,
                     programs: BTreeSet::new(),
                     kinds: BTreeSet::new(),
                 };
                 let one = found.entry(&finding.signature).or_insert_with(new);
                 if operations(finding) < operations(&one.finding) {
-                    (one.finding, one.program) = (finding.clone(), program.clone());
+                    one.finding = finding.clone();
+                    (one.number, one.program) = (program.number, program.program.clone());
                 }
                 one.states = one.states.saturating_add(finding.count);
                 one.programs.insert(program.number);

@@ -2,7 +2,8 @@
 
 use crate::explored::exploration;
 use crate::wide;
-use fsdyno_model::{ClassCount, Exploration};
+use fsdyno_model::{ClassCount, Exploration, Nanos};
+use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, Options, render_exploration};
 
 fn text(exploration: &Exploration, format: Format, options: &Options) -> String {
@@ -59,6 +60,23 @@ fn a_finding_in_brief_has_at_most_twelve_lines() {
         .skip_while(|line| !line.starts_with("btrfs 1:"));
     let lines = lines.take_while(|line| !line.starts_with("btrfs 2:"));
     assert!(lines.count() <= 12, "{page}");
+}
+
+#[test]
+fn the_terminal_shows_the_most_frequent_findings_and_the_way_to_all() {
+    let mut many = exploration();
+    let findings = &mut many.programs[4].findings;
+    let first = findings[0].clone();
+    for number in 0..7 {
+        let mut other = first.clone();
+        (other.signature, other.count) = (format!("other {number}"), 1000 + number);
+        findings.push(other);
+    }
+    let page = text(&many, Format::Terminal, &brief(80));
+    assert!(page.contains("1,006 states of 1 program") && !page.contains("1,001 states"));
+    assert!(page.contains("4 findings more. All: `fsdyno report 20261123-1000-explore --long`"));
+    let page = text(&many, Format::Terminal, &wide(80));
+    assert!(page.contains("btrfs 9:"), "{page}");
 }
 
 #[test]
@@ -126,4 +144,22 @@ fn links_of_the_matrix_lead_to_findings() {
         assert!(page.contains(&format!("<details id=\"finding-{link}\"")));
     }
     assert!(page.contains("<fieldset data-kind=\"contender\""));
+}
+
+#[test]
+fn progress_counts_programs_of_all_sessions_and_states_of_this_one() {
+    let all = exploration().programs;
+    let (before, now) = all.split_at(5);
+    let mut progress = Progress::new(2700, before);
+    let second = Nanos(1_000_000_000);
+    assert_eq!(
+        progress.line(Nanos(0), None),
+        "5 of 2,700 programs, 0 states, 1 finding, 0:00.0"
+    );
+    now.iter().for_each(|program| progress.add(program));
+    let line = progress.line(Nanos(2 * second.0), Some(Nanos(1800 * second.0)));
+    assert_eq!(
+        line,
+        "10 of 2,700 programs, 4,853 states (2,426/s), 2 findings, 0:02.0 of 30:00"
+    );
 }
