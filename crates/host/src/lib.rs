@@ -10,6 +10,7 @@ pub mod clean_up;
 pub mod command;
 pub mod daemons;
 pub mod disk_server;
+pub mod forget;
 pub mod formatting;
 #[doc(hidden)]
 pub mod fuzz;

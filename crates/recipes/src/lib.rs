@@ -15,7 +15,7 @@ pub mod options;
 mod validate;
 
 pub use error::RecipeError;
-pub use fs::{Check, Filesystem, find, kind_of, names, on_blocks};
+pub use fs::{Check, Filesystem, Forget, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;
 pub use validate::{check_options, validate};

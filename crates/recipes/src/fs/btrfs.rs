@@ -1,6 +1,6 @@
 //! Btrfs on one device or as a pool of several.
 
-use super::{Facts, Filesystem, make_on, mount_first, on_directory, on_first};
+use super::{Facts, Filesystem, Forget, make_on, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
@@ -78,6 +78,13 @@ const OPTIONS: &[&str] = &[
     "usebackuproot",
     "user_subvol_rm_allowed",
 ];
+
+/// `BTRFS_IOC_FORGET_DEV`: `_IOW(0x94, 5, struct btrfs_ioctl_vol_args)` (include/uapi/linux/btrfs.h).
+const FORGET_DEVICE: u32 = 0x5000_9405;
+
+/// The size of `struct btrfs_ioctl_vol_args`, and the offset of the name in it.
+const VOLUME_ARGUMENTS: usize = 4096;
+const NAME_AT: usize = 8;
 
 impl Btrfs {
     /// Block group profiles of a pool, unless the user sets them.
@@ -188,6 +195,19 @@ impl Filesystem for Btrfs {
             shown_by: shown_by.chain(devices.first().cloned()).collect(),
         };
         Some(("free space (free-space tree)".to_owned(), step))
+    }
+
+    fn forget(&self, device: &str) -> Option<Forget> {
+        let name = device.as_bytes();
+        let mut argument = vec![0; VOLUME_ARGUMENTS];
+        // The last byte of the name ends it.
+        let room = &mut argument[NAME_AT..VOLUME_ARGUMENTS - 1];
+        room.get_mut(..name.len())?.copy_from_slice(name);
+        Some(Forget {
+            control: "/dev/btrfs-control",
+            request: FORGET_DEVICE,
+            argument,
+        })
     }
 
     fn shares_blocks(&self, _contender: &Contender) -> bool {

@@ -217,6 +217,12 @@ pub trait Filesystem: Sync {
         options.find(|option| **option == "nobarrier").copied()
     }
 
+    /// How its driver forgets a device that is not mounted, or none if it remembers nothing of it.
+    /// Needed where the content of a device is replaced.
+    fn forget(&self, _device: &str) -> Option<Forget> {
+        None
+    }
+
     /// Prints the version of its mkfs.
     fn version(&self) -> Option<Step> {
         let facts = self.facts();
@@ -241,6 +247,17 @@ pub struct Check {
     pub step: Step,
     /// Exit codes of a clean file system.
     pub clean: &'static [i32],
+}
+
+/// A request (ioctl(2)) to the control device of a driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forget {
+    /// The control device.
+    pub control: &'static str,
+    /// The number of the request. The driver only reads its argument.
+    pub request: u32,
+    /// The argument.
+    pub argument: Vec<u8>,
 }
 
 /// All file systems in the order of the listing.
