@@ -16,6 +16,8 @@ use crate::request::{Causes, Completion, Failure, Kind, Request, SECTOR};
 use crate::store::{Store, StoreError};
 use fsdyno_model::{Bytes, Nanos};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A model disk.
 ///
@@ -29,6 +31,8 @@ pub struct Disk {
     cache_survives: bool,
     model: Box<dyn Model>,
     immediate: bool,
+    /// While it is set, requests take no time.
+    instant: Option<Arc<AtomicBool>>,
     store: Box<dyn Store>,
     pending: Pending,
     faults: Faults,
@@ -108,6 +112,7 @@ impl Disk {
             volatile: profile.is_volatile(),
             cache_survives: profile.cache_survives || faults.cache_survives(),
             immediate: model.is_immediate(),
+            instant: None,
             model,
             store,
             pending: Pending::default(),
@@ -130,6 +135,13 @@ impl Disk {
     #[must_use]
     pub fn with_contents_at_submission(mut self) -> Self {
         self.immediate = true;
+        self
+    }
+
+    /// Completes requests at their submission, in their order, while the flag is set.
+    #[must_use]
+    pub fn with_instant(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.instant = Some(flag);
         self
     }
 
@@ -228,6 +240,10 @@ impl Disk {
             submitted: held_until,
         };
         self.open.insert(order, open);
+        if (self.instant.as_ref()).is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            self.finish(order, self.now, Causes::default());
+            return Ok(order);
+        }
         if held_until > self.now {
             self.held.insert((held_until, order), command);
         } else {

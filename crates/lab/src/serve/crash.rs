@@ -5,6 +5,7 @@ use super::{disks, release};
 use crate::messages::GuestMessage;
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
+use fsdyno_host::forget;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
@@ -111,6 +112,17 @@ impl<'a> TestedFilesystem<'a> {
             }
         }
         Ok(standing)
+    }
+
+    /// Makes the driver forget the devices, whose contents are replaced next.
+    pub(super) fn forget(&self) -> Result<(), String> {
+        for device in &self.devices {
+            if let Some(forget) = self.recipe.forget(device) {
+                forget::forget(forget.control, forget.request, &forget.argument)
+                    .map_err(|error| format!("forget {device}: {error}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// The root of the written files.

@@ -92,7 +92,7 @@ impl Line {
             Command::Recover { thorough, kept } => {
                 let mut report = RecoveryReport::default();
                 let done = self.recover(tested, thorough, &kept, &mut report)?;
-                report.stuck = done.err();
+                report.stuck = done.and_then(|()| tested.forget()).err();
                 report.kernel = self.log.warnings();
                 let report = Box::new(report);
                 Ok(Answer::Recovered { report })
@@ -118,6 +118,7 @@ impl Line {
         };
         let performed = crash::perform(&tested.target, program, &mut reached)?;
         let left = mounted.unmount().and_then(|()| flush());
+        let left = left.and_then(|()| tested.forget());
         Ok(match left {
             Ok(()) => Answer::Performed {
                 failed: performed.failed,
@@ -206,6 +207,7 @@ fn prepare(tested: &TestedFilesystem<'_>) -> Result<Tree, String> {
     let tree = crash::dump(&tested.target);
     mounted.unmount()?;
     flush()?;
+    tested.forget()?;
     Ok(tree)
 }
 

@@ -79,8 +79,21 @@ pub struct ExplorerGuest<'a> {
     /// The paths of a new file system.
     kept: BTreeSet<String>,
     running: Option<Running>,
+    /// Whether the guest has received a command.
+    used: bool,
     about: String,
 }
+
+/// The size of a disk that is large enough for a file system, and small enough that its checker is
+/// fast.
+pub fn disk_size(contender: &Contender) -> Bytes {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let smallest = recipe.map_or(Bytes(0), fsdyno_recipes::Filesystem::smallest_bytes);
+    smallest.max(SMALLEST)
+}
+
+/// The smallest disk: room for the files of a program.
+const SMALLEST: Bytes = Bytes(64 << 20);
 
 impl<'a> ExplorerGuest<'a> {
     /// Starts a guest with a disk of this model and size. The contender has one device.
@@ -105,9 +118,11 @@ impl<'a> ExplorerGuest<'a> {
             empty: Base::unwritten(size.0, content::fill_free),
             kept: BTreeSet::new(),
             running: None,
+            used: false,
             about: String::new(),
         };
         guest.running()?;
+        guest.used = false;
         Ok(guest)
     }
 
@@ -116,7 +131,8 @@ impl<'a> ExplorerGuest<'a> {
         &self.about
     }
 
-    /// Makes the file system on an unwritten disk.
+    /// Makes the file system on an unwritten disk. A new guest makes it, so that it is always the
+    /// same.
     pub fn prepare(&mut self) -> Result<Prepared, GuestLabError> {
         let contents = Contents::of(self.empty.clone());
         let reply = self.succeed(&Command::Prepare, contents)?;
@@ -138,7 +154,8 @@ impl<'a> ExplorerGuest<'a> {
         self.kept = tree.entries.keys().cloned().collect();
     }
 
-    /// Performs a program on the file system with these contents.
+    /// Performs a program on the file system with these contents. A new guest performs it, so that
+    /// the trace depends on nothing that was done before.
     pub fn perform(
         &mut self,
         prepared: &Base,
@@ -205,6 +222,7 @@ impl<'a> ExplorerGuest<'a> {
     }
 
     fn running(&mut self) -> Result<&mut Running, GuestLabError> {
+        self.used = true;
         if self.running.is_none() {
             let started = Running::start(self.lab, &self.contender, &self.model, &self.empty);
             let (running, about) = started?;
@@ -214,8 +232,11 @@ impl<'a> ExplorerGuest<'a> {
         self.running.as_mut().ok_or(GuestLabError::Stopped)
     }
 
-    /// Performs a command that does not end the guest.
+    /// Performs a command that does not end the guest, in a guest that has performed no other.
     fn succeed(&mut self, command: &Command, contents: Contents) -> Result<Reply, GuestLabError> {
+        if self.used {
+            self.running = None;
+        }
         let stop = self.lab.stop.clone();
         let running = self.running()?;
         match running.command(command, Some(contents), false, &stop) {

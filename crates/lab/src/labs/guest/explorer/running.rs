@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -47,6 +47,9 @@ struct Order {
     contents: Option<Contents>,
     /// Whether requests are recorded from the beginning.
     records: bool,
+    /// Whether requests take no time. The order of concurrent requests then depends on nothing that
+    /// was done before.
+    instant: bool,
 }
 
 /// The disk at the end of the first mount of a recovered file system.
@@ -128,6 +131,7 @@ impl Running {
         let (image, recording) = (Image::new(empty.clone()), Recording::default());
         let stop = CancelToken::new();
         let commands = Arc::new(AtomicU64::new(0));
+        let instant = Arc::new(AtomicBool::new(true));
         let post = Post {
             image: image.clone(),
             recording: recording.clone(),
@@ -140,12 +144,13 @@ impl Running {
             recording: recording.clone(),
             next,
             commands: Arc::clone(&commands),
+            instant: Arc::clone(&instant),
             stop: stop.clone(),
         };
         let size = Bytes(empty.bytes());
         let builder = DiskBuilder::of(model).map_err(failed)?;
         let tested = builder.over(Box::new(image.clone()), (0, size));
-        let mut tested = tested.with_contents_at_submission();
+        let mut tested = tested.with_contents_at_submission().with_instant(instant);
         let sink = Box::new(recording.clone());
         tested.record(Recorder::to(sink, Payloads::Kept));
         let seats = [
@@ -208,11 +213,12 @@ impl Running {
         records: bool,
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
-        let command = serde_json::to_vec(command).unwrap_or_default();
+        let instant = !matches!(command, Command::Perform { .. });
         let order = Order {
-            command,
+            command: serde_json::to_vec(command).unwrap_or_default(),
             contents,
             records,
+            instant,
         };
         // If the guest has died, there is no reply either.
         let _ = self.orders.send(order);
@@ -297,6 +303,7 @@ struct Source {
     next: Receiver<Order>,
     /// How many commands the guest has received.
     commands: Arc<AtomicU64>,
+    instant: Arc<AtomicBool>,
     stop: CancelToken,
 }
 
@@ -320,6 +327,7 @@ impl Source {
         if order.records {
             self.recording.start();
         }
+        self.instant.store(order.instant, Ordering::Relaxed);
         self.commands.fetch_add(1, Ordering::Relaxed);
         Ok(order.command)
     }
