@@ -7,9 +7,11 @@
 
 pub mod content;
 pub mod operation;
+pub mod text;
 pub mod trace;
 pub mod tree;
 
 pub use operation::{Operation, Program, Target, WriteKind};
+pub use text::{TextError, parse_programs, render_programs};
 pub use trace::{Data, Trace, TraceEvent};
 pub use tree::{Entry, EntryKind, Run, Source, Tree};

@@ -2,6 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The mode of a new file.
+pub const FILE_MODE: u32 = 0o644;
+
+/// The mode of a new directory.
+pub const DIRECTORY_MODE: u32 = 0o755;
+
 /// A program. Its setup is made durable (`sync`) before the first operation begins, and nothing is
 /// recorded until then. Operations have numbers from 0: first the setup, then the operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,76 +50,242 @@ pub enum WriteKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// `mkdir`.
-    Mkdir { path: String },
-    /// `open(O_CREAT | O_EXCL)` and `close`.
-    Create { path: String },
+    /// `mkdir`, with the mode [`DIRECTORY_MODE`].
+    Mkdir {
+        /// The new directory.
+        path: String,
+    },
+    /// `open(O_CREAT | O_EXCL)`, with the mode [`FILE_MODE`], and `close`.
+    Create {
+        /// The new file.
+        path: String,
+    },
     /// Writes `length` bytes of [`content`](crate::content) from `offset` on. Without an offset it
     /// appends.
     Write {
+        /// The file.
         target: Target,
+        /// First byte; none for the end of the file.
         offset: Option<u64>,
+        /// Number of bytes.
         length: u64,
+        /// How.
         kind: WriteKind,
     },
     /// `fallocate`; `keep_size` is `FALLOC_FL_KEEP_SIZE`.
     Allocate {
+        /// The file.
         target: Target,
+        /// First byte.
         offset: u64,
+        /// Number of bytes.
         length: u64,
+        /// Whether the file keeps its size.
         keep_size: bool,
     },
     /// `fallocate(FALLOC_FL_PUNCH_HOLE)`.
     Punch {
+        /// The file.
         target: Target,
+        /// First byte.
         offset: u64,
+        /// Number of bytes.
         length: u64,
     },
     /// `fallocate(FALLOC_FL_ZERO_RANGE)`.
     Zero {
+        /// The file.
         target: Target,
+        /// First byte.
         offset: u64,
+        /// Number of bytes.
         length: u64,
     },
     /// `truncate`.
-    Truncate { target: Target, length: u64 },
+    Truncate {
+        /// The file.
+        target: Target,
+        /// Its new length, bytes.
+        length: u64,
+    },
     /// `link`; from a descriptor, `linkat(AT_EMPTY_PATH)`.
-    Link { from: Target, to: String },
+    Link {
+        /// The file.
+        from: Target,
+        /// Its new name.
+        to: String,
+    },
     /// `symlink`.
-    Symlink { text: String, path: String },
+    Symlink {
+        /// Where it points to. Nothing follows it.
+        text: String,
+        /// The new symbolic link.
+        path: String,
+    },
     /// `rename`.
-    Rename { from: String, to: String },
+    Rename {
+        /// The old name.
+        from: String,
+        /// The new name. A file or an empty directory of this name is replaced.
+        to: String,
+    },
     /// `renameat2(RENAME_EXCHANGE)`.
-    Exchange { one: String, other: String },
+    Exchange {
+        /// A name.
+        one: String,
+        /// The name that it changes places with.
+        other: String,
+    },
     /// `unlink`.
-    Unlink { path: String },
+    Unlink {
+        /// The name.
+        path: String,
+    },
     /// `rmdir`.
-    Rmdir { path: String },
+    Rmdir {
+        /// The empty directory.
+        path: String,
+    },
     /// `setxattr` of a `user.` attribute, with [`content`](crate::content) as its value.
     SetXattr {
+        /// The file.
         target: Target,
+        /// The attribute.
         name: String,
+        /// Number of bytes.
         length: u64,
     },
     /// `removexattr`.
-    RemoveXattr { target: Target, name: String },
+    RemoveXattr {
+        /// The file.
+        target: Target,
+        /// The attribute.
+        name: String,
+    },
     /// `chmod`.
-    Chmod { target: Target, mode: u32 },
+    Chmod {
+        /// The file.
+        target: Target,
+        /// Permissions: 12 bits.
+        mode: u32,
+    },
     /// Opens a file and keeps the descriptor under this name.
-    Open { path: String, descriptor: String },
-    /// `open(O_TMPFILE)` in a directory; keeps the descriptor.
+    Open {
+        /// The file or directory.
+        path: String,
+        /// The name of its descriptor.
+        descriptor: String,
+    },
+    /// `open(O_TMPFILE)` in a directory, with the mode [`FILE_MODE`]; keeps the descriptor.
     Temporary {
+        /// The directory.
         directory: String,
+        /// The name of its descriptor.
         descriptor: String,
     },
     /// Closes a descriptor.
-    Close { descriptor: String },
+    Close {
+        /// The name of the descriptor.
+        descriptor: String,
+    },
     /// `fsync` of a file or a directory.
-    Fsync { target: Target },
+    Fsync {
+        /// The file or directory.
+        target: Target,
+    },
     /// `fdatasync`.
-    Fdatasync { target: Target },
+    Fdatasync {
+        /// The file or directory.
+        target: Target,
+    },
     /// `sync`.
     Sync,
     /// `syncfs`.
     Syncfs,
+}
+
+impl Program {
+    /// All operations with their numbers: first the setup.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &Operation)> {
+        (0..).zip(self.setup.iter().chain(&self.operations))
+    }
+
+    /// The number of the first operation under test.
+    pub fn first(&self) -> u32 {
+        u32::try_from(self.setup.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The operation of this number.
+    pub fn operation(&self, number: u32) -> Option<&Operation> {
+        let number = usize::try_from(number).ok()?;
+        let (setup, tested) = (&self.setup, &self.operations);
+        setup
+            .get(number)
+            .or_else(|| tested.get(number.checked_sub(setup.len())?))
+    }
+}
+
+impl Operation {
+    /// Whether its return promises that something is durable.
+    pub fn is_persistence(&self) -> bool {
+        matches!(
+            self,
+            Self::Fsync { .. }
+                | Self::Fdatasync { .. }
+                | Self::Sync
+                | Self::Syncfs
+                | Self::Write {
+                    kind: WriteKind::DataSync | WriteKind::Sync,
+                    ..
+                }
+        )
+    }
+
+    /// What it does to a file, as the first word of its text form.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Mkdir { .. } => "mkdir",
+            Self::Create { .. } => "create",
+            Self::Write {
+                offset: Some(_),
+                kind,
+                ..
+            } => match kind {
+                WriteKind::Plain => "write",
+                WriteKind::Mapped => "write-mapped",
+                WriteKind::DataSync => "write-dsync",
+                WriteKind::Sync => "write-sync",
+                WriteKind::Direct => "write-direct",
+            },
+            Self::Write {
+                offset: None, kind, ..
+            } => match kind {
+                WriteKind::Plain => "append",
+                WriteKind::Mapped => "append-mapped",
+                WriteKind::DataSync => "append-dsync",
+                WriteKind::Sync => "append-sync",
+                WriteKind::Direct => "append-direct",
+            },
+            Self::Allocate { .. } => "allocate",
+            Self::Punch { .. } => "punch",
+            Self::Zero { .. } => "zero",
+            Self::Truncate { .. } => "truncate",
+            Self::Link { .. } => "link",
+            Self::Symlink { .. } => "symlink",
+            Self::Rename { .. } => "rename",
+            Self::Exchange { .. } => "exchange",
+            Self::Unlink { .. } => "unlink",
+            Self::Rmdir { .. } => "rmdir",
+            Self::SetXattr { .. } => "setxattr",
+            Self::RemoveXattr { .. } => "removexattr",
+            Self::Chmod { .. } => "chmod",
+            Self::Open { .. } => "open",
+            Self::Temporary { .. } => "temporary",
+            Self::Close { .. } => "close",
+            Self::Fsync { .. } => "fsync",
+            Self::Fdatasync { .. } => "fdatasync",
+            Self::Sync => "sync",
+            Self::Syncfs => "syncfs",
+        }
+    }
 }
