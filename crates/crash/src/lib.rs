@@ -6,12 +6,26 @@
 //! against brute force.
 
 pub mod content;
+mod context;
+mod count;
 pub mod operation;
+pub mod overlay;
+pub mod recording;
+pub mod select;
+pub mod state_id;
+pub mod states;
 pub mod text;
 pub mod trace;
 pub mod tree;
+pub mod windows;
 
 pub use operation::{Operation, Program, Target, WriteKind};
+pub use overlay::{Block, ImageKey, Overlay};
+pub use recording::CrashStates;
+pub use select::{Role, RoleOf};
+pub use state_id::{Bits, SectorSet, Selection, StateId, StateIdError};
+pub use states::{IllegalState, WindowStates};
 pub use text::{TextError, parse_programs, render_programs};
 pub use trace::{Data, Trace, TraceEvent};
 pub use tree::{Entry, EntryKind, Run, Source, Tree};
+pub use windows::{Change, Flush, Marks, TraceError, Window, Windows};

@@ -1,0 +1,293 @@
+//! The states that a power cut at the end of a window can leave, and the image of each.
+//!
+//! | class | what may be on the medium, in addition to the durable writes |
+//! |---|---|
+//! | C0 | the first writes in the order of submission; all durable ones are among them |
+//! | C1 | any of the epochs between two submissions of flushes, each as far as it was submitted |
+//! | C2 | any of the optional requests |
+//! | C3 | any sectors of the optional requests |
+//! | C4 | as C2; one sector of a write that is in flight cannot be read |
+//! | C5 | as C2, if the last flushes did nothing; at least one write that they covered is missing |
+//!
+//! A request is optional if it was submitted, is not durable, and holds a sector that no durable
+//! write overwrites which was submitted after it had completed. Requests land in the order of
+//! submission, except that from C2 on requests that were in flight at the same time land in any
+//! order. A discard is never certain. In C0 and C1 a landed discard reads as zeros; from C2 on as
+//! zeros or as garbage.
+
+use crate::context::{Context, orders_are_possible};
+use crate::overlay::{Block, ImageKey, Overlay};
+use crate::recording::CrashStates;
+use crate::state_id::Selection;
+use crate::trace::Data;
+use crate::windows::{Change, Flush, Marks, Window};
+use fsdyno_model::exploration::StateClass;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A state that the rules of its class do not permit, or that is of another trace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("crash state {state} is not possible in this trace: {reason}")]
+pub struct IllegalState {
+    state: String,
+    reason: String,
+}
+
+impl CrashStates {
+    /// The states of a window; none if there is no such window.
+    pub fn window(&self, number: u32) -> Option<WindowStates<'_>> {
+        let window = self.all.windows.get(number as usize)?;
+        Some(WindowStates {
+            states: self,
+            window,
+            context: Arc::new(Context::new(self, window, 0)),
+            ignoring: Mutex::default(),
+            durable: OnceLock::new(),
+            vulnerable: OnceLock::new(),
+        })
+    }
+
+    /// The image of a state.
+    pub fn overlay(&self, selection: &Selection) -> Result<Overlay, IllegalState> {
+        self.window_of(selection)?.overlay(selection)
+    }
+
+    /// The operations that had begun and returned when the power was cut.
+    pub fn marks(&self, selection: &Selection) -> Result<Marks, IllegalState> {
+        self.window_of(selection)?.marks(selection)
+    }
+
+    /// The window of a state.
+    pub fn window_of(&self, selection: &Selection) -> Result<WindowStates<'_>, IllegalState> {
+        self.window(selection.window).ok_or_else(|| {
+            let windows = self.all.windows.len();
+            illegal(selection, format!("the trace has {windows} windows"))
+        })
+    }
+}
+
+pub(crate) fn illegal(selection: &Selection, reason: impl Into<String>) -> IllegalState {
+    IllegalState {
+        state: selection.to_string(),
+        reason: reason.into(),
+    }
+}
+
+/// The crash states of one window.
+#[derive(Debug)]
+pub struct WindowStates<'a> {
+    pub(crate) states: &'a CrashStates,
+    pub(crate) window: &'a Window,
+    pub(crate) context: Arc<Context>,
+    /// Contexts in which the last flushes did nothing, by their number.
+    ignoring: Mutex<BTreeMap<u32, Arc<Context>>>,
+    durable: OnceLock<Arc<BTreeMap<u64, Block>>>,
+    vulnerable: OnceLock<BTreeMap<u64, usize>>,
+}
+
+impl WindowStates<'_> {
+    /// The window.
+    pub fn window(&self) -> &Window {
+        self.window
+    }
+
+    /// The optional requests, in the order of submission: the bits of a state are theirs.
+    pub fn optional(&self) -> impl Iterator<Item = &Change> {
+        self.context
+            .optional
+            .iter()
+            .map(|place| self.states.change(*place))
+    }
+
+    /// What decides about states in which the last `ignored` flushes did nothing.
+    pub(crate) fn context(&self, ignored: u32) -> Arc<Context> {
+        if ignored == 0 {
+            return Arc::clone(&self.context);
+        }
+        let mut all = self.ignoring.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Context::new(self.states, self.window, ignored));
+        Arc::clone(all.entry(ignored).or_insert_with(made))
+    }
+
+    /// The number of flushes that had completed at the end of the window.
+    pub(crate) fn completed_flushes(&self) -> u32 {
+        let done = |flush: &&Flush| flush.completed.is_some_and(|at| at < self.window.end);
+        u32::try_from(self.states.all.flushes.iter().filter(done).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Sectors of writes that were in flight in the window, each with the last moment at which it
+    /// was: only there it can be unreadable.
+    pub(crate) fn vulnerable(&self) -> &BTreeMap<u64, usize> {
+        self.vulnerable.get_or_init(|| self.find_vulnerable())
+    }
+
+    fn find_vulnerable(&self) -> BTreeMap<u64, usize> {
+        let mut sectors: BTreeMap<u64, usize> = BTreeMap::new();
+        for change in self.optional() {
+            let until = change.completed.unwrap_or(usize::MAX).min(self.window.end);
+            if until >= self.window.start && matches!(change.data, Data::Bytes(_)) {
+                for sector in change.sector..change.sector + change.sectors {
+                    let last = sectors.entry(sector).or_default();
+                    *last = until.max(*last);
+                }
+            }
+        }
+        sectors
+    }
+
+    /// When the power is cut: after this number of events. That is the end of the window, and for a
+    /// sector that cannot be read the last moment of its write.
+    pub(crate) fn moment(&self, selection: &Selection) -> usize {
+        let unreadable = selection.unreadable;
+        let at = unreadable.and_then(|sector| self.vulnerable().get(&sector).copied());
+        at.unwrap_or(self.window.end)
+    }
+
+    /// The operations that had begun and returned when the power was cut.
+    pub fn marks(&self, selection: &Selection) -> Result<Marks, IllegalState> {
+        self.check(selection)?;
+        Ok(self.states.all.marks(self.moment(selection)))
+    }
+
+    /// The name of the image of a state.
+    pub fn key(&self, selection: &Selection) -> Result<ImageKey, IllegalState> {
+        let context = self.check(selection)?;
+        Ok(self.image(&context, selection, |_, _, _| ()))
+    }
+
+    /// The image of a state.
+    pub fn overlay(&self, selection: &Selection) -> Result<Overlay, IllegalState> {
+        let context = self.check(selection)?;
+        let mut top = BTreeMap::new();
+        let key = self.image(&context, selection, |sector, place, garbage| {
+            top.extend(
+                self.states
+                    .block(sector, place, garbage)
+                    .map(|b| (sector, b)),
+            );
+        });
+        let durable = if selection.ignored == 0 {
+            let image = self
+                .durable
+                .get_or_init(|| self.states.durable(self.window));
+            Arc::clone(image)
+        } else {
+            let all = self.states.sectors.iter();
+            let held = all.filter_map(|(sector, versions)| {
+                let newest = context.durable(self.states, versions)?;
+                let block = self.states.block(*sector, newest.change, false)?;
+                Some((*sector, block))
+            });
+            Arc::new(held.collect())
+        };
+        Ok(Overlay::new(durable, top, selection.unreadable, key))
+    }
+
+    /// Calls `differs` for each sector that holds something else than the durable image: the sector,
+    /// the change, and whether a discard left garbage. Returns the name of the image.
+    fn image(
+        &self,
+        context: &Context,
+        selection: &Selection,
+        mut differs: impl FnMut(u64, u32, bool),
+    ) -> ImageKey {
+        let mut key = match selection.ignored {
+            0 => self.keys(),
+            _ => context.durable_key(self.states),
+        };
+        let mut unreadable = None;
+        for touched in &context.touched {
+            let durable = touched.durable();
+            let visible = touched.visible(self.states, selection);
+            let old = durable.map_or(0, |one| one.key);
+            let mut new = old;
+            if let Some((one, garbage)) = visible
+                && durable.is_none_or(|durable| durable.change != one.change)
+            {
+                new = if garbage { one.garbage } else { one.key };
+                key = key.replaced(old, new);
+                differs(touched.sector, one.change, garbage);
+            }
+            if selection.unreadable == Some(touched.sector) {
+                unreadable = Some((touched.sector, new));
+            }
+        }
+        match unreadable {
+            Some((sector, held)) => key.with_unreadable(sector, held),
+            None => key,
+        }
+    }
+
+    fn keys(&self) -> ImageKey {
+        self.states.keys[self.window.number as usize]
+    }
+
+    /// Whether the rules permit a state.
+    pub(crate) fn check(&self, selection: &Selection) -> Result<Arc<Context>, IllegalState> {
+        self.legal(selection)
+            .map_err(|reason| illegal(selection, reason))
+    }
+
+    fn legal(&self, selection: &Selection) -> Result<Arc<Context>, String> {
+        let class = selection.class;
+        if selection.window != self.window.number {
+            return Err(format!("this is window {}", self.window.number));
+        }
+        let flushes = self.completed_flushes();
+        match (class == StateClass::C5, selection.ignored) {
+            (false, 0) => {}
+            (true, n) if (1..=flushes).contains(&n) => {}
+            (true, _) => {
+                return Err(format!(
+                    "{flushes} flushes had completed, of which it ignores none"
+                ));
+            }
+            (false, _) => return Err("only states of class C5 ignore flushes".to_owned()),
+        }
+        let context = self.context(selection.ignored);
+        let optional = context.optional.len();
+        let bits = &selection.landed;
+        if bits.room() != optional.max(1).next_multiple_of(4)
+            || bits.places().any(|place| place >= optional)
+        {
+            return Err(format!("{optional} requests are optional in its window"));
+        }
+        match class {
+            StateClass::C0 | StateClass::C1 => context.check_order(self.states, selection)?,
+            StateClass::C3 => context.check_torn(self.states, selection)?,
+            StateClass::C2 | StateClass::C4 | StateClass::C5 => {}
+        }
+        if class != StateClass::C3 && !(selection.torn.is_empty() && selection.held.is_empty()) {
+            return Err("only states of class C3 have torn requests".to_owned());
+        }
+        if class != StateClass::C3 {
+            for (place, sectors) in &selection.garbage {
+                if !context.is_landed_discard(self.states, selection, *place) || sectors.is_some() {
+                    return Err(format!("request {place} is not a discard that landed"));
+                }
+            }
+            orders_are_possible(self.states, &context, selection)?;
+        }
+        match (class == StateClass::C4, selection.unreadable) {
+            (false, None) => {}
+            (true, Some(sector)) => {
+                let until = self.vulnerable().get(&sector).copied();
+                let until = until.ok_or(format!("no write to sector {sector} is in flight"))?;
+                let later =
+                    |place: usize| self.states.change(context.optional[place]).submitted >= until;
+                if bits.places().any(later) {
+                    return Err(format!(
+                        "a request landed that was submitted after the write to sector {sector} \
+                         had completed"
+                    ));
+                }
+            }
+            _ => return Err("states of class C4, and no others, have an unreadable sector".into()),
+        }
+        if class == StateClass::C5 && !context.shows_ignored(selection) {
+            let n = selection.ignored;
+            return Err(format!("all that the last {n} flushes covered is there"));
+        }
+        Ok(context)
+    }
+}
