@@ -18,8 +18,8 @@ pub static NILFS2: Facts = Facts {
     mkfs: &["mkfs.nilfs2", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
-    // mkfs.nilfs2 rejects smaller devices.
-    smallest: Bytes(128 << 20),
+    // mkfs.nilfs2 requires 128 MiB and a block.
+    smallest: Bytes(129 << 20),
     describe: &["nilfs-tune", "-l"],
     package: "nilfs-tools",
     ..Facts::TEMPLATE
