@@ -7,20 +7,23 @@ use fsdyno_crash::{
     Data, EntryKind, Operation, Program, Source, Target, Trace, TraceEvent, Tree, WriteKind,
 };
 use fsdyno_host::journal::Journal;
-use fsdyno_lab::GuestLab;
 use fsdyno_lab::explorer::{
     Checker, Contents, ExplorerGuest, Performed, Prepared, RecoveryOptions, RecoveryReport,
     disk_size,
 };
-use fsdyno_model::{Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice};
+use fsdyno_lab::{GuestLab, GuestLabError};
+use fsdyno_model::{Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice, Nanos};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use support::{have, lab_kernel};
 
 /// A lab in a directory of its own.
 struct Lab {
     directory: tempfile::TempDir,
-    lab: GuestLab,
+    guests: GuestLab,
+    stop: CancelToken,
 }
 
 impl Lab {
@@ -34,16 +37,20 @@ impl Lab {
         };
         let scratch = directory.path().to_owned();
         let (choice, stop) = (LabChoice::Uml, CancelToken::new());
-        let lab = GuestLab::for_crash_tests(&choice, size, scratch, journal, stop);
+        let lab = GuestLab::for_crash_tests(&choice, size, scratch, journal, stop.clone());
         let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
         let lab = lab.unwrap().with_program(program);
-        Self { directory, lab }
+        Self {
+            directory,
+            guests: lab,
+            stop,
+        }
     }
 
     fn guest(&self, contender: &Contender) -> ExplorerGuest<'_> {
         let model = fsdyno_lab::model_disk(Path::new("sata-2008")).unwrap();
         let size = disk_size(contender);
-        ExplorerGuest::start(&self.lab, contender, &model, size).unwrap()
+        ExplorerGuest::start(&self.guests, contender, &model, size).unwrap()
     }
 }
 
@@ -161,6 +168,8 @@ struct Case {
     needs: &'static [&'static str],
     /// Whether an fsync makes names durable, by a flush of the disk.
     names: bool,
+    /// How often a state is recovered.
+    repeats: u32,
 }
 
 fn check(case: &Case) {
@@ -214,7 +223,7 @@ fn check(case: &Case) {
         recovered.trace.events.is_empty(),
         recovered.written.is_empty()
     );
-    if let Some(mut checker) = Checker::new(&lab.lab, &contender, &performed.base).unwrap() {
+    if let Some(mut checker) = Checker::new(&lab.guests, &contender, &performed.base).unwrap() {
         let found = checker.check(&performed.base, &recovered.changes).unwrap();
         assert_eq!(found, None);
         // Before the recovery its superblock is gone.
@@ -246,7 +255,7 @@ fn assert_deterministic(
     events: usize,
 ) {
     let mut first = None;
-    for _ in 0..100 {
+    for _ in 0..case.repeats {
         let state = state(performed, events);
         let recovered = guest.recover(state, RecoveryOptions::default()).unwrap();
         let report = recovered.end.unwrap();
@@ -265,46 +274,60 @@ fn assert_deterministic(
 }
 
 /// The cases of file systems: examples of each kind of recovery.
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     Case {
         name: "ext2", // example
         needs: &["mkfs.ext2", "e2fsck"],
         names: false,
+        repeats: 10,
     },
     Case {
         name: "ext3", // example
         needs: &["mkfs.ext3", "e2fsck"],
         names: true,
+        repeats: 10,
     },
     Case {
         name: "ext4", // example
         needs: &["mkfs.ext4", "e2fsck"],
         names: true,
+        repeats: 100,
     },
     Case {
         name: "xfs", // example
         needs: &["mkfs.xfs", "xfs_repair"],
         names: true,
+        repeats: 100,
     },
     Case {
         name: "btrfs", // example
         needs: &["mkfs.btrfs", "btrfs"],
         names: true,
+        repeats: 100,
     },
     Case {
         name: "reiserfs", // example
         needs: &["mkfs.reiserfs", "reiserfsck"],
         names: true,
+        repeats: 10,
     },
     Case {
         name: "jfs", // example
         needs: &["mkfs.jfs", "jfs_fsck"],
         names: false,
+        repeats: 10,
     },
     Case {
         name: "f2fs", // example
         needs: &["mkfs.f2fs", "fsck.f2fs"],
         names: true,
+        repeats: 10,
+    },
+    Case {
+        name: "nilfs2", // example
+        needs: &["mkfs.nilfs2"],
+        names: true,
+        repeats: 10,
     },
 ];
 
@@ -331,7 +354,7 @@ fn file_systems_that_need_their_programs_are_recovered_in_one_guest() {
 
 #[test]
 fn older_and_other_file_systems_are_recovered_in_one_guest() {
-    for case in [1, 5, 7] {
+    for case in [1, 5, 7, 8] {
         check(&CASES[case]);
     }
 }
@@ -364,7 +387,61 @@ fn a_kernel_that_panics_on_a_state_is_an_outcome_and_the_next_state_is_recovered
     let death = recovered.end.unwrap_err();
     assert!(!recovered.reads.is_empty());
     let console = death.console.join("\n");
-    assert!(console.contains("panic"), "{death:?}");
+    assert!(console.contains("panic forced after error"), "{death:?}");
     let report = report(&mut guest, state(&performed, all));
     assert!(report.tree.unwrap().entries.contains_key("A/bar"));
+}
+
+#[test]
+fn concurrent_guests_agree_and_end_when_the_user_cancels() {
+    let test = "concurrent_guests_agree_and_end_when_the_user_cancels";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let lab = Lab::new(kernel);
+    let contender = Contender::plain("ext4"); // example
+    let prepared = lab.guest(&contender).prepare().unwrap();
+    let explore = || {
+        let mut guest = lab.guest(&contender);
+        guest.adopt(&prepared);
+        let performed = guest.perform(&prepared.base, &program()).unwrap();
+        let events = (0..performed.trace.events.len()).step_by(5);
+        let recover = |events| {
+            let recovered = guest.recover(state(&performed, events), THOROUGH).unwrap();
+            (recovered.end.unwrap(), recovered.reads)
+        };
+        let mut recovered: Vec<_> = events.map(recover).collect();
+        for (report, _) in &mut recovered {
+            report.elapsed = Nanos(0);
+        }
+        (performed.trace, recovered)
+    };
+    let (one, two) = thread::scope(|threads| {
+        let one = threads.spawn(explore);
+        (explore(), one.join().unwrap())
+    });
+    assert!(one == two);
+
+    let mut guest = lab.guest(&contender);
+    guest.adopt(&prepared);
+    let stop = lab.stop.clone();
+    let recovered = thread::scope(|threads| {
+        threads.spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            stop.request();
+        });
+        // Cancellation is noticed while a guest starts, too.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline {
+            guest.perform(&prepared.base, &program())?;
+        }
+        Ok(())
+    });
+    assert!(
+        matches!(recovered, Err(GuestLabError::Stopped)),
+        "{recovered:?}"
+    );
+    drop(guest);
+    let left: Vec<_> = std::fs::read_dir(lab.directory.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "only the journal: {left:?}");
 }

@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The most real time of a command.
 const LONGEST_REAL: Duration = Duration::from_secs(300);
 
+/// What a kernel prints when its time has ended: a consequence, no cause.
+const END_OF_TIME: &str = "time-travel external link is broken";
+
 /// How long the time of a guest that has exited may take to end.
 const GONE: Duration = Duration::from_secs(2);
 
@@ -277,7 +280,10 @@ impl Running {
             }
             Err(error) => error.to_string(),
         });
-        let console = self.guest.last_lines(LAST_LINES);
+        let mut console = self.guest.last_lines(LAST_LINES);
+        if let Some(end) = console.iter().position(|line| line.contains(END_OF_TIME)) {
+            console.truncate(end);
+        }
         NoReply::Died(Death { what, console })
     }
 
