@@ -92,8 +92,6 @@ pub struct RecoveryReport {
     pub unusable: Option<String>,
     /// Why it cannot be unmounted, if it cannot.
     pub stuck: Option<String>,
-    /// Warnings of the kernel, and worse.
+    /// The first warnings of the kernel, and worse.
     pub kernel: Vec<String>,
-    /// The time of the boot checks and the first mount.
-    pub elapsed: Nanos,
 }

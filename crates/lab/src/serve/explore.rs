@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The disk that brings commands, by its number.
 const MAILBOX: usize = 1;
@@ -28,6 +28,12 @@ const MAILBOX: usize = 1;
 /// How long a new file system stays mounted, so that it finishes its work in the background: the
 /// kernel clears inode tables after the first mount of an ext4.
 const SETTLING: Duration = Duration::from_secs(120);
+
+/// The most warnings of the kernel that are reported.
+const MOST_WARNINGS: usize = 100;
+
+/// The most characters of an entry that is reported as different.
+const MOST_OF_ENTRY: usize = 2000;
 
 /// Settings of the kernel: an oops ends the guest, and only errors reach its console.
 const SETTINGS: [(&str, &str); 2] = [
@@ -80,6 +86,13 @@ impl Line {
         self.mailbox.send(&serde_json::to_vec(answer)?)
     }
 
+    /// The first warnings of the kernel since the command.
+    fn warnings(&self) -> Vec<String> {
+        let mut lines = self.log.warnings();
+        lines.truncate(MOST_WARNINGS);
+        lines
+    }
+
     /// Performs a command. The error is that of the mailbox.
     fn perform(&mut self, tested: &TestedFilesystem<'_>, command: Command) -> io::Result<Answer> {
         drop(self.log.warnings());
@@ -93,7 +106,7 @@ impl Line {
                 let mut report = RecoveryReport::default();
                 let done = self.recover(tested, thorough, &kept, &mut report)?;
                 report.stuck = done.and_then(|()| tested.forget()).err();
-                report.kernel = self.log.warnings();
+                report.kernel = self.warnings();
                 let report = Box::new(report);
                 Ok(Answer::Recovered { report })
             }
@@ -123,7 +136,7 @@ impl Line {
             Ok(()) => Answer::Performed {
                 failed: performed.failed,
                 elapsed: Nanos::from(performed.elapsed),
-                kernel: self.log.warnings(),
+                kernel: self.warnings(),
             },
             Err(reason) => refused(reason),
         })
@@ -138,12 +151,10 @@ impl Line {
         kept: &BTreeSet<String>,
         report: &mut RecoveryReport,
     ) -> io::Result<Result<(), String>> {
-        let began = Instant::now();
         let mounted = tested.boot().and_then(|corrected_by| {
             report.corrected_by = corrected_by;
             tested.mount(tested.contender)
         });
-        report.elapsed = Nanos::from(began.elapsed());
         let mounted = match mounted {
             Ok(mounted) => mounted,
             Err(reason) => {
@@ -191,7 +202,10 @@ fn difference(before: &Tree, after: &Tree) -> Option<String> {
     let differs = |path: &&String| before.entries.get(*path) != after.entries.get(*path);
     let path = paths.into_iter().find(differs)?;
     let about = |tree: &Tree| match tree.entries.get(path) {
-        Some(entry) => serde_json::to_string(entry).unwrap_or_default(),
+        Some(entry) => {
+            let text = serde_json::to_string(entry).unwrap_or_default();
+            text.chars().take(MOST_OF_ENTRY).collect()
+        }
         None => "missing".to_owned(),
     };
     let path = if path.is_empty() { "the root" } else { path };

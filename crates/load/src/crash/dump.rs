@@ -16,8 +16,15 @@ use std::path::Path;
 /// The deepest directory that is read. A broken file system may have a loop.
 const DEEPEST: usize = 64;
 
-/// The most entries that are read.
-const MOST_ENTRIES: usize = 100_000;
+/// The most names of one directory that are read.
+const MOST_NAMES: usize = 10_000;
+
+/// The most bytes of a tree, roughly. A broken file system may show any number of files.
+const MOST_OF_TREE: usize = 1 << 20;
+
+/// Roughly the bytes of an entry besides its path, and of a run.
+const ENTRY: usize = 200;
+const RUN: usize = 80;
 
 /// The most bytes of data that are read of a file; holes do not count.
 const MOST_BYTES: u64 = 256 << 20;
@@ -34,6 +41,7 @@ pub fn dump(root: &Path) -> Tree {
         entries: BTreeMap::new(),
         inodes: BTreeMap::new(),
         buffer: vec![0; CHUNK],
+        room: MOST_OF_TREE,
     };
     match open(root, DIRECTORY, Mode::empty()) {
         Ok(directory) => reader.enter("", &directory, 0),
@@ -59,9 +67,30 @@ struct Reader {
     /// Device and inode of each path.
     inodes: BTreeMap<String, (u64, u64)>,
     buffer: Vec<u8>,
+    /// The bytes that the tree may still take.
+    room: usize,
 }
 
 impl Reader {
+    /// Adds an entry, as far as there is room for its runs.
+    fn add(&mut self, path: String, mut entry: Entry) {
+        let mut lists: Vec<&mut Vec<Run>> = entry.xattrs.values_mut().collect();
+        if let EntryKind::File { runs, .. } = &mut entry.kind {
+            lists.push(runs);
+        }
+        let mut whole = true;
+        self.room = self.room.saturating_sub(ENTRY + path.len());
+        for runs in lists {
+            whole &= runs.len() * RUN <= self.room;
+            runs.truncate(self.room / RUN);
+            self.room -= runs.len() * RUN;
+        }
+        if !whole {
+            note(&mut entry, Err(Errno::TOOBIG));
+        }
+        self.entries.insert(path, entry);
+    }
+
     /// Reads a directory and all below it.
     fn enter(&mut self, path: &str, directory: &OwnedFd, depth: usize) {
         let mut entry = match fstat(directory) {
@@ -73,11 +102,16 @@ impl Reader {
         let mut names = Vec::new();
         let listed = names_in(directory, &mut names);
         note(&mut entry, listed);
-        if depth >= DEEPEST || self.entries.len() + names.len() >= MOST_ENTRIES {
+        if depth >= DEEPEST {
             note(&mut entry, Err(Errno::LOOP));
             names.clear();
         }
-        self.entries.insert(path.to_owned(), entry);
+        let below = |name: &Vec<u8>| ENTRY + path.len() + name.len();
+        if names.iter().map(below).sum::<usize>() > self.room {
+            note(&mut entry, Err(Errno::TOOBIG));
+            names.clear();
+        }
+        self.add(path.to_owned(), entry);
         names.sort();
         for name in names {
             let below = OsStr::from_bytes(&name).to_string_lossy();
@@ -96,7 +130,7 @@ impl Reader {
             Ok(about) => about,
             Err(error) => {
                 let entry = unreadable(EntryKind::Other, error);
-                self.entries.insert(path, entry);
+                self.add(path, entry);
                 return;
             }
         };
@@ -107,7 +141,7 @@ impl Reader {
                 Err(error) => {
                     let mut entry = self.entry(&path, &about, EntryKind::Directory);
                     note(&mut entry, Err(error));
-                    self.entries.insert(path, entry);
+                    self.add(path, entry);
                 }
             }
             return;
@@ -122,7 +156,7 @@ impl Reader {
             _ => Ok(()),
         };
         note(&mut entry, read);
-        self.entries.insert(path, entry);
+        self.add(path, entry);
     }
 
     fn file(
@@ -205,8 +239,8 @@ fn names_in(directory: &OwnedFd, names: &mut Vec<Vec<u8>>) -> Result<(), Errno> 
         if !matches!(name, b"." | b"..") {
             names.push(name.to_vec());
         }
-        if names.len() >= MOST_ENTRIES {
-            return Err(Errno::LOOP);
+        if names.len() >= MOST_NAMES {
+            return Err(Errno::TOOBIG);
         }
     }
     Ok(())
@@ -389,6 +423,23 @@ mod tests {
             *runs,
             [zeros(0, 1 << 30), data, zeros(after, (3 << 30) - after)]
         );
+    }
+
+    #[test]
+    fn a_tree_that_is_too_large_is_read_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = vec![0; 1 << 20];
+        for (number, unit) in (0..).zip(bytes.chunks_mut(16)) {
+            unit.fill(u8::from(number % 2 == 0));
+        }
+        for name in ["a", "b"] {
+            fs::write(folder.path().join(name), &bytes).unwrap();
+        }
+        let tree = dump(folder.path());
+        assert!(serde_json::to_vec(&tree).unwrap().len() < 2 << 20);
+        for name in ["a", "b"] {
+            assert_eq!(tree.entries[name].unreadable.as_deref(), Some("E2BIG"));
+        }
     }
 
     #[test]

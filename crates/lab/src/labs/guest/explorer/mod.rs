@@ -65,7 +65,8 @@ pub struct Recovered {
     pub written: SectorSet,
     /// The contents after the first unmount, as changes of the base of the given contents.
     pub changes: Delta,
-    /// The requests, if they were recorded.
+    /// The requests, if they were recorded. They begin with the given contents
+    /// ([`Contents::snapshot`]), as if all of these were on the medium.
     pub trace: Trace,
 }
 
@@ -205,7 +206,10 @@ impl<'a> ExplorerGuest<'a> {
                 }
                 answer => return Err(unexpected(answer)),
             },
-            Err(NoReply::Stopped) => return Err(GuestLabError::Stopped),
+            Err(NoReply::Stopped) => {
+                self.running = None;
+                return Err(GuestLabError::Stopped);
+            }
             Err(NoReply::Died(death)) => (Err(death), running.left()),
         };
         // After a kernel that cannot unmount, the next state needs a new one.
@@ -239,16 +243,16 @@ impl<'a> ExplorerGuest<'a> {
         }
         let stop = self.lab.stop.clone();
         let running = self.running()?;
-        match running.command(command, Some(contents), false, &stop) {
-            Ok(reply) => Ok(reply),
-            Err(NoReply::Stopped) => Err(GuestLabError::Stopped),
-            Err(NoReply::Died(death)) => {
-                self.running = None;
-                Err(GuestLabError::Died {
-                    what: death.words(),
-                })
-            }
+        let reply = running.command(command, Some(contents), false, &stop);
+        if reply.is_err() {
+            self.running = None;
         }
+        reply.map_err(|why| match why {
+            NoReply::Stopped => GuestLabError::Stopped,
+            NoReply::Died(death) => GuestLabError::Died {
+                what: death.words(),
+            },
+        })
     }
 }
 

@@ -135,7 +135,10 @@ impl Running {
         let stop = CancelToken::new();
         let commands = Arc::new(AtomicU64::new(0));
         let instant = Arc::new(AtomicBool::new(true));
+        // It reports what it is without a command.
+        let waits = Arc::new(AtomicBool::new(true));
         let post = Post {
+            waits: Arc::clone(&waits),
             image: image.clone(),
             recording: recording.clone(),
             replied: answered,
@@ -148,6 +151,7 @@ impl Running {
             next,
             commands: Arc::clone(&commands),
             instant: Arc::clone(&instant),
+            waits,
             stop: stop.clone(),
         };
         let size = Bytes(empty.bytes());
@@ -310,6 +314,7 @@ struct Source {
     /// How many commands the guest has received.
     commands: Arc<AtomicU64>,
     instant: Arc<AtomicBool>,
+    waits: Arc<AtomicBool>,
     stop: CancelToken,
 }
 
@@ -334,6 +339,7 @@ impl Source {
             self.recording.start();
         }
         self.instant.store(order.instant, Ordering::Relaxed);
+        self.waits.store(true, Ordering::Relaxed);
         self.commands.fetch_add(1, Ordering::Relaxed);
         Ok(order.command)
     }
@@ -344,6 +350,8 @@ struct Post {
     image: Image,
     recording: Recording,
     replied: Sender<Reply>,
+    /// Whether the host waits for a reply.
+    waits: Arc<AtomicBool>,
     base: Option<Base>,
     after: Option<AfterRecovery>,
 }
@@ -371,6 +379,9 @@ impl Post {
                 });
             }
             answer => {
+                if !self.waits.swap(false, Ordering::Relaxed) {
+                    return Err(io::Error::other("the guest replied without a command"));
+                }
                 if matches!(answer, Answer::Prepared { .. }) {
                     self.base = Some(self.image.contents().snapshot());
                 }
