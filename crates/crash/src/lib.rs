@@ -8,6 +8,9 @@
 pub mod content;
 mod context;
 mod count;
+pub mod equivalence;
+mod flush_log;
+pub mod minimise;
 pub mod operation;
 pub mod overlay;
 pub mod recording;
@@ -19,6 +22,8 @@ pub mod trace;
 pub mod tree;
 pub mod windows;
 
+pub use equivalence::{Equivalence, NotDeterministic};
+pub use minimise::minimise;
 pub use operation::{Operation, Program, Target, WriteKind};
 pub use overlay::{Block, ImageKey, Overlay};
 pub use recording::CrashStates;
