@@ -137,6 +137,9 @@ impl Sink for Recording {
 }
 
 #[cfg(test)]
+mod order;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use fsdyno_disk::{Disk, Faults, Memory, Payloads, Profile, Recorder};
