@@ -336,6 +336,14 @@ impl Drop for Mounted {
     }
 }
 
+/// The arguments of one repeat of phases with these settings.
+fn once<'a>(phases: &'a str, more: &[&'a str], settings: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["--phases", phases, "-n", "1"];
+    arguments.extend(more);
+    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    arguments
+}
+
 /// Creates, stats, reads what other ranks wrote, and unlinks, on private and shared directories and
 /// files. The program compares all that it leaves.
 fn measure_all(mounted: &Mounted, fstype: &str) {
@@ -347,30 +355,16 @@ fn measure_all(mounted: &Mounted, fstype: &str) {
     for (number, place) in ["private", "shared"].iter().enumerate() {
         let store = store.with_extension(format!("{number}.db"));
         let place = format!("op.place={place}");
-        let output = Running::start(
-            &mounted.path(),
-            &store,
-            &[
-                "--phases",
-                phases,
-                "-n",
-                "1",
-                "--clients",
-                "1,4",
-                "--set",
-                "op.files=200",
-                "--set",
-                "op.bytes=3000",
-                "--set",
-                "op.size=1M",
-                "--set",
-                "op.block=16K",
-                "--set",
-                "op.blocks=strided",
-                "--set",
-                &place,
-            ],
-        );
+        let settings = [
+            "op.files=200",
+            "op.bytes=3000",
+            "op.size=1M",
+            "op.block=16K",
+            "op.blocks=strided",
+            &place,
+        ];
+        let arguments = once(phases, &["--clients", "1,4"], &settings);
+        let output = Running::start(&mounted.path(), &store, &arguments);
         let output = output.end();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -454,23 +448,9 @@ fn two_ranks_run_phases_of_mongo_and_bonnie() {
     let (directory, store) = scratch();
     let phases = "mongo-create as-is,mongo-read as-is,bonnie-create as-is,bonnie-stat as-is,\
                   bonnie-delete as-is";
-    let output = Running::start_ranks(
-        "2",
-        directory.path(),
-        &store,
-        &[
-            "--phases",
-            phases,
-            "-n",
-            "1",
-            "--clients",
-            "1,2",
-            "--set",
-            "mongo.bytes=100K",
-            "--set",
-            "bonnie.files=30",
-        ],
-    );
+    let settings = ["mongo.bytes=100K", "bonnie.files=30"];
+    let arguments = once(phases, &["--clients", "1,2"], &settings);
+    let output = Running::start_ranks("2", directory.path(), &store, &arguments);
     let output = output.end();
     assert!(output.status.success(), "{output:?}");
     let set = recorded(&store);
@@ -498,19 +478,12 @@ fn two_ranks_run_phases_of_mongo_and_bonnie() {
 
 /// Starts a run with a phase that is long, and another before it.
 fn start_long(directory: &Path, store: &Path, more: &[&str]) -> Running {
-    let fixed = [
-        "--phases",
-        "op-write as-is,op-create as-is",
-        "-n",
-        "1",
-        "--set",
+    let settings = [
         "op.size=64K",
-        "--set",
         "op.files=40000000",
-        "--set",
         "op.files-per-dir=40000000",
     ];
-    let arguments: Vec<&str> = fixed.iter().chain(more).copied().collect();
+    let arguments = once("op-write as-is,op-create as-is", more, &settings);
     Running::start(directory, store, &arguments)
 }
 
@@ -594,20 +567,9 @@ fn a_full_file_system_fails_the_phase_by_name() {
     }
     let mounted = Mounted::ext4("32M");
     let (_scratch, store) = scratch();
-    let output = Running::start(
-        &mounted.path(),
-        &store,
-        &[
-            "--phases",
-            "op-create as-is,op-write as-is",
-            "-n",
-            "1",
-            "--set",
-            "op.files=8",
-            "--set",
-            "op.size=100M",
-        ],
-    );
+    let settings = ["op.files=8", "op.size=100M"];
+    let arguments = once("op-create as-is,op-write as-is", &[], &settings);
+    let output = Running::start(&mounted.path(), &store, &arguments);
     assert_eq!(output.end().status.code(), Some(1));
     let set = recorded(&store);
     let cell = &set.cells[0];
