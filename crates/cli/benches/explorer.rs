@@ -1,5 +1,5 @@
 //! How many crash states one guest recovers in an hour, on one processor: each is mounted and its
-//! files are read. `cargo bench --bench explorer -- KERNEL [FILE SYSTEM ...]`.
+//! files are read. `cargo bench --bench explorer -- KERNEL SECONDS [FILE SYSTEM ...]`.
 
 use fsdyno_crash::{Data, Operation, Program, Target, TraceEvent, WriteKind};
 use fsdyno_host::journal::Journal;
@@ -12,14 +12,11 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long each file system is measured.
-const TIME: Duration = Duration::from_secs(5);
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    let kernel = words
-        .next()
-        .ok_or("usage: explorer KERNEL [FILE SYSTEM ...]")?;
+    let usage = "usage: explorer KERNEL SECONDS [FILE SYSTEM ...]";
+    let (kernel, seconds) = (words.next().ok_or(usage)?, words.next().ok_or(usage)?);
+    let time = Duration::from_secs(seconds.parse()?);
     let mut names: Vec<String> = words.collect();
     if names.is_empty() {
         names = ["ext4", "xfs", "btrfs"].map(str::to_owned).into(); // example
@@ -39,12 +36,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "", "states/h", "ms each", "thorough", "check"
     );
     for name in names {
-        measure(&lab, &Contender::plain(&name))?;
+        measure(&lab, &Contender::plain(&name), time)?;
     }
     Ok(())
 }
 
-fn measure(lab: &GuestLab, contender: &Contender) -> Result<(), Box<dyn Error>> {
+fn measure(lab: &GuestLab, contender: &Contender, time: Duration) -> Result<(), Box<dyn Error>> {
     let model = fsdyno_lab::model_disk(Path::new("sata-2008"))?;
     let size = disk_size(contender);
     let mut guest = ExplorerGuest::start(lab, contender, &model, size)?;
@@ -53,7 +50,7 @@ fn measure(lab: &GuestLab, contender: &Contender) -> Result<(), Box<dyn Error>> 
     let writes = writes(&performed);
     let began = Instant::now();
     let mut states = 0_u64;
-    while began.elapsed() < TIME {
+    while began.elapsed() < time {
         let state = state(&performed, &writes, states);
         let recovered = guest.recover(state, RecoveryOptions::default())?;
         std::hint::black_box(recovered);
