@@ -4,17 +4,19 @@
 mod support;
 
 use fsdyno_crash::{
-    Data, EntryKind, Operation, Program, Source, Target, Trace, TraceEvent, Tree, WriteKind,
+    CrashStates, Data, EntryKind, Equivalence, Operation, Program, Role, Source, Target, Trace,
+    TraceEvent, Tree, WriteKind,
 };
 use fsdyno_host::journal::Journal;
 use fsdyno_lab::explorer::{
     Checker, Contents, ExplorerGuest, Performed, Prepared, RecoveryOptions, RecoveryReport,
-    disk_size,
+    SectorSet, disk_size,
 };
 use fsdyno_lab::{GuestLab, GuestLabError};
-use fsdyno_model::{Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice};
+use fsdyno_model::{Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice, StateClass};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{have, lab_kernel};
@@ -441,4 +443,76 @@ fn concurrent_guests_agree_and_end_when_the_user_cancels() {
     drop(guest);
     let left: Vec<_> = std::fs::read_dir(lab.directory.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "only the journal: {left:?}");
+}
+
+/// Recovers legal states of each window. Their files are those that the acknowledged operations
+/// promise, and states that agree in all that a recovery reads have one tree.
+fn check_states(name: &str, needs: &[&str]) {
+    let test = format!("legal_states_of_{name}_are_recovered");
+    let Some(kernel) = lab_kernel(&test).filter(|_| have(needs, &test)) else {
+        return;
+    };
+    let lab = Lab::new(kernel);
+    let contender = Contender::plain(name);
+    let mut guest = lab.guest(&contender);
+    let (_, performed) = prepared(&mut guest);
+    let base = &performed.base;
+    let read = |sector: u64, into: &mut [u8]| base.read(sector * 512, into);
+    let states = CrashStates::with_base(&performed.trace, read).unwrap();
+    let varying = states.varying();
+    let logged: Arc<SectorSet> = Arc::new(varying.iter().copied().collect());
+    let mut equivalence = Equivalence::new(varying);
+    let mut trees: Vec<Tree> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for window in states.windows() {
+        let window = states.window(window.number).unwrap();
+        let role = |_: u64, _: &[u8]| Role::Unknown;
+        for class in [StateClass::C0, StateClass::C2] {
+            for selection in window.select(class, 20, 1, &role) {
+                let overlay = states.overlay(&selection).unwrap();
+                let marks = states.marks(&selection).unwrap();
+                if !seen.insert(overlay.key().0) {
+                    continue;
+                }
+                let mut contents = Contents::of(base.clone());
+                for (sector, bytes) in overlay.iter() {
+                    contents.put(sector, bytes);
+                }
+                contents.log_only(Arc::clone(&logged));
+                let recovered = guest.recover(contents, RecoveryOptions::default()).unwrap();
+                let report = recovered.end.unwrap();
+                let tree = report.tree.clone();
+                let tree = tree.unwrap_or_else(|| panic!("{selection:?}: {report:?}"));
+                let (old, new) = (tree.entries.get("A/foo"), tree.entries.get("A/bar"));
+                if marks.returned.contains(&3) {
+                    let entry = old.or(new).unwrap();
+                    let EntryKind::File { size, runs } = &entry.kind else {
+                        panic!("{entry:?}");
+                    };
+                    assert_eq!((*size, runs.len()), (8192, 1), "{selection:?}");
+                    assert_eq!(runs[0].source, Source::Operation(2), "{selection:?}");
+                }
+                if marks.returned.contains(&5) {
+                    assert!(old.is_none() && new.is_some(), "{selection:?}");
+                }
+                match equivalence.lookup(&overlay) {
+                    Some(outcome) => assert!(trees[outcome] == tree, "{selection:?}"),
+                    None => {
+                        equivalence
+                            .insert(&recovered.reads, &overlay, trees.len())
+                            .unwrap();
+                        trees.push(tree);
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen.len() > 10, "{}", seen.len());
+}
+
+#[test]
+fn legal_states_keep_what_was_acknowledged() {
+    check_states("ext4", &["mkfs.ext4"]); // example
+    check_states("xfs", &["mkfs.xfs"]); // example
+    check_states("btrfs", &["mkfs.btrfs"]); // example
 }
