@@ -495,15 +495,14 @@ fn check_states(name: &str, needs: &[&str]) {
                 if marks.returned.contains(&5) {
                     assert!(old.is_none() && new.is_some(), "{selection:?}");
                 }
-                match equivalence.lookup(&overlay) {
-                    Some(outcome) => assert!(trees[outcome] == tree, "{selection:?}"),
-                    None => {
-                        equivalence
-                            .insert(&recovered.reads, &overlay, trees.len())
-                            .unwrap();
-                        trees.push(tree);
-                    }
+                if let Some(outcome) = equivalence.lookup(&overlay) {
+                    assert!(trees[outcome] == tree, "{selection:?}");
+                    continue;
                 }
+                let number = trees.len();
+                let inserted = equivalence.insert(&recovered.reads, &overlay, number);
+                assert_eq!(inserted, Ok(number), "{selection:?}");
+                trees.push(tree);
             }
         }
     }
