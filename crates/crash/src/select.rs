@@ -183,7 +183,7 @@ impl Selected<'_> {
         });
         let mut all: Vec<_> = whole.collect();
         if class == StateClass::C3 {
-            all.insert(1, Box::new(self.tears(&of, count).into_iter()));
+            all.insert(1, Box::new(self.tears(&of, count)));
         }
         if class >= StateClass::C2 && class != StateClass::C3 {
             all.insert(
@@ -239,34 +239,37 @@ impl Selected<'_> {
 
     /// Torn requests: of each its first or last half, its first sector, or all others, when those
     /// before it landed, or all others.
-    fn tears(&self, of: &dyn Fn(&Units) -> Selection, count: usize) -> Vec<Selection> {
+    fn tears<'s>(
+        &self,
+        of: &'s dyn Fn(&Units) -> Selection,
+        count: usize,
+    ) -> impl Iterator<Item = Selection> + 's {
         let sizes: Vec<u64> = self
             .window
             .optional()
             .map(|change| change.sectors)
             .collect();
-        let mut all = Vec::new();
-        let contexts: [fn(usize, usize) -> bool; 2] = [|at, place| at <= place, |_, _| true];
-        let torn: Vec<usize> = spread(count).filter(|place| sizes[*place] > 1).collect();
-        for part in 0..4 {
-            for context in contexts {
-                for place in &torn {
-                    let size = sizes[*place];
-                    let sectors = match part {
-                        0 => SectorSet::of(0..size / 2),
-                        1 => SectorSet::of(size / 2..size),
-                        2 => SectorSet::of(0..1),
-                        _ => SectorSet::of(1..size),
-                    };
-                    let there: Units = (0..count).map(|at| context(at, *place)).collect();
-                    let mut selection = of(&there);
-                    let place = u32::try_from(*place).unwrap_or(u32::MAX);
-                    selection.torn.insert(place, sectors);
-                    all.push(selection);
-                }
-            }
-        }
-        all
+        let several = sizes.iter().any(|size| *size > 1);
+        let kinds = (0..8).filter(move |_| several);
+        kinds.flat_map(move |kind| {
+            let (part, all_others) = (kind / 2, kind % 2 == 1);
+            let sizes = sizes.clone();
+            spread(count).filter_map(move |place| {
+                let size = sizes[place];
+                let sectors = match part {
+                    _ if size < 2 => return None,
+                    0 => SectorSet::of(0..size / 2),
+                    1 => SectorSet::of(size / 2..size),
+                    2 => SectorSet::of(0..1),
+                    _ => SectorSet::of(1..size),
+                };
+                let there: Units = (0..count).map(|at| all_others || at <= place).collect();
+                let mut selection = of(&there);
+                let place = u32::try_from(place).unwrap_or(u32::MAX);
+                selection.torn.insert(place, sectors);
+                Some(selection)
+            })
+        })
     }
 
     /// All requests landed: one discard left garbage, or one pair landed in the other order.
@@ -482,4 +485,98 @@ fn families(groups: &[usize]) -> Vec<Box<dyn Iterator<Item = Units>>> {
         Box::new(kept),
         Box::new(pairs),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CrashStates, Trace, TraceEvent};
+
+    /// A journal of two blocks and its commit block, then data blocks far away.
+    fn trace(writes: u64) -> Trace {
+        let write = |order| TraceEvent::Write {
+            order,
+            sector: if order < 3 {
+                order * 8
+            } else {
+                100_000 + order * 8
+            },
+            data: Data::Bytes(vec![u8::try_from(order % 250 + 1).unwrap(); 4096].into()),
+            fua: false,
+        };
+        Trace {
+            events: (0..writes).map(write).collect(),
+        }
+    }
+
+    fn role(sector: u64, bytes: &[u8]) -> Role {
+        assert_eq!(bytes.len(), 4096);
+        match sector {
+            0 | 8 => Role::Journal,
+            16 => Role::Commit,
+            _ => Role::Unknown,
+        }
+    }
+
+    #[test]
+    fn the_most_telling_states_come_first_and_all_are_legal_and_distinct() {
+        let states = CrashStates::new(&trace(40)).unwrap();
+        let window = states.window(0).unwrap();
+        for class in StateClass::ALL {
+            for most in [0, 1, 7, 90, 700] {
+                let all = window.select(class, most, 3, &role);
+                assert_eq!(all, window.select(class, most, 3, &role), "deterministic");
+                let distinct: HashSet<&Selection> = all.iter().collect();
+                assert_eq!(distinct.len(), all.len());
+                assert!(all.iter().all(|one| one.class == class));
+                assert!(all.iter().all(|one| window.check(one).is_ok()));
+                let legal = window.count(class).unwrap_or(u64::MAX);
+                assert_eq!(all.len() as u64, legal.min(most), "{class:?} {most}");
+            }
+        }
+        let first = |class: StateClass, most| -> Vec<String> {
+            let all = window.select(class, most, 3, &role);
+            all.iter().map(Selection::to_string).collect()
+        };
+        let c2 = first(StateClass::C2, 60);
+        assert_eq!(c2[..2], ["0/c2/0000000000", "0/c2/ffffffffff"].map(expand));
+        // The commit block without the rest, the rest without it, and the journal without it.
+        for id in ["0/c2/2000000000", "0/c2/dfffffffff", "0/c2/c000000000"] {
+            assert!(c2.contains(&expand(id)), "{id}");
+        }
+        assert!(first(StateClass::C3, 20).iter().any(|id| id.contains("/t")));
+    }
+
+    /// The usual form of an id.
+    fn expand(id: &str) -> String {
+        let (front, digits) = id.rsplit_once('/').unwrap();
+        let bits: String = digits.to_owned();
+        let bits: Bits = bits.parse().unwrap();
+        format!("{front}/{bits}")
+    }
+
+    #[test]
+    fn samples_differ_by_seed_and_unknown_roles_are_grouped_by_address() {
+        let states = CrashStates::new(&trace(40)).unwrap();
+        let window = states.window(0).unwrap();
+        let with = |seed| window.select(StateClass::C2, 5000, seed, &role);
+        assert_ne!(with(1), with(2));
+        let places: Vec<u32> = (0..40).collect();
+        let groups = window.groups(&places, &|_, _| Role::Unknown);
+        assert_eq!(groups[..3], [groups[0]; 3]);
+        assert!(
+            groups[3..]
+                .iter()
+                .all(|group| *group == groups[3] && *group != groups[0])
+        );
+    }
+
+    #[test]
+    fn spread_numbers_are_all_numbers_once() {
+        for count in [0, 1, 2, 3, 7, 8, 100] {
+            let mut all: Vec<usize> = spread(count).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
+        }
+    }
 }

@@ -291,3 +291,213 @@ impl WindowStates<'_> {
         Ok(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Role, Trace, TraceEvent};
+
+    fn write(order: u64, sector: u64, bytes: &[u8], fua: bool) -> TraceEvent {
+        TraceEvent::Write {
+            order,
+            sector,
+            data: Data::Bytes(bytes.into()),
+            fua,
+        }
+    }
+
+    fn done(order: u64) -> TraceEvent {
+        TraceEvent::Completed { order }
+    }
+
+    /// A flushed write, one that the flush does not cover, and one in flight; two operations.
+    fn trace() -> Trace {
+        let events = vec![
+            TraceEvent::Began { operation: 4 },
+            write(0, 0, &[1; 1024], false),
+            done(0),
+            TraceEvent::Flush { order: 1 },
+            write(2, 8, &[2; 1024], false),
+            done(1),
+            TraceEvent::Returned { operation: 4 },
+            TraceEvent::Began { operation: 5 },
+            done(2),
+            TraceEvent::Returned { operation: 5 },
+            write(3, 16, &[3; 1024], false),
+        ];
+        Trace { events }
+    }
+
+    #[test]
+    fn states_that_the_rules_do_not_permit_are_refused_with_a_reason() {
+        let states = CrashStates::new(&trace()).unwrap();
+        for (id, reason) in [
+            ("2/c2/0", "the trace has 2 windows"),
+            ("1/c2/00", "2 requests are optional"),
+            ("1/c2/2", "2 requests are optional"),
+            ("1/c0/4", "the landed requests are not the first ones"),
+            ("1/c1/4", "an epoch are there in part"),
+            ("1/c2/8/t0.0", "only states of class C3"),
+            ("1/c3/8/t0.0-1", "does not land in a part"),
+            ("1/c3/8/t1.0", "does not land in a part"),
+            ("1/c2/8/g0", "not a discard"),
+            ("1/c2/c/o2-3", "did not both land on one sector"),
+            ("1/c3/c/w8-3", "request 3 is not on sector 8"),
+            ("1/c4/8", "states of class C4"),
+            ("1/c2/8/u8", "states of class C4"),
+            ("1/c4/8/u0", "no write to sector 0"),
+            (
+                "1/c4/4/u8",
+                "submitted after the write to sector 8 had completed",
+            ),
+            ("1/c5/0", "1 flushes had completed"),
+            ("1/c5/0/f2", "1 flushes had completed"),
+            ("1/c2/0/f1", "only states of class C5"),
+            ("1/c5/8/f1", "all that the last 1 flushes covered is there"),
+        ] {
+            let error = states
+                .overlay(&id.parse().unwrap())
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains(id) && error.contains(reason),
+                "{id}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_states_are_refused() {
+        for text in [
+            "",
+            "1",
+            "1/c2",
+            "x/c2/0",
+            "1/c6/0",
+            "1/C2/0",
+            "1/c2/g",
+            "1/c2/0/",
+            "1/c2/0/x1",
+            "1/c2/0/u8/t0.1",
+            "1/c2/0_9",
+            "1/c2/00000000",
+            "1/c2/0/t0.3-1",
+            "1/c2/0/t0.0,1",
+            "01/c2/0",
+            "1/c2/0/f0",
+            "1/c2/0+",
+            "1/c2/0_99999999999_",
+            "1/c2/ä",
+        ] {
+            let error = text.parse::<crate::StateId>().unwrap_err().to_string();
+            assert!(error.contains("is not a crash state"), "{error}");
+        }
+        let nested = "1/c2/8/g0.0-1,3/o3-2/u9/f2+0/c3/f_12_/t2.0-3/w8-2";
+        let id: crate::StateId = nested.parse().unwrap();
+        assert_eq!((id.to_string().as_str(), id.nested.len()), (nested, 1));
+    }
+
+    #[test]
+    fn marks_are_those_of_the_moment_of_the_power_cut() {
+        let states = CrashStates::new(&trace()).unwrap();
+        let marks = |id: &str| {
+            let marks = states.marks(&id.parse().unwrap()).unwrap();
+            (marks.began.len(), marks.returned.len())
+        };
+        assert_eq!(marks("0/c2/c"), (1, 0));
+        assert_eq!(marks("1/c2/0"), (2, 2));
+        // While the write to sector 8 was in flight, operation 5 had not returned.
+        assert_eq!(marks("1/c4/0/u8"), (2, 1));
+        assert_eq!(marks("1/c4/0/u16"), (2, 2));
+    }
+
+    #[test]
+    fn a_lying_flush_loses_what_it_covered_and_an_unreadable_sector_is_part_of_the_image() {
+        let states = CrashStates::new(&trace()).unwrap();
+        let window = states.window(1).unwrap();
+        let overlay = |id: &str| states.overlay(&id.parse().unwrap()).unwrap();
+        let lost = overlay("1/c5/6/f1");
+        assert!(lost.get(0).is_none() && lost.get(8).is_some());
+        assert_eq!(lost.iter().count(), 4);
+        assert_eq!(window.count(StateClass::C5), Some(4));
+        // Four sectors of writes in flight; of those of the first write, only it may have landed.
+        assert_eq!(window.count(StateClass::C4), Some(2 * 2 + 2 * 4));
+        let all = |class| window.select(class, 99, 1, &|_, _| Role::Unknown);
+        assert_eq!(
+            (all(StateClass::C4).len(), all(StateClass::C5).len()),
+            (12, 4)
+        );
+        let unreadable = overlay("1/c4/8/u9");
+        assert_eq!(unreadable.unreadable(), Some(9));
+        assert_ne!(unreadable.key(), overlay("1/c2/8").key());
+        assert_ne!(unreadable.content(9), unreadable.content(8));
+        // The content of the unreadable sector is not part of the image, that of others is.
+        assert_ne!(unreadable.key(), overlay("1/c4/0/u9").key());
+        let one_sector = Trace {
+            events: vec![write(0, 5, &[1; 512], false)],
+        };
+        let states = CrashStates::new(&one_sector).unwrap();
+        let key = |id: &str| states.overlay(&id.parse().unwrap()).unwrap().key();
+        assert_eq!(key("0/c4/8/u5"), key("0/c4/0/u5"));
+    }
+
+    #[test]
+    fn a_write_of_what_the_base_holds_leaves_the_image_as_it_is() {
+        let events = vec![
+            write(0, 0, &[1; 512], false),
+            done(0),
+            write(1, 0, &[9; 512], false),
+            done(1),
+        ];
+        let trace = Trace { events };
+        let base = |_: u64, into: &mut [u8]| into.fill(9);
+        let states = CrashStates::with_base(&trace, base).unwrap();
+        let key = |id: &str| states.overlay(&id.parse().unwrap()).unwrap().key();
+        assert_eq!(key("0/c2/0"), key("0/c2/c"));
+        assert_ne!(key("0/c2/0"), key("0/c2/8"));
+    }
+
+    #[test]
+    fn a_long_trace_has_the_durable_image_of_each_window() {
+        // As many writes as a long random program has, a flush after every 50.
+        let mut events = Vec::new();
+        for order in 0..20_000 {
+            if order % 50 == 49 {
+                events.push(TraceEvent::Flush { order });
+            } else {
+                let fill = u8::try_from(order % 251).unwrap();
+                events.push(write(order, order * 7919 % 9000 * 8, &[fill; 4096], false));
+            }
+            events.push(done(order));
+        }
+        let states = CrashStates::new(&Trace { events }).unwrap();
+        assert_eq!(states.windows().len(), 401);
+        let mut durable: BTreeMap<u64, u8> = BTreeMap::new();
+        let newest = states.changes().iter().map(|one| (one.sector, &one.data));
+        for (number, writes) in newest.collect::<Vec<_>>().chunks(49).enumerate() {
+            let number = u32::try_from(number).unwrap();
+            if number % 40 == 3 {
+                let window = states.window(number).unwrap();
+                assert_eq!(window.optional().count(), 49);
+                let none = Selection::none(number, StateClass::C2, 49);
+                let overlay = window.overlay(&none).unwrap();
+                let held = overlay
+                    .iter()
+                    .step_by(8)
+                    .map(|(sector, bytes)| (sector, bytes[0]));
+                assert!(held.eq(durable.iter().map(|(sector, fill)| (*sector, *fill))));
+                assert_eq!(overlay.landed(), 0);
+                let all = window.select(StateClass::C2, 200, 1, &|_, _| Role::Data);
+                assert!(
+                    all.iter()
+                        .all(|one| window.overlay(one).unwrap().landed() <= 49 * 8)
+                );
+            }
+            for (sector, data) in writes {
+                if let Data::Bytes(bytes) = data {
+                    durable.insert(*sector, bytes[0]);
+                }
+            }
+        }
+    }
+}
