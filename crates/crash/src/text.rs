@@ -136,7 +136,7 @@ impl Section {
 impl FromStr for Program {
     type Err = TextError;
 
-    /// Reads one program. Whether it can be performed is not checked.
+    /// Reads one program. Whether it can be performed is checked by [`Program::check`].
     fn from_str(text: &str) -> Result<Self, TextError> {
         let mut section = Section::default();
         for (line, text) in (1..).zip(text.lines()) {
