@@ -159,8 +159,8 @@ impl Default for Simulation {
 impl Simulation {
     /// The inode of a path.
     pub fn find(&self, path: &str) -> Option<InodeId> {
-        let names = path.split('/').filter(|_| !path.is_empty());
-        names.fold(Some(0), |at, name| match &self.inodes[at?].kind {
+        let mut names = path.split('/').filter(|_| !path.is_empty());
+        names.try_fold(0, |at: InodeId, name| match &self.inodes[at].kind {
             Kind::Directory(names) => names.get(name).copied(),
             _ => None,
         })
@@ -257,7 +257,16 @@ impl Simulation {
     /// Performs an operation; the error is why it cannot succeed, and then nothing has changed.
     pub fn perform(&mut self, number: u32, operation: &Operation) -> Result<Changes, String> {
         let mut changes = Changes::default();
-        let done = &mut changes;
+        self.perform_on_names(operation, &mut changes)?;
+        self.perform_on_files(number, operation, &mut changes)?;
+        Ok(changes)
+    }
+
+    fn perform_on_names(
+        &mut self,
+        operation: &Operation,
+        done: &mut Changes,
+    ) -> Result<(), String> {
         match operation {
             Operation::Mkdir { path } => {
                 let place = self.free(path)?;
@@ -321,6 +330,18 @@ impl Simulation {
                 }
                 self.unbind(&place, done);
             }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn perform_on_files(
+        &mut self,
+        number: u32,
+        operation: &Operation,
+        done: &mut Changes,
+    ) -> Result<(), String> {
+        match operation {
             Operation::Open { path, descriptor } => {
                 let inode = self.existing(path)?;
                 self.no_symlink(inode, path)?;
@@ -330,7 +351,7 @@ impl Simulation {
                 directory,
                 descriptor,
             } => {
-                self.place(&format!("{directory}/x").trim_start_matches('/').to_owned())?;
+                self.place(format!("{directory}/x").trim_start_matches('/'))?;
                 self.keep(descriptor, self.inodes.len())?;
                 self.add(Kind::File(Content::default()), FILE_MODE, done);
             }
@@ -338,7 +359,6 @@ impl Simulation {
                 self.target(&Target::Descriptor(descriptor.clone()))?;
                 self.descriptors.remove(descriptor);
             }
-            Operation::Sync | Operation::Syncfs => {}
             Operation::Fsync { target } | Operation::Fdatasync { target } => {
                 let inode = self.target(target)?;
                 self.no_symlink(inode, &target.to_string())?;
@@ -365,8 +385,9 @@ impl Simulation {
                 Arc::make_mut(&mut self.inodes[inode]).kind = Kind::File(content);
                 done.inodes.insert(inode);
             }
+            _ => {}
         }
-        Ok(changes)
+        Ok(())
     }
 
     fn rename(&mut self, from: &str, to: &str, changes: &mut Changes) -> Result<(), String> {

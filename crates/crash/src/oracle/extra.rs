@@ -1,0 +1,111 @@
+//! Promises beyond POSIX, which some file systems declare. They are scored separately.
+
+use super::{Broken, Case, Pin, Resolved, content};
+use crate::operation::Operation;
+use crate::simulation::{InodeId, Kind, Name};
+use crate::tree::EntryKind;
+use fsdyno_model::exploration::Violation;
+use std::collections::BTreeMap;
+
+pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    if case.promises.ordered_metadata {
+        broken.extend(ordered(case, resolved));
+    }
+    if case.promises.all_link_names {
+        broken.extend(link_names(case, resolved));
+    }
+    if case.promises.replace_by_rename {
+        broken.extend(replaced(case, resolved));
+    }
+    broken
+}
+
+/// All names are those of one moment, after the last change of each file that was fsynced.
+fn ordered(case: &Case<'_>, resolved: &Resolved<'_>) -> Option<Broken> {
+    let found: BTreeMap<Name, InodeId> = resolved
+        .entries
+        .values()
+        .filter_map(|(place, _, inode)| Some((place.clone(), (*inode)?)))
+        .collect();
+    let (mut first, mut pin) = (case.program.first(), Pin::default());
+    for (inode, fsync) in &case.pins.fsyncs {
+        let changes = case.history.changes[..fsync.time as usize].iter();
+        let last = changes
+            .zip(1..)
+            .filter(|(changes, _)| {
+                changes.renamed.contains(inode) || changes.inodes.contains(inode)
+            })
+            .map(|(_, time)| time)
+            .last();
+        if let Some(time) = last.filter(|time| *time > first) {
+            (first, pin) = (time, *fsync);
+        }
+    }
+    if (first..=case.began).any(|time| case.history.tree(time) == found) {
+        return None;
+    }
+    let what = "has names of different moments, or older ones than a file that was fsynced";
+    Some(case.broken(Violation::Extra, "ordered metadata", "", &[], pin, what))
+}
+
+/// A file that was fsynced has all names that it had then.
+fn link_names(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for (inode, pin) in &case.pins.fsyncs {
+        let mut versions = case.history.window(*inode, pin.time, pin.time);
+        if !versions.all(|version| matches!(version.kind, Kind::File(_))) {
+            continue;
+        }
+        let names = case.history.names(*inode, pin.time, pin.time).flatten();
+        for place in names {
+            let from = pin.time.max(case.pins.of(place.0).time);
+            let allowed = case.history.bindings(place, from, case.began);
+            let found = resolved.at(place).and_then(|(.., inode)| *inode);
+            if !allowed.contains(&found) {
+                let directory = resolved.directories.get(&place.0).copied();
+                let path = format!("{}/{}", directory.unwrap_or("?"), place.1);
+                let path = path.trim_start_matches('/');
+                let what = "does not lead to the file that was fsynced with this name";
+                let rule = "all link names";
+                broken.push(case.broken(Violation::Extra, rule, path, &[*inode], *pin, what));
+            }
+        }
+    }
+    broken
+}
+
+/// A file that was renamed over another one has the data that it had then.
+fn replaced(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for (number, operation) in case.program.numbered().take(case.began as usize) {
+        let renamed = &case.history.changes[number as usize].renamed;
+        let (Operation::Rename { to, .. }, 2) = (operation, renamed.len()) else {
+            continue;
+        };
+        let Some((place, entry, Some(inode))) = resolved.entries.get(to.as_str()) else {
+            continue;
+        };
+        let EntryKind::File { size, runs } = &entry.kind else {
+            continue;
+        };
+        let after = case.history.bindings(place, number + 1, number + 1);
+        let before = case.history.bindings(place, number, number);
+        if !after.contains(&Some(*inode)) || before.contains(&None) {
+            continue;
+        }
+        let contents = case.history.contents(*inode, number, case.began);
+        let least = contents
+            .map(|content| content.size)
+            .min()
+            .unwrap_or_default();
+        let wrong = content::judge_data(case, to, *size, runs, *inode, number);
+        if *size < least || wrong.is_some() {
+            let what = "was renamed over another file and does not have its data";
+            let none = Pin::default();
+            let rule = "replace by rename";
+            broken.push(case.broken(Violation::Extra, rule, to, &[*inode], none, what));
+        }
+    }
+    broken
+}

@@ -1,0 +1,242 @@
+//! Every version of every inode of a program, and what its acknowledged operations made durable.
+//! A time is the number of performed operations.
+
+use super::Progress;
+use crate::operation::{Operation, Program, WriteKind};
+use crate::simulation::{Changes, Content, Inode, InodeId, Kind, Name, ProgramError, Simulation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The versions of all inodes.
+#[derive(Debug)]
+pub(super) struct History {
+    /// Of each inode: the versions with the time from which on each is in force.
+    versions: Vec<Vec<(u32, Arc<Inode>)>>,
+    /// Of each inode: its names.
+    names: Vec<Vec<(u32, BTreeSet<Name>)>>,
+    /// What each operation changed.
+    pub changes: Vec<Changes>,
+    /// The file of each operation that makes one durable.
+    targets: Vec<Option<InodeId>>,
+}
+
+/// A moment from which on a file is durable, and the operation that made it so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pin {
+    pub time: u32,
+    pub operation: Option<u32>,
+}
+
+/// A durable range of the data of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RangePin {
+    pub from: u64,
+    pub to: u64,
+    pub pin: Pin,
+    /// Whether it is a write, which makes its own range durable and not the size.
+    pub write: bool,
+}
+
+/// What the acknowledged operations made durable.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    all: Pin,
+    whole: BTreeMap<InodeId, Pin>,
+    pub data: BTreeMap<InodeId, Vec<RangePin>>,
+    /// Each acknowledged fsync of a file.
+    pub fsyncs: Vec<(InodeId, Pin)>,
+}
+
+fn in_force<T>(versions: &[(u32, T)], from: u32, to: u32) -> &[(u32, T)] {
+    let first = versions.partition_point(|(time, _)| *time <= from);
+    let end = versions.partition_point(|(time, _)| *time <= to);
+    let first = first.saturating_sub(1).min(end);
+    &versions[first..end]
+}
+
+impl History {
+    pub fn new(program: &Program) -> Result<Self, ProgramError> {
+        program.check()?;
+        let mut files = Simulation::default();
+        let mut history = Self {
+            versions: vec![vec![(0, Arc::clone(&files.inodes[0]))]],
+            names: vec![vec![(0, BTreeSet::new())]],
+            changes: Vec::new(),
+            targets: Vec::new(),
+        };
+        for (number, operation) in program.numbered() {
+            // The program was checked, so that no operation fails.
+            let changes = files.perform(number, operation).unwrap_or_default();
+            history.versions.resize(files.inodes.len(), Vec::new());
+            history.names.resize(files.inodes.len(), Vec::new());
+            for inode in &changes.inodes {
+                let version = Arc::clone(&files.inodes[*inode]);
+                history.versions[*inode].push((number + 1, version));
+            }
+            for inode in changes.renamed.iter().chain(&changes.inodes) {
+                let names = files.names[*inode].clone();
+                history.names[*inode].push((number + 1, names));
+            }
+            history.changes.push(changes);
+            history.targets.push(match operation {
+                Operation::Fsync { target }
+                | Operation::Fdatasync { target }
+                | Operation::Write { target, .. } => files.target(target).ok(),
+                _ => None,
+            });
+        }
+        Ok(history)
+    }
+
+    pub fn inodes(&self) -> usize {
+        self.versions.len()
+    }
+
+    /// The versions of an inode that are in force at a time of `from..=to`.
+    pub fn window(&self, inode: InodeId, from: u32, to: u32) -> impl Iterator<Item = &Inode> {
+        let versions = in_force(&self.versions[inode], from, to);
+        versions.iter().map(|(_, version)| version.as_ref())
+    }
+
+    /// The contents of a file at these times.
+    pub fn contents(&self, inode: InodeId, from: u32, to: u32) -> impl Iterator<Item = &Content> {
+        self.window(inode, from, to)
+            .filter_map(|version| match &version.kind {
+                Kind::File(content) => Some(content),
+                _ => None,
+            })
+    }
+
+    /// The inodes that a name has had at these times; `None` where it had none.
+    pub fn bindings(&self, place: &Name, from: u32, to: u32) -> BTreeSet<Option<InodeId>> {
+        let window = self.window(place.0, from, to);
+        let names = window.filter_map(|version| match &version.kind {
+            Kind::Directory(names) => Some(names.get(&place.1).copied()),
+            _ => None,
+        });
+        names.collect()
+    }
+
+    /// The names of an inode at these times.
+    pub fn names(
+        &self,
+        inode: InodeId,
+        from: u32,
+        to: u32,
+    ) -> impl Iterator<Item = &BTreeSet<Name>> {
+        in_force(&self.names[inode], from, to)
+            .iter()
+            .map(|(_, names)| names)
+    }
+
+    /// All names that a directory has had until this time.
+    pub fn names_in(&self, directory: InodeId, until: u32) -> BTreeSet<&str> {
+        let window = self.window(directory, 0, until);
+        let names = window.filter_map(|version| match &version.kind {
+            Kind::Directory(names) => Some(names.keys().map(String::as_str)),
+            _ => None,
+        });
+        names.flatten().collect()
+    }
+
+    /// All paths with a name at this time: the directory and the inode of each name.
+    pub fn tree(&self, time: u32) -> BTreeMap<Name, InodeId> {
+        let mut tree = BTreeMap::new();
+        let mut rest = vec![0];
+        while let Some(directory) = rest.pop() {
+            let version = self.window(directory, time, time).last();
+            if let Some(Kind::Directory(names)) = version.map(|version| &version.kind) {
+                for (name, inode) in names {
+                    tree.insert((directory, name.clone()), *inode);
+                    rest.push(*inode);
+                }
+            }
+        }
+        tree
+    }
+
+    /// What was made durable by operations that have returned.
+    pub fn pins(&self, program: &Program, progress: Progress) -> Pins {
+        let first = program.first();
+        let mut pins = Pins {
+            all: Pin {
+                time: first,
+                operation: None,
+            },
+            ..Pins::default()
+        };
+        for (number, operation) in program.numbered().take(progress.returned as usize) {
+            if number < first {
+                continue;
+            }
+            let pin = |time| Pin {
+                time,
+                operation: Some(number),
+            };
+            let target = self.targets[number as usize];
+            match (operation, target) {
+                (Operation::Sync | Operation::Syncfs, _) => pins.all = pin(number),
+                (Operation::Fsync { .. }, Some(inode)) => {
+                    pins.whole.insert(inode, pin(number));
+                    pins.range(inode, 0, u64::MAX, pin(number), false);
+                    pins.fsyncs.push((inode, pin(number)));
+                }
+                (Operation::Fdatasync { .. }, Some(inode)) => {
+                    pins.range(inode, 0, u64::MAX, pin(number), false);
+                }
+                (
+                    Operation::Write {
+                        offset,
+                        length,
+                        kind: kind @ (WriteKind::DataSync | WriteKind::Sync),
+                        ..
+                    },
+                    Some(inode),
+                ) => {
+                    let before = self.contents(inode, number, number).last();
+                    let from = offset.unwrap_or(before.map_or(0, |content| content.size));
+                    pins.range(inode, from, from + length, pin(number + 1), true);
+                    if *kind == WriteKind::Sync {
+                        pins.whole.insert(inode, pin(number + 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+        pins
+    }
+}
+
+impl Pins {
+    fn range(&mut self, inode: InodeId, from: u64, to: u64, pin: Pin, write: bool) {
+        self.data.entry(inode).or_default().push(RangePin {
+            from,
+            to,
+            pin,
+            write,
+        });
+    }
+
+    /// From when on the names in a directory, or the attributes of an inode, are durable.
+    pub fn of(&self, inode: InodeId) -> Pin {
+        self.whole
+            .get(&inode)
+            .copied()
+            .unwrap_or_default()
+            .max(self.all)
+    }
+
+    /// From when on a byte of a file is durable.
+    pub fn at(&self, inode: InodeId, byte: u64) -> Pin {
+        let pins = self.data.get(&inode).into_iter().flatten();
+        let covering = pins.filter(|range| (range.from..range.to).contains(&byte));
+        covering.map(|range| range.pin).fold(self.all, Pin::max)
+    }
+
+    /// From when on the size of a file is durable.
+    pub fn size(&self, inode: InodeId) -> Pin {
+        let pins = self.data.get(&inode).into_iter().flatten();
+        let whole = pins.filter(|range| !range.write);
+        whole.map(|range| range.pin).fold(self.all, Pin::max)
+    }
+}

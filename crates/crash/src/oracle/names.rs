@@ -1,0 +1,186 @@
+//! Names: each leads to a file that it has had since its directory was durable.
+
+use super::{Broken, Case, Pin, Resolved};
+use crate::operation::Operation;
+use crate::simulation::{InodeId, Name};
+use fsdyno_model::exploration::Violation;
+use std::collections::BTreeSet;
+
+pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = found(case, resolved);
+    broken.extend(missing(case, resolved));
+    if case.promises.atomic {
+        broken.extend(renames(case, resolved));
+    }
+    broken
+}
+
+/// What is there and must not be.
+fn found(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for (path, (place, entry, inode)) in &resolved.entries {
+        let pin = case.pins.of(place.0);
+        let Some(inode) = *inode else {
+            // The file system has names of its own in the root, such as lost+found.
+            let ever = case.history.bindings(place, 0, case.began);
+            let ever: Vec<InodeId> = ever.into_iter().flatten().collect();
+            if (place.0 != 0 || !ever.is_empty()) && entry.unreadable.is_none() {
+                let what = "is no file that the program has given this name";
+                let none = Pin::default();
+                broken.push(case.broken(
+                    Violation::Metadata,
+                    "unknown name",
+                    path,
+                    &ever,
+                    none,
+                    what,
+                ));
+            }
+            continue;
+        };
+        if let Some(pin) = case.is_gone(inode) {
+            let what = "is back: it had no name any more when it was made durable";
+            let rule = "unlinked file returned";
+            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, what));
+        } else if !case.allowed(place).contains(&Some(inode)) {
+            let what = "is back: the name had been removed or given to another file";
+            let rule = "name returned";
+            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, what));
+        }
+    }
+    broken
+}
+
+/// What is not there and must be.
+fn missing(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for (directory, path) in &resolved.directories {
+        if case.tree.entries[*path].unreadable.is_some() {
+            continue;
+        }
+        for name in case.history.names_in(*directory, case.began) {
+            let place = (*directory, name.to_owned());
+            let allowed = case.allowed(&place);
+            if allowed.contains(&None) || resolved.at(&place).is_some() {
+                continue;
+            }
+            let inodes: Vec<InodeId> = allowed.into_iter().flatten().collect();
+            let pin = case.pins.of(*directory);
+            // Without a journal, an entry is lost with an inode that was not durable.
+            let durable = |inode: &InodeId| !case.changed_since(*inode, case.pins.of(*inode).time);
+            if !case.promises.atomic && !inodes.iter().all(durable) {
+                continue;
+            }
+            let path = joined(path, name);
+            let renamed = inodes.len() > 1;
+            let (violation, rule, what) = if renamed {
+                let what = "is missing: it must lead to the old or to the new file";
+                (Violation::Atomic, "name lost by rename", what)
+            } else {
+                (Violation::Missing, "name missing", "is missing")
+            };
+            broken.push(case.broken(violation, rule, &path, &inodes, pin, what));
+        }
+    }
+    broken
+}
+
+fn joined(directory: &str, name: &str) -> String {
+    if directory.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{directory}/{name}")
+    }
+}
+
+/// A renamed file has its old or its new name: one of them, and not both.
+fn renames(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for inode in 1..case.history.inodes() {
+        let moves = moves(case, inode);
+        if moves.is_empty() {
+            continue;
+        }
+        let found = resolved.names_of(inode);
+        for (from, to) in &moves {
+            let both = found.contains_key(from) && found.contains_key(to);
+            let mut times = case.history.names(inode, 0, case.began);
+            if both && !times.any(|names| names.contains(from) && names.contains(to)) {
+                let path = found[to];
+                let what = format!(
+                    "is the same file as {}, from which it was renamed",
+                    found[from]
+                );
+                let pin = case.pins.of(to.0).max(case.pins.of(from.0));
+                let rule = "rename doubled";
+                broken.push(case.broken(Violation::Atomic, rule, path, &[inode], pin, &what));
+            }
+        }
+        if found.is_empty()
+            && let Some((pin, path)) = lost(case, resolved, inode, &moves)
+        {
+            let what = "is gone under its old and its new name";
+            let rule = "rename lost";
+            broken.push(case.broken(Violation::Atomic, rule, &path, &[inode], pin, what));
+        }
+    }
+    broken
+}
+
+/// The renames of an inode: the old and the new name.
+fn moves(case: &Case<'_>, inode: InodeId) -> Vec<(Name, Name)> {
+    let mut moves = Vec::new();
+    for (number, operation) in case.program.numbered().take(case.began as usize) {
+        if number < case.program.first()
+            || !matches!(
+                operation,
+                Operation::Rename { .. } | Operation::Exchange { .. }
+            )
+            || !case.history.changes[number as usize]
+                .renamed
+                .contains(&inode)
+        {
+            continue;
+        }
+        let names = |time| case.history.names(inode, time, time).last();
+        if let (Some(before), Some(after)) = (names(number), names(number + 1))
+            && let Some(from) = before.difference(after).next()
+            && let Some(to) = after.difference(before).next()
+        {
+            moves.push((from.clone(), to.clone()));
+        }
+    }
+    moves
+}
+
+/// Whether an inode without a name had a durable one, and was only renamed since.
+fn lost(
+    case: &Case<'_>,
+    resolved: &Resolved<'_>,
+    inode: InodeId,
+    moves: &[(Name, Name)],
+) -> Option<(Pin, String)> {
+    let sources: BTreeSet<&Name> = moves.iter().map(|(from, _)| from).collect();
+    sources.into_iter().find_map(|place| {
+        let path = resolved.directories.get(&place.0)?;
+        let pin = case.pins.of(place.0);
+        let had = case.history.bindings(place, pin.time, pin.time);
+        let mut names = case.history.names(inode, pin.time, case.began);
+        let readable = case.tree.entries[*path].unreadable.is_none();
+        let always = had.contains(&Some(inode)) && names.all(|names| !names.is_empty());
+        let range = pin.time as usize..case.began as usize;
+        let only_moved = case.program.numbered().skip(range.start).take(range.len());
+        let mut changes = only_moved.filter(|(number, _)| {
+            case.history.changes[*number as usize]
+                .renamed
+                .contains(&inode)
+        });
+        let only_moved = changes.all(|(_, operation)| {
+            matches!(
+                operation,
+                Operation::Rename { .. } | Operation::Exchange { .. }
+            )
+        });
+        (always && readable && only_moved).then(|| (pin, joined(path, &place.1)))
+    })
+}

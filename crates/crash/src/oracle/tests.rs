@@ -1,0 +1,420 @@
+//! Trees that keep and trees that break each promise.
+
+use super::*;
+use crate::simulation::Simulation;
+use crate::tree::{Entry, EntryKind, Run, Source};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A change of a tree.
+type Change<'a> = &'a dyn Fn(&mut Tree);
+
+const SETUP: &str = "mkdir A\nmkdir B\ncreate A/foo\nwrite A/foo 0 8192\ncreate B/bar\n\
+                     write B/bar 0 8192\n---\n";
+
+fn program(operations: &str) -> Program {
+    format!("{SETUP}{operations}").parse().unwrap()
+}
+
+/// The tree after this number of operations, as it is without a power cut.
+fn tree_at(program: &Program, time: u32) -> Tree {
+    let mut files = Simulation::default();
+    for (number, operation) in program.numbered().take(time as usize) {
+        files.perform(number, operation).unwrap();
+    }
+    let mut numbers = BTreeMap::new();
+    let mut entries = BTreeMap::new();
+    for (path, id) in files.paths() {
+        let next = u32::try_from(numbers.len()).unwrap();
+        let inode = &files.inodes[id];
+        let kind = match &inode.kind {
+            Kind::File(content) => EntryKind::File {
+                size: content.size,
+                runs: (0..content.size / 16)
+                    .map(|unit| Run {
+                        offset: unit * 16,
+                        length: 16,
+                        source: content.source(unit * 16).unwrap(),
+                    })
+                    .collect(),
+            },
+            Kind::Directory(_) => EntryKind::Directory,
+            Kind::Symlink(text) => EntryKind::Symlink { text: text.clone() },
+        };
+        let value = |(operation, length): &(u32, u64)| {
+            vec![Run {
+                offset: 0,
+                length: *length,
+                source: Source::Operation(*operation),
+            }]
+        };
+        let xattrs = inode.xattrs.iter();
+        let entry = Entry {
+            kind,
+            mode: inode.mode,
+            links: files.names[id].len() as u64,
+            inode: *numbers.entry(id).or_insert(next),
+            blocks: 0,
+            xattrs: xattrs.map(|(name, of)| (name.clone(), value(of))).collect(),
+            unreadable: None,
+        };
+        entries.insert(path, entry);
+    }
+    Tree { entries }
+}
+
+/// Judges the tree after `kept` operations under test, which `change` has changed, after all have
+/// returned.
+fn judged(
+    operations: &str,
+    kept: u32,
+    promises: Promises,
+    change: impl FnOnce(&mut Tree),
+) -> Vec<Broken> {
+    let program = program(operations);
+    let mut tree = tree_at(&program, program.first() + kept);
+    change(&mut tree);
+    judge(&program, Progress::complete(&program), &tree, promises).unwrap()
+}
+
+fn violations(operations: &str, kept: u32, change: impl FnOnce(&mut Tree)) -> Vec<Violation> {
+    let broken = judged(operations, kept, Promises::JOURNALED, change);
+    broken.into_iter().map(|broken| broken.violation).collect()
+}
+
+fn set_runs(tree: &mut Tree, path: &str, of: &[(u64, u64, Source)]) {
+    let entry = tree.entries.get_mut(path).unwrap();
+    let EntryKind::File { size, runs } = &mut entry.kind else {
+        panic!("no file");
+    };
+    let run = |(from, to, source): &(u64, u64, Source)| Run {
+        offset: *from,
+        length: to - from,
+        source: *source,
+    };
+    *runs = of.iter().map(run).collect();
+    *size = of.last().map_or(0, |(_, to, _)| *to);
+}
+
+#[test]
+fn a_lost_prefix_is_a_violation_only_after_what_makes_it_durable() {
+    // The operations; how many of them an older tree has; what that tree breaks.
+    let cases: [(&str, u32, &[Violation]); 22] = [
+        ("create A/n", 0, &[]),
+        ("create A/n\nfsync A/n", 0, &[]),
+        ("create A/n\nfsync A", 0, &[Violation::Missing]),
+        ("create A/n\nfsync B", 0, &[]),
+        ("create A/n\nsync", 0, &[Violation::Missing]),
+        ("mkdir C\nfsync /", 0, &[Violation::Missing]),
+        ("symlink x A/s\nsyncfs", 0, &[Violation::Missing]),
+        ("append A/foo 4096\nfsync A/foo", 0, &[Violation::Metadata]),
+        (
+            "append A/foo 4096\nfdatasync A/foo",
+            0,
+            &[Violation::Metadata],
+        ),
+        ("append A/foo 4096\nfsync B/bar", 0, &[]),
+        (
+            "write A/foo 0 4096\nfdatasync A/foo",
+            0,
+            &[Violation::Content],
+        ),
+        ("write-dsync A/foo 0 4096", 0, &[Violation::Content]),
+        ("append-sync A/foo 32", 0, &[Violation::Metadata]),
+        ("punch A/foo 0 4096\nfsync A/foo", 0, &[Violation::Content]),
+        (
+            "truncate A/foo 4096\nfsync A/foo",
+            0,
+            &[Violation::Metadata],
+        ),
+        ("chmod A/foo 600\nfsync A/foo", 0, &[Violation::Metadata]),
+        ("chmod A/foo 600\nfdatasync A/foo", 0, &[]),
+        (
+            "setxattr A/foo user.x 32\nfsync A/foo",
+            0,
+            &[Violation::Metadata],
+        ),
+        ("unlink A/foo\nfsync A", 0, &[Violation::Returned]),
+        ("unlink A/foo\nfsync B", 0, &[]),
+        (
+            "rename A/foo A/n\nfsync A",
+            0,
+            &[Violation::Returned, Violation::Missing],
+        ),
+        ("link A/foo B/n\nfsync B", 0, &[Violation::Missing]),
+    ];
+    for (operations, kept, expected) in cases {
+        assert_eq!(
+            violations(operations, kept, |_| ()),
+            expected,
+            "{operations}"
+        );
+        let all = u32::try_from(operations.lines().count()).unwrap();
+        assert_eq!(violations(operations, all, |_| ()), [], "{operations}");
+    }
+}
+
+#[test]
+fn an_fsynced_unlinked_file_and_the_old_name_of_a_symlink_stay_gone() {
+    let unlinked = "open A/foo as h\nunlink A/foo\nfsync @h";
+    let broken = judged(unlinked, 0, Promises::JOURNALED, |_| ());
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert_eq!(broken[0].violation, Violation::Returned);
+    assert_eq!(broken[0].operation, Some(8));
+    let message = "A/foo is back: it had no name any more when it was made durable: operation 8 \
+                   (fsync @h) had returned";
+    assert_eq!(broken[0].message, message);
+    // A new file of this name is another file.
+    let again = format!("{unlinked}\ncreate A/foo");
+    assert_eq!(violations(&again, 4, |_| ()), []);
+
+    let renamed = "symlink x A/s\nfsync A\nrename A/s A/t\nfsync A";
+    let broken = judged(renamed, 2, Promises::JOURNALED, |_| ());
+    let found: Vec<_> = broken.iter().map(|broken| broken.violation).collect();
+    assert_eq!(found, [Violation::Returned, Violation::Missing]);
+    // Other names, the same bug.
+    let other = "symlink y B/old\nfsync B\nrename B/old B/new\nfsync B";
+    let again = judged(other, 2, Promises::JOURNALED, |_| ());
+    let signatures = |broken: &[Broken]| -> BTreeSet<String> {
+        let signatures = broken.iter().map(|broken| broken.signature.clone());
+        signatures.collect()
+    };
+    assert_eq!(signatures(&again), signatures(&broken));
+}
+
+#[test]
+fn a_rename_is_whole() {
+    let replace = "rename A/foo B/bar";
+    let gone = |tree: &mut Tree| drop(tree.entries.remove("B/bar"));
+    assert_eq!(violations(replace, 0, gone), [Violation::Atomic]);
+    let both = |tree: &mut Tree| {
+        let foo = tree.entries["A/foo"].clone();
+        tree.entries.insert("B/bar".into(), foo);
+        tree.entries.get_mut("A/foo").unwrap().links = 2;
+        tree.entries.get_mut("B/bar").unwrap().links = 2;
+    };
+    assert_eq!(violations(replace, 0, both), [Violation::Atomic]);
+    // With a link before, both names existed at one time.
+    let linked = "rename A/foo A/n\nlink A/n A/foo\nunlink A/n";
+    assert_eq!(violations(linked, 2, |_| ()), []);
+    let moved = "rename A/foo B/n";
+    let neither = |tree: &mut Tree| drop(tree.entries.remove("A/foo"));
+    assert_eq!(violations(moved, 0, neither), [Violation::Atomic]);
+    // Without a journal, nothing is promised of what changed.
+    let broken = judged(moved, 0, Promises::UNJOURNALED, neither);
+    assert_eq!(broken, []);
+}
+
+#[test]
+fn bytes_come_from_the_file_since_they_were_durable() {
+    let (old, new) = (Source::Operation(3), Source::Operation(6));
+    let overwrite = "write A/foo 0 8192";
+    let data = |of: &[(u64, u64, Source)], operations: &str| {
+        let of = of.to_vec();
+        violations(operations, 0, move |tree| set_runs(tree, "A/foo", &of))
+    };
+    let half = [(0, 4096, old), (4096, 8192, new)];
+    assert_eq!(data(&half, overwrite), []);
+    let synced = format!("{overwrite}\nfsync A/foo");
+    assert_eq!(data(&half, &synced), [Violation::Content]);
+    // A synchronous write promises its own bytes only.
+    let ranges = "write A/foo 0 8192\nwrite-dsync A/foo 0 4096";
+    assert_eq!(
+        data(
+            &[(0, 4096, Source::Operation(7)), (4096, 8192, old)],
+            ranges
+        ),
+        []
+    );
+    assert_eq!(data(&half, ranges), [Violation::Content]);
+    let zeros = [(0, 4096, Source::Zeros), (4096, 8192, old)];
+    assert_eq!(data(&zeros, overwrite), [Violation::Content]);
+    for foreign in [Source::Free, Source::Other, Source::Operation(5)] {
+        let of = [(0, 4096, old), (4096, 8192, foreign)];
+        assert_eq!(data(&of, overwrite), [Violation::Foreign]);
+    }
+    // A growing file may have part of its size, and zeros.
+    let grown = [(0, 8192, old), (8192, 12288, Source::Zeros)];
+    assert_eq!(data(&grown, "append A/foo 8192"), []);
+    let stale = [(0, 8192, old), (8192, 12288, Source::Free)];
+    assert_eq!(data(&stale, "append A/foo 8192"), [Violation::Foreign]);
+    let allowed = Promises {
+        stale_data: true,
+        ..Promises::JOURNALED
+    };
+    let change = |tree: &mut Tree| set_runs(tree, "A/foo", &stale);
+    assert_eq!(judged("append A/foo 8192", 0, allowed, change), []);
+    let synced = "append A/foo 8192\nfsync A/foo";
+    assert_eq!(judged(synced, 0, allowed, |_| ()).len(), 1);
+}
+
+#[test]
+fn links_readability_and_unknown_names_are_judged() {
+    let links = |tree: &mut Tree| tree.entries.get_mut("A/foo").unwrap().links = 2;
+    assert_eq!(violations("sync", 0, links), [Violation::Metadata]);
+    let unreadable = |tree: &mut Tree| {
+        tree.entries.get_mut("A/foo").unwrap().unreadable = Some("EIO".into());
+    };
+    assert_eq!(violations("sync", 0, unreadable), [Violation::Content]);
+    let unknown = |path: &'static str| {
+        move |tree: &mut Tree| {
+            let mut entry = tree.entries["A"].clone();
+            entry.inode = 99;
+            tree.entries.insert(path.into(), entry);
+        }
+    };
+    assert_eq!(violations("sync", 0, unknown("A/x")), [Violation::Metadata]);
+    assert_eq!(violations("sync", 0, unknown("lost+found")), []);
+}
+
+#[test]
+fn extra_promises_are_judged_where_they_are_declared() {
+    let ordered = Promises {
+        ordered_metadata: true,
+        ..Promises::JOURNALED
+    };
+    let linked = Promises {
+        all_link_names: true,
+        ..Promises::JOURNALED
+    };
+    let replace = Promises {
+        replace_by_rename: true,
+        ..Promises::JOURNALED
+    };
+    let first_lost = |tree: &mut Tree| drop(tree.entries.remove("A/n"));
+    let empty = |tree: &mut Tree| set_runs(tree, "B/bar", &[]);
+    let cases: [(Promises, &str, u32, Change<'_>); 4] = [
+        (ordered, "create A/n\ncreate B/m", 2, &first_lost),
+        (ordered, "create A/n\nfsync A/n", 0, &|_| ()),
+        (linked, "link A/foo B/n\nfsync A/foo", 0, &|_| ()),
+        (
+            replace,
+            "create A/t\nwrite A/t 0 4096\nrename A/t B/bar",
+            3,
+            &empty,
+        ),
+    ];
+    for (promises, operations, kept, change) in cases {
+        let broken = judged(operations, kept, promises, change);
+        let found: Vec<_> = broken.iter().map(|broken| broken.violation).collect();
+        assert_eq!(found, [Violation::Extra], "{operations}");
+        assert_eq!(violations(operations, kept, change), [], "{operations}");
+    }
+}
+
+#[test]
+fn progress_counts_the_marks() {
+    let program = program("sync\nsync");
+    let events = [
+        TraceEvent::Began { operation: 6 },
+        TraceEvent::Returned { operation: 6 },
+        TraceEvent::Began { operation: 7 },
+    ];
+    let progress = Progress::at(&program, &events);
+    assert_eq!((progress.began, progress.returned), (8, 7));
+    assert_eq!(Progress::at(&program, &[]).returned, 6);
+}
+
+/// The operation of these numbers, which may not be possible.
+fn operation(what: u8, one: u8, other: u8) -> String {
+    let files = ["A/foo", "B/bar", "A/x", "B/x", "A/y", "B/foo"];
+    let places = ["A", "B", "", "A/d"];
+    let file = |number: u8| files[usize::from(number) % files.len()];
+    let (f, g) = (file(one), file(other));
+    let d = places[usize::from(one) % places.len()];
+    let d = if d.is_empty() { "/" } else { d };
+    match what % 20 {
+        0 => format!("create {f}"),
+        1 => format!("link {f} {g}"),
+        2 | 3 => format!("rename {f} {g}"),
+        4 => format!("unlink {f}"),
+        5 => format!("symlink {g} {f}"),
+        6 => format!("exchange {f} {g}"),
+        7 => format!("write {f} {} 4096", u64::from(other % 4) * 2048),
+        8 => format!("append {f} 4096"),
+        9 => format!("truncate {f} {}", u64::from(other % 4) * 4096),
+        10 => format!("punch {f} 0 4096"),
+        11 => format!("write-dsync {f} {} 2048", u64::from(other % 4) * 2048),
+        12 => format!("setxattr {f} user.x 32"),
+        13 => format!("chmod {f} {:o}", 0o600 + u32::from(other % 4)),
+        14 => format!("fsync {f}"),
+        15 => format!("fdatasync {f}"),
+        16 => format!("fsync {d}"),
+        17 => "mkdir A/d".to_owned(),
+        18 => format!("rename A/d B/{}", other % 2),
+        _ => "sync".to_owned(),
+    }
+}
+
+fn possible(numbers: &[(u8, u8, u8)]) -> Program {
+    let mut program = program("");
+    for (what, one, other) in numbers {
+        let operation = operation(*what, *one, *other).parse().unwrap();
+        program.operations.push(operation);
+        if program.check().is_err() {
+            program.operations.pop();
+        }
+    }
+    program
+}
+
+proptest! {
+    #[test]
+    fn what_a_file_system_in_order_leaves_is_no_violation(
+        numbers in prop::collection::vec(any::<(u8, u8, u8)>(), 1..14),
+        returned in any::<prop::sample::Index>(),
+        in_flight in any::<bool>(),
+        kept in any::<prop::sample::Index>(),
+    ) {
+        let program = possible(&numbers);
+        let all = program.operations.len();
+        let returned = program.first() + u32::try_from(returned.index(all + 1)).unwrap();
+        let last = program.first() + u32::try_from(all).unwrap();
+        let began = last.min(returned + u32::from(in_flight));
+        // Each acknowledged sync of any kind makes all before it durable.
+        let durable = program
+            .numbered()
+            .take(returned as usize)
+            .filter(|(number, operation)| {
+                *number >= program.first() && operation.is_persistence()
+            })
+            .last()
+            .map_or(program.first(), |(number, _)| number + 1);
+        let time = durable + u32::try_from(kept.index((began - durable + 1) as usize)).unwrap();
+        let tree = tree_at(&program, time);
+        let promises = Promises {
+            ordered_metadata: true,
+            all_link_names: true,
+            ..Promises::JOURNALED
+        };
+        let broken = judge(&program, Progress { began, returned }, &tree, promises).unwrap();
+        prop_assert!(broken.is_empty(), "{}{:?}", program, broken);
+        // Data is written later than names and in any order: each file has any of its versions.
+        let mut later = tree;
+        let end = tree_at(&program, began);
+        for (path, entry) in &mut later.entries {
+            if let Some(new) = end.entries.get(path)
+                && new.inode == entry.inode
+                && let (EntryKind::File { size, runs }, EntryKind::File { size: new_size, runs: new })
+                    = (&mut entry.kind, &new.kind)
+                && size == new_size
+            {
+                for (old, new) in runs.iter_mut().zip(new).step_by(2) {
+                    old.source = new.source;
+                }
+            }
+        }
+        // Numbers of inodes depend on the paths; only trees with equal paths are compared.
+        if later.entries.keys().eq(end.entries.keys()) {
+            let same_program = program.numbered().skip(time as usize);
+            let renames = same_program.take((began - time) as usize).any(|(_, operation)| {
+                matches!(operation.word(), "rename" | "exchange" | "unlink" | "create")
+            });
+            if !renames {
+                let progress = Progress { began, returned };
+                let broken = judge(&program, progress, &later, Promises::JOURNALED).unwrap();
+                prop_assert!(broken.is_empty(), "{}{:?}", program, broken);
+            }
+        }
+    }
+}
