@@ -442,6 +442,31 @@ mod tests {
     }
 
     #[test]
+    fn only_the_ignored_flushes_lose_what_they_covered() {
+        let events = vec![
+            write(0, 0, &[1; 512], false),
+            done(0),
+            TraceEvent::Flush { order: 1 },
+            done(1),
+            write(2, 1, &[2; 512], false),
+            done(2),
+            TraceEvent::Flush { order: 3 },
+            done(3),
+        ];
+        let states = CrashStates::new(&Trace { events }).unwrap();
+        let there = |id: &str| {
+            let overlay = states.overlay(&id.parse().unwrap()).unwrap();
+            [0, 1].map(|sector| overlay.get(sector).is_some())
+        };
+        assert_eq!(there("2/c2/0"), [true, true]);
+        assert_eq!(there("2/c5/0/f1"), [true, false]);
+        assert_eq!(there("2/c5/0/f2"), [false, false]);
+        assert_eq!(there("2/c5/4/f2"), [false, true]);
+        // With write 0 there, one ignored flush explains the state.
+        assert!(states.overlay(&"2/c5/8/f2".parse().unwrap()).is_err());
+    }
+
+    #[test]
     fn a_write_of_what_the_base_holds_leaves_the_image_as_it_is() {
         let events = vec![
             write(0, 0, &[1; 512], false),

@@ -13,6 +13,8 @@ const SECTORS: u64 = 5;
 const BASE: u8 = 255;
 const ZEROS: u8 = 0;
 const GARBAGE: u8 = 254;
+/// A sector that cannot be read.
+const UNREADABLE: u8 = 253;
 
 type Image = Vec<u8>;
 
@@ -191,8 +193,7 @@ impl Definition {
 
     /// All images after any of these writes landed, in any order that respects completions, on these
     /// sectors. Durable ones land.
-    fn any(&self, t: usize, sectors: &BTreeSet<u64>) -> BTreeSet<Image> {
-        let durable = self.durable(t);
+    fn any(&self, t: usize, sectors: &BTreeSet<u64>, durable: &BTreeSet<usize>) -> BTreeSet<Image> {
         let all: Vec<usize> = self.submitted(t);
         let all: Vec<usize> = all
             .into_iter()
@@ -242,6 +243,7 @@ impl Definition {
 
     fn images(&self, class: StateClass, t: usize) -> BTreeSet<Image> {
         let (durable, submitted) = (self.durable(t), self.submitted(t));
+        let whole: BTreeSet<u64> = (0..SECTORS).collect();
         match class {
             StateClass::C0 => (0..=submitted.len())
                 .map(|length| &submitted[..length])
@@ -260,11 +262,32 @@ impl Definition {
                     })
                     .collect()
             }
-            StateClass::C2 => self.any(t, &(0..SECTORS).collect()),
-            _ => {
+            StateClass::C2 => self.any(t, &whole, &durable),
+            StateClass::C4 => {
+                let mut images = BTreeSet::new();
+                for write in submitted.iter().map(|at| &self.writes[*at]) {
+                    if write.completed < t || write.kind != Kind::Bytes {
+                        continue;
+                    }
+                    for sector in &write.sectors {
+                        for mut image in self.any(t, &whole, &durable) {
+                            image[usize::try_from(*sector).unwrap()] = UNREADABLE;
+                            images.insert(image);
+                        }
+                    }
+                }
+                images
+            }
+            // Those of C2 among them: no flush did anything.
+            StateClass::C5 => {
+                let fua = |at: &usize| self.writes[*at].fua && self.writes[*at].completed < t;
+                let certain = durable.iter().copied().filter(fua).collect();
+                self.any(t, &whole, &certain)
+            }
+            StateClass::C3 => {
                 let mut images = BTreeSet::from([Vec::new()]);
                 for sector in 0..SECTORS {
-                    let of_sector = self.any(t, &BTreeSet::from([sector]));
+                    let of_sector = self.any(t, &BTreeSet::from([sector]), &durable);
                     let at = usize::try_from(sector).unwrap();
                     let held: BTreeSet<u8> = of_sector.iter().map(|image| image[at]).collect();
                     let longer = images.iter().flat_map(|image: &Image| {
@@ -281,6 +304,9 @@ impl Definition {
 /// The image of a state as the definition writes it.
 fn image(overlay: &Overlay) -> Image {
     let fill = |sector: u64| {
+        if overlay.unreadable() == Some(sector) {
+            return UNREADABLE;
+        }
         let Some(bytes) = overlay.get(sector) else {
             return BASE;
         };
@@ -343,9 +369,12 @@ fn check(steps: &[Step], depth: usize, classes: &[StateClass]) {
                 images.insert(image);
             }
             assert_eq!(keys.len(), images.len());
+            if *class == StateClass::C5 {
+                images.extend(definition.images(StateClass::C2, window.end));
+            }
             let mut expected = BTreeSet::new();
-            // An epoch is whole at the end of the window alone.
-            let whole = *class == StateClass::C1;
+            // At its end alone an epoch is whole, and it is known which flushes were the last.
+            let whole = matches!(class, StateClass::C1 | StateClass::C5);
             let first = if whole { window.end } else { window.start };
             for t in first..=window.end {
                 expected.extend(definition.images(*class, t));
@@ -356,13 +385,6 @@ fn check(steps: &[Step], depth: usize, classes: &[StateClass]) {
     assert_eq!(states.windows().last().unwrap().end, definition.events);
 }
 
-const CLASSES: [StateClass; 4] = [
-    StateClass::C0,
-    StateClass::C1,
-    StateClass::C2,
-    StateClass::C3,
-];
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -371,12 +393,12 @@ proptest! {
         steps in steps(16, 7),
         depth in 1..5_usize,
     ) {
-        check(&steps, depth, &CLASSES);
+        check(&steps, depth, &StateClass::ALL);
     }
 
     #[test]
     fn concurrent_requests_reach_the_medium_in_every_order(steps in steps(9, 2)) {
-        check(&steps, 6, &CLASSES);
+        check(&steps, 6, &StateClass::ALL);
     }
 }
 
