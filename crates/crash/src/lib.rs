@@ -10,6 +10,7 @@ mod context;
 mod count;
 pub mod equivalence;
 mod flush_log;
+pub mod generate;
 pub mod minimise;
 pub mod operation;
 pub mod oracle;
@@ -25,6 +26,7 @@ pub mod tree;
 pub mod windows;
 
 pub use equivalence::{Equivalence, NotDeterministic};
+pub use generate::{Bounds, Generated};
 pub use minimise::minimise;
 pub use operation::{Operation, Program, Target, WriteKind};
 pub use oracle::{Broken, Oracle, Progress, Promises, judge};
