@@ -221,7 +221,7 @@ impl Draft {
             !matches!(last, Operation::Fsync { .. } | Operation::Fdatasync { .. })
         });
         let mut targets: BTreeMap<Target, u32> = BTreeMap::new();
-        for path in last.flat_map(paths) {
+        for path in last.flat_map(Operation::paths) {
             let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
             targets.entry(Target::Path(parent.to_owned())).or_insert(0);
             targets.insert(Target::Path(path.to_owned()), 0);
@@ -268,44 +268,10 @@ fn tree() -> Vec<Operation> {
     TREE.iter().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// The paths that an operation names.
-fn paths(operation: &Operation) -> Vec<&str> {
-    match operation {
-        Operation::Mkdir { path }
-        | Operation::Create { path }
-        | Operation::Symlink { path, .. }
-        | Operation::Unlink { path }
-        | Operation::Rmdir { path }
-        | Operation::Open { path, .. } => vec![path],
-        Operation::Rename { from, to } => vec![from, to],
-        Operation::Exchange { one, other } => vec![one, other],
-        Operation::Temporary { directory, .. } => vec![directory],
-        Operation::Link { from, to } => target_path(from).into_iter().chain([&**to]).collect(),
-        Operation::Write { target, .. }
-        | Operation::Allocate { target, .. }
-        | Operation::Punch { target, .. }
-        | Operation::Zero { target, .. }
-        | Operation::Truncate { target, .. }
-        | Operation::SetXattr { target, .. }
-        | Operation::RemoveXattr { target, .. }
-        | Operation::Chmod { target, .. }
-        | Operation::Fsync { target }
-        | Operation::Fdatasync { target } => target_path(target).into_iter().collect(),
-        Operation::Close { .. } | Operation::Sync | Operation::Syncfs => Vec::new(),
-    }
-}
-
-fn target_path(target: &Target) -> Option<&str> {
-    match target {
-        Target::Path(path) => Some(path),
-        Target::Descriptor(_) => None,
-    }
-}
-
 /// The names that an operation has, and the inodes that these have now.
 fn things(files: &Simulation, operation: &Operation) -> BTreeSet<Thing> {
     let mut things = BTreeSet::new();
-    for path in paths(operation) {
+    for path in operation.paths() {
         things.insert(Thing::Name(path.to_owned()));
         things.extend(files.find(path).map(Thing::Inode));
     }
@@ -324,7 +290,7 @@ fn changes(files: &Simulation, operations: &[Operation]) -> Vec<String> {
     let is_free = |name: &str| !all.contains_key(name);
     let mut new: BTreeSet<String> = operations
         .iter()
-        .flat_map(paths)
+        .flat_map(Operation::paths)
         .map(str::to_owned)
         .collect();
     for directory in ["A", "B"] {
@@ -425,7 +391,7 @@ fn data(path: &str) -> [String; 13] {
 /// The lines of the tree that these operations need.
 fn setup(operations: &[Operation]) -> Vec<Operation> {
     let mut named: BTreeSet<String> = BTreeSet::new();
-    for path in operations.iter().flat_map(paths) {
+    for path in operations.iter().flat_map(Operation::paths) {
         let ends = path
             .match_indices('/')
             .map(|(at, _)| at)
@@ -436,7 +402,7 @@ fn setup(operations: &[Operation]) -> Vec<Operation> {
     if named.contains("B/lnk") || named.contains("A/baz") {
         named.extend(["A", "B", "A/baz", "B/lnk"].map(str::to_owned));
     }
-    let needed = |operation: &Operation| paths(operation).iter().all(|path| named.contains(*path));
+    let needed = |operation: &Operation| operation.paths().iter().all(|path| named.contains(*path));
     let program = Program {
         setup: tree().into_iter().filter(needed).collect(),
         operations: operations.to_vec(),
@@ -455,7 +421,7 @@ fn canonical(operations: &[Operation]) -> String {
     let mut rename = |operation: &Operation| {
         let text = operation.to_string();
         let mut words = text.split(' ').map(|word| {
-            let ours = paths(operation).contains(&word);
+            let ours = operation.paths().contains(&word);
             if !ours {
                 return word.to_owned();
             }

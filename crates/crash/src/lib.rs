@@ -16,6 +16,7 @@ pub mod operation;
 pub mod oracle;
 pub mod overlay;
 pub mod recording;
+pub mod script;
 pub mod select;
 pub mod simulation;
 pub mod state_id;

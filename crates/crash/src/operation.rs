@@ -288,4 +288,41 @@ impl Operation {
             Self::Syncfs => "syncfs",
         }
     }
+
+    /// The paths that it names.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::Mkdir { path }
+            | Self::Create { path }
+            | Self::Symlink { path, .. }
+            | Self::Unlink { path }
+            | Self::Rmdir { path }
+            | Self::Open { path, .. } => vec![path],
+            Self::Rename { from, to } => vec![from, to],
+            Self::Exchange { one, other } => vec![one, other],
+            Self::Temporary { directory, .. } => vec![directory],
+            Self::Link { from, to } => from.path().into_iter().chain([&**to]).collect(),
+            Self::Write { target, .. }
+            | Self::Allocate { target, .. }
+            | Self::Punch { target, .. }
+            | Self::Zero { target, .. }
+            | Self::Truncate { target, .. }
+            | Self::SetXattr { target, .. }
+            | Self::RemoveXattr { target, .. }
+            | Self::Chmod { target, .. }
+            | Self::Fsync { target }
+            | Self::Fdatasync { target } => target.path().into_iter().collect(),
+            Self::Close { .. } | Self::Sync | Self::Syncfs => Vec::new(),
+        }
+    }
+}
+
+impl Target {
+    /// Its path, if it is one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Descriptor(_) => None,
+        }
+    }
 }
