@@ -163,7 +163,6 @@ pub fn set_up(
     stop: &CancelToken,
     on_progress: OnProgress<'_>,
 ) -> Result<Made, SetupError> {
-    let fragment = Fragment::ours()?;
     if order.source.is_none()
         && let Some(kernel) = current(&Kernels::of_system(), |_| true)?
     {
@@ -200,7 +199,6 @@ pub fn set_up(
         workshop: &workshop,
         sources: &sources,
         identity: &identity,
-        fragment: &fragment,
         order,
         stop,
     };
@@ -358,7 +356,6 @@ struct KernelBuild<'a> {
     workshop: &'a Workshop,
     sources: &'a Sources,
     identity: &'a Identity,
-    fragment: &'a Fragment,
     order: &'a Order,
     stop: &'a CancelToken,
 }
@@ -448,16 +445,25 @@ impl KernelBuild<'_> {
     ) -> Result<Taken, SetupError> {
         let file = tree.output.join(".config");
         let verified = self.workshop.path("configured");
+        let mut wanted = fragment::TEXT.to_owned();
+        if !patches::counts_work(tree.sources) {
+            wanted = patches::without_count(&wanted);
+            on_progress(Progress::Note(&format!(
+                "the patches of the count of the kernel's work do not fit {}: its virtual time has \
+                 no processor time",
+                self.sources.name
+            )));
+        }
         if !verified.exists() {
             on_progress(Progress::Step("configuring"));
             let fragment = self.workshop.path("fragment");
-            fs::write(&fragment, fragment::TEXT).map_err(refused("write", &fragment))?;
+            fs::write(&fragment, &wanted).map_err(refused("write", &fragment))?;
             let all = format!("KCONFIG_ALLCONFIG={}", fragment.display());
             tree.make(&[all, "allnoconfig".to_owned()], self.stop, &mut |_| {})?;
         }
         let text = fs::read_to_string(&file).map_err(refused("read", &file))?;
         let known = fragment::known(tree.sources).map_err(refused("read", tree.sources))?;
-        let taken = self.fragment.taken(&text, &known);
+        let taken = Fragment::parse(&wanted)?.taken(&text, &known);
         if !taken.refused.is_empty() {
             return Err(SetupError::Refused {
                 sources: self.sources.name.clone(),

@@ -59,7 +59,7 @@ impl Fragment {
         Self::parse(TEXT)
     }
 
-    fn parse(text: &str) -> Result<Self, NotUnderstood> {
+    pub fn parse(text: &str) -> Result<Self, NotUnderstood> {
         let mut options = Vec::new();
         let mut offers: Vec<String> = Vec::new();
         for (number, line) in text.lines().enumerate() {

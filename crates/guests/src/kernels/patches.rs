@@ -367,6 +367,22 @@ const CPU_CHARGE: &[Patch] = &[
     },
 ];
 
+/// Options of the count. Without its patches, their hook runs before the kernel has a current
+/// process, and the kernel does not start.
+const COUNT_OPTIONS: [&str; 2] = ["CONFIG_KCOV=", "CONFIG_KCOV_INSTRUMENT_ALL="];
+
+/// Whether these sources count the kernel's work.
+pub(super) fn counts_work(sources: &Path) -> bool {
+    ADDED.iter().all(|(file, _)| sources.join(file).exists())
+}
+
+/// A config fragment without the options of the count.
+pub(super) fn without_count(fragment: &str) -> String {
+    let lines = fragment.lines();
+    let lines = lines.filter(|line| !COUNT_OPTIONS.iter().any(|name| line.starts_with(name)));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Applies the patches to these sources.
 pub(super) fn make(sources: &Path) -> io::Result<()> {
     apply(sources, &AMX)?;
@@ -472,6 +488,14 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_without_the_count_is_built_without_its_hook() {
+        let fragment = crate::kernels::fragment::TEXT;
+        let without = without_count(fragment);
+        assert!(fragment.contains("CONFIG_KCOV=y") && !without.contains("CONFIG_KCOV"));
+        assert_eq!(without.lines().count() + 2, fragment.lines().count());
+    }
+
+    #[test]
     fn the_count_of_work_is_added_whole_or_not_at_all() {
         for missing in [None, Some(3)] {
             let work_dir = tempfile::tempdir().unwrap();
@@ -487,6 +511,7 @@ mod tests {
             let file = work_dir.path().join(CPU_CHARGE[1].file);
             let text = fs::read_to_string(file).unwrap();
             assert_eq!(text.contains(CPU_CHARGE[1].instead), whole);
+            assert_eq!(counts_work(work_dir.path()), whole);
         }
     }
 }
