@@ -284,8 +284,8 @@ pub struct Minimal {
     pub operations: u64,
     /// The state.
     pub state: String,
-    /// The requests from the last durable moment on, one line each, which begins with `kept`,
-    /// `dropped`, `torn` or `flush`. They prove the state legal.
+    /// The requests from the last durable moment on, one line each, with `: kept`, `: dropped` or
+    /// `: torn` and the reason. They prove the state legal.
     pub requests: Vec<String>,
     /// The kept image.
     #[serde(default, skip_serializing_if = "Option::is_none")]

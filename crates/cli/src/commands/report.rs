@@ -63,11 +63,11 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
             render_exploration(&store.exploration(&id)?, format, &options)
                 .map_err(CliError::usage)?
         }
-        (Named::Series(id) | Named::Exploration(id), Some(_)) => {
-            let message = format!(
-                "{id} is a list of crash tests, which no published table has. Leave out --against."
-            );
-            return Err(CliError::usage(message));
+        (Named::Series(id), Some(_)) => {
+            return Err(not_published(&id, "a series of crash tests"));
+        }
+        (Named::Exploration(id), Some(_)) => {
+            return Err(not_published(&id, "an exploration of crash states"));
         }
         (Named::Run(id), None) => {
             let mut set = store.load(&id)?;
@@ -91,4 +91,11 @@ pub fn options(clock: bool, to_file: bool) -> Options {
         long: true,
         advice: super::why::advice,
     }
+}
+
+/// Published tables have no crash tests.
+fn not_published(id: &str, what: &str) -> CliError {
+    CliError::usage(format!(
+        "{id} is {what}, which no published table has. Leave out --against."
+    ))
 }

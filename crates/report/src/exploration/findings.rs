@@ -110,10 +110,8 @@ fn summary(found: &Found) -> String {
 /// A finding in at most twelve lines.
 fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Found) -> Item {
     let finding = &found.finding;
-    let (state, program) = match &finding.minimal {
-        Some(minimal) => (&minimal.state, &minimal.program),
-        None => (&finding.state, &found.program),
-    };
+    let minimal = finding.minimal.as_ref();
+    let program = minimal.map_or(&found.program, |minimal| &minimal.program);
     let one_line = |text: &str| printable(&text.lines().collect::<Vec<_>>().join("; "));
     let mut more = vec![summary(found)];
     let kind = match &finding.minimal {
@@ -123,7 +121,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     more.push(clip(&format!("{kind}: {}", one_line(program)), BRIEF));
     if let Some(minimal) = &finding.minimal {
         let lost = minimal.requests.iter();
-        let lost = lost.filter(|line| line.starts_with("dropped") || line.starts_with("torn"));
+        let lost = lost.filter(|line| line.contains(": dropped") || line.contains(": torn"));
         let lost: Vec<&str> = lost.map(String::as_str).collect();
         let text = format!(
             "{} of {}: {}",
@@ -143,7 +141,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     {
         more.push(clip(&format!("checker: {}", printable(line)), LINE));
     }
-    more.push(again(info, contender, state));
+    more.push(again(info, contender, &finding.state));
     let script = finding.minimal.as_ref().and_then(|one| one.script.as_ref());
     more.extend(script.map(|path| format!("script: {}", printable(&path.display().to_string()))));
     let tone = match finding.score() {
@@ -209,10 +207,9 @@ fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
         "The checker:".to_owned(),
         finding.checker.clone().unwrap_or_default(),
     ));
-    let state = finding.minimal.as_ref().map(|minimal| &minimal.state);
     code.push((
         "Check this state again:".to_owned(),
-        again(info, contender, state.unwrap_or(&finding.state)),
+        again(info, contender, &finding.state),
     ));
     for (_, text) in &mut facts {
         *text = printable_lines(text);

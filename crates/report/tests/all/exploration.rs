@@ -52,7 +52,7 @@ fn a_finding_in_brief_has_at_most_twelve_lines() {
     finding.kernel = vec!["kernel ".repeat(40); 30];
     finding.checker = Some("line of the checker\n".repeat(50));
     let minimal = finding.minimal.as_mut().unwrap();
-    minimal.requests = vec!["dropped 1: write of a block".into(); 300];
+    minimal.requests = vec!["request 1, write: dropped".into(); 300];
     minimal.program = "fsync a\n".repeat(100);
     let page = text(&long, Format::Terminal, &brief(80));
     let lines = page
@@ -156,7 +156,9 @@ fn progress_counts_programs_of_all_sessions_and_states_of_this_one() {
         progress.line(Nanos(0), None),
         "5 of 2,700 programs, 0 states, 1 finding, 0:00.0"
     );
-    now.iter().for_each(|program| progress.add(program));
+    for program in now {
+        progress.add(program);
+    }
     let line = progress.line(Nanos(2 * second.0), Some(Nanos(1800 * second.0)));
     assert_eq!(
         line,
