@@ -276,10 +276,16 @@ const ALL: &[Examples] = &[
     ),
     (
         "crash",
-        &[(
-            "crash --fs ext4,xfs --cuts 20", // example
-            "cut the power 20 times of each, and check the files",
-        )],
+        &[
+            (
+                "crash --fs ext4,btrfs --budget 10m", // example
+                "search the states of power cuts for lost files",
+            ),
+            (
+                "crash --fs ext4,xfs --random 20", // example
+                "cut the power 20 times of each, and check the files",
+            ),
+        ],
     ),
     (
         "ufs make",                                            // example

@@ -29,6 +29,16 @@ pub enum Data {
     },
 }
 
+impl Data {
+    /// Number of sectors.
+    pub fn sectors(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => (bytes.len() / SECTOR) as u64,
+            Self::Zeros { sectors } | Self::Discarded { sectors } => *sectors,
+        }
+    }
+}
+
 /// One event. Requests are named by their place in the order of submissions, which is unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceEvent {

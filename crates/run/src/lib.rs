@@ -3,6 +3,7 @@
 //! still needed, and [`remaining`] those of a run that resumes. The crate measures and stores nothing itself.
 
 pub mod conductor;
+pub mod explore;
 #[doc(hidden)]
 pub mod fuzz;
 mod open;

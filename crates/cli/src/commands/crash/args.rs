@@ -3,18 +3,49 @@
 use crate::args::{guest_lab, kernel};
 use crate::commands::jobs::{JobsArgs, ShardArgs};
 use clap::{ArgAction, Args};
-use fsdyno_model::{Bytes, KernelChoice, LabChoice};
+use fsdyno_model::{Bytes, KernelChoice, LabChoice, Nanos, StateClass};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command")]
 pub struct CrashArgs {
     /// Contenders, separated by commas (`fsdyno run --help`)
-    #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
+    #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required_unless_present = "resume")]
     pub contenders: Vec<String>,
-    /// Power cuts of each contender
-    #[arg(long = "cuts", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    pub power_cuts: u32,
-    /// Seed of writes and times; each power cut has the next one
+    /// File of programs of operations [default: generated ones]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "resume"])]
+    pub ops: Option<PathBuf>,
+    /// Generate programs of up to N changes, and a SAMPLE of those of three
+    #[arg(
+        long,
+        value_name = "N[:SAMPLE]",
+        default_value = "2",
+        conflicts_with = "resume"
+    )]
+    pub generate: Generate,
+    /// Time after which no further program begins
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub budget: Nanos,
+    /// Most states of a class that are recovered after each durable moment
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    pub states: u64,
+    /// Strongest class of states, C0 to C5
+    #[arg(long, value_name = "CLASS", default_value = "C2", value_parser = class, conflicts_with = "resume")]
+    pub class: StateClass,
+    /// Do not cut the power during recoveries
+    #[arg(long, conflicts_with = "resume")]
+    pub no_nested: bool,
+    /// Do not reduce findings to the fewest operations and writes
+    #[arg(long)]
+    pub no_minimize: bool,
+    /// Resume a search that was interrupted, or extend its time
+    #[arg(long, value_name = "ID", conflicts_with_all = ["contenders", "again", "power_cuts", "disk"])]
+    pub resume: Option<String>,
+    /// Instead of a search, cut the power N times at random moments
+    #[arg(long = "random", alias = "cuts", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub power_cuts: Option<u32>,
+    /// Seed of programs, writes and times
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Directory of image files; images with losses are kept
@@ -23,11 +54,11 @@ pub struct CrashArgs {
     /// Lab of the guests: uml or qemu
     #[arg(long, value_name = "LAB", default_value = "uml", value_parser = guest_lab)]
     pub lab: LabChoice,
-    /// Model disks of this profile, in virtual time: unflushed writes are lost
+    /// Model disk of this profile, in virtual time [default of a search: sata-2008]
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
-    /// File of faults for the model disks (docs/model-disks.md)
-    #[arg(long, value_name = "FILE", requires = "disk")]
+    /// With --random: file of faults for the model disks (docs/model-disks.md)
+    #[arg(long, value_name = "FILE", requires = "disk", requires = "power_cuts")]
     pub disk_faults: Option<PathBuf>,
     #[command(flatten)]
     pub jobs: JobsArgs,
@@ -39,22 +70,56 @@ pub struct CrashArgs {
     /// Kernel of a guest: packaged, lab or a path [default: lab if it is built]
     #[arg(long, value_name = "KERNEL", value_parser = kernel())]
     pub guest_kernel: Option<KernelChoice>,
-    /// Keep the images of all power cuts
-    #[arg(long, conflicts_with = "again")]
+    /// With --random: keep the images of all power cuts
+    #[arg(long, conflicts_with = "again", requires = "power_cuts")]
     pub keep: bool,
-    /// Recover copies of these images again; the images stay unchanged
+    /// Recover again: a state of a search, or images of --random
+    ///
+    /// A state is named as in the report; the images stay unchanged.
     #[arg(
         long,
-        value_name = "IMAGES",
+        value_name = "STATE|IMAGES",
         value_delimiter = ',',
-        requires = "acknowledged",
         conflicts_with = "power_cuts"
     )]
     pub again: Vec<PathBuf>,
-    /// Number of operations acknowledged before that power cut
+    /// With --again IMAGES: number of operations acknowledged before that power cut
     #[arg(long, value_name = "N", requires = "again")]
     pub acknowledged: Option<u64>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Bounds of generated programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generate {
+    /// The most changes of a program.
+    pub operations: u32,
+    /// How many programs of three changes.
+    pub sampled: u32,
+}
+
+impl FromStr for Generate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (operations, sampled) = text.split_once(':').unwrap_or((text, "1000"));
+        let refused = |_| "it is N or N:SAMPLE, for example 2 or 3:1000".to_owned();
+        let operations: u32 = operations.parse().map_err(refused)?;
+        let sampled = sampled.parse().map_err(refused)?;
+        if !(1..=3).contains(&operations) {
+            return Err("programs have 1 to 3 changes".to_owned());
+        }
+        Ok(Self {
+            operations,
+            sampled: if operations == 3 { sampled } else { 0 },
+        })
+    }
+}
+
+fn class(name: &str) -> Result<StateClass, String> {
+    let mut all = StateClass::ALL.into_iter();
+    let found = all.find(|class| class.name().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| "classes are C0, C1, C2, C3, C4 and C5".to_owned())
 }

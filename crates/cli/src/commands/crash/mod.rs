@@ -1,7 +1,9 @@
-//! `crash`: cuts the power of guests that write, and checks what each file system recovers. Each
-//! power cut is stored before it is printed.
+//! `crash`: explores the states that a power cut can leave (`explore`). Its random mode cuts the
+//! power of guests that write, and checks what each file system recovers. Each power cut is stored
+//! before it is printed.
 
 mod args;
+mod explore;
 mod summary;
 
 pub use args::CrashArgs;
@@ -14,8 +16,8 @@ use fsdyno_disk::profiles::Timing;
 use fsdyno_host::signals;
 use fsdyno_lab::{CrashTest, GuestLab};
 use fsdyno_model::{
-    CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
-    Series, SeriesInfo, Shard, Step, StopReason,
+    CancelToken, Contender, ContenderSpec, ExplorationInfo, GuestSize, LabChoice, ModelDisk,
+    PowerCut, Provenance, Recovery, Series, SeriesInfo, Shard, Step, StopReason,
 };
 use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
@@ -32,36 +34,103 @@ use std::thread;
 use summary::print;
 
 pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
-    let contenders = contenders(&args.contenders, &args.lab)?;
-    let disk = model_disk(args)?;
     let stop = CancelToken::new();
     signals::install(&stop)?;
-    let journal = places::journal()?;
+    if let Some(name) = &args.resume {
+        let mut store = Store::open(store)?;
+        let lab =
+            |info: &ExplorationInfo| lab_for(&LabChoice::Uml, &info.guest, &info.work_dir, &stop);
+        return explore::resumed(args, name, lab, &mut store, &stop);
+    }
+    let contenders = contenders(&args.contenders, &args.lab)?;
+    let disk = model_disk(args)?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
-    let lab = GuestLab::for_crash_tests(&args.lab, size.clone(), work.clone(), journal, stop)
-        .map_err(guest_error)?;
-    if args.again.is_empty() {
+    let lab = lab_for(&args.lab, &size, &work, &stop)?;
+    if let Some(power_cuts) = args.power_cuts {
         let mut store = Store::open(store)?;
-        return pull(args, &lab, (contenders, size, disk, work), &mut store);
+        let settings = (contenders, size, disk, work);
+        return pull(args, power_cuts, &lab, settings, &mut store);
     }
     let [contender] = contenders.as_slice() else {
+        if args.again.is_empty() {
+            return explored(args, &lab, (contenders, size, work), disk, store, &stop);
+        }
         return Err(CliError::usage(
-            "--again: the images belong to one contender. Name only that one with --fs.",
+            "--again: a state and images belong to one contender. Name only that one with --fs.",
         ));
     };
-    let images = args.again.iter().map(std::path::absolute);
-    let images = images.collect::<Result<Vec<_>, _>>()?;
-    let acknowledged = args.acknowledged.unwrap_or_default();
-    let pull = CrashTest {
-        contender,
-        seed: args.seed,
-        disk: disk.as_ref(),
-    };
-    let recovery = lab.again(pull, acknowledged, &images);
-    let recovery = recovery.map_err(guest_error)?;
-    output::json(&recovery)?;
-    Ok(code(std::iter::once(&recovery)))
+    match (args.again.as_slice(), args.acknowledged) {
+        ([], _) => {
+            let contenders = vec![contender.clone()];
+            explored(args, &lab, (contenders, size, work), disk, store, &stop)
+        }
+        ([state], None) => {
+            let disk = search_disk(args, disk)?;
+            explore::again(args, &lab, contender, &disk, &state.to_string_lossy())
+        }
+        (_, None) => Err(CliError::usage(
+            "--again: name one state of a search, or images with --acknowledged",
+        )),
+        (images, Some(acknowledged)) => {
+            let images = images.iter().map(std::path::absolute);
+            let images = images.collect::<Result<Vec<_>, _>>()?;
+            let pull = CrashTest {
+                contender,
+                seed: args.seed,
+                disk: disk.as_ref(),
+            };
+            let recovery = lab.again(pull, acknowledged, &images);
+            let recovery = recovery.map_err(guest_error)?;
+            output::json(&recovery)?;
+            Ok(code(std::iter::once(&recovery)))
+        }
+    }
+}
+
+fn lab_for(
+    lab: &LabChoice,
+    size: &GuestSize,
+    work: &Path,
+    stop: &CancelToken,
+) -> Result<GuestLab, CliError> {
+    let journal = places::journal()?;
+    let lab = GuestLab::for_crash_tests(lab, size.clone(), work.to_owned(), journal, stop.clone());
+    lab.map_err(guest_error)
+}
+
+/// Begins a search.
+fn explored(
+    args: &CrashArgs,
+    lab: &GuestLab,
+    (contenders, size, work): (Vec<Contender>, GuestSize, PathBuf),
+    disk: Option<ModelDisk>,
+    store: &Path,
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let disk = search_disk(args, disk)?;
+    if let Some(large) = contenders.iter().find(|one| one.layout.devices != 1) {
+        return Err(CliError::usage(format!(
+            "{}: a search explores the states of one disk. Name a contender with one device, or \
+             cut the power at random moments: --random N",
+            large.label
+        )));
+    }
+    let mut store = Store::open(store)?;
+    explore::fresh(args, lab, (contenders, size, disk, work), &mut store, stop)
+}
+
+/// The model disk of a search: the requested one, or the default.
+fn search_disk(args: &CrashArgs, disk: Option<ModelDisk>) -> Result<ModelDisk, CliError> {
+    if args.lab != LabChoice::Uml {
+        return Err(CliError::usage(format!(
+            "guests of {} have no time-travel mode, which a search needs. Use --lab uml, or cut the \
+             power at random moments: --random N",
+            args.lab
+        )));
+    }
+    let default = || fsdyno_lab::model_disk(explore::default_disk()).map_err(CliError::usage);
+    disk.map_or_else(default, Ok)
 }
 
 /// The requested model disk. A disk whose requests take no time is refused: virtual time would
@@ -93,11 +162,12 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
 /// Cuts the power of each contender and prints the recoveries, also after an interrupt or an error.
 fn pull(
     args: &CrashArgs,
+    power_cuts: u32,
     lab: &GuestLab,
     (contenders, size, disk, work_dir): (Vec<Contender>, GuestSize, Option<ModelDisk>, PathBuf),
     store: &mut Store,
 ) -> Result<Code, CliError> {
-    let mut info = info(args, contenders, (size, disk), work_dir);
+    let mut info = info(args, power_cuts, contenders, (size, disk), work_dir);
     if let Some(shard) = info.shard.filter(|_| info.power_cuts() == 0) {
         return Err(CliError::usage(format!(
             "--shard {shard}: the series has fewer power cuts than shards, and this shard has none"
@@ -114,7 +184,7 @@ fn pull(
     } = &info;
     let mut power_cuts: Vec<PowerCut> = Vec::new();
     // The contenders alternate, so that drift of the machine affects all of them.
-    let tests: Vec<(u32, &Contender)> = (1..=args.power_cuts)
+    let tests: Vec<(u32, &Contender)> = (1..=info.power_cuts_planned)
         .flat_map(|number| contenders.iter().map(move |contender| (number, contender)))
         .zip(0..)
         .filter(|(_, place)| info.shard.is_none_or(|s| Shard::with(*place, s.of) == s))
@@ -220,10 +290,32 @@ fn in_order<T: Sync, R: Send, E: Send>(
 /// The record of a series that starts now.
 fn info(
     args: &CrashArgs,
+    power_cuts: u32,
     contenders: Vec<Contender>,
     (guest, disk): (GuestSize, Option<ModelDisk>),
     work_dir: PathBuf,
 ) -> SeriesInfo {
+    SeriesInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        power_cuts_planned: power_cuts,
+        shard: args.shard.shard,
+        seed: args.seed,
+        guest,
+        disk,
+        provenance: provenance_of(&contenders, &work_dir),
+        command_line: std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+        contenders,
+        work_dir,
+    }
+}
+
+/// The machine, its devices and the programs of these contenders.
+fn provenance_of(contenders: &[Contender], work_dir: &Path) -> Provenance {
     let versions = contenders.iter().filter_map(|contender| {
         let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
             return None;
@@ -233,23 +325,7 @@ fn info(
     let mut programs: Vec<(String, Vec<String>)> = versions.collect();
     programs.sort();
     programs.dedup();
-    SeriesInfo {
-        id: String::new(),
-        started_unix_ns: unix_now(),
-        ended_unix_ns: None,
-        stop: None,
-        power_cuts_planned: args.power_cuts,
-        shard: args.shard.shard,
-        seed: args.seed,
-        guest,
-        disk,
-        provenance: provenance::collect(&programs, &[(work_dir.clone(), "image files")]),
-        command_line: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
-        contenders,
-        work_dir,
-    }
+    provenance::collect(&programs, &[(work_dir.to_owned(), "image files")])
 }
 
 /// Failure if acknowledged data was lost, or if a file system could not be mounted.
@@ -287,7 +363,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     let label = |at: usize| &all[at].label;
     if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
         let message = format!(
-            "{} is named twice. Name it once; --cuts N cuts its power more often",
+            "{} is named twice. Name it once; --random N cuts its power more often",
             label(twice)
         );
         return Err(CliError::usage(message));

@@ -33,6 +33,8 @@ pub enum CheckError {
 pub struct Checker {
     check: Check,
     file: File,
+    /// The path of the file.
+    path: String,
     /// What is in the file.
     held: Base,
     stop: CancelToken,
@@ -53,7 +55,8 @@ impl Checker {
         let path = scratch.path().join("image");
         let device = path.display().to_string();
         let recipe = fsdyno_recipes::find(&contender.filesystem);
-        let check = recipe.and_then(|recipe| recipe.check(contender, &[device]));
+        let check =
+            recipe.and_then(|recipe| recipe.check(contender, std::slice::from_ref(&device)));
         let Some(check) = check else {
             return Ok(None);
         };
@@ -70,6 +73,7 @@ impl Checker {
         Ok(Some(Self {
             check,
             file,
+            path: device,
             held: base.clone(),
             stop: lab.stop.clone(),
             _scratch: scratch,
@@ -90,7 +94,9 @@ impl Checker {
         let clean = finished
             .status
             .is_some_and(|status| self.check.clean.contains(&status));
-        Ok((!clean).then(|| finished.failure(&argv)))
+        // The path differs in each process, and equal states have equal reports.
+        let found = || finished.failure(&argv).replace(&self.path, "image");
+        Ok((!clean).then(found))
     }
 
     /// The size of the image.

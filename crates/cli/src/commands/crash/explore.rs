@@ -1,0 +1,430 @@
+//! The systematic search of `crash`: programs of operations, and the states that a power cut can
+//! leave. Each program is stored when it is explored.
+
+use super::{CrashArgs, guest_error};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_crash::{StateId, render_programs};
+use fsdyno_lab::GuestLab;
+use fsdyno_model::{
+    CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
+    GuestSize, ModelDisk, Nanos, ProgramSource, Score, Search, StopReason,
+};
+use fsdyno_report::exploration::Progress;
+use fsdyno_report::{Format, render_exploration};
+use fsdyno_run::conductor::unix_now;
+use fsdyno_run::explore::{ExploreError, Explorer, Programs, Subject};
+use fsdyno_store::{Named, Store};
+use indicatif::ProgressBar;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the screen is updated.
+const REDRAW: Duration = Duration::from_millis(500);
+
+/// The search of the arguments.
+pub(super) fn search(args: &CrashArgs) -> Result<Search, CliError> {
+    let programs = match &args.ops {
+        None => ProgramSource::Generated {
+            operations: args.generate.operations,
+            sampled: args.generate.sampled,
+        },
+        Some(path) => {
+            let text = fsdyno_files::input::read_text(path)
+                .map_err(|error| CliError::usage(format!("--ops {}: {error}", path.display())))?;
+            let programs = fsdyno_crash::parse_programs(&text)
+                .map_err(|error| CliError::usage(format!("--ops {}: {error}", path.display())))?;
+            for program in &programs {
+                program.check().map_err(|error| {
+                    CliError::usage(format!("--ops {}: {error}", path.display()))
+                })?;
+            }
+            ProgramSource::Given {
+                programs: programs.iter().map(|one| render_programs([one])).collect(),
+            }
+        }
+    };
+    Ok(Search {
+        programs,
+        class: args.class,
+        states: args.states,
+        nested: !args.no_nested,
+        seed: args.seed,
+    })
+}
+
+/// A new exploration.
+pub(super) fn fresh(
+    args: &CrashArgs,
+    lab: &GuestLab,
+    (contenders, guest, disk, work_dir): (Vec<Contender>, GuestSize, ModelDisk, PathBuf),
+    store: &mut Store,
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let search = search(args)?;
+    let programs = Programs::of(&search).map_err(CliError::usage)?;
+    let mut info = ExplorationInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        provenance: super::provenance_of(&contenders, &work_dir),
+        contenders,
+        search,
+        programs_planned: programs.count(),
+        budget: Some(args.budget),
+        shard: args.shard.shard,
+        guest,
+        disk,
+        work_dir,
+        command_line: std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+    };
+    if let Some(shard) = info.shard.filter(|_| info.programs() == 0) {
+        return Err(CliError::usage(format!(
+            "--shard {shard}: the search has fewer programs than shards, and this shard has none"
+        )));
+    }
+    if stop.requested() {
+        return Err(CliError::new(
+            Code::Interrupted,
+            "interrupted; nothing was recorded",
+        ));
+    }
+    store.begin_exploration(&mut info)?;
+    output::note(format_args!("exploration {} begins", info.id));
+    go(args, lab, &info, &programs, store, stop)
+}
+
+/// The rest of an exploration.
+pub(super) fn resumed(
+    args: &CrashArgs,
+    name: &str,
+    lab_of: impl FnOnce(&ExplorationInfo) -> Result<GuestLab, CliError>,
+    store: &mut Store,
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let Named::Exploration(id) = store.resolve_any(name)? else {
+        return Err(CliError::usage(format!(
+            "--resume {name}: this is no exploration of crash states (fsdyno runs)"
+        )));
+    };
+    let info = store.exploration(&id)?.info;
+    let programs = Programs::of(&info.search).map_err(CliError::usage)?;
+    if programs.count() != info.programs_planned {
+        return Err(CliError::usage(format!(
+            "--resume {id}: this version of fsdyno generates {} programs, and the search has {}. \
+             Resume it with the version that began it, or begin a new one",
+            programs.count(),
+            info.programs_planned
+        )));
+    }
+    let lab = lab_of(&info)?;
+    store.reopen_exploration(&id)?;
+    go(args, &lab, &info, &programs, store, stop)
+}
+
+/// What the workers share.
+struct Work<'a> {
+    args: &'a CrashArgs,
+    info: &'a ExplorationInfo,
+    programs: &'a Programs,
+    subjects: Vec<Subject<'a>>,
+    units: Mutex<Box<dyn Iterator<Item = ExplorationUnit> + Send + 'a>>,
+    /// The signatures that were minimised, by contender.
+    minimised: Mutex<BTreeSet<(usize, String)>>,
+    deadline: Instant,
+    ended: AtomicBool,
+    stop: &'a CancelToken,
+}
+
+type Sent = Result<ExploredProgram, ExploreError>;
+
+impl Work<'_> {
+    /// The next unit; none if the time is over, or if all are done.
+    fn next(&self) -> Option<ExplorationUnit> {
+        if self.stop.requested() || self.ended.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() >= self.deadline {
+            return None;
+        }
+        units.next()
+    }
+
+    fn work(&self, send: &mpsc::Sender<Sent>) {
+        let mut explorers: BTreeMap<usize, Explorer<'_>> = BTreeMap::new();
+        while let Some(unit) = self.next() {
+            let explored = self.explore(unit, &mut explorers);
+            let failed = explored.is_err();
+            self.ended.fetch_or(failed, Ordering::Relaxed);
+            // Nobody receives it after an error of the store.
+            if send.send(explored).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    fn explore<'s>(
+        &'s self,
+        unit: ExplorationUnit,
+        explorers: &mut BTreeMap<usize, Explorer<'s>>,
+    ) -> Sent {
+        let guest = match explorers.entry(unit.contender) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(self.subjects[unit.contender].explorer()?)
+            }
+        };
+        let Some(program) = self.programs.get(unit.number) else {
+            return Err(ExploreError::State(format!("no program {}", unit.number)));
+        };
+        let explored = guest.explore(unit.number, program, &self.info.search);
+        let mut explored = match explored {
+            Err(error) if error.is_stopped() => return Err(error),
+            // One program does not end the search.
+            Err(error) => ExploredProgram {
+                contender: self.info.contenders[unit.contender].label.clone(),
+                number: unit.number,
+                program: program.to_string(),
+                failed: Some(error.to_string()),
+                ..ExploredProgram::default()
+            },
+            Ok(explored) => explored,
+        };
+        if !self.args.no_minimize {
+            for finding in &mut explored.findings {
+                let key = (unit.contender, finding.signature.clone());
+                let mut known = self
+                    .minimised
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                let first = known.insert(key);
+                drop(known);
+                if first {
+                    finding.minimal = guest.minimise(program, finding, &self.info.work_dir)?;
+                }
+            }
+        }
+        Ok(explored)
+    }
+}
+
+fn go(
+    args: &CrashArgs,
+    lab: &GuestLab,
+    info: &ExplorationInfo,
+    programs: &Programs,
+    store: &mut Store,
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
+    let _claim = store.claim(&info.id)?;
+    let done = store.explored(&info.id)?;
+    let before = store.exploration(&info.id)?.programs;
+    let minimised = before.iter().flat_map(|program| {
+        let at = info
+            .contenders
+            .iter()
+            .position(|one| one.label == program.contender);
+        let minimal = program.findings.iter().filter(|one| one.minimal.is_some());
+        minimal.filter_map(move |one| Some((at?, one.signature.clone())))
+    });
+    let began = Instant::now();
+    let subjects = info.contenders.iter();
+    let work = Work {
+        args,
+        info,
+        programs,
+        subjects: subjects
+            .map(|contender| Subject::new(lab, contender, &info.disk))
+            .collect(),
+        units: Mutex::new(Box::new(info.units().filter(|unit| !done.contains(unit)))),
+        minimised: Mutex::new(minimised.collect()),
+        deadline: began + Duration::from_nanos(args.budget.0),
+        ended: AtomicBool::new(false),
+        stop,
+    };
+    let jobs = args.jobs.count(args.guest_memory);
+    let mut progress = Progress::new(info.programs(), &before);
+    let ended = conduct(&work, store, &mut progress, (jobs, began));
+    output::note(format_args!(
+        "fsdyno: {}",
+        progress.line(Nanos::from(began.elapsed()), Some(args.budget))
+    ));
+    let left = work
+        .units
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .next();
+    let reason = match (stop.requested(), left) {
+        (true, _) => Some(StopReason::Interrupted),
+        (false, Some(_)) if ended.is_ok() => Some(StopReason::Budget),
+        (false, None) if ended.is_ok() => Some(StopReason::Complete),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        store.end_exploration(&info.id, reason, unix_now())?;
+    }
+    let exploration = store.exploration(&info.id)?;
+    print(args, &exploration)?;
+    ended?;
+    if stop.requested() {
+        return Err(CliError::new(
+            Code::Interrupted,
+            format!(
+                "interrupted; the explored programs are stored. Resume with: fsdyno crash --resume {}",
+                info.id
+            ),
+        ));
+    }
+    let violated = exploration.programs.iter().flat_map(|one| &one.findings);
+    let violated = violated
+        .into_iter()
+        .any(|one| one.score() == Score::Violation);
+    Ok(if violated { Code::Failure } else { Code::Ok })
+}
+
+/// Explores the units side by side, and stores each result.
+fn conduct(
+    work: &Work<'_>,
+    store: &mut Store,
+    progress: &mut Progress,
+    (jobs, began): (NonZeroUsize, Instant),
+) -> Result<(), CliError> {
+    let bar = ProgressBar::new_spinner();
+    let ended = thread::scope(|threads| {
+        let (send, received) = mpsc::channel();
+        for _ in 0..jobs.get() {
+            let send = send.clone();
+            threads.spawn(move || work.work(&send));
+        }
+        drop(send);
+        let mut result = Ok(());
+        let mut seen = BTreeSet::new();
+        loop {
+            match received.recv_timeout(REDRAW) {
+                Ok(Ok(program)) => {
+                    if let Err(error) = store.record_program(&work.info.id, &program) {
+                        work.ended.store(true, Ordering::Relaxed);
+                        result = Err(error.into());
+                        break;
+                    }
+                    progress.add(&program);
+                    announce(&bar, &program, &mut seen);
+                }
+                Ok(Err(error)) if error.is_stopped() => {}
+                Ok(Err(error)) => result = result.and(Err(failed(error))),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            let elapsed = Nanos::from(began.elapsed());
+            bar.set_message(progress.line(elapsed, Some(work.args.budget)));
+            bar.tick();
+        }
+        result
+    });
+    bar.finish_and_clear();
+    ended
+}
+
+/// Prints each finding once, as soon as it is known.
+fn announce(bar: &ProgressBar, program: &ExploredProgram, seen: &mut BTreeSet<(String, String)>) {
+    for finding in &program.findings {
+        let key = (program.contender.clone(), finding.signature.clone());
+        if finding.score() == Score::Violation && seen.insert(key) {
+            bar.suspend(|| {
+                output::note(format_args!(
+                    "{}: {} (program {}, {})",
+                    program.contender, finding.message, program.number, finding.class
+                ));
+            });
+        }
+    }
+}
+
+fn print(args: &CrashArgs, exploration: &Exploration) -> Result<(), CliError> {
+    if args.json {
+        return output::json(exploration);
+    }
+    let options = crate::commands::report::options(false, false);
+    let bytes = render_exploration(exploration, Format::Terminal, &options);
+    output::coloured(&bytes.map_err(CliError::failure)?)
+}
+
+/// Recovers one state of a program again and prints what is wrong with it.
+pub(super) fn again(
+    args: &CrashArgs,
+    lab: &GuestLab,
+    contender: &Contender,
+    disk: &ModelDisk,
+    state: &str,
+) -> Result<Code, CliError> {
+    let search = search(args)?;
+    let programs = Programs::of(&search).map_err(CliError::usage)?;
+    let (number, id) = state.split_once(':').unwrap_or(("0", state));
+    let refused = |what: String| CliError::usage(format!("--again {state}: {what}"));
+    let number: u32 = number
+        .parse()
+        .map_err(|_| refused(format!("`{number}` is no number of a program")))?;
+    let id: StateId = id.parse().map_err(|error| refused(format!("{error}")))?;
+    let program = programs.get(number).ok_or_else(|| {
+        refused(format!(
+            "the search has {} programs, from 0",
+            programs.count()
+        ))
+    })?;
+    let subject = Subject::new(lab, contender, disk);
+    let judged = subject
+        .explorer()
+        .and_then(|mut one| one.again(program, &id));
+    let judged = judged.map_err(failed)?;
+    let mut lines = vec![format!("program {number}:\n{program}\n\nrequests:")];
+    lines.extend(judged.requests.iter().map(|line| format!("  {line}")));
+    lines.push("\nrecovered:".to_owned());
+    match &judged.tree {
+        None => lines.push("  it cannot be mounted".to_owned()),
+        Some(tree) => {
+            let paths = tree.entries.keys().filter(|path| !path.is_empty());
+            lines.extend(paths.map(|path| format!("  {path}")));
+        }
+    }
+    lines.push("\nbroken promises:".to_owned());
+    for wrong in &judged.wrong {
+        lines.push(format!("  {}", wrong.message));
+        let words = wrong.kernel.iter().chain(&wrong.checker);
+        lines.extend(words.map(|line| format!("    {line}")));
+    }
+    if judged.wrong.is_empty() {
+        lines.push("  none".to_owned());
+    }
+    let text = fsdyno_model::printable::printable_lines(&(lines.join("\n") + "\n"));
+    output::bytes(text.as_bytes())?;
+    Ok(if judged.wrong.is_empty() {
+        Code::Ok
+    } else {
+        Code::Failure
+    })
+}
+
+fn failed(error: ExploreError) -> CliError {
+    match error {
+        ExploreError::Guest(error) => guest_error(error),
+        ExploreError::State(what) => CliError::usage(what),
+        other => CliError::failure(other),
+    }
+}
+
+/// The name of the disk of an exploration.
+pub(super) const DISK: &str = "sata-2008";
+
+/// The path of that name, as `--disk` has it.
+pub(super) fn default_disk() -> &'static Path {
+    Path::new(DISK)
+}

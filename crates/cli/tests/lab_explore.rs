@@ -1,0 +1,150 @@
+//! The search of `crash`: programs on model disks, all states of a power cut, stored, merged,
+//! resumed and checked again. Without the lab kernel, the tests are skipped by name.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use support::{Home, Printed, have, lab_kernel};
+
+/// A contender that never flushes the cache of its disk.
+const CARELESS: &str = "ext4:barrier=0"; // example
+
+/// The same contender with flushes.
+const CAREFUL: &str = "ext4"; // example
+
+/// Three programs.
+const PROGRAMS: &str = "\
+mkdir A
+---
+create A/foo
+write A/foo 0 8192
+fsync A/foo
+===
+mkdir A
+create A/foo
+---
+rename A/foo A/bar
+fsync A
+===
+create foo
+---
+unlink foo
+sync
+";
+
+fn explore(home: &Home, kernel: &Path, more: &[&str]) -> Printed {
+    let path = |path: &Path| path.display().to_string();
+    let (work, kernel) = (path(&home.work()), path(kernel));
+    let programs = home.work().join("programs");
+    std::fs::write(&programs, PROGRAMS).unwrap();
+    let programs = path(&programs);
+    let base = ["crash", "--work-dir", &work, "--guest-memory", "256M"];
+    let search = [
+        "--guest-kernel",
+        &kernel,
+        "--ops",
+        &programs,
+        "--states",
+        "6",
+    ];
+    home.fsdyno(&[&base[..], &search, more].concat())
+}
+
+fn json(output: &Printed) -> Value {
+    serde_json::from_str(&output.out)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", output.out, output.err))
+}
+
+/// The digest of the last exploration.
+fn digest(home: &Home) -> String {
+    let report = home.fsdyno(&["report", "last", "--long"]);
+    let mut lines = report.out.lines();
+    let line = lines.find(|line| line.starts_with("digest "));
+    line.unwrap_or_else(|| panic!("{}{}", report.out, report.err))
+        .to_owned()
+}
+
+#[test]
+fn a_search_finds_what_a_disk_loses_without_flushes_and_nothing_with_them() {
+    let test = "a_search_finds_what_a_disk_loses_without_flushes_and_nothing_with_them";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let careful = explore(&home, &kernel, &["--fs", CAREFUL, "--json"]);
+    assert_eq!(careful.code, Some(0), "{}{}", careful.out, careful.err);
+    let careful = json(&careful);
+    let programs = careful["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 3);
+    for program in programs {
+        assert_eq!(program["failed"], Value::Null, "{program}");
+        assert!(
+            program["states"]["recovered"].as_u64() > Some(2),
+            "{program}"
+        );
+        let c0 = &program["states"]["classes"]["c0"];
+        assert!(c0["checked"].as_u64() > Some(2), "{program}");
+    }
+
+    let careless = explore(&home, &kernel, &["--fs", CARELESS, "--json"]);
+    assert_eq!(careless.code, Some(1), "{}", careless.err);
+    let careless = json(&careless);
+    let findings = careless["programs"][0]["findings"].as_array().unwrap();
+    let acknowledged = |one: &&Value| {
+        let message = one["message"].as_str().unwrap();
+        message.contains("(fsync A/foo) had returned")
+    };
+    let finding = findings.iter().find(acknowledged);
+    let finding = finding.unwrap_or_else(|| panic!("{findings:?}"));
+    let minimal = &finding["minimal"];
+    assert!(minimal["operations"].as_u64() <= Some(3), "{minimal}");
+    let image = Path::new(minimal["image"].as_str().unwrap());
+    assert!(image.is_file());
+    let script = std::fs::read_to_string(minimal["script"].as_str().unwrap()).unwrap();
+    assert!(script.contains(&image.display().to_string()), "{script}");
+
+    // The state of the report fails again; one that does not exist is refused.
+    let state = finding["state"].as_str().unwrap();
+    let again = explore(&home, &kernel, &["--fs", CARELESS, "--again", state]);
+    assert_eq!(again.code, Some(1), "{}{}", again.out, again.err);
+    let message = finding["message"].as_str().unwrap();
+    assert!(again.out.contains(message), "{}", again.out);
+    let wrong = explore(&home, &kernel, &["--fs", CARELESS, "--again", "0:99/c2/0"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    home.assert_no_guest();
+}
+
+#[test]
+fn shards_and_a_resumed_search_find_the_same() {
+    let test = "shards_and_a_resumed_search_find_the_same";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let whole = Home::new();
+    let both = ["--fs", CAREFUL, "--fs", CARELESS, "--no-minimize"];
+    let at_once = explore(&whole, &kernel, &[&both[..], &["--jobs", "2"]].concat());
+    assert_eq!(at_once.code, Some(1), "{}", at_once.err);
+
+    let parts = Home::new();
+    let stores = ["1/2", "2/2"].map(|shard| {
+        let store = parts.path(&format!("{}.db", &shard[..1]));
+        let store = store.display().to_string();
+        let words = [&both[..], &["--shard", shard, "--store", &store]].concat();
+        let explored = explore(&parts, &kernel, &words);
+        assert!(matches!(explored.code, Some(0 | 1)), "{}", explored.err);
+        store
+    });
+    let output = parts.fsdyno(&["merge", &stores[0], &stores[1]]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    assert_eq!(digest(&parts), digest(&whole));
+
+    // Without time no program begins; a resume explores them.
+    let late = Home::new();
+    let stopped = explore(&late, &kernel, &[&both[..], &["--budget", "0s"]].concat());
+    assert_eq!(stopped.code, Some(0), "{}", stopped.err);
+    let memory = ["--guest-memory", "256M", "--no-minimize"];
+    let resumed = late.fsdyno(&[&["crash", "--resume", "last"][..], &memory].concat());
+    assert_eq!(resumed.code, Some(1), "{}", resumed.err);
+    assert_eq!(digest(&late), digest(&whole));
+}

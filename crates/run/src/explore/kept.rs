@@ -1,0 +1,99 @@
+//! The image and the script of a finding, for a developer of the file system.
+
+use fsdyno_crash::Program;
+use fsdyno_crash::script::{Shown, render};
+use fsdyno_lab::explorer::Base;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Contender, Finding, Step};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A file that cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {cause}", path.display())]
+pub struct KeepError {
+    path: PathBuf,
+    #[source]
+    cause: io::Error,
+}
+
+/// The kept files.
+pub(super) struct Kept {
+    pub image: PathBuf,
+    pub script: PathBuf,
+}
+
+/// Writes both under a name of the contender that no file has.
+pub(super) fn keep(
+    work_dir: &Path,
+    contender: &Contender,
+    kernel: &str,
+    (program, finding): (&Program, &Finding),
+    image: &Base,
+) -> Result<Kept, KeepError> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let label: String = contender.label.chars().map(plain).collect();
+    let (mut file, path) = created(work_dir, &format!("fsdyno-crash-{label}"), "img")?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| KeepError { path, cause }
+    };
+    let mut write = || -> io::Result<()> {
+        file.set_len(image.bytes())?;
+        for (at, page) in image.written() {
+            file.write_all_at(page, at)?;
+        }
+        file.flush()
+    };
+    write().map_err(failed(&path))?;
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let device = ["DEVICE".to_owned()];
+    let target = Path::new("/mnt");
+    let made = recipe.map_or_else(Vec::new, |recipe| {
+        recipe.make_for(contender, &device, target)
+    });
+    let made: Vec<String> = made.iter().map(|step| shell_line(&step.argv())).collect();
+    let mount = recipe.map_or_else(Vec::new, |recipe| recipe.mount(contender, &device, target));
+    let mount = mount.iter().find_map(|step| match step {
+        Step::Mount {
+            fstype, options, ..
+        } => Some((fstype.clone(), options.clone())),
+        _ => None,
+    });
+    let (fstype, options) = mount.unwrap_or_default();
+    let text = render(&Shown {
+        kernel: release(kernel),
+        mkfs: &made.join("; "),
+        filesystem: &fstype,
+        options: &options.join(","),
+        image: &path.display().to_string(),
+        wrong: std::slice::from_ref(&finding.message),
+        program,
+    });
+    let (mut file, script) = created(work_dir, &format!("fsdyno-crash-{label}"), "sh")?;
+    file.write_all(text.as_bytes()).map_err(failed(&script))?;
+    Ok(Kept {
+        image: path,
+        script,
+    })
+}
+
+/// The release in the words of a guest: `Linux 6.12.117 #1 ...`.
+fn release(about: &str) -> &str {
+    about.split_whitespace().nth(1).unwrap_or(about)
+}
+
+/// A new file, which follows no link and replaces nothing.
+fn created(folder: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf), KeepError> {
+    let mut number = 1;
+    loop {
+        let path = folder.join(format!("{stem}-{number}.{extension}"));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(cause) => return Err(KeepError { path, cause }),
+        }
+    }
+}

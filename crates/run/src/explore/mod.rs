@@ -1,0 +1,142 @@
+//! The crash explorer: it performs a program in a guest, recovers the states that a power cut can
+//! leave, judges each, and minimises what it finds. Equal searches give equal results, in any order
+//! and on any number of guests.
+
+mod kept;
+mod minimal;
+mod program;
+
+pub use kept::KeepError;
+pub use program::{Judged, Wrong};
+
+use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
+use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};
+use fsdyno_lab::{GuestLab, GuestLabError};
+use fsdyno_model::{Contender, ModelDisk, ProgramSource, Search};
+use std::sync::{Mutex, PoisonError};
+
+/// Why a program cannot be explored.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    /// The guest cannot be used, or the user cancelled.
+    #[error(transparent)]
+    Guest(#[from] GuestLabError),
+    /// The checker cannot be run.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// An image or a script cannot be kept.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// A state that is not one of the program.
+    #[error("{0}")]
+    State(String),
+    /// Equal states were recovered in different ways, or a recording contradicts itself.
+    #[error("{0}; this is a fault of fsdyno")]
+    Contradiction(String),
+}
+
+impl ExploreError {
+    /// Whether the user cancelled.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Guest(GuestLabError::Stopped))
+    }
+}
+
+/// The programs of a search, by number.
+pub struct Programs(Vec<Program>);
+
+impl Programs {
+    /// Generates or parses them. The error is a message.
+    pub fn of(search: &Search) -> Result<Self, String> {
+        let programs = match &search.programs {
+            ProgramSource::Generated {
+                operations,
+                sampled,
+            } => Generated::new(Bounds {
+                changes: *operations,
+                sampled: *sampled,
+                seed: search.seed,
+            })
+            .collect(),
+            ProgramSource::Given { programs } => {
+                let parsed = programs.iter().map(|text| parse_programs(text));
+                let parsed = parsed.collect::<Result<Vec<_>, _>>();
+                parsed.map_err(|error| error.to_string())?.concat()
+            }
+            ProgramSource::Application { .. } => {
+                return Err("applications cannot be explored by this version".to_owned());
+            }
+        };
+        Ok(Self(programs))
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The program of a number.
+    pub fn get(&self, number: u32) -> Option<&Program> {
+        self.0.get(number as usize)
+    }
+}
+
+/// What all guests of one contender share.
+pub struct Subject<'a> {
+    lab: &'a GuestLab,
+    contender: Contender,
+    disk: ModelDisk,
+    promises: Promises,
+    prepared: Mutex<Option<Prepared>>,
+}
+
+impl<'a> Subject<'a> {
+    /// A contender on a model disk.
+    pub fn new(lab: &'a GuestLab, contender: &Contender, disk: &ModelDisk) -> Self {
+        let recipe = fsdyno_recipes::find(&contender.filesystem);
+        let unjournaled = recipe.is_some_and(|recipe| {
+            let device = [String::from("device")];
+            recipe.check_at_boot(&device).is_some()
+        });
+        Self {
+            lab,
+            contender: contender.clone(),
+            disk: disk.clone(),
+            promises: if unjournaled {
+                Promises::UNJOURNALED
+            } else {
+                Promises::JOURNALED
+            },
+            prepared: Mutex::new(None),
+        }
+    }
+
+    /// Starts a guest. The first one makes the file system, which all others use.
+    pub fn explorer(&self) -> Result<Explorer<'_>, ExploreError> {
+        let size = disk_size(&self.contender);
+        let mut guest = ExplorerGuest::start(self.lab, &self.contender, &self.disk, size)?;
+        let mut shared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = match &*shared {
+            Some(prepared) => {
+                guest.adopt(prepared);
+                prepared.clone()
+            }
+            None => shared.insert(guest.prepare()?).clone(),
+        };
+        let checker = Checker::new(self.lab, &self.contender, &prepared.base)?;
+        Ok(Explorer {
+            subject: self,
+            guest,
+            prepared,
+            checker,
+        })
+    }
+}
+
+/// A guest that explores programs of one contender.
+pub struct Explorer<'a> {
+    subject: &'a Subject<'a>,
+    guest: ExplorerGuest<'a>,
+    prepared: Prepared,
+    checker: Option<Checker>,
+}

@@ -1,0 +1,585 @@
+//! The exploration of one program.
+
+use super::{ExploreError, Explorer};
+use fsdyno_crash::{
+    Broken, CrashStates, Equivalence, ImageKey, Operation, Oracle, Overlay, Program, Progress,
+    Promises, Role, Selection, StateId, Trace, TraceEvent, Tree, WindowStates,
+};
+use fsdyno_lab::GuestLabError;
+use fsdyno_lab::explorer::{Base, Contents, Performed, Recovered, RecoveryOptions, SectorSet};
+use fsdyno_model::{
+    ClassCount, ExploredProgram, Finding, Nanos, ProgramCost, Search, StateClass, StateCounts,
+    Violation,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The most states of a power cut during one recovery.
+const NESTED: u64 = 6;
+
+/// A broken promise of one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The kind of promise.
+    pub violation: Violation,
+    /// Equal for violations of one cause.
+    pub signature: String,
+    /// What is wrong.
+    pub message: String,
+    /// What the kernel reported.
+    pub kernel: Vec<String>,
+    /// What the checker reported.
+    pub checker: Option<String>,
+}
+
+/// A state that was recovered again.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The broken promises.
+    pub wrong: Vec<Wrong>,
+    /// The recovered files; none if it cannot be mounted.
+    pub tree: Option<Tree>,
+    /// The requests since the last durable moment, which prove the state legal.
+    pub requests: Vec<String>,
+    /// The contents of the disk as the power cut left it.
+    pub image: Base,
+}
+
+/// How a state was recovered. Equal states share it.
+struct Outcome {
+    /// What is wrong in any case.
+    wrong: Vec<Wrong>,
+    /// The recovered files, by their number.
+    tree: Option<usize>,
+}
+
+/// A recovered tree, with what a second mount and the checker found in the first state with it.
+struct KnownTree {
+    tree: Tree,
+    wrong: Vec<Wrong>,
+}
+
+/// The recording of a program, ready for states.
+pub(super) struct Recorded<'p> {
+    pub program: &'p Program,
+    pub performed: Performed,
+    pub states: CrashStates,
+}
+
+/// What was found so far in a program.
+struct Found<'p> {
+    recorded: &'p Recorded<'p>,
+    oracle: Oracle<'p>,
+    /// The oracle of states with an unreadable sector.
+    unreadable: Oracle<'p>,
+    logged: Arc<SectorSet>,
+    equivalence: Equivalence,
+    outcomes: Vec<Outcome>,
+    trees: Vec<KnownTree>,
+    numbers: HashMap<Tree, usize>,
+    images: HashMap<ImageKey, usize>,
+    judged: HashMap<(Progress, usize, bool), Vec<Wrong>>,
+    counts: StateCounts,
+    findings: BTreeMap<String, Finding>,
+}
+
+impl Explorer<'_> {
+    /// Explores a program. A program that the file system does not support has failed, with the
+    /// reason.
+    pub fn explore(
+        &mut self,
+        number: u32,
+        program: &Program,
+        search: &Search,
+    ) -> Result<ExploredProgram, ExploreError> {
+        let mut explored = ExploredProgram {
+            contender: self.subject.contender.label.clone(),
+            number,
+            program: program.to_string(),
+            kinds: kinds(program),
+            ..ExploredProgram::default()
+        };
+        match self.record(program) {
+            Ok(recorded) => {
+                explored.cost = cost(&recorded);
+                let (counts, findings) = self.states(&recorded, search, number)?;
+                explored.states = counts;
+                explored.findings = findings;
+            }
+            Err(ExploreError::State(reason)) => explored.failed = Some(reason),
+            Err(error) => return Err(error),
+        }
+        self.guest.about().clone_into(&mut explored.guest);
+        Ok(explored)
+    }
+
+    /// Performs a program. A program that cannot be performed is an [`ExploreError::State`].
+    pub(super) fn record<'p>(
+        &mut self,
+        program: &'p Program,
+    ) -> Result<Recorded<'p>, ExploreError> {
+        let checked = program.check();
+        checked.map_err(|error| ExploreError::State(error.to_string()))?;
+        let performed = match self.guest.perform(&self.prepared.base, program) {
+            Err(GuestLabError::Died { what }) => {
+                return Err(ExploreError::State(format!(
+                    "the guest that performed it {what}"
+                )));
+            }
+            performed => performed?,
+        };
+        if let Some(failed) = &performed.failed {
+            let operation = program.operation(failed.operation);
+            let operation = operation.map_or_else(String::new, |one| format!(" (`{one}`)"));
+            return Err(ExploreError::State(format!(
+                "operation {}{operation} failed: {}",
+                failed.operation, failed.errno
+            )));
+        }
+        let read = |sector: u64, into: &mut [u8]| performed.base.read(sector * 512, into);
+        let states = CrashStates::with_base(&performed.trace, read);
+        let states = states.map_err(|error| ExploreError::Contradiction(error.to_string()))?;
+        Ok(Recorded {
+            program,
+            performed,
+            states,
+        })
+    }
+
+    fn states(
+        &mut self,
+        recorded: &Recorded<'_>,
+        search: &Search,
+        number: u32,
+    ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
+        let mut found = self.search(recorded)?;
+        let windows: Vec<u32> = recorded
+            .states
+            .windows()
+            .iter()
+            .map(|one| one.number)
+            .collect();
+        found.counts.windows = windows.len() as u64;
+        for window in windows {
+            let window = window_of(recorded, window)?;
+            for class in StateClass::ALL {
+                if class > search.class {
+                    break;
+                }
+                let legal = window.count(class);
+                let total = found.counts.classes.entry(class).or_insert(ClassCount {
+                    legal: Some(0),
+                    checked: 0,
+                });
+                total.legal = total
+                    .legal
+                    .zip(legal)
+                    .and_then(|(all, more)| all.checked_add(more));
+                let seed = search.seed ^ u64::from(number);
+                for selection in window.select(class, search.states, seed, &role) {
+                    let wrong = self.state(&mut found, &window, &selection, search.nested)?;
+                    let total = found.counts.classes.entry(class).or_default();
+                    total.checked += 1;
+                    let id = StateId::new(selection);
+                    for wrong in wrong {
+                        found.add(wrong, class, &format!("{number}:{id}"));
+                    }
+                }
+            }
+        }
+        Ok((found.counts, found.findings.into_values().collect()))
+    }
+
+    fn search<'p>(&self, recorded: &'p Recorded<'p>) -> Result<Found<'p>, ExploreError> {
+        let oracle = |promises| {
+            let oracle = Oracle::new(recorded.program, promises);
+            oracle.map_err(|error| ExploreError::State(error.to_string()))
+        };
+        let promises = self.subject.promises;
+        let varying = recorded.states.varying();
+        Ok(Found {
+            recorded,
+            oracle: oracle(promises)?,
+            unreadable: oracle(Promises {
+                unreadable: true,
+                ..promises
+            })?,
+            logged: Arc::new(varying.iter().copied().collect()),
+            equivalence: Equivalence::new(varying),
+            outcomes: Vec::new(),
+            trees: Vec::new(),
+            numbers: HashMap::new(),
+            images: HashMap::new(),
+            judged: HashMap::new(),
+            counts: StateCounts::default(),
+            findings: BTreeMap::new(),
+        })
+    }
+
+    /// The broken promises of a state.
+    fn state(
+        &mut self,
+        found: &mut Found<'_>,
+        window: &WindowStates<'_>,
+        selection: &Selection,
+        nested: bool,
+    ) -> Result<Vec<Wrong>, ExploreError> {
+        let overlay = window.overlay(selection).map_err(illegal)?;
+        let outcome = self.outcome(found, selection, &overlay, nested)?;
+        let marks = window.marks(selection).map_err(illegal)?;
+        let progress = progress(found.recorded.program, &marks.began, &marks.returned);
+        Ok(found.judge(outcome, progress, selection.class))
+    }
+
+    /// The number of the outcome of a state: a known one, or that of its recovery.
+    fn outcome(
+        &mut self,
+        found: &mut Found<'_>,
+        selection: &Selection,
+        overlay: &Overlay,
+        nested: bool,
+    ) -> Result<usize, ExploreError> {
+        // An unreadable sector is no part of the content.
+        let comparable = overlay.unreadable().is_none();
+        let key = overlay.key();
+        if let Some(known) = found.images.get(&key).filter(|_| comparable) {
+            return Ok(*known);
+        }
+        found.counts.distinct += 1;
+        if let Some(known) = found.equivalence.lookup(overlay).filter(|_| comparable) {
+            found.counts.equivalent += 1;
+            found.images.insert(key, known);
+            return Ok(known);
+        }
+        let base = &found.recorded.performed.base;
+        let mut contents = contents(base, overlay);
+        contents.log_only(Arc::clone(&found.logged));
+        let recovered = self.guest.recover(contents, RecoveryOptions::default())?;
+        found.counts.recovered += 1;
+        let (mut wrong, tree) = ended(&recovered);
+        let mut number = None;
+        if let Some(tree) = tree {
+            let known = found.numbers.get(&tree).copied();
+            let known = if let Some(known) = known {
+                known
+            } else {
+                let more = self.thorough(found, overlay, nested)?;
+                found.counts.trees += 1;
+                found.numbers.insert(tree.clone(), found.trees.len());
+                found.trees.push(KnownTree { tree, wrong: more });
+                found.trees.len() - 1
+            };
+            wrong.extend(found.trees[known].wrong.iter().cloned());
+            number = Some(known);
+        }
+        let next = found.outcomes.len();
+        found.outcomes.push(Outcome {
+            wrong,
+            tree: number,
+        });
+        if comparable {
+            // A guest that died may not have read everything that decided its end.
+            if recovered.end.is_ok() {
+                let inserted = found.equivalence.insert(&recovered.reads, overlay, next);
+                inserted.map_err(|error| {
+                    ExploreError::Contradiction(format!("state {selection}: {error}"))
+                })?;
+            }
+            found.images.insert(key, next);
+        }
+        Ok(next)
+    }
+
+    /// Mounts a state a second time, deletes its files, runs the checker, and cuts the power during
+    /// its recovery.
+    fn thorough(
+        &mut self,
+        found: &mut Found<'_>,
+        overlay: &Overlay,
+        nested: bool,
+    ) -> Result<Vec<Wrong>, ExploreError> {
+        let base = &found.recorded.performed.base;
+        let contents = contents(base, overlay);
+        let before = contents.snapshot();
+        let options = RecoveryOptions {
+            thorough: true,
+            recorded: nested && overlay.unreadable().is_none(),
+        };
+        let recovered = self.guest.recover(contents, options)?;
+        let (mut wrong, _) = ended(&recovered);
+        if let Ok(report) = &recovered.end {
+            let texts = [
+                (Violation::Unstable, "second mount", &report.unstable),
+                (Violation::Unusable, "deletion", &report.unusable),
+            ];
+            for (violation, what, text) in texts {
+                if let Some(text) = text {
+                    wrong.push(Wrong {
+                        violation,
+                        signature: format!("{what}: {}", without_numbers(text)),
+                        message: text.clone(),
+                        kernel: report.kernel.clone(),
+                        checker: None,
+                    });
+                }
+            }
+            // A checker is not to judge a disk with an unreadable sector.
+            if overlay.unreadable().is_none()
+                && report.refused.is_none()
+                && let Some(checker) = &mut self.checker
+                && let Some(text) = checker.check(base, &recovered.changes)?
+            {
+                wrong.push(Wrong {
+                    violation: Violation::Checker,
+                    // The words of a checker name blocks and inodes of one state.
+                    signature: "the checker finds errors".to_owned(),
+                    message: "the checker finds errors after the recovery".to_owned(),
+                    kernel: report.kernel.clone(),
+                    checker: Some(text),
+                });
+            }
+        }
+        if options.recorded && recovered.end.is_ok() {
+            wrong.extend(self.nested(found, &before, &recovered.trace)?);
+        }
+        Ok(wrong)
+    }
+
+    /// What fails if the power is cut again during a recovery.
+    fn nested(
+        &mut self,
+        found: &mut Found<'_>,
+        before: &Base,
+        trace: &Trace,
+    ) -> Result<Vec<Wrong>, ExploreError> {
+        let read = |sector: u64, into: &mut [u8]| before.read(sector * 512, into);
+        let Ok(states) = CrashStates::with_base(trace, read) else {
+            return Ok(Vec::new());
+        };
+        let mut seen = BTreeSet::new();
+        let mut all = Vec::new();
+        let windows: Vec<u32> = states.windows().iter().map(|one| one.number).collect();
+        for number in windows {
+            let Some(window) = states.window(number) else {
+                continue;
+            };
+            for selection in window.select(StateClass::C2, NESTED, 1, &role) {
+                let overlay = window.overlay(&selection).map_err(illegal)?;
+                if !seen.insert(overlay.key().0) {
+                    continue;
+                }
+                let options = RecoveryOptions::default();
+                let recovered = self.guest.recover(contents(before, &overlay), options)?;
+                found.counts.nested += 1;
+                let (wrong, _) = ended(&recovered);
+                all.extend(wrong.into_iter().map(|one| Wrong {
+                    signature: format!("power cut during the recovery: {}", one.signature),
+                    message: format!("after a power cut during the recovery: {}", one.message),
+                    ..one
+                }));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Recovers one state of a program again.
+    pub fn again(&mut self, program: &Program, state: &StateId) -> Result<Judged, ExploreError> {
+        let recorded = self.record(program)?;
+        let mut found = self.search(&recorded)?;
+        let window = window_of(&recorded, state.first.window)?;
+        let wrong = self.state(&mut found, &window, &state.first, true)?;
+        let overlay = window.overlay(&state.first).map_err(illegal)?;
+        let tree = found.trees.into_iter().next().map(|known| known.tree);
+        Ok(Judged {
+            wrong,
+            tree,
+            requests: window.requests(&state.first).map_err(illegal)?,
+            image: contents(&recorded.performed.base, &overlay).snapshot(),
+        })
+    }
+
+    /// Whether a state breaks the promise of this signature.
+    pub(super) fn shows(
+        &mut self,
+        recorded: &Recorded<'_>,
+        window: &WindowStates<'_>,
+        selection: &Selection,
+        signature: &str,
+    ) -> Result<bool, ExploreError> {
+        let mut found = self.search(recorded)?;
+        let wrong = self.state(&mut found, window, selection, false)?;
+        Ok(wrong.iter().any(|one| one.signature == signature))
+    }
+}
+
+impl Found<'_> {
+    /// What is wrong with an outcome after this progress.
+    fn judge(&mut self, outcome: usize, progress: Progress, class: StateClass) -> Vec<Wrong> {
+        let known = &self.outcomes[outcome];
+        let unreadable = class == StateClass::C4;
+        // Nobody can mount a disk whose superblock is unreadable.
+        let mut all: Vec<Wrong> = known
+            .wrong
+            .iter()
+            .filter(|one| !unreadable || one.violation == Violation::Kernel)
+            .cloned()
+            .collect();
+        if let Some(tree) = known.tree {
+            let judged = self.judged.entry((progress, tree, unreadable));
+            let judged = judged.or_insert_with(|| {
+                let oracle = if unreadable {
+                    &self.unreadable
+                } else {
+                    &self.oracle
+                };
+                let broken = oracle.judge(progress, &self.trees[tree].tree);
+                broken.into_iter().map(Wrong::from).collect()
+            });
+            all.extend(judged.iter().cloned());
+        }
+        all
+    }
+
+    fn add(&mut self, wrong: Wrong, class: StateClass, state: &str) {
+        let finding = self.findings.entry(wrong.signature.clone());
+        let finding = finding.or_insert_with(|| Finding {
+            signature: wrong.signature,
+            violation: wrong.violation,
+            class,
+            message: wrong.message,
+            state: state.to_owned(),
+            count: 0,
+            minimal: None,
+            kernel: wrong.kernel,
+            checker: wrong.checker,
+        });
+        finding.count += 1;
+        if class < finding.class {
+            finding.class = class;
+            state.clone_into(&mut finding.state);
+        }
+    }
+}
+
+impl From<Broken> for Wrong {
+    fn from(broken: Broken) -> Self {
+        Self {
+            violation: broken.violation,
+            signature: broken.signature,
+            message: broken.message,
+            kernel: Vec::new(),
+            checker: None,
+        }
+    }
+}
+
+/// What is wrong with a recovery in any case, and the recovered files.
+fn ended(recovered: &Recovered) -> (Vec<Wrong>, Option<Tree>) {
+    let wrong = |violation, what: &str, text: &str, kernel: &[String]| Wrong {
+        violation,
+        signature: format!("{what}: {}", without_numbers(text)),
+        message: text.to_owned(),
+        kernel: kernel.to_vec(),
+        checker: None,
+    };
+    match &recovered.end {
+        Err(death) => {
+            let one = wrong(Violation::Kernel, "kernel", &death.what, &death.console);
+            (vec![one], None)
+        }
+        Ok(report) => {
+            let mut all = Vec::new();
+            if let Some(refused) = &report.refused {
+                all.push(wrong(Violation::Mount, "mount", refused, &report.kernel));
+            }
+            if let Some(stuck) = &report.stuck {
+                all.push(wrong(Violation::Kernel, "unmount", stuck, &report.kernel));
+            }
+            (all, report.tree.clone())
+        }
+    }
+}
+
+/// A message whose numbers differ in each state, without them.
+fn without_numbers(text: &str) -> String {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let words = first.unwrap_or_default().split_whitespace();
+    let plain = words.map(|word| {
+        if word.chars().any(|c| c.is_ascii_digit()) {
+            "N"
+        } else {
+            word
+        }
+    });
+    plain.collect::<Vec<_>>().join(" ")
+}
+
+/// A base with the content of a state.
+pub(super) fn contents(base: &Base, overlay: &Overlay) -> Contents {
+    let mut contents = Contents::of(base.clone());
+    for (sector, bytes) in overlay.iter() {
+        contents.put(sector, bytes);
+    }
+    contents.lose(overlay.unreadable());
+    contents
+}
+
+pub(super) fn window_of<'r>(
+    recorded: &'r Recorded<'_>,
+    number: u32,
+) -> Result<WindowStates<'r>, ExploreError> {
+    let window = recorded.states.window(number);
+    window.ok_or_else(|| ExploreError::State(format!("the recording has no window {number}")))
+}
+
+fn illegal(error: impl std::fmt::Display) -> ExploreError {
+    ExploreError::State(error.to_string())
+}
+
+/// No recipe has a classifier of blocks: near addresses count as a group.
+pub(super) fn role(_sector: u64, _bytes: &[u8]) -> Role {
+    Role::Unknown
+}
+
+fn progress(program: &Program, began: &BTreeSet<u32>, returned: &BTreeSet<u32>) -> Progress {
+    let after = |set: &BTreeSet<u32>| set.last().map_or(program.first(), |last| last + 1);
+    Progress {
+        began: after(began),
+        returned: after(returned),
+    }
+}
+
+/// The kinds of operations under test.
+fn kinds(program: &Program) -> Vec<String> {
+    let words: BTreeSet<&str> = program.operations.iter().map(Operation::word).collect();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// What the promises of a program cost: everything until its last operation has returned.
+fn cost(recorded: &Recorded<'_>) -> ProgramCost {
+    let events = &recorded.performed.trace.events;
+    let last = events
+        .iter()
+        .rposition(|event| matches!(event, TraceEvent::Returned { .. }));
+    let mut cost = ProgramCost {
+        took_ns: Nanos(recorded.performed.elapsed.0),
+        ..ProgramCost::default()
+    };
+    for event in &events[..last.map_or(0, |last| last + 1)] {
+        match event {
+            TraceEvent::Write { data, fua, .. } => {
+                cost.bytes_written += data.sectors() * 512;
+                cost.flushes += u64::from(*fua);
+            }
+            TraceEvent::Flush { .. } => cost.flushes += 1,
+            TraceEvent::Returned { .. } => cost.operations += 1,
+            TraceEvent::Completed { .. } | TraceEvent::Began { .. } => {}
+        }
+    }
+    for operation in &recorded.program.operations {
+        if let Operation::Write { length, .. } = operation {
+            cost.bytes_requested += length;
+        }
+    }
+    cost
+}
