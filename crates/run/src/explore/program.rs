@@ -14,8 +14,9 @@ use fsdyno_model::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The most states of a power cut during one recovery.
-const NESTED: u64 = 6;
+/// The most states of power cuts during one recovery: of each window the first one, then the second
+/// one of each, until there are as many.
+const NESTED: usize = 4;
 
 /// A broken promise of one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -356,28 +357,35 @@ impl Explorer<'_> {
         let Ok(states) = CrashStates::with_base(trace, read) else {
             return Ok(Vec::new());
         };
-        let mut seen = BTreeSet::new();
+        let windows = states.windows().iter();
+        let windows: Vec<_> = windows
+            .filter_map(|one| states.window(one.number))
+            .collect();
+        let of = |window: &WindowStates<'_>| {
+            let selected = window.select(StateClass::C2, NESTED as u64, 1, &role);
+            let overlays = selected
+                .iter()
+                .map(|one| window.overlay(one).map_err(illegal));
+            overlays.collect::<Result<Vec<_>, _>>()
+        };
+        let overlays = windows.iter().map(of).collect::<Result<Vec<_>, _>>()?;
         let mut all = Vec::new();
-        let windows: Vec<u32> = states.windows().iter().map(|one| one.number).collect();
-        for number in windows {
-            let Some(window) = states.window(number) else {
+        let mut seen = BTreeSet::new();
+        let in_turn =
+            (0..NESTED).flat_map(|turn| overlays.iter().filter_map(move |of| of.get(turn)));
+        for overlay in in_turn {
+            if seen.len() == NESTED || !seen.insert(overlay.key().0) {
                 continue;
-            };
-            for selection in window.select(StateClass::C2, NESTED, 1, &role) {
-                let overlay = window.overlay(&selection).map_err(illegal)?;
-                if !seen.insert(overlay.key().0) {
-                    continue;
-                }
-                let options = RecoveryOptions::default();
-                let recovered = self.guest.recover(contents(before, &overlay), options)?;
-                found.counts.nested += 1;
-                let (wrong, _) = ended(&recovered);
-                all.extend(wrong.into_iter().map(|one| Wrong {
-                    signature: format!("power cut during the recovery: {}", one.signature),
-                    message: format!("after a power cut during the recovery: {}", one.message),
-                    ..one
-                }));
             }
+            let options = RecoveryOptions::default();
+            let recovered = self.guest.recover(contents(before, overlay), options)?;
+            found.counts.nested += 1;
+            let (wrong, _) = ended(&recovered);
+            all.extend(wrong.into_iter().map(|one| Wrong {
+                signature: format!("power cut during the recovery: {}", one.signature),
+                message: format!("after a power cut during the recovery: {}", one.message),
+                ..one
+            }));
         }
         Ok(all)
     }

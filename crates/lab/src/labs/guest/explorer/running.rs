@@ -302,6 +302,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.request();
+        // The thread of its time waits for an order.
+        self.orders = channel().0;
         let _ = self.take_time();
     }
 }
