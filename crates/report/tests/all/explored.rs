@@ -66,7 +66,7 @@ fn finding(signature: &str, violation: Violation, class: StateClass, message: &s
         violation,
         class,
         message: message.into(),
-        state: format!("{signature}/w2/c2/17"),
+        state: "7:2/c2/17".to_owned(),
         count: 12,
         minimal: None,
         kernel: Vec::new(),
@@ -130,11 +130,11 @@ fn returned() -> Finding {
         minimal: Some(Minimal {
             program: "setup write a 0 4096\nopen a d\nunlink a\nfsync @d".into(),
             operations: 3,
-            state: "1/w2/c2/3".into(),
+            state: "2/c2/3".into(),
             requests: [
-                "kept 11: write 32 sectors at 75776 (log tree)",
-                "dropped 12: write 32 sectors at 75808 (log tree)",
-                "flush 13: not completed",
+                "request 11, write, 32 sectors at 75776: kept; completed at event 9",
+                "request 12, write, 32 sectors at 75808: dropped; completed at event 10",
+                "request 13, flush: submitted at event 11, in flight",
             ]
             .map(str::to_owned)
             .to_vec(),

@@ -645,7 +645,7 @@ pub(crate) fn explored_with_findings(contender: &str, number: u32) -> ExploredPr
             program: "create a\nfsync a\n".into(),
             operations: 2,
             state: "0/1/c2/1".into(),
-            requests: vec!["dropped 4: write 8 sectors at 2048".into()],
+            requests: vec!["request 4, write, 8 sectors at 2048: dropped".into()],
             image: Some("/var/tmp/a b.img".into()),
             script: Some("/var/tmp/a b.sh".into()),
         }),
