@@ -64,6 +64,20 @@ pub(super) struct AfterRecovery {
     pub trace: Trace,
 }
 
+impl AfterRecovery {
+    /// Ends the recording.
+    fn of(recording: &Recording, image: &Image) -> Self {
+        let trace = recording.stop();
+        let contents = image.contents();
+        Self {
+            reads: contents.reads().to_vec(),
+            written: contents.written().clone(),
+            changes: contents.delta().clone(),
+            trace,
+        }
+    }
+}
+
 /// The last message of the guest about a command, and what was recorded.
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -106,7 +120,8 @@ pub(super) struct Running {
     guest: Guest,
     /// Its serial line, which it does not use.
     _line: UnixStream,
-    time: Time,
+    /// None once it has ended.
+    time: Option<Time>,
     stop: CancelToken,
     orders: Sender<Order>,
     replies: Receiver<Reply>,
@@ -191,7 +206,7 @@ impl Running {
         let mut running = Self {
             guest,
             _line: line,
-            time,
+            time: Some(time),
             stop,
             orders,
             replies,
@@ -234,14 +249,7 @@ impl Running {
 
     /// The disk under test, after the guest has died.
     pub fn left(&self) -> AfterRecovery {
-        let trace = self.recording.stop();
-        let contents = self.image.contents();
-        AfterRecovery {
-            reads: contents.reads().to_vec(),
-            written: contents.written().clone(),
-            changes: contents.delta().clone(),
-            trace,
-        }
+        AfterRecovery::of(&self.recording, &self.image)
     }
 
     fn wait(&mut self, stop: &CancelToken) -> Result<Reply, NoReply> {
@@ -292,10 +300,9 @@ impl Running {
     }
 
     fn take_time(&mut self) -> Result<Passed, CalendarError> {
-        let none = thread::spawn(|| Err(CalendarError::Stopped));
-        let time = std::mem::replace(&mut self.time, none);
         // The calendar checks for cancellation several times a second.
-        time.join().unwrap_or(Err(CalendarError::Stopped))
+        let ended = self.time.take().and_then(|time| time.join().ok());
+        ended.unwrap_or(Err(CalendarError::Stopped))
     }
 }
 
@@ -371,14 +378,7 @@ impl Post {
                 self.recording.mark(TraceEvent::Returned { operation });
             }
             Answer::Unmounted => {
-                let trace = self.recording.stop();
-                let contents = self.image.contents();
-                self.after = Some(AfterRecovery {
-                    reads: contents.reads().to_vec(),
-                    written: contents.written().clone(),
-                    changes: contents.delta().clone(),
-                    trace,
-                });
+                self.after = Some(AfterRecovery::of(&self.recording, &self.image));
             }
             answer => {
                 if !self.waits.swap(false, Ordering::Relaxed) {
