@@ -47,7 +47,11 @@ pub(super) fn keep(
         }
         file.flush()
     };
-    write().map_err(failed(&path))?;
+    if let Err(cause) = write() {
+        // A part of an image shows nothing, and the disk may be full.
+        let _ = std::fs::remove_file(&path);
+        return Err(failed(&path)(cause));
+    }
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let device = ["DEVICE".to_owned()];
     let target = Path::new("/mnt");

@@ -2,7 +2,7 @@
 
 use super::program::{Recorded, contents, role, window_of};
 use super::{ExploreError, Explorer, kept};
-use fsdyno_crash::{Program, StateId, minimise};
+use fsdyno_crash::{Program, Selection, StateId, minimise};
 use fsdyno_model::{Finding, Minimal, StateClass};
 use std::path::Path;
 
@@ -19,8 +19,7 @@ impl Explorer<'_> {
     ) -> Result<Option<Minimal>, ExploreError> {
         let (class, signature) = (finding.class, finding.signature.as_str());
         let operations = minimise(&program.operations, |some| {
-            let shorter = with_operations(program, some);
-            Ok::<_, ExploreError>(self.first(&shorter, class, signature)?.is_some())
+            self.has(&with_operations(program, some), class, signature)
         })?;
         let least = with_operations(program, &operations);
         let setup = minimise(&least.setup, |some| {
@@ -28,16 +27,19 @@ impl Explorer<'_> {
                 setup: some.to_vec(),
                 operations: least.operations.clone(),
             };
-            Ok::<_, ExploreError>(self.first(&shorter, class, signature)?.is_some())
+            self.has(&shorter, class, signature)
         })?;
         let least = Program { setup, ..least };
-        let Some(state) = self.first(&least, class, signature)? else {
+        let recorded = self.record(&least)?;
+        let Some(state) = self.first(&recorded, class, signature)? else {
             return Ok(None);
         };
-        let recorded = self.record(&least)?;
-        let window = window_of(&recorded, state.first.window)?;
-        let selection = window.minimise(&state.first, |selection| {
-            self.shows(&recorded, &window, selection, signature)
+        let window = window_of(&recorded, state.window)?;
+        let selection = window.minimise(&state, |selection| {
+            // Each state has its own second mount and check.
+            let mut found = self.search(&recorded)?;
+            let wrong = self.state(&mut found, &window, selection, false)?;
+            Ok::<_, ExploreError>(wrong.iter().any(|one| one.signature == signature))
         })?;
         let illegal = |error: fsdyno_crash::IllegalState| ExploreError::State(error.to_string());
         let overlay = window.overlay(&selection).map_err(illegal)?;
@@ -60,41 +62,35 @@ impl Explorer<'_> {
         }))
     }
 
-    /// The first state of a program that shows the finding. A program that cannot be performed
-    /// shows nothing.
-    fn first(
+    /// Whether a program shows the finding. One that cannot be performed shows nothing.
+    fn has(
         &mut self,
         program: &Program,
         class: StateClass,
         signature: &str,
-    ) -> Result<Option<StateId>, ExploreError> {
+    ) -> Result<bool, ExploreError> {
         let recorded = match self.record(program) {
-            Ok(recorded) => recorded,
-            Err(ExploreError::State(_)) => return Ok(None),
-            Err(error) => return Err(error),
+            Err(ExploreError::State(_)) => return Ok(false),
+            recorded => recorded?,
         };
-        self.first_of(&recorded, class, signature)
+        Ok(self.first(&recorded, class, signature)?.is_some())
     }
 
-    fn first_of(
+    /// The first state that shows the finding.
+    fn first(
         &mut self,
         recorded: &Recorded<'_>,
         class: StateClass,
         signature: &str,
-    ) -> Result<Option<StateId>, ExploreError> {
+    ) -> Result<Option<Selection>, ExploreError> {
+        let mut found = self.search(recorded)?;
         // Most bugs show after the last durable moment.
-        let mut windows: Vec<u32> = recorded
-            .states
-            .windows()
-            .iter()
-            .map(|one| one.number)
-            .collect();
-        windows.reverse();
-        for number in windows {
-            let window = window_of(recorded, number)?;
+        for window in recorded.states.windows().iter().rev() {
+            let window = window_of(recorded, window.number)?;
             for selection in window.select(class, STATES, 1, &role) {
-                if self.shows(recorded, &window, &selection, signature)? {
-                    return Ok(Some(StateId::new(selection)));
+                let wrong = self.state(&mut found, &window, &selection, false)?;
+                if wrong.iter().any(|one| one.signature == signature) {
+                    return Ok(Some(selection));
                 }
             }
         }

@@ -43,41 +43,52 @@ impl ExploreError {
 }
 
 /// The programs of a search, by number.
-pub struct Programs(Vec<Program>);
+pub enum Programs {
+    /// The setup of each is made when it is explored: there may be hundreds of thousands.
+    Generated(Generated),
+    /// Those of the user.
+    Given(Vec<Program>),
+}
 
 impl Programs {
     /// Generates or parses them. The error is a message.
     pub fn of(search: &Search) -> Result<Self, String> {
-        let programs = match &search.programs {
+        match &search.programs {
             ProgramSource::Generated {
                 operations,
                 sampled,
-            } => Generated::new(Bounds {
+            } => Ok(Self::Generated(Generated::new(Bounds {
                 changes: *operations,
                 sampled: *sampled,
                 seed: search.seed,
-            })
-            .collect(),
+            }))),
             ProgramSource::Given { programs } => {
                 let parsed = programs.iter().map(|text| parse_programs(text));
                 let parsed = parsed.collect::<Result<Vec<_>, _>>();
-                parsed.map_err(|error| error.to_string())?.concat()
+                let parsed = parsed.map_err(|error| error.to_string())?;
+                Ok(Self::Given(parsed.concat()))
             }
             ProgramSource::Application { .. } => {
-                return Err("applications cannot be explored by this version".to_owned());
+                Err("applications cannot be explored by this version".to_owned())
             }
-        };
-        Ok(Self(programs))
+        }
     }
 
     /// How many.
     pub fn count(&self) -> u32 {
-        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+        let count = match self {
+            Self::Generated(generated) => generated.total(),
+            Self::Given(programs) => programs.len(),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// The program of a number.
-    pub fn get(&self, number: u32) -> Option<&Program> {
-        self.0.get(number as usize)
+    pub fn get(&self, number: u32) -> Option<Program> {
+        match self {
+            Self::Generated(generated) => generated.program(number as usize),
+            Self::Given(programs) => programs.get(number as usize).cloned(),
+        }
     }
 }
 

@@ -42,8 +42,6 @@ pub struct Judged {
     pub tree: Option<Tree>,
     /// The requests since the last durable moment, which prove the state legal.
     pub requests: Vec<String>,
-    /// The contents of the disk as the power cut left it.
-    pub image: Base,
 }
 
 /// How a state was recovered. Equal states share it.
@@ -68,7 +66,7 @@ pub(super) struct Recorded<'p> {
 }
 
 /// What was found so far in a program.
-struct Found<'p> {
+pub(super) struct Found<'p> {
     recorded: &'p Recorded<'p>,
     oracle: Oracle<'p>,
     /// The oracle of states with an unreadable sector.
@@ -154,15 +152,10 @@ impl Explorer<'_> {
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
         let mut found = self.search(recorded)?;
-        let windows: Vec<u32> = recorded
-            .states
-            .windows()
-            .iter()
-            .map(|one| one.number)
-            .collect();
+        let windows = recorded.states.windows();
         found.counts.windows = windows.len() as u64;
         for window in windows {
-            let window = window_of(recorded, window)?;
+            let window = window_of(recorded, window.number)?;
             for class in StateClass::ALL {
                 if class > search.class {
                     break;
@@ -191,7 +184,7 @@ impl Explorer<'_> {
         Ok((found.counts, found.findings.into_values().collect()))
     }
 
-    fn search<'p>(&self, recorded: &'p Recorded<'p>) -> Result<Found<'p>, ExploreError> {
+    pub(super) fn search<'p>(&self, recorded: &'p Recorded<'p>) -> Result<Found<'p>, ExploreError> {
         let oracle = |promises| {
             let oracle = Oracle::new(recorded.program, promises);
             oracle.map_err(|error| ExploreError::State(error.to_string()))
@@ -218,7 +211,7 @@ impl Explorer<'_> {
     }
 
     /// The broken promises of a state.
-    fn state(
+    pub(super) fn state(
         &mut self,
         found: &mut Found<'_>,
         window: &WindowStates<'_>,
@@ -396,27 +389,12 @@ impl Explorer<'_> {
         let mut found = self.search(&recorded)?;
         let window = window_of(&recorded, state.first.window)?;
         let wrong = self.state(&mut found, &window, &state.first, true)?;
-        let overlay = window.overlay(&state.first).map_err(illegal)?;
         let tree = found.trees.into_iter().next().map(|known| known.tree);
         Ok(Judged {
             wrong,
             tree,
             requests: window.requests(&state.first).map_err(illegal)?,
-            image: contents(&recorded.performed.base, &overlay).snapshot(),
         })
-    }
-
-    /// Whether a state breaks the promise of this signature.
-    pub(super) fn shows(
-        &mut self,
-        recorded: &Recorded<'_>,
-        window: &WindowStates<'_>,
-        selection: &Selection,
-        signature: &str,
-    ) -> Result<bool, ExploreError> {
-        let mut found = self.search(recorded)?;
-        let wrong = self.state(&mut found, window, selection, false)?;
-        Ok(wrong.iter().any(|one| one.signature == signature))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{CrashArgs, guest_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_crash::{StateId, render_programs};
+use fsdyno_crash::{Program, StateId, render_programs};
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
@@ -18,7 +18,7 @@ use fsdyno_store::{Named, Store};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -162,11 +162,20 @@ impl Work<'_> {
     fn work(&self, send: &mpsc::Sender<Sent>) {
         let mut explorers: BTreeMap<usize, Explorer<'_>> = BTreeMap::new();
         while let Some(unit) = self.next() {
-            let explored = self.explore(unit, &mut explorers);
-            let failed = explored.is_err();
-            self.ended.fetch_or(failed, Ordering::Relaxed);
-            // Nobody receives it after an error of the store.
-            if send.send(explored).is_err() || failed {
+            let (explored, failed) = match self.explore(unit, &mut explorers) {
+                // What was explored is stored, also if an image cannot be kept.
+                Ok((program, minimised)) => (Some(program), minimised.err()),
+                Err(error) => (None, Some(error)),
+            };
+            self.ended.fetch_or(failed.is_some(), Ordering::Relaxed);
+            let ends = failed.is_some();
+            for sent in explored.map(Ok).into_iter().chain(failed.map(Err)) {
+                // Nobody receives it after an error of the store.
+                if send.send(sent).is_err() {
+                    return;
+                }
+            }
+            if ends {
                 return;
             }
         }
@@ -176,7 +185,7 @@ impl Work<'_> {
         &'s self,
         unit: ExplorationUnit,
         explorers: &mut BTreeMap<usize, Explorer<'s>>,
-    ) -> Sent {
+    ) -> Result<(ExploredProgram, Result<(), ExploreError>), ExploreError> {
         let guest = match explorers.entry(unit.contender) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -186,7 +195,7 @@ impl Work<'_> {
         let Some(program) = self.programs.get(unit.number) else {
             return Err(ExploreError::State(format!("no program {}", unit.number)));
         };
-        let explored = guest.explore(unit.number, program, &self.info.search);
+        let explored = guest.explore(unit.number, &program, &self.info.search);
         let mut explored = match explored {
             Err(error) if error.is_stopped() => return Err(error),
             // One program does not end the search.
@@ -199,21 +208,29 @@ impl Work<'_> {
             },
             Ok(explored) => explored,
         };
-        if !self.args.no_minimize {
-            for finding in &mut explored.findings {
-                let key = (unit.contender, finding.signature.clone());
-                let mut known = self
-                    .minimised
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                let first = known.insert(key);
-                drop(known);
-                if first {
-                    finding.minimal = guest.minimise(program, finding, &self.info.work_dir)?;
-                }
+        let minimised = self.minimise(guest, unit, &program, &mut explored);
+        Ok((explored, minimised))
+    }
+
+    /// Minimises the findings whose signature is new.
+    fn minimise(
+        &self,
+        guest: &mut Explorer<'_>,
+        unit: ExplorationUnit,
+        program: &Program,
+        explored: &mut ExploredProgram,
+    ) -> Result<(), ExploreError> {
+        if self.args.no_minimize {
+            return Ok(());
+        }
+        for finding in &mut explored.findings {
+            let key = (unit.contender, finding.signature.clone());
+            let known = self.minimised.lock();
+            if known.unwrap_or_else(PoisonError::into_inner).insert(key) {
+                finding.minimal = guest.minimise(program, finding, &self.info.work_dir)?;
             }
         }
-        Ok(explored)
+        Ok(())
     }
 }
 
@@ -251,8 +268,10 @@ fn go(
         ended: AtomicBool::new(false),
         stop,
     };
-    let jobs = args.jobs.count(args.guest_memory);
-    let mut progress = Progress::new(info.programs(), &before);
+    let jobs = args.jobs.count(info.guest.memory);
+    // A program that failed is explored again.
+    let recorded = before.iter().filter(|one| one.failed.is_none());
+    let mut progress = Progress::new(info.programs(), recorded);
     let ended = conduct(&work, store, &mut progress, (jobs, began));
     output::note(format_args!(
         "fsdyno: {}",
@@ -374,6 +393,10 @@ pub(super) fn again(
         .parse()
         .map_err(|_| refused(format!("`{number}` is no number of a program")))?;
     let id: StateId = id.parse().map_err(|error| refused(format!("{error}")))?;
+    if !id.nested.is_empty() {
+        let what = "states of power cuts during a recovery are checked with the state before it";
+        return Err(refused(what.to_owned()));
+    }
     let program = programs.get(number).ok_or_else(|| {
         refused(format!(
             "the search has {} programs, from 0",
@@ -383,7 +406,7 @@ pub(super) fn again(
     let subject = Subject::new(lab, contender, disk);
     let judged = subject
         .explorer()
-        .and_then(|mut one| one.again(program, &id));
+        .and_then(|mut one| one.again(&program, &id));
     let judged = judged.map_err(failed)?;
     let mut lines = vec![format!("program {number}:\n{program}\n\nrequests:")];
     lines.extend(judged.requests.iter().map(|line| format!("  {line}")));
@@ -421,10 +444,5 @@ fn failed(error: ExploreError) -> CliError {
     }
 }
 
-/// The name of the disk of an exploration.
+/// The disk of an exploration, as `--disk` names it.
 pub(super) const DISK: &str = "sata-2008";
-
-/// The path of that name, as `--disk` has it.
-pub(super) fn default_disk() -> &'static Path {
-    Path::new(DISK)
-}

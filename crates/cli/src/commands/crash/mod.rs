@@ -52,19 +52,15 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
         let settings = (contenders, size, disk, work);
         return pull(args, power_cuts, &lab, settings, &mut store);
     }
+    if args.again.is_empty() {
+        return explored(args, &lab, (contenders, size, work), disk, store, &stop);
+    }
     let [contender] = contenders.as_slice() else {
-        if args.again.is_empty() {
-            return explored(args, &lab, (contenders, size, work), disk, store, &stop);
-        }
         return Err(CliError::usage(
             "--again: a state and images belong to one contender. Name only that one with --fs.",
         ));
     };
     match (args.again.as_slice(), args.acknowledged) {
-        ([], _) => {
-            let contenders = vec![contender.clone()];
-            explored(args, &lab, (contenders, size, work), disk, store, &stop)
-        }
         ([state], None) => {
             let disk = search_disk(args, disk)?;
             explore::again(args, &lab, contender, &disk, &state.to_string_lossy())
@@ -129,7 +125,7 @@ fn search_disk(args: &CrashArgs, disk: Option<ModelDisk>) -> Result<ModelDisk, C
             args.lab
         )));
     }
-    let default = || fsdyno_lab::model_disk(explore::default_disk()).map_err(CliError::usage);
+    let default = || fsdyno_lab::model_disk(Path::new(explore::DISK)).map_err(CliError::usage);
     disk.map_or_else(default, Ok)
 }
 
