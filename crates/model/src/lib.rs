@@ -9,6 +9,7 @@ pub mod capability;
 pub mod cell;
 pub mod contender;
 pub mod content;
+pub mod counters;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
@@ -52,6 +53,7 @@ pub use capability::{
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
+pub use counters::{Counter, CounterUnit, NoCounter};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};

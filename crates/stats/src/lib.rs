@@ -6,14 +6,17 @@
 //! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_unpaired`], [`judge_unpaired`]). Ranks
 //! and tiers are in [`rank_intervals`] and [`tiers`], and [`rank_correlation`] compares two orders.
 //! [`outliers`], [`drift`], [`modes`] and [`dependence`] raise warnings about a series.
+//! [`change_points()`] finds the steps of a history.
 //!
-//! The crate has no clocks, no units and no text for readers. Nothing here is random. Times of file
-//! systems are skewed and multimodal. A function that assumes a normal distribution documents it.
+//! The crate has no clocks, no units and no text for readers. The same figures give the same results:
+//! permutations have a fixed seed. Times of file systems are skewed and multimodal. A function that
+//! assumes a normal distribution documents it.
 //!
 //! Samples must not contain NaN or infinite values. A function that finds one returns `None`, or
 //! ignores it if its documentation states that.
 
 mod bisection;
+mod change_points;
 mod describe;
 mod exact;
 mod forecast;
@@ -34,6 +37,7 @@ mod table;
 mod tiers;
 mod verdict;
 
+pub use change_points::{ChangePoint, Detection, change_points};
 pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
 pub use forecast::{Forecast, forecast};
