@@ -14,6 +14,7 @@ mod journal;
 mod plan;
 mod program_json;
 mod program_output;
+mod recording;
 mod store_rows;
 mod tar_archive;
 mod vhost_user;
@@ -56,4 +57,5 @@ targets! {
     PROGRAM_JSON: program_json, SMALL;
     PROGRAM_OUTPUT: program_output, SMALL;
     JOURNAL: journal, SMALL;
+    RECORDING: recording, BUFFERS;
 }
