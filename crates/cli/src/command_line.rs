@@ -96,6 +96,8 @@ pub enum Command {
     Chart(commands::chart::ChartArgs),
     /// Compare runs across kernels, machines or dates; thresholds for CI
     Compare(commands::compare::CompareArgs),
+    /// Show figures over kernels, dates or commits, with the steps between them
+    History(commands::history::HistoryArgs),
     /// Explain why one contender takes longer than another: time by cause
     Why(commands::why::WhyArgs),
     /// List and show published comparisons
@@ -126,7 +128,7 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series (of crash tests), why, compare or crash
+        /// Schema: report, series, exploration, why, compare, history or crash
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },

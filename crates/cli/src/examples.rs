@@ -188,6 +188,19 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "history",
+        &[
+            (
+                "history --fs ext4,xfs --phase copy", // example
+                "list the figures of copy by kernel, with steps",
+            ),
+            (
+                "history --by date --metric flushes -o flushes.html",
+                "write the flushes of all phases by date as a page",
+            ),
+        ],
+    ),
+    (
         "why",
         &[(
             "why last ext4 xfs copy", // example

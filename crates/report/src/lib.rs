@@ -3,7 +3,7 @@
 //!
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
-//! difference ([`why`]), a series of crash tests ([`crash`]), an exploration of crash states
+//! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]), an exploration of crash states
 //! ([`exploration`]). The renderers are in [`formats`].
 //! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
@@ -16,6 +16,7 @@ pub mod exploration;
 mod figures;
 mod format;
 pub mod formats;
+pub mod history;
 mod options;
 pub mod processor;
 pub mod published;
@@ -34,6 +35,7 @@ pub use options::{Advice, Options};
 
 use formats::{Report, bencher, bonnie, json, openmetrics};
 use fsdyno_model::{Exploration, ResultSet, Series};
+use history::History;
 use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
@@ -175,6 +177,20 @@ pub fn render_run_comparison(
         figures: &|| compare::figures(comparison),
     };
     formats::render(&report, &value, format, options)
+}
+
+/// Renders a history.
+pub fn render_history(
+    history: &History,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: "the history",
+        document: &|| history::document(history),
+        figures: &|| history::figures(history),
+    };
+    formats::render(&report, history, format, options)
 }
 
 /// Renders a series of crash tests.

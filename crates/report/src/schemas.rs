@@ -4,6 +4,7 @@
 //! is raised when a property is removed, or changes its type or its meaning.
 
 use crate::compare::Comparisons;
+use crate::history::History;
 use crate::run_json::RunReport;
 use crate::why::Why;
 use fsdyno_model::{Exploration, PowerCut, Series};
@@ -26,7 +27,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 6] = [
+pub const ALL: [Schema; 7] = [
     Schema {
         name: "report",
         title: "A run",
@@ -56,6 +57,12 @@ pub const ALL: [Schema; 6] = [
         title: "Runs compared with the first of them",
         printed_by: "`fsdyno compare --json`",
         generate: SchemaGenerator::into_root_schema_for::<Comparisons>,
+    },
+    Schema {
+        name: "history",
+        title: "Figures over kernels, dates or commits",
+        printed_by: "`fsdyno history --format json`",
+        generate: SchemaGenerator::into_root_schema_for::<History>,
     },
     Schema {
         name: "crash",

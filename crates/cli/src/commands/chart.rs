@@ -5,6 +5,7 @@ use super::series::only_run;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
+use fsdyno_files::Existing;
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
@@ -80,7 +81,7 @@ impl ChartFormat {
     }
 }
 
-fn theme(text: &str) -> Result<Theme, String> {
+pub fn theme(text: &str) -> Result<Theme, String> {
     text.parse()
 }
 
@@ -94,16 +95,20 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     };
     let all = run_charts::of_run(&set, &filter).map_err(CliError::usage)?;
     let chosen = run_charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
-    match (&args.output, chosen.as_slice()) {
-        (None, charts) if args.names.is_empty() && args.format == ChartFormat::Svg => {
-            list(charts)?;
-        }
-        (None, charts) => to_standard_output(args, charts)?,
-        (Some(path), [one]) if !is_directory(path) => {
-            output::save(path, &draw(one, args)?, output::existing(args.force))?;
-        }
-        (Some(directory), charts) => into(directory, charts, args)?,
+    if args.output.is_none() && args.names.is_empty() && args.format == ChartFormat::Svg {
+        list(&chosen)?;
+        return Ok(Code::Ok);
     }
+    let drawing = Drawing {
+        format: args.format,
+        appearance: Appearance {
+            width: args.width,
+            theme: args.theme,
+        },
+        zoom: args.zoom,
+        existing: output::existing(args.force),
+    };
+    drawing.write(&chosen, args.output.as_deref())?;
     Ok(Code::Ok)
 }
 
@@ -114,22 +119,89 @@ fn list(charts: &[Chart]) -> Result<(), CliError> {
     output::rows(&rows, output::width())
 }
 
-fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), CliError> {
-    match (charts, args.format) {
-        ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
-            Err(CliError::usage(format!(
-                "cannot print a PNG on a terminal. Add --output {}.png",
-                one.name
-            )))
+/// How charts are drawn and written.
+pub struct Drawing {
+    /// The format.
+    pub format: ChartFormat,
+    /// Width and colours.
+    pub appearance: Appearance,
+    /// The scale of a PNG.
+    pub zoom: u8,
+    /// What becomes of files that exist.
+    pub existing: Existing,
+}
+
+impl Drawing {
+    /// Writes one chart to a file, several to a directory, or one to standard output.
+    pub fn write(&self, charts: &[Chart], output: Option<&Path>) -> Result<(), CliError> {
+        match (output, charts) {
+            (None, charts) => self.to_standard_output(charts),
+            (Some(path), [one]) if !is_directory(path) => {
+                output::save(path, &self.draw(one)?, self.existing)
+            }
+            (Some(directory), charts) => self.into(directory, charts),
         }
-        ([one], ChartFormat::Png) => output::picture(&draw(one, args)?),
-        ([one], _) => output::bytes(&draw(one, args)?),
-        (_, ChartFormat::Json) => output::json(&charts),
-        (several, _) => Err(CliError::usage(format!(
-            "cannot print {} charts on standard output. Add --output DIR, or name one of them: {}",
-            several.len(),
-            names(several)
-        ))),
+    }
+
+    fn to_standard_output(&self, charts: &[Chart]) -> Result<(), CliError> {
+        match (charts, self.format) {
+            ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
+                Err(CliError::usage(format!(
+                    "cannot print a PNG on a terminal. Add --output {}.png",
+                    one.name
+                )))
+            }
+            ([one], ChartFormat::Png) => output::picture(&self.draw(one)?),
+            ([one], _) => output::bytes(&self.draw(one)?),
+            (_, ChartFormat::Json) => output::json(&charts),
+            (several, _) => Err(CliError::usage(format!(
+                "cannot print {} charts on standard output. Add --output DIR, or name one of them: \
+                 {}",
+                several.len(),
+                names(several)
+            ))),
+        }
+    }
+
+    /// Writes each chart into a file of that directory, and creates a directory that is missing.
+    fn into(&self, directory: &Path, charts: &[Chart]) -> Result<(), CliError> {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            let directory = directory.display();
+            CliError::failure(format!("cannot create the directory {directory}: {error}"))
+        })?;
+        let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, self.format.name()));
+        for chart in charts {
+            output::check(Some(&file(chart)), self.existing)?;
+        }
+        for chart in charts {
+            let file = file(chart);
+            output::save(&file, &self.draw(chart)?, self.existing)?;
+            output::bytes(format!("{}\n", file.display()).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn draw(&self, chart: &Chart) -> Result<Vec<u8>, CliError> {
+        match self.format {
+            ChartFormat::Svg => Ok(svg::render(chart, self.appearance).into_bytes()),
+            ChartFormat::Png => {
+                let lacking = png::lacking(chart);
+                if !lacking.is_empty() {
+                    let (name, font) = (&chart.name, png::FONT);
+                    output::note(format_args!(
+                        "fsdyno: {name}: {font} has no glyphs for {lacking}; SVG keeps them"
+                    ));
+                }
+                png::of_svg(&svg::render(chart, self.appearance), f32::from(self.zoom))
+                    .map_err(CliError::failure)
+            }
+            ChartFormat::Json => {
+                let mut text = serde_json::to_string_pretty(chart)
+                    .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
+                text.push('\n');
+                Ok(text.into_bytes())
+            }
+        }
     }
 }
 
@@ -141,49 +213,4 @@ fn names(charts: &[Chart]) -> String {
 /// Whether a path is a directory, or ends like one.
 fn is_directory(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
-}
-
-/// Writes each chart into a file of that directory, and creates a directory that is missing.
-fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliError> {
-    std::fs::create_dir_all(directory).map_err(|error| {
-        let directory = directory.display();
-        CliError::failure(format!("cannot create the directory {directory}: {error}"))
-    })?;
-    let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, args.format.name()));
-    for chart in charts {
-        output::check(Some(&file(chart)), output::existing(args.force))?;
-    }
-    for chart in charts {
-        let file = file(chart);
-        output::save(&file, &draw(chart, args)?, output::existing(args.force))?;
-        output::bytes(format!("{}\n", file.display()).as_bytes())?;
-    }
-    Ok(())
-}
-
-fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
-    let appearance = Appearance {
-        width: args.width,
-        theme: args.theme,
-    };
-    match args.format {
-        ChartFormat::Svg => Ok(svg::render(chart, appearance).into_bytes()),
-        ChartFormat::Png => {
-            let lacking = png::lacking(chart);
-            if !lacking.is_empty() {
-                let (name, font) = (&chart.name, png::FONT);
-                output::note(format_args!(
-                    "fsdyno: {name}: {font} has no glyphs for {lacking}; SVG keeps them"
-                ));
-            }
-            png::of_svg(&svg::render(chart, appearance), f32::from(args.zoom))
-                .map_err(CliError::failure)
-        }
-        ChartFormat::Json => {
-            let mut text = serde_json::to_string_pretty(chart)
-                .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
-            text.push('\n');
-            Ok(text.into_bytes())
-        }
-    }
 }

@@ -10,6 +10,7 @@ pub mod crash;
 pub mod disk;
 pub mod doctor;
 pub mod guest;
+pub mod history;
 pub mod jobs;
 pub mod lab;
 pub mod list;

@@ -56,11 +56,13 @@ pub enum Kind {
     Cost,
     /// The rate of a phase by the number of workers.
     Scaling,
+    /// The figures of a phase over kernels, dates or commits.
+    History,
 }
 
 impl Kind {
     /// All kinds, in the order charts are listed.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Overview,
         Self::Samples,
         Self::Repeats,
@@ -68,6 +70,7 @@ impl Kind {
         Self::Throughput,
         Self::Cost,
         Self::Scaling,
+        Self::History,
     ];
 
     /// The name on the command line.
@@ -80,6 +83,7 @@ impl Kind {
             Self::Throughput => "throughput",
             Self::Cost => "cost",
             Self::Scaling => "scaling",
+            Self::History => "history",
         }
     }
 
@@ -93,6 +97,7 @@ impl Kind {
             Self::Throughput => "throughput over the time of a phase",
             Self::Cost => "processor time, device traffic, space, extents",
             Self::Scaling => "rate by the number of workers",
+            Self::History => "figures over kernels, dates or commits",
         }
     }
 }
@@ -131,6 +136,9 @@ pub struct Axis {
     /// A reference value, drawn as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<f64>,
+    /// The names of the positions 0, 1, ...; empty for an axis of quantities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// The unit of an axis.
@@ -315,6 +323,7 @@ impl Axis {
             unit,
             scale,
             reference: None,
+            names: Vec::new(),
         }
     }
 

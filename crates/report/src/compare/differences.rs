@@ -32,7 +32,7 @@ pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
         terms::list(&of.collect::<Vec<_>>())
     };
     note(&mut all, "kernel", false, kernels(base), kernels(other));
-    of_machines(&mut all, &base.run.provenance, &other.run.provenance);
+    all.extend(of_machines(&base.run.provenance, &other.run.provenance));
     all
 }
 
@@ -56,7 +56,7 @@ fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: Stri
 }
 
 /// The differences between two plans. The number of repeats and time limits do not affect figures.
-fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
+pub(crate) fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
     let mut all = Vec::new();
     let mut both = |what, forbids, of: &dyn Fn(&Plan) -> String| {
         note(&mut all, what, forbids, of(base), of(other));
@@ -161,9 +161,11 @@ fn of_contents(all: &mut Vec<Difference>, base: &Plan, other: &Plan) {
     }
 }
 
-fn of_machines(all: &mut Vec<Difference>, base: &Provenance, other: &Provenance) {
+/// The differences between two machines, their programs included; the kernel is not one of them.
+pub(crate) fn of_machines(base: &Provenance, other: &Provenance) -> Vec<Difference> {
+    let mut all = Vec::new();
     let mut both = |what, of: &dyn Fn(&Provenance) -> String| {
-        note(all, what, false, of(base), of(other));
+        note(&mut all, what, false, of(base), of(other));
     };
     both("system", &|p| p.distribution.clone());
     both("kernel build", &|p| p.kernel_build.clone());
@@ -186,7 +188,8 @@ fn of_machines(all: &mut Vec<Difference>, base: &Provenance, other: &Provenance)
     for (name, version) in &base.programs {
         let theirs = other.programs.iter().find(|(other, _)| other == name);
         if let Some((_, theirs)) = theirs {
-            note(all, "program", false, version.clone(), theirs.clone());
+            note(&mut all, "program", false, version.clone(), theirs.clone());
         }
     }
+    all
 }

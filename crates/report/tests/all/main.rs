@@ -14,6 +14,7 @@ mod first_screen;
 mod fixture;
 mod glance;
 mod goldens;
+mod history;
 mod labs;
 mod page;
 mod renders;

@@ -1,5 +1,6 @@
 //! Maps values to positions along an axis, and formats the tick labels.
 
+use super::paper::{SMALL, fitting, width};
 use crate::charts::{Axis, Scale, Unit};
 use crate::terms::grouped;
 use crate::terms::{self, significant};
@@ -92,6 +93,9 @@ impl<'a> PlacedScale<'a> {
 
     /// The ticks: positions and labels, each at least `spacing` from the next.
     pub(super) fn ticks(&self, spacing: f64) -> Vec<(f64, String)> {
+        if !self.axis.names.is_empty() {
+            return self.named();
+        }
         let most = ((self.to - self.from).abs() / spacing).floor().max(1.0);
         let (values, step) = match self.axis.scale {
             Scale::Nines => return self.nines(spacing),
@@ -106,6 +110,26 @@ impl<'a> PlacedScale<'a> {
         placed
             .filter(|(place, _)| (low - 0.5..=high + 0.5).contains(place))
             .collect()
+    }
+
+    /// The names of as many positions as fit, the last one included.
+    fn named(&self) -> Vec<(f64, String)> {
+        const LONGEST: f64 = 120.0;
+        const GAP: f64 = 10.0;
+        let names = &self.axis.names;
+        let name = |at: usize| fitting(&names[at], LONGEST, SMALL);
+        let wide = (0..names.len()).map(|at| width(&name(at), SMALL));
+        let wide = wide.fold(0.0, f64::max) + GAP;
+        let all = (0..names.len()).filter_map(|at| Some((at, self.at(at as f64)?)));
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for (at, place) in all.rev() {
+            let fits = ticks.last().is_none_or(|(next, _)| next - place >= wide);
+            if fits {
+                ticks.push((place, name(at)));
+            }
+        }
+        ticks.reverse();
+        ticks
     }
 
     /// Linear ticks in steps of 1, 2 or 5 in the displayed unit.

@@ -12,7 +12,8 @@ const BUDGET: usize = 400 << 10;
 /// The width of a chart, pixels; the page stretches it slightly.
 const WIDTH: u32 = 380;
 /// The kinds in drawing order: first those with information that no table has.
-const ORDER: [Kind; 7] = [
+const ORDER: [Kind; 8] = [
+    Kind::History,
     Kind::Overview,
     Kind::Scaling,
     Kind::Latency,

@@ -1,0 +1,155 @@
+//! `history`: the figures of phases over kernels, dates or commits, with their steps.
+
+use super::chart::{ChartFormat, Drawing};
+use crate::args::percent;
+use crate::exit::{CliError, Code};
+use crate::output;
+use clap::Args;
+use fsdyno_model::Counter;
+use fsdyno_report::charts::svg::{Appearance, Theme};
+use fsdyno_report::history::{self, By, Collector, Selection};
+use fsdyno_report::{Format, render_history};
+use fsdyno_store::Store;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+A series has the comparable figures of one contender and one phase. A change
+of its level is a step: in virtual time each change of more than 0.1 %, in
+real time a change point of the medians of runs. Each step names the counters
+that moved with it. The commit of a run is in the version of its kernel, or in
+its tag commit-HASH. docs/history.md describes the method.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct HistoryArgs {
+    /// Contenders: labels, patterns with *, or names of file systems [default: all]
+    #[arg(long = "fs", value_name = "LIST", value_delimiter = ',')]
+    pub contenders: Vec<String>,
+    /// Phases: PHASE, WORKLOAD/PHASE, or patterns with * [default: all]
+    #[arg(
+        long = "phase",
+        value_name = "LIST",
+        value_delimiter = ',',
+        alias = "phases"
+    )]
+    pub phases: Vec<String>,
+    /// Horizontal axis: kernel, date or commit
+    #[arg(long, value_name = "AXIS", default_value = "kernel", value_parser = by)]
+    pub by: By,
+    /// Figure: durable, return, blocks, flushes, requests, bytes, seeks, extents, cpu
+    ///
+    /// Also reads, writes, discards, read-bytes, written-bytes and instructions.
+    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = metric)]
+    pub metric: Counter,
+    /// Smallest change that is a step, percent [default: 0.1 in virtual time]
+    ///
+    /// In real time the default is the margin of the last run.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Only runs with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Format: terminal, html, csv, json, markdown, svg or png
+    ///
+    /// Without --format, the extension of the output file decides.
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub format: Option<OutputFormat>,
+    /// Output file; a directory for several charts [default: standard output]
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Theme of charts: light or dark
+    #[arg(long, value_name = "THEME", default_value = "light", value_parser = super::chart::theme)]
+    pub theme: Theme,
+    /// Width of charts in pixels, 280 to 4000
+    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Appearance::NARROWEST)..=i64::from(Appearance::WIDEST)))]
+    pub width: u32,
+    /// Scale of a PNG, 1 to 4; 2 is sharp in print
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub zoom: u8,
+}
+
+/// A format of reports or of charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// A report.
+    Report(Format),
+    /// Charts.
+    Chart(ChartFormat),
+}
+
+fn by(text: &str) -> Result<By, String> {
+    text.parse()
+}
+
+fn metric(text: &str) -> Result<Counter, String> {
+    text.parse()
+        .map_err(|error: fsdyno_model::NoCounter| error.to_string())
+}
+
+fn format(text: &str) -> Result<OutputFormat, String> {
+    match text {
+        "svg" => Ok(OutputFormat::Chart(ChartFormat::Svg)),
+        "png" => Ok(OutputFormat::Chart(ChartFormat::Png)),
+        text => {
+            let report = Format::OF_ALL_REPORTS.into_iter();
+            let mut report = report.filter(|format| format.name() == text);
+            report.next().map(OutputFormat::Report).ok_or_else(|| {
+                format!("use terminal, html, csv, json, markdown, svg or png, not `{text}`")
+            })
+        }
+    }
+}
+
+pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
+    let format = args.format.or_else(|| inferred(args.output.as_deref()?));
+    let format = format.unwrap_or(OutputFormat::Report(Format::Terminal));
+    let store = Store::open_existing_read_only(store)?;
+    let selection = Selection {
+        contenders: args.contenders.clone(),
+        phases: args.phases.clone(),
+        by: args.by,
+        metric: Some(args.metric),
+        margin: args.margin,
+        commits: Vec::new(),
+    };
+    let mut collector = Collector::new(selection);
+    for run in store.runs()?.iter().rev() {
+        if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
+            collector.add(&store.load(&run.id)?, &run.tags);
+        }
+    }
+    let history = collector.finish().map_err(CliError::usage)?;
+    match format {
+        OutputFormat::Report(format) => {
+            let options = super::report::options(false, args.output.is_some());
+            let bytes = render_history(&history, format, &options).map_err(CliError::failure)?;
+            output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
+        }
+        OutputFormat::Chart(format) => {
+            let drawing = Drawing {
+                format,
+                appearance: Appearance {
+                    width: args.width,
+                    theme: args.theme,
+                },
+                zoom: args.zoom,
+                existing: output::existing(args.force),
+            };
+            drawing.write(&history::charts(&history), args.output.as_deref())?;
+        }
+    }
+    Ok(Code::Ok)
+}
+
+/// The format of a file with this name.
+fn inferred(path: &Path) -> Option<OutputFormat> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    match extension.as_str() {
+        "svg" => Some(OutputFormat::Chart(ChartFormat::Svg)),
+        "png" => Some(OutputFormat::Chart(ChartFormat::Png)),
+        _ => Format::of_file(path).map(OutputFormat::Report),
+    }
+}

@@ -1,0 +1,503 @@
+//! Collects the figures of runs, and divides them into series of comparable ones.
+
+use super::json::{History, SeriesHistory};
+use super::{By, Selection, order, steps};
+use crate::compare::differences;
+use crate::terms;
+use fsdyno_model::{
+    CellRecord, Contender, Counter, LabShare, Outcome, Plan, Provenance, ResultSet,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Why there is no history.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoHistory {
+    /// No run has a contender of that name.
+    #[error("no run has a contender `{typed}`; there are {known}")]
+    NoContender {
+        /// The requested name.
+        typed: String,
+        /// The existing ones.
+        known: String,
+    },
+    /// No run has a phase of that name.
+    #[error("no run has a phase `{typed}`; there are {known}")]
+    NoPhase {
+        /// The requested name.
+        typed: String,
+        /// The existing ones.
+        known: String,
+    },
+    /// The selected cells have no figure.
+    #[error(
+        "the selected runs have no figure of `{metric}`. Choose another --metric, or measure it: \
+         docs/history.md"
+    )]
+    NoFigures {
+        /// The figure.
+        metric: Counter,
+    },
+    /// No run has a commit.
+    #[error(
+        "no selected run has a commit. Add it with: fsdyno runs tag RUN commit-HASH, or use --by \
+         kernel"
+    )]
+    NoCommits,
+}
+
+/// Collects the figures of runs.
+#[derive(Debug)]
+pub struct Collector {
+    selection: Selection,
+    series: Vec<Collected>,
+    labels: BTreeSet<String>,
+    phases: BTreeSet<String>,
+    without_commit: BTreeSet<String>,
+}
+
+/// A series that is being collected.
+#[derive(Debug)]
+struct Collected {
+    contender: Contender,
+    workload: String,
+    phase: String,
+    /// The plan with only this contender and this workload, without its kernel.
+    plan: Plan,
+    /// Whether the kernel counted its work. Without the count, virtual time does not charge it.
+    counted: bool,
+    observations: Vec<Observation>,
+}
+
+/// The facts of a run.
+#[derive(Debug)]
+pub(super) struct RunFacts {
+    pub id: String,
+    pub started_unix_ns: u64,
+    pub provenance: Provenance,
+    pub commit: Option<String>,
+}
+
+/// The figures of one run in one series.
+#[derive(Debug, Clone)]
+pub(super) struct Observation {
+    pub run: Rc<RunFacts>,
+    /// The kernel under test.
+    pub kernel: String,
+    /// Its build, which distinguishes kernels of the same version.
+    pub build: String,
+    pub commit: Option<String>,
+    /// Whether the figures have no noise.
+    pub exact: bool,
+    /// The margin of the plan.
+    pub margin: f64,
+    /// The samples by counter.
+    pub figures: BTreeMap<Counter, Vec<f64>>,
+}
+
+impl Collector {
+    /// Starts a collection.
+    pub fn new(selection: Selection) -> Self {
+        Self {
+            selection,
+            series: Vec::new(),
+            labels: BTreeSet::new(),
+            phases: BTreeSet::new(),
+            without_commit: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a run. Its tag `commit-HASH` names its commit.
+    pub fn add(&mut self, set: &ResultSet, tags: &[String]) {
+        let plan = &set.run.plan;
+        let tagged = tags.iter().find_map(|tag| tag.strip_prefix("commit-"));
+        let run = Rc::new(RunFacts {
+            id: set.run.id.clone(),
+            started_unix_ns: set.run.started_unix_ns,
+            provenance: set.run.provenance.clone(),
+            commit: tagged.map(str::to_owned),
+        });
+        let shares = set.labs();
+        let chosen: Vec<bool> = plan
+            .contenders
+            .iter()
+            .map(|contender| {
+                self.labels.insert(contender.label.clone());
+                let names = &self.selection.contenders;
+                names.is_empty() || names.iter().any(|name| may_be(name, contender))
+            })
+            .collect();
+        let mut found: BTreeMap<(usize, usize, u32), BTreeMap<Counter, Vec<f64>>> = BTreeMap::new();
+        for record in set.cells.iter().filter(|record| is_measured(record)) {
+            let at = record.cell.contender as usize;
+            let workload = record.cell.workload as usize;
+            let Some(planned) = plan.workloads.get(workload) else {
+                continue;
+            };
+            for sample in &record.samples {
+                let phase = &sample.label;
+                self.phases.insert(format!("{}/{phase}", planned.name));
+                let is_it = |typed: &String| is_phase(typed, &planned.name, phase);
+                let typed = &self.selection.phases;
+                if !chosen[at] || !(typed.is_empty() || typed.iter().any(is_it)) {
+                    continue;
+                }
+                let figures = found.entry((at, workload, sample.phase)).or_default();
+                for counter in Counter::ALL {
+                    if let Some(figure) = counter.of(sample) {
+                        figures.entry(counter).or_default().push(figure as f64);
+                    }
+                }
+            }
+        }
+        for ((at, workload, phase), figures) in found {
+            if !figures.contains_key(&self.selection.metric()) {
+                continue;
+            }
+            let share = shares.iter().find(|share| share.contenders.contains(&at));
+            let observation = observation(&run, plan, share, figures);
+            if self.selection.by == By::Commit && observation.commit.is_none() {
+                self.without_commit.insert(run.id.clone());
+                continue;
+            }
+            let name = plan.workloads[workload].phases.get(phase as usize);
+            let Some(name) = name.map(|phase| phase.label.clone()) else {
+                continue;
+            };
+            let reduced = reduced(plan, at, workload);
+            self.insert(reduced, name, observation);
+        }
+    }
+
+    /// Adds an observation to the series of comparable ones.
+    fn insert(&mut self, plan: Plan, phase: String, one: Observation) {
+        let (contender, workload) = (plan.contenders[0].clone(), plan.workloads[0].name.clone());
+        let counted = one.figures.contains_key(&Counter::Blocks);
+        let known = self.series.iter_mut().find(|series| {
+            series.contender.label == contender.label
+                && series.workload == workload
+                && series.phase == phase
+                && series.counted == counted
+                && are_comparable(&series.plan, &plan)
+        });
+        match known {
+            Some(series) => series.observations.push(one),
+            None => self.series.push(Collected {
+                contender,
+                workload,
+                phase,
+                plan,
+                counted,
+                observations: vec![one],
+            }),
+        }
+    }
+
+    /// The history of what was added.
+    pub fn finish(mut self) -> Result<History, NoHistory> {
+        self.check_names()?;
+        // A label selects only this contender. Otherwise a name of a file system selects all of it.
+        let names = &self.selection.contenders;
+        let labels = &self.labels;
+        self.series.retain(|series| {
+            let takes = |name: &String| {
+                is_label(name, &series.contender.label)
+                    || (*name == series.contender.filesystem && !labels.contains(name))
+            };
+            names.is_empty() || names.iter().any(takes)
+        });
+        if self.series.is_empty() {
+            if self.without_commit.is_empty() {
+                let metric = self.selection.metric();
+                return Err(NoHistory::NoFigures { metric });
+            }
+            return Err(NoHistory::NoCommits);
+        }
+        let places: Vec<(String, String)> = unique(
+            self.series
+                .iter()
+                .map(|one| (one.workload.clone(), one.phase.clone())),
+        );
+        let place = |one: &Collected| {
+            let mut places = places.iter();
+            places.position(|(workload, phase)| (workload, phase) == (&one.workload, &one.phase))
+        };
+        self.series.sort_by_key(place);
+        let mut warnings = Vec::new();
+        let series: Vec<SeriesHistory> = self
+            .series
+            .iter()
+            .map(|one| {
+                let conditions = self.conditions(one);
+                let mut observations = one.observations.clone();
+                sort(&mut observations, &self.selection);
+                let place = Place {
+                    contender: one.contender.label.clone(),
+                    workload: one.workload.clone(),
+                    phase: one.phase.clone(),
+                    conditions,
+                };
+                steps::series(place, &observations, &self.selection, &mut warnings)
+            })
+            .collect();
+        if !self.without_commit.is_empty() {
+            let names: Vec<String> = self.without_commit.iter().cloned().collect();
+            warnings.push(format!(
+                "{} left out, because the commit is unknown: {}",
+                terms::count(names.len(), "run"),
+                names.join(", ")
+            ));
+        }
+        let runs = self.series.iter().flat_map(|one| &one.observations);
+        let runs: BTreeSet<&str> = runs.map(|one| one.run.id.as_str()).collect();
+        Ok(History {
+            schema: History::SCHEMA,
+            by: self.selection.by,
+            metric: self.selection.metric(),
+            runs: runs.len(),
+            series,
+            warnings,
+        })
+    }
+
+    fn check_names(&self) -> Result<(), NoHistory> {
+        let list = |names: &BTreeSet<String>| {
+            let names: Vec<String> = names.iter().map(|name| terms::printable(name)).collect();
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                terms::list(&names)
+            }
+        };
+        for typed in &self.selection.contenders {
+            let is_known = self.labels.iter().any(|label| is_label(typed, label));
+            let mut series = self.series.iter();
+            if !is_known && !series.any(|one| one.contender.filesystem == *typed) {
+                return Err(NoHistory::NoContender {
+                    typed: typed.clone(),
+                    known: list(&self.labels),
+                });
+            }
+        }
+        for typed in &self.selection.phases {
+            let is_known = |known: &String| {
+                let (workload, phase) = known.split_once('/').unwrap_or(("", known));
+                is_phase(typed, workload, phase)
+            };
+            if !self.phases.iter().any(is_known) {
+                return Err(NoHistory::NoPhase {
+                    typed: typed.clone(),
+                    known: list(&self.phases),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What distinguishes a series from others of the same contender and phase.
+    fn conditions(&self, one: &Collected) -> Vec<String> {
+        let same = |other: &&Collected| {
+            !std::ptr::eq(*other, one)
+                && other.contender.label == one.contender.label
+                && (&other.workload, &other.phase) == (&one.workload, &one.phase)
+        };
+        let others = self.series.iter().filter(same);
+        unique(others.flat_map(|other| distinctions(one, other)))
+    }
+}
+
+/// The name of a series.
+pub(super) struct Place {
+    pub contender: String,
+    pub workload: String,
+    pub phase: String,
+    pub conditions: Vec<String>,
+}
+
+fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for item in items {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
+}
+
+fn is_measured(record: &CellRecord) -> bool {
+    record.outcome == Outcome::Measured
+}
+
+/// Whether a name may select a contender.
+fn may_be(name: &str, contender: &Contender) -> bool {
+    is_label(name, &contender.label) || name == contender.filesystem
+}
+
+fn is_label(name: &str, label: &str) -> bool {
+    name == label || matches(name, label)
+}
+
+fn is_phase(name: &str, workload: &str, phase: &str) -> bool {
+    matches(name, phase) || matches(name, &format!("{workload}/{phase}"))
+}
+
+/// Whether a pattern matches a text; `*` is any number of characters.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let mut ends = ends;
+    ends.any(|at| matches(rest, &text[at..]))
+}
+
+/// The plan of one contender and one workload, without what a history follows.
+fn reduced(plan: &Plan, contender: usize, workload: usize) -> Plan {
+    Plan {
+        contenders: vec![plan.contenders[contender].clone()],
+        workloads: vec![plan.workloads[workload].clone()],
+        skipped: Vec::new(),
+        ..plan.clone()
+    }
+}
+
+fn are_comparable(one: &Plan, other: &Plan) -> bool {
+    one.processor() == other.processor()
+        && !differences::of_plans(one, other)
+            .iter()
+            .any(|difference| difference.forbids)
+}
+
+/// What a series has that another one has not, in words.
+fn distinctions(collected: &Collected, other: &Collected) -> Vec<String> {
+    let (one, other_plan) = (&collected.plan, &other.plan);
+    let all = differences::of_plans(one, other_plan).into_iter();
+    let all = all.filter(|difference| difference.forbids);
+    let mut words: Vec<String> = all
+        .map(|difference| format!("{} {}", difference.what, difference.base))
+        .collect();
+    if one.processor() != other_plan.processor() {
+        words.push(format!("processor {}", one.processor()));
+    }
+    if !collected.counted && other.counted {
+        words.push("kernel work not counted".to_owned());
+    }
+    words
+}
+
+fn observation(
+    run: &Rc<RunFacts>,
+    plan: &Plan,
+    share: Option<&LabShare>,
+    figures: BTreeMap<Counter, Vec<f64>>,
+) -> Observation {
+    let kernel = share.and_then(|share| share.kernel.clone());
+    let guest = share.and_then(|share| share.guest.as_deref());
+    let build = match guest {
+        Some(guest) => guest.split(',').nth(1).unwrap_or_default().trim(),
+        None => &run.provenance.kernel_build,
+    };
+    let kernel = kernel.unwrap_or_else(|| "unknown".to_owned());
+    Observation {
+        commit: run.commit.clone().or_else(|| commit_in(&kernel)),
+        run: Rc::clone(run),
+        build: build.to_owned(),
+        kernel,
+        exact: plan.is_certain(),
+        margin: plan.margin,
+        figures,
+    }
+}
+
+/// The commit in the release of a kernel that was built in a git repository: `6.12.0-00012-gabcdef0`
+/// (`CONFIG_LOCALVERSION_AUTO`, scripts/setlocalversion of Linux 6.12).
+fn commit_in(kernel: &str) -> Option<String> {
+    let mut parts = kernel.split(['-', ' ', '+']);
+    parts.find_map(|part| {
+        let hash = part.strip_prefix('g')?;
+        let is_hash = hash.len() >= 7 && hash.chars().all(|c| c.is_ascii_hexdigit());
+        is_hash.then(|| hash.to_owned())
+    })
+}
+
+/// Sorts observations by their place on the axis, and within one place by date.
+fn sort(observations: &mut [Observation], selection: &Selection) {
+    observations.sort_by_key(|one| one.run.started_unix_ns);
+    match selection.by {
+        By::Date => {}
+        By::Kernel => {
+            let first =
+                |build: &str, all: &[Observation]| all.iter().position(|one| one.build == build);
+            let firsts: Vec<Option<usize>> = observations
+                .iter()
+                .map(|one| first(&one.build, observations))
+                .collect();
+            let mut keyed: Vec<(Option<usize>, Observation)> =
+                firsts.into_iter().zip(observations.to_vec()).collect();
+            keyed.sort_by(|(a, one), (b, other)| {
+                order::natural(&one.kernel, &other.kernel).then(a.cmp(b))
+            });
+            for (place, (_, one)) in observations.iter_mut().zip(keyed) {
+                *place = one;
+            }
+        }
+        By::Commit => {
+            let order = commit_order(observations, &selection.commits);
+            observations.sort_by_key(|one| {
+                let commit = one.commit.as_deref().unwrap_or_default();
+                order.iter().position(|other| is_same_commit(other, commit))
+            });
+        }
+    }
+}
+
+/// The commits of observations: those of known order first, then the others by their first run.
+fn commit_order(observations: &[Observation], known: &[String]) -> Vec<String> {
+    let others = observations.iter().filter_map(|one| one.commit.clone());
+    let mut order = known.to_vec();
+    for commit in others {
+        if !order.iter().any(|other| is_same_commit(other, &commit)) {
+            order.push(commit);
+        }
+    }
+    order
+}
+
+/// Whether one commit is an abbreviation of the other.
+pub(super) fn is_same_commit(one: &str, other: &str) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, text, expected) in [
+            ("ext4", "ext4", true),
+            ("ext4", "ext4:noatime", false),
+            ("ext4*", "ext4:noatime", true),
+            ("*", "", true),
+            ("*time", "ext4:noatime", true),
+            ("e*4*", "ext4", true),
+            ("*x", "ext4", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+        assert!(is_phase("tree/copy", "tree", "copy") && is_phase("copy", "tree", "copy"));
+        assert!(!is_phase("other/copy", "tree", "copy"));
+    }
+
+    #[test]
+    fn a_release_of_a_repository_contains_its_commit() {
+        let commit = |text: &str| commit_in(text);
+        let found = commit("Linux 6.12.0-00012-gabcdef012345 (User-mode Linux)");
+        assert_eq!(found.as_deref(), Some("abcdef012345"));
+        assert_eq!(commit("Linux 6.1.0-28-amd64 x86_64"), None);
+        assert_eq!(commit("Linux 6.12.0-generic"), None);
+    }
+}

@@ -1,0 +1,408 @@
+//! A history, as a document and as a table of figures.
+
+use super::LEVEL;
+use super::chart;
+use super::json::{History, Moved, SeriesHistory, Step};
+use crate::document::{
+    Block, Cell, Column, Document, Filter, FilterItem, Group, Item, Label, Overflow, Row, Section,
+    Table, Text, Tone,
+};
+use crate::terms::{self, Scale, grouped};
+use fsdyno_model::{Bytes, Counter, CounterUnit};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// The largest number of counters in the description of a step.
+const MOST_MOVED: usize = 6;
+
+/// Builds the document.
+pub fn document(history: &History) -> Document {
+    let (metric, by) = (history.metric, history.by);
+    let mut document = Document::new(format!("History of {metric} by {by}"));
+    document.lead = vec![lead(history)];
+    document.filters = filters(history);
+    document.chart_command = format!("fsdyno history --by {by} --format svg");
+    let warnings = history.warnings.iter().map(|text| Item {
+        lead: Some(("warning".to_owned(), Tone::Warning)),
+        text: text.clone().into(),
+        ..Item::default()
+    });
+    document.blocks.push(Block::List(warnings.collect()));
+    document.blocks.push(Block::Legend(legend(history)));
+    for (number, phase) in history.phases().enumerate() {
+        document.blocks.push(section(history, number, phase).into());
+    }
+    document
+}
+
+fn lead(history: &History) -> Text {
+    let with_steps = history.series.iter().filter(|one| !one.steps.is_empty());
+    let runs = terms::count(history.runs, "run");
+    let text = match (history.steps(), with_steps.count()) {
+        (0, _) => format!("No step was detected in {runs}."),
+        (steps, of) => format!(
+            "{} in {of} of {} series, from {runs}.",
+            terms::count(steps, "step"),
+            history.series.len()
+        ),
+    };
+    text.into()
+}
+
+fn legend(history: &History) -> Text {
+    let mut text = format!("Medians of {}. ", description(history.metric));
+    let margins = |exact: bool| {
+        let series = history.series.iter().filter(move |one| one.exact == exact);
+        let margins: BTreeSet<String> = series.map(|one| terms::percent(one.margin)).collect();
+        margins.into_iter().collect::<Vec<_>>().join(" or ")
+    };
+    let (exact, noisy) = (margins(true), margins(false));
+    if !exact.is_empty() {
+        let _ = write!(
+            text,
+            "In virtual time figures have no noise: each change of more than {exact} is a step. "
+        );
+    }
+    if !noisy.is_empty() {
+        let _ = write!(
+            text,
+            "In real time steps are change points of the medians of runs: E-divisive with means \
+             (Matteson and James 2014), permutation test at {}, above {noisy}. ",
+            terms::percent(LEVEL)
+        );
+    }
+    text += "A percentage follows the first figure of a new level.";
+    text.into()
+}
+
+fn description(metric: Counter) -> &'static str {
+    match metric {
+        Counter::Durable => "the time until durable (until return if a phase only reads)",
+        Counter::Return => "the time until the work returned",
+        Counter::Cpu => "the processor time of the workers",
+        Counter::Blocks => "the basic blocks that the kernel executed",
+        Counter::Instructions => "the instructions that processors counted",
+        Counter::Requests => "the requests to the devices",
+        Counter::Reads => "the read requests",
+        Counter::Writes => "the write requests",
+        Counter::Discards => "the discard requests",
+        Counter::Flushes => "the flush requests",
+        Counter::Bytes => "the bytes read and written",
+        Counter::ReadBytes => "the bytes read",
+        Counter::WrittenBytes => "the bytes written",
+        Counter::Seeks => "the requests that begin elsewhere than the previous one ended",
+        Counter::Extents => "the extents of all files",
+    }
+}
+
+fn filters(history: &History) -> Vec<Filter> {
+    let mut contenders: Vec<FilterItem> = Vec::new();
+    for series in &history.series {
+        let item = FilterItem {
+            value: terms::printable(&series.name()),
+            of: None,
+        };
+        if !contenders.contains(&item) {
+            contenders.push(item);
+        }
+    }
+    let filter = Filter {
+        name: "contender",
+        several: "contenders",
+        items: contenders,
+    };
+    if filter.items.len() > 1 {
+        vec![filter]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The name of a phase in headings.
+pub(super) fn heading(history: &History, series: &SeriesHistory) -> String {
+    let workloads: BTreeSet<&str> = history.series.iter().map(|one| &*one.workload).collect();
+    let name = terms::phase(workloads.len(), &series.workload, &series.phase);
+    terms::printable(&name)
+}
+
+fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section {
+    let heading = phase.first().map(|one| heading(history, one));
+    let mut section = Section::new(format!("phase-{}", number + 1), heading.unwrap_or_default());
+    section.blocks.push(table(history, phase).into());
+    let steps = phase.iter().flat_map(|series| {
+        let steps = series.steps.iter();
+        steps.map(move |step| item(history.metric, series, step))
+    });
+    section.blocks.push(Block::List(steps.collect()));
+    let notes = phase.iter().filter_map(|series| {
+        let note = series.note.as_ref()?;
+        Some(format!("{}: {note}", terms::printable(&series.name())))
+    });
+    section.blocks.push(Block::sentences(notes));
+    section.blocks.push(Block::Charts(
+        chart::of_phase(history, number, phase)
+            .into_iter()
+            .collect(),
+    ));
+    section
+}
+
+/// The labels of all points of a phase, in order.
+pub(super) fn axis(phase: &[SeriesHistory]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for series in phase {
+        // A label that is new is placed after the previous one of its series.
+        let mut place = 0;
+        for point in &series.points {
+            let known = all.iter().position(|label| *label == point.label);
+            if known.is_none() {
+                all.insert(place, point.label.clone());
+            }
+            place = known.unwrap_or(place) + 1;
+        }
+    }
+    all
+}
+
+fn table(history: &History, phase: &[SeriesHistory]) -> Table {
+    let rows = axis(phase).into_iter().map(|label| {
+        let cells = phase
+            .iter()
+            .map(|series| cell(history.metric, series, &label));
+        Row::new(label.clone(), cells.collect())
+    });
+    let columns = phase.iter().map(|series| {
+        let name = terms::printable(&series.name());
+        Column {
+            label: Label {
+                full: name,
+                short: None,
+                is_contender: true,
+            },
+            gives_way: 0,
+            is_text: true,
+        }
+    });
+    Table {
+        name: "Figures".to_owned(),
+        rows_are: history.by.name(),
+        columns: columns.collect(),
+        groups: vec![Group {
+            rows: rows.collect(),
+            ..Group::default()
+        }],
+        overflow: Overflow::Split,
+        ..Table::default()
+    }
+}
+
+fn cell(metric: Counter, series: &SeriesHistory, label: &str) -> Cell {
+    let found = series.points.iter().position(|point| point.label == label);
+    let Some(at) = found else {
+        return Cell::Unknown;
+    };
+    let figure = amount(metric, series.points[at].figure, series.exact);
+    let steps = series.steps.iter().filter(|step| step.point == at);
+    let steps: Vec<String> = steps
+        .map(|step| format!(" {}", change(step.before, step.after)))
+        .collect();
+    Cell::Text(format!("{figure}{}", steps.concat()))
+}
+
+/// A figure with its unit. A figure without noise has five digits.
+pub(super) fn amount(metric: Counter, value: f64, exact: bool) -> String {
+    match metric.unit() {
+        CounterUnit::Nanoseconds => {
+            let scale = Scale::of_times(std::iter::once(value));
+            let number = if exact && scale.ns() > 1.0 {
+                five_digits(value / scale.ns())
+            } else {
+                scale.show(value)
+            };
+            format!("{number} {}", scale.unit())
+        }
+        CounterUnit::Bytes => Bytes(whole(value)).to_string(),
+        CounterUnit::Count => grouped(whole(value)),
+    }
+}
+
+fn five_digits(value: f64) -> String {
+    let digits = match value {
+        v if v >= 999.95 => 1,
+        v if v >= 99.995 => 2,
+        v if v >= 9.9995 => 3,
+        _ => 4,
+    };
+    format!("{value:.digits$}")
+}
+
+fn whole(value: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float saturates"
+    )]
+    {
+        value.round() as u64
+    }
+}
+
+/// A relative change: `+5.2 %`, `+0.12 %`, `2.50x`.
+pub(super) fn change(before: f64, after: f64) -> String {
+    if before <= 0.0 {
+        return "from 0".to_owned();
+    }
+    let percent = (after / before - 1.0) * 100.0;
+    match percent.abs() {
+        _ if percent >= 99.95 => format!("{}x", terms::ratio(after / before)),
+        size if size >= 9.95 => format!("{percent:+.0} %"),
+        size if size >= 0.995 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.2} %"),
+    }
+}
+
+fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
+    let slower = step.after > step.before;
+    let lead = match (slower, metric.unit()) {
+        (true, CounterUnit::Nanoseconds) => "slower",
+        (false, CounterUnit::Nanoseconds) => "faster",
+        (true, _) => "more",
+        (false, _) => "fewer",
+    };
+    let contender = terms::printable(&series.name());
+    let chance = step.p.map_or_else(String::new, |p| format!(", p = {p:.3}"));
+    let figure = |value| amount(metric, value, series.exact);
+    let text = format!(
+        "{contender} at {}: {}, {} -> {}{chance}",
+        step.to,
+        change(step.before, step.after),
+        figure(step.before),
+        figure(step.after),
+    );
+    let mut more = Vec::new();
+    if step.moved.is_empty() {
+        let margin = terms::percent(series.margin);
+        let text = format!("no other figure changed by more than {margin}");
+        more.push((text.into(), Tone::Soft));
+    } else {
+        let shown = step.moved.iter().take(MOST_MOVED).map(moved);
+        let mut shown: Vec<String> = shown.collect();
+        if step.moved.len() > MOST_MOVED {
+            shown.push(format!("and {} more", step.moved.len() - MOST_MOVED));
+        }
+        let text = format!("with it: {}", shown.join("; "));
+        more.push((text.into(), Tone::Plain));
+    }
+    let mut changed: Vec<String> = Vec::new();
+    if step.from != step.to {
+        changed.push(format!("{} -> {}", step.from, step.to));
+    }
+    changed.extend(
+        step.changed
+            .iter()
+            .map(|one| format!("{} {} -> {}", one.what, one.base, one.run)),
+    );
+    changed.push(format!("runs {} and {}", step.run_before, step.run_after));
+    more.push((changed.join("; ").into(), Tone::Soft));
+    Item {
+        lead: Some((lead.to_owned(), if slower { Tone::Bad } else { Tone::Good })),
+        text: text.into(),
+        more,
+        contender: Some(contender),
+        ..Item::default()
+    }
+}
+
+fn moved(moved: &Moved) -> String {
+    let figure = |value| amount(moved.metric, value, true);
+    format!(
+        "{} {} -> {} ({})",
+        moved.metric,
+        figure(moved.before),
+        figure(moved.after),
+        change(moved.before, moved.after)
+    )
+}
+
+/// The figures as a table for CSV: a row for each point of each series.
+pub fn figures(history: &History) -> Table {
+    let unit = match history.metric.unit() {
+        CounterUnit::Nanoseconds => "ns",
+        CounterUnit::Bytes => "B",
+        CounterUnit::Count => "",
+    };
+    let groups = history.series.iter().map(|series| {
+        let rows = series.points.iter().enumerate().map(|(at, point)| {
+            let step = series.steps.iter().find(|step| step.point == at);
+            let text = |text: &str| Cell::Text(terms::printable(text));
+            let cells = vec![
+                text(&series.workload),
+                text(&series.phase),
+                text(&series.conditions.join(", ")),
+                text(&point.kernel),
+                Cell::text(point.commit.as_deref().map(terms::printable)),
+                text(&terms::date(point.started_unix_ns)),
+                text(&point.runs.join(" ")),
+                text(history.metric.name()),
+                text(unit),
+                Cell::Number(point.figure),
+                Cell::Number(point.low),
+                Cell::Number(point.high),
+                Cell::Count(point.samples as u64),
+                Cell::known(step.and_then(|step| step.ratio), Cell::Ratio),
+            ];
+            Row::new(point.label.clone(), cells)
+        });
+        Group {
+            heading: terms::printable(&series.contender),
+            rows: rows.collect(),
+            ..Group::default()
+        }
+    });
+    let columns = [
+        "workload",
+        "phase",
+        "conditions",
+        "kernel",
+        "commit",
+        "started",
+        "runs",
+        "metric",
+        "unit",
+        "figure",
+        "low",
+        "high",
+        "samples",
+        "step",
+    ];
+    Table {
+        name: "History".to_owned(),
+        groups_are: "contender",
+        rows_are: "point",
+        columns: columns.into_iter().map(Column::new).collect(),
+        groups: groups.collect(),
+        ..Table::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_two_digits() {
+        for (before, after, text) in [
+            (1000.0, 1001.2, "+0.12 %"),
+            (100.0, 105.2, "+5.2 %"),
+            (100.0, 150.0, "+50 %"),
+            (100.0, 250.0, "2.50x"),
+            (100.0, 40.0, "-60 %"),
+            (0.0, 3.0, "from 0"),
+        ] {
+            assert_eq!(change(before, after), text);
+        }
+        assert_eq!(amount(Counter::Durable, 1.234_56e9, true), "1.2346 s");
+        assert_eq!(amount(Counter::Durable, 1.234_56e9, false), "1.23 s");
+        assert_eq!(amount(Counter::Flushes, 12_345.0, true), "12,345");
+    }
+}

@@ -1,0 +1,312 @@
+//! The points of a series, the steps between them, and what moved with each step.
+
+use super::collect::{Observation, Place, is_same_commit};
+use super::json::{Moved, Point, SeriesHistory, Step};
+use super::{By, EXACT_MARGIN, LEVEL, Selection};
+use crate::compare::differences;
+use crate::resolution::both_negligible;
+use crate::terms;
+use fsdyno_model::{Counter, CounterUnit};
+use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
+
+/// The fewest runs in which a step can be significant: the best split of 10 has a chance of
+/// 2 / C(10, 5) = 0.8 %.
+const FEWEST_NOISY: usize = 10;
+
+/// Builds a series of sorted observations.
+pub(super) fn series(
+    place: Place,
+    observations: &[Observation],
+    selection: &Selection,
+    warnings: &mut Vec<String>,
+) -> SeriesHistory {
+    let metric = selection.metric();
+    let exact = observations.iter().all(|one| one.exact) && is_exact(metric);
+    let last = observations
+        .iter()
+        .max_by_key(|one| one.run.started_unix_ns);
+    let margin = selection.margin.unwrap_or(match last {
+        Some(last) if !exact => last.margin,
+        _ => EXACT_MARGIN,
+    });
+    let groups = groups(observations, selection.by);
+    let labels = labels(&groups, selection.by);
+    let points: Vec<Point> = groups
+        .iter()
+        .zip(labels)
+        .filter_map(|(group, label)| point(group, label, metric, exact))
+        .collect();
+    if exact {
+        let name = format!("{}, {}", place.contender, place.phase);
+        warnings.extend(
+            groups
+                .iter()
+                .zip(&points)
+                .filter_map(|(group, point)| contradiction(group, point, metric, &name)),
+        );
+    }
+    let context = Context {
+        metric,
+        margin,
+        groups: &groups,
+        points: &points,
+    };
+    let mut steps = if exact {
+        context.exact_steps()
+    } else {
+        context.noisy_steps(observations)
+    };
+    if metric.unit() == CounterUnit::Nanoseconds {
+        steps.retain(|step| !both_negligible(step.before, step.after));
+    }
+    let note = (!exact && observations.len() < FEWEST_NOISY).then(|| {
+        format!(
+            "{} with noise: steps need {FEWEST_NOISY} or more.",
+            terms::count(observations.len(), "run")
+        )
+    });
+    SeriesHistory {
+        contender: place.contender,
+        workload: place.workload,
+        phase: place.phase,
+        conditions: place.conditions,
+        exact,
+        margin,
+        points,
+        steps,
+        note,
+    }
+}
+
+/// Whether a figure has no noise in virtual time.
+fn is_exact(metric: Counter) -> bool {
+    !matches!(metric, Counter::Cpu | Counter::Instructions)
+}
+
+/// The observations of each point.
+fn groups(observations: &[Observation], by: By) -> Vec<&[Observation]> {
+    let same = |one: &Observation, other: &Observation| match by {
+        By::Kernel => one.kernel == other.kernel && one.build == other.build,
+        By::Date => false,
+        By::Commit => match (&one.commit, &other.commit) {
+            (Some(one), Some(other)) => is_same_commit(one, other),
+            _ => false,
+        },
+    };
+    observations.chunk_by(same).collect()
+}
+
+/// The names of points. Kernels of the same version get a number.
+fn labels(groups: &[&[Observation]], by: By) -> Vec<String> {
+    let plain = |group: &&[Observation]| {
+        let first = &group[0];
+        match by {
+            By::Kernel => short_kernel(&first.kernel),
+            By::Date => terms::date(first.run.started_unix_ns).replace(" UTC", ""),
+            By::Commit => {
+                let commit = first.commit.as_deref().unwrap_or_default();
+                commit.chars().take(12).collect()
+            }
+        }
+    };
+    let mut labels: Vec<String> = Vec::new();
+    for plain in groups.iter().map(plain) {
+        let mut label = terms::printable(&plain);
+        let mut number = 2;
+        while labels.contains(&label) {
+            label = format!("{} build {number}", terms::printable(&plain));
+            number += 1;
+        }
+        labels.push(label);
+    }
+    labels
+}
+
+/// The version in the name of a kernel: `6.12.38` of `Linux 6.12.38-fsdyno (User-mode Linux)`.
+fn short_kernel(kernel: &str) -> String {
+    let text = kernel.strip_prefix("Linux ").unwrap_or(kernel);
+    let text = text.split(" (").next().unwrap_or(text);
+    let text = text.trim_end_matches(" x86_64").trim();
+    text.strip_suffix("-fsdyno").unwrap_or(text).to_owned()
+}
+
+/// The median of the samples of one run.
+fn of_run(one: &Observation, counter: Counter) -> Option<f64> {
+    Some(Summary::of(one.figures.get(&counter)?)?.median)
+}
+
+/// The figure of several runs. Figures without noise are equal; if they are not, the last run counts.
+fn of_group(group: &[Observation], counter: Counter, exact: bool) -> Option<f64> {
+    let medians: Vec<f64> = group
+        .iter()
+        .filter_map(|one| of_run(one, counter))
+        .collect();
+    if exact {
+        return medians.last().copied();
+    }
+    Some(Summary::of(&medians)?.median)
+}
+
+fn point(group: &[Observation], label: String, metric: Counter, exact: bool) -> Option<Point> {
+    let samples = group.iter().filter_map(|one| one.figures.get(&metric));
+    let samples: Vec<f64> = samples.flatten().copied().collect();
+    let first = &group[0];
+    let mut runs: Vec<String> = group.iter().map(|one| one.run.id.clone()).collect();
+    runs.dedup();
+    Some(Point {
+        label,
+        kernel: first.kernel.clone(),
+        commit: first.commit.clone(),
+        runs,
+        started_unix_ns: first.run.started_unix_ns,
+        figure: of_group(group, metric, exact)?,
+        low: samples.iter().copied().fold(f64::INFINITY, f64::min),
+        high: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        samples: samples.len(),
+    })
+}
+
+/// A message if figures without noise differ between repeats of one program.
+fn contradiction(
+    group: &[Observation],
+    point: &Point,
+    metric: Counter,
+    name: &str,
+) -> Option<String> {
+    let last = group.last()?;
+    let same = |one: &&Observation| one.run.provenance.fsdyno == last.run.provenance.fsdyno;
+    let figures = group.iter().filter(same).filter_map(|one| {
+        let figures = one.figures.get(&metric)?;
+        Some((&one.run.id, figures))
+    });
+    let mut all = figures.flat_map(|(id, figures)| figures.iter().map(move |figure| (id, *figure)));
+    let (first_run, first) = all.next()?;
+    let (run, other) = all.find(|(_, figure)| (figure - first).abs() > 0.0)?;
+    let place = if run == first_run {
+        format!("repeats of {run}")
+    } else {
+        format!("{first_run} and {run}")
+    };
+    Some(format!(
+        "{name}, {}: {place} differ in {metric}: {first} and {other}. In virtual time this is an \
+         error of fsdyno, or its two builds differ. Compare block traces: fsdyno disk trace.",
+        point.label
+    ))
+}
+
+/// What steps are computed from.
+struct Context<'a> {
+    metric: Counter,
+    margin: f64,
+    groups: &'a [&'a [Observation]],
+    points: &'a [Point],
+}
+
+impl Context<'_> {
+    fn exact_steps(&self) -> Vec<Step> {
+        let figures: Vec<f64> = self.points.iter().map(|point| point.figure).collect();
+        let margin = self.margin;
+        let found = change_points(&figures, Detection::Exact { margin });
+        let steps = found.iter().map(|change| {
+            let sides = [self.groups[change.at - 1], self.groups[change.at]];
+            self.step(change, change.at, sides, true)
+        });
+        steps.collect()
+    }
+
+    /// The observations are the medians of runs: repeats within a run are not independent of each
+    /// other, because the machine is the same.
+    fn noisy_steps(&self, observations: &[Observation]) -> Vec<Step> {
+        let medians = observations.iter().map(|one| of_run(one, self.metric));
+        let Some(medians) = medians.collect::<Option<Vec<f64>>>() else {
+            return Vec::new();
+        };
+        let detection = Detection::Noisy {
+            margin: self.margin,
+            level: LEVEL,
+        };
+        let found = change_points(&medians, detection);
+        let starts = std::iter::once(0).chain(found.iter().map(|change| change.at));
+        let starts: Vec<usize> = starts.collect();
+        let steps = found.iter().enumerate().map(|(number, change)| {
+            let next = found.get(number + 1);
+            let end = next.map_or(observations.len(), |next| next.at);
+            let sides = [
+                &observations[starts[number]..change.at],
+                &observations[change.at..end],
+            ];
+            let mut place = 0;
+            let mut point = 0;
+            for (at, group) in self.groups.iter().enumerate() {
+                if place <= change.at {
+                    point = at;
+                }
+                place += group.len();
+            }
+            self.step(change, point, sides, false)
+        });
+        steps.collect()
+    }
+
+    /// A step between the observations of both sides.
+    fn step(
+        &self,
+        change: &ChangePoint,
+        point: usize,
+        [old, new]: [&[Observation]; 2],
+        exact: bool,
+    ) -> Step {
+        let (last, first) = (&old[old.len() - 1], &new[0]);
+        let label = |run: &str| {
+            let mut points = self.points.iter();
+            let point = points.rfind(|point| point.runs.iter().any(|id| id == run));
+            point.map(|point| point.label.clone())
+        };
+        let (from, to) = if exact {
+            let label = |at: usize| self.points[at].label.clone();
+            (label(point - 1), label(point))
+        } else {
+            let of = |one: &Observation| label(&one.run.id).unwrap_or_default();
+            (of(last), of(first))
+        };
+        let mut moved: Vec<Moved> = Counter::ALL
+            .into_iter()
+            .filter(|counter| *counter != self.metric)
+            .filter_map(|counter| {
+                let before = of_group(old, counter, exact)?;
+                let after = of_group(new, counter, exact)?;
+                Some(Moved {
+                    metric: counter,
+                    before,
+                    after,
+                    ratio: ratio(before, after),
+                })
+            })
+            .filter(|moved| (moved.after - moved.before).abs() > self.margin * moved.before)
+            .collect();
+        let size = |moved: &Moved| moved.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+        moved.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        let changed = differences::of_machines(&last.run.provenance, &first.run.provenance);
+        Step {
+            point,
+            from,
+            to,
+            run_before: last.run.id.clone(),
+            run_after: first.run.id.clone(),
+            before: change.before,
+            after: change.after,
+            ratio: ratio(change.before, change.after),
+            p: change.p,
+            moved,
+            // The machine has no effect on virtual time; programs have.
+            changed: changed
+                .into_iter()
+                .filter(|one| !exact || ["fsdyno", "program"].contains(&one.what))
+                .collect(),
+        }
+    }
+}
+
+fn ratio(before: f64, after: f64) -> Option<f64> {
+    (before > 0.0).then(|| after / before)
+}
