@@ -244,11 +244,11 @@ pub fn packaged_kernel_starts(test: &str) -> bool {
     !has_amx()
 }
 
-/// The lab kernel of this user: the one in `FSDYNO_LAB_KERNEL`, or else the newest in the cache.
+/// The lab kernel of this user: the one in `FSDYNO_LAB_KERNEL`, or else the default one.
 /// `./x test` builds it. Prints a message if there is none.
 pub fn lab_kernel(test: &str) -> Option<PathBuf> {
     let kernel = std::env::var_os("FSDYNO_LAB_KERNEL").map(PathBuf::from);
-    let kernel = kernel.or_else(newest_in_cache);
+    let kernel = kernel.or_else(|| Some(fsdyno_guests::kernels::lab().ok()?.program));
     let kernel = kernel.filter(|path| path.exists());
     if kernel.is_none() {
         println!("SKIP lab kernel (fsdyno lab setup): {test}");
@@ -259,15 +259,6 @@ pub fn lab_kernel(test: &str) -> Option<PathBuf> {
 /// The cache directory of the user who runs the tests.
 fn user_cache() -> Option<PathBuf> {
     Some(fsdyno_files::places::of_effective_user().ok()?.cache)
-}
-
-fn newest_in_cache() -> Option<PathBuf> {
-    let kernels = user_cache()?.join("fsdyno/kernels");
-    let programs = std::fs::read_dir(kernels).ok()?.flatten();
-    let programs = programs.map(|entry| entry.path().join("linux"));
-    programs
-        .filter(|path| path.exists())
-        .max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
 }
 
 /// Waits until the condition is true.

@@ -5,8 +5,10 @@
 
 use super::building::{BuildError, Tree};
 use super::fragment::{self, Fragment, NotUnderstood, Taken};
+use super::git::GitError;
 use super::identity::{Identity, sha256};
 use super::import::ImportError;
+use super::patches::Unfit;
 use super::sources::{self, Sources, SourcesError};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
 use crate::uml::{Uml, UmlError};
@@ -28,6 +30,9 @@ const ROOM: Bytes = Bytes(5 << 29);
 
 /// How often the claim of another process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What a compiler prints on a full disk (`strerror(3)` of `ENOSPC`).
+const NO_SPACE: &str = "No space left on device";
 
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
@@ -112,6 +117,23 @@ pub enum SetupError {
         /// Each option, with its actual value.
         refused: Vec<String>,
     },
+    /// A patch does not fit the sources, and the kernel must count its work.
+    #[error("{sources} cannot count the work of the kernel: {unfit}")]
+    Patch {
+        /// The sources.
+        sources: String,
+        /// The patch.
+        unfit: Unfit,
+    },
+    /// The kernel was built without the count, and must have it.
+    #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
+    CountsNot {
+        /// The sources.
+        sources: String,
+    },
+    /// A repository cannot be read.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// The archive could not be unpacked.
     #[error("cannot unpack: {0}")]
     Unpack(String),
@@ -143,6 +165,25 @@ pub enum SetupError {
     },
 }
 
+impl SetupError {
+    /// Whether the sources are the cause: other sources may give a kernel.
+    pub fn is_of_sources(&self) -> bool {
+        match self {
+            Self::Build(BuildError::Failed { last, .. }) => !last.contains(NO_SPACE),
+            Self::Refused { .. }
+            | Self::Patch { .. }
+            | Self::CountsNot { .. }
+            | Self::NoKernel(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the user cancelled.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Build(BuildError::Stopped))
+    }
+}
+
 pub(super) fn refused<'a>(
     act: &'static str,
     path: &'a Path,
@@ -172,21 +213,24 @@ pub fn set_up(
         });
     }
     let sources = sources::find(order.source.as_deref(), stop)?;
-    if let Some(made) = there(kernels, &sources)? {
+    if let Some(mut made) = there(kernels, &sources)? {
         if !order.keep {
             Workshop::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
+        }
+        if made.kernel.identity.named && order.source.is_none() {
+            made.kernel.identity.named = false;
+            let folder = made.kernel.program.with_file_name("");
+            let written = made.kernel.identity.write(&folder);
+            written.map_err(refused("write", &folder))?;
         }
         return Ok(made);
     }
     have_tools(stop, on_progress)?;
-    let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?);
+    let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?)
+        .named(order.source.is_some());
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
-    if folder.to_string_lossy().contains([' ', ':', '\t', '\n']) {
-        return Err(SetupError::Path {
-            folder: folder.to_owned(),
-        });
-    }
+    buildable(folder)?;
     let workshop = Workshop::claim(folder, &identity.name(), stop, on_progress)?;
     // The previous holder of the claim may have built it.
     if let Some(made) = there(kernels, &sources)? {
@@ -197,12 +241,16 @@ pub fn set_up(
     }
     let kernel_build = KernelBuild {
         workshop: &workshop,
-        sources: &sources,
+        name: &sources.name,
         identity: &identity,
-        order,
+        jobs: order.jobs,
+        log: workshop.path(LOG),
+        any_version: false,
         stop,
     };
-    let kernel = kernel_build.all(folder, on_progress)?;
+    let unpacked = workshop.path("sources");
+    kernel_build.unpacked(&sources, &unpacked, on_progress)?;
+    let kernel = kernel_build.of(&unpacked, folder, on_progress)?;
     if !order.keep {
         on_progress(Progress::Step("removing the sources"));
         workshop.remove()?;
@@ -211,6 +259,16 @@ pub fn set_up(
         kernel,
         was_there: false,
     })
+}
+
+/// Refuses a directory whose path make cannot read.
+pub(super) fn buildable(folder: &Path) -> Result<(), SetupError> {
+    if folder.to_string_lossy().contains([' ', ':', '\t', '\n']) {
+        return Err(SetupError::Path {
+            folder: folder.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// The kernel of these sources and our fragment, by any compiler. One without the recorded content
@@ -234,7 +292,10 @@ fn current(
 }
 
 /// Installs or reports missing programs.
-fn have_tools(stop: &CancelToken, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
+pub(super) fn have_tools(
+    stop: &CancelToken,
+    on_progress: OnProgress<'_>,
+) -> Result<(), SetupError> {
     let named = |lacks: &[tools::MissingTool]| {
         let mut packages: Vec<String> = lacks.iter().map(|one| one.package.clone()).collect();
         packages.dedup();
@@ -340,6 +401,18 @@ impl Workshop {
         self.folder.join(name)
     }
 
+    /// Refuses a disk without room for sources and a build.
+    pub(super) fn has_room(&self) -> Result<(), SetupError> {
+        let free = space::free(&self.folder).map_err(refused("look at", &self.folder))?;
+        if free < ROOM {
+            return Err(SetupError::Room {
+                folder: self.folder.clone(),
+                free,
+            });
+        }
+        Ok(())
+    }
+
     pub(super) fn remove(self) -> Result<(), SetupError> {
         remove_tree(&self.folder).map_err(refused("remove", &self.folder))?;
         fs::remove_file(&self.lock).map_err(refused("remove", &self.lock))?;
@@ -352,43 +425,50 @@ impl Workshop {
 }
 
 /// A kernel in the making.
-struct KernelBuild<'a> {
-    workshop: &'a Workshop,
-    sources: &'a Sources,
-    identity: &'a Identity,
-    order: &'a Order,
-    stop: &'a CancelToken,
+pub(super) struct KernelBuild<'a> {
+    pub workshop: &'a Workshop,
+    /// The name of the sources, for messages.
+    pub name: &'a str,
+    pub identity: &'a Identity,
+    /// The number of parallel jobs.
+    pub jobs: u32,
+    /// The log of the build.
+    pub log: PathBuf,
+    /// Whether options for every version may be missing from this one.
+    pub any_version: bool,
+    pub stop: &'a CancelToken,
 }
 
 impl KernelBuild<'_> {
-    fn all(&self, kernels: &Path, on_progress: OnProgress<'_>) -> Result<LabKernel, SetupError> {
-        let sources = self.workshop.path("sources");
-        self.unpacked(&sources, on_progress)?;
+    /// Builds the kernel of the sources in a directory, and moves it into the cache.
+    pub fn of(
+        &self,
+        sources: &Path,
+        kernels: &Path,
+        on_progress: OnProgress<'_>,
+    ) -> Result<LabKernel, SetupError> {
         let output = self.workshop.path("output");
         fs::create_dir_all(&output).map_err(refused("make", &output))?;
         let build = format!("fsdyno {}", self.identity.name());
         let tree = Tree {
-            sources: &sources,
+            sources,
             output: &output,
-            log: &self.workshop.path(LOG),
+            log: &self.log,
             claim: &self.workshop.claim,
             build: &build,
-            jobs: self.order.jobs,
+            jobs: self.jobs,
         };
         let taken = self.configured(&tree, on_progress)?;
-        if !taken.lacks.is_empty() {
-            let lacks = taken.lacks.join(", ");
-            on_progress(Progress::Note(&format!(
-                "{} has no {lacks}",
-                self.sources.name
-            )));
-        }
-        if !taken.unknown.is_empty() {
-            let unknown = taken.unknown.join(", ");
-            on_progress(Progress::Note(&format!(
-                "{} does not know {unknown}",
-                self.sources.name
-            )));
+        let reports = [
+            ("has no", &taken.lacks),
+            ("does not know", &taken.unknown),
+            ("does not know", &taken.missing),
+        ];
+        for (verb, names) in reports {
+            if !names.is_empty() {
+                let names = names.join(", ");
+                on_progress(Progress::Note(&format!("{} {verb} {names}", self.name)));
+            }
         }
         self.compiled(&tree, on_progress)?;
         on_progress(Progress::Step("moving the kernel into the cache"));
@@ -396,25 +476,23 @@ impl KernelBuild<'_> {
     }
 
     /// Unpacks the sources, unless that was done.
-    fn unpacked(&self, sources: &Path, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
+    fn unpacked(
+        &self,
+        from: &Sources,
+        sources: &Path,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), SetupError> {
         if sources.is_dir() {
             return Ok(());
         }
-        let folder = &self.workshop.folder;
-        let free = space::free(folder).map_err(refused("look at", folder))?;
-        if free < ROOM {
-            return Err(SetupError::Room {
-                folder: folder.clone(),
-                free,
-            });
-        }
+        self.workshop.has_room()?;
         let package = self.workshop.path("package");
-        if let sources::From::Package(name) = &self.sources.from {
+        if let sources::From::Package(name) = &from.from {
             on_progress(Progress::Step(&format!("fetching {name}")));
             remove_tree(&package).map_err(refused("remove", &package))?;
             fs::create_dir_all(&package).map_err(refused("make", &package))?;
         }
-        let archive = sources::archive(self.sources, &package, self.stop)?;
+        let archive = sources::archive(from, &package, self.stop)?;
         on_progress(Progress::Step(&format!("unpacking {}", archive.display())));
         // An incomplete unpack starts again: nothing records how far it was.
         let part = self.workshop.path("sources.part");
@@ -451,7 +529,7 @@ impl KernelBuild<'_> {
             on_progress(Progress::Note(&format!(
                 "the patches of the count of the kernel's work do not fit {}: its virtual time has \
                  no processor time",
-                self.sources.name
+                self.name
             )));
         }
         if !verified.exists() {
@@ -464,10 +542,15 @@ impl KernelBuild<'_> {
         let text = fs::read_to_string(&file).map_err(refused("read", &file))?;
         let known = fragment::known(tree.sources).map_err(refused("read", tree.sources))?;
         let taken = Fragment::parse(&wanted)?.taken(&text, &known);
-        if !taken.refused.is_empty() {
+        let mut refuses = taken.refused.clone();
+        if !self.any_version {
+            let unknown = taken.missing.iter();
+            refuses.extend(unknown.map(|name| format!("{name}, which this version does not know")));
+        }
+        if !refuses.is_empty() {
             return Err(SetupError::Refused {
-                sources: self.sources.name.clone(),
-                refused: taken.refused,
+                sources: self.name.to_owned(),
+                refused: refuses,
             });
         }
         File::create(&verified).map_err(refused("make", &verified))?;
@@ -475,9 +558,14 @@ impl KernelBuild<'_> {
     }
 
     fn compiled(&self, tree: &Tree<'_>, on_progress: OnProgress<'_>) -> Result<(), SetupError> {
-        on_progress(Progress::Step("counting what is to be compiled"));
         let target = tools::words(&["linux"]);
-        let of = tree.left(&target, self.stop)?;
+        // After a change of some files, counting takes longer than compiling.
+        let of = if tree.output.join(PROGRAM).exists() {
+            0
+        } else {
+            on_progress(Progress::Step("counting what is to be compiled"));
+            tree.left(&target, self.stop)?
+        };
         on_progress(Progress::Step("compiling"));
         let mut done = 0;
         tree.make(&target, self.stop, &mut |name| {
@@ -503,11 +591,10 @@ impl KernelBuild<'_> {
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
         let program = part.join(PROGRAM);
-        let log = self.workshop.path(LOG);
         let copies = [
             (output.join(PROGRAM), program.clone()),
             (output.join(".config"), part.join("config")),
-            (log, part.join(LOG)),
+            (self.log.clone(), part.join(LOG)),
         ];
         for (from, to) in &copies {
             fs::copy(from, to).map_err(refused("copy", from))?;

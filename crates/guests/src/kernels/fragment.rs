@@ -41,6 +41,8 @@ pub(super) struct Taken {
     pub lacks: Vec<String>,
     /// Options unknown to these sources, with their purpose.
     pub unknown: Vec<String>,
+    /// Options for every version that these sources do not have.
+    pub missing: Vec<String>,
     /// Options that were not applied, each with its actual value.
     pub refused: Vec<String>,
 }
@@ -108,8 +110,7 @@ impl Fragment {
                 let text = format!("{} was to be {requested}, and is {became}", required.name);
                 taken.refused.push(text);
             } else if required.offers.is_empty() {
-                let text = format!("{} is unknown to this version", required.name);
-                taken.refused.push(text);
+                taken.missing.push(required.name.clone());
             } else if first {
                 taken.lacks.extend(required.offers.iter().cloned());
             } else if !required
@@ -245,11 +246,7 @@ CONFIG_THIRD_FS=y
         assert_eq!(taken.unknown, ["CONFIG_ONE_ACL"]);
         // This option is required for every version.
         let taken = fragment.taken(good.split_once('\n').unwrap().1, &names(&["ONE_FS"]));
-        assert_eq!(
-            taken.refused,
-            ["CONFIG_HOSTFS is unknown to this version"],
-            "{taken:?}"
-        );
+        assert_eq!(taken.missing, ["CONFIG_HOSTFS"], "{taken:?}");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub struct Identity {
     pub sha256: String,
     /// What the fragment offers and these sources do not have.
     pub lacks: Vec<String>,
+    /// Whether the user named the sources. The default kernel is that of the distribution's sources.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
 }
 
 impl Identity {
@@ -47,7 +50,15 @@ impl Identity {
             release: String::new(),
             sha256: String::new(),
             lacks: Vec::new(),
+            named: false,
         }
+    }
+
+    /// That of sources which the user named, or did not.
+    #[must_use]
+    pub(super) fn named(mut self, named: bool) -> Self {
+        self.named = named;
+        self
     }
 
     /// The hash of the resulting kernel.

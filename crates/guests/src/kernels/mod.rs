@@ -11,18 +11,22 @@
 mod build;
 mod building;
 mod fragment;
+mod git;
 mod identity;
 mod import;
 mod patches;
 mod sources;
 mod tools;
+mod trees;
 mod verified;
 
 pub use build::{Made, Order, Progress, SetupError, set_up};
 pub use fragment::NotUnderstood;
+pub use git::{About, GitError, Repository};
 pub use identity::Identity;
 pub use import::{ImportError, install};
-pub use patches::{has_amx, known_end};
+pub use patches::{Unfit, has_amx, known_end};
+pub use trees::{TreeOrder, TreeSource, build};
 pub use verified::NotVerified;
 
 use super::uml::{self, Uml};
@@ -87,6 +91,12 @@ impl LabKernel {
     pub fn is_current(&self) -> bool {
         self.identity.fragment == identity::of_fragment(fragment::TEXT)
     }
+
+    /// Its rank as the default; the least is selected. A kernel of named sources is the default only
+    /// where there is none of the distribution's.
+    fn rank(&self) -> (bool, bool) {
+        (self.identity.named, !self.is_current())
+    }
 }
 
 impl Kernels {
@@ -94,6 +104,13 @@ impl Kernels {
     pub fn of_user() -> Result<Self, NoPlaces> {
         let cache = places::of_effective_user()?.cache;
         Ok(Self::in_folder(cache.join("fsdyno").join("kernels")))
+    }
+
+    /// The kernels of source trees and repositories of this user: `fsdyno/tree-kernels` in the cache
+    /// directory. None of them is ever the default.
+    pub fn of_trees() -> Result<Self, NoPlaces> {
+        let cache = places::of_effective_user()?.cache;
+        Ok(Self::in_folder(cache.join("fsdyno").join("tree-kernels")))
     }
 
     /// The kernels of packages.
@@ -111,7 +128,8 @@ impl Kernels {
         &self.folder
     }
 
-    /// All complete kernels: those of our fragment first, and of these the newest.
+    /// All complete kernels: those of the distribution's sources first, of these those of our
+    /// fragment, and of these the newest.
     pub fn ready(&self) -> Result<Vec<LabKernel>, Untrusted> {
         let folder = match TrustedDir::open(&self.folder) {
             Err(error) if error.is_missing() => return Ok(Vec::new()),
@@ -136,10 +154,7 @@ impl Kernels {
                 all.push((about.st_mtime, LabKernel { program, identity }));
             }
         }
-        all.sort_by(|(a, one), (b, other)| {
-            let (one, other) = (one.is_current(), other.is_current());
-            other.cmp(&one).then(b.cmp(a))
-        });
+        all.sort_by(|(a, one), (b, other)| one.rank().cmp(&other.rank()).then(b.cmp(a)));
         Ok(all.into_iter().map(|(_, kernel)| kernel).collect())
     }
 
@@ -149,8 +164,8 @@ impl Kernels {
     }
 }
 
-/// The lab kernel that would be selected: those of our fragment first, and of these those of this
-/// user before those of packages.
+/// The lab kernel that would be selected: those of the distribution's sources first, of these those
+/// of our fragment, and of these those of this user before those of packages.
 pub fn lab() -> Result<LabKernel, KernelError> {
     let packaged = Kernels::of_system().ready()?;
     let own = match Kernels::of_user() {
@@ -159,7 +174,7 @@ pub fn lab() -> Result<LabKernel, KernelError> {
         Err(_) => Vec::new(),
     };
     let all = own.into_iter().chain(packaged);
-    all.min_by_key(|kernel| !kernel.is_current())
+    all.min_by_key(LabKernel::rank)
         .ok_or(KernelError::NoLabKernel)
 }
 
@@ -268,6 +283,20 @@ mod tests {
             .collect();
         assert_eq!(names, ["newer", "older", "of-another"]);
         assert!(kernels.first().unwrap().unwrap().is_current());
+    }
+
+    #[test]
+    fn a_newer_kernel_of_named_sources_is_not_the_default() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let kernels = Kernels::in_folder(work_dir.path().join("kernels"));
+        let folder = kernels.folder();
+        kernel(folder, "named", fragment::TEXT, 0);
+        let identity = Identity::of("linux-6.1 sha256 00", fragment::TEXT, "compiler");
+        let identity = identity.named(true).built("6.1", "digest", &[]);
+        identity.write(&folder.join("named")).unwrap();
+        assert!(kernels.first().unwrap().unwrap().identity.named);
+        kernel(folder, "of-the-distribution", "CONFIG_X=y\n", 100);
+        assert!(!kernels.first().unwrap().unwrap().identity.named);
     }
 
     #[test]

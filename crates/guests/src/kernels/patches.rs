@@ -371,6 +371,9 @@ const CPU_CHARGE: &[Patch] = &[
 /// process, and the kernel does not start.
 const COUNT_OPTIONS: [&str; 2] = ["CONFIG_KCOV=", "CONFIG_KCOV_INSTRUMENT_ALL="];
 
+/// The option of a kernel that counts, as its configuration has it.
+pub(super) const COUNT_OPTION: &str = "CONFIG_KCOV_INSTRUMENT_ALL=y";
+
 /// Whether these sources count the kernel's work.
 pub(super) fn counts_work(sources: &Path) -> bool {
     ADDED.iter().all(|(file, _)| sources.join(file).exists())
@@ -383,10 +386,40 @@ pub(super) fn without_count(fragment: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
+/// The files that patches change or add.
+pub(super) fn files() -> impl Iterator<Item = &'static str> {
+    let changed = AMX.iter().chain(CPU_CHARGE).map(|one| one.file);
+    changed.chain(ADDED.iter().map(|(file, _)| *file))
+}
+
+/// A patch whose text these sources do not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the patch of {file} finds no text `{line}`")]
+pub struct Unfit {
+    /// The file that it changes.
+    pub file: &'static str,
+    /// The first line of the text.
+    pub line: &'static str,
+}
+
+/// The first patch of the count that does not fit these sources; none if they can count.
+pub(super) fn unfit(sources: &Path) -> io::Result<Option<Unfit>> {
+    for one in CPU_CHARGE {
+        if !read(&sources.join(one.file))?.contains(one.text) {
+            let mut lines = one.text.lines().map(str::trim);
+            return Ok(Some(Unfit {
+                file: one.file,
+                line: lines.find(|line| line.len() > 1).unwrap_or_default(),
+            }));
+        }
+    }
+    Ok(None)
+}
+
 /// Applies the patches to these sources.
 pub(super) fn make(sources: &Path) -> io::Result<()> {
     apply(sources, &AMX)?;
-    if has_all(sources, CPU_CHARGE)? {
+    if unfit(sources)?.is_none() {
         apply(sources, CPU_CHARGE)?;
         for (file, text) in ADDED {
             fs::write(sources.join(file), text)?;
@@ -401,16 +434,6 @@ fn read(file: &Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         text => text,
     }
-}
-
-/// Whether the sources have every text that the patches change.
-fn has_all(sources: &Path, patches: &[Patch]) -> io::Result<bool> {
-    for one in patches {
-        if !read(&sources.join(one.file))?.contains(one.text) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 fn apply(sources: &Path, patches: &[Patch]) -> io::Result<()> {
@@ -507,6 +530,10 @@ mod tests {
             sources(&kept, work_dir.path());
             make(work_dir.path()).unwrap();
             let whole = missing.is_none();
+            let unfit = unfit(work_dir.path()).unwrap();
+            let named = missing.map(|at| CPU_CHARGE[at].file);
+            // Patched sources lack the texts that the patches replace.
+            assert!(whole || unfit.map(|one| one.file) == named);
             assert_eq!(work_dir.path().join(ADDED[0].0).exists(), whole);
             let file = work_dir.path().join(CPU_CHARGE[1].file);
             let text = fs::read_to_string(file).unwrap();
