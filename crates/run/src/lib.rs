@@ -1,7 +1,9 @@
 //! Resolves settings to a plan ([`resolve`]) and runs its cells ([`conductor`]) in randomised order
 //! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
-//! still needed, and [`remaining`] those of a run that resumes. The crate measures and stores nothing itself.
+//! still needed, and [`remaining`] those of a run that resumes. [`bisect`] searches a history for the commit that
+//! changed a figure. The crate measures and stores nothing itself.
 
+pub mod bisect;
 pub mod conductor;
 pub mod explore;
 #[doc(hidden)]

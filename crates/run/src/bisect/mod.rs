@@ -1,0 +1,250 @@
+//! The search for the commit that changed a figure: which commit comes next, and what the figures
+//! of each say. It builds and measures nothing itself.
+//!
+//! The search depends on nothing but the history and the figures. A search that is repeated with the
+//! recorded figures makes the same steps, so that it resumes at any step.
+
+mod choice;
+mod figures;
+
+pub use figures::{Counter, Figures, Metric};
+
+use choice::{Choice, choose};
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The commit without the change.
+    pub good: String,
+    /// A later commit with the change.
+    pub bad: String,
+    /// The figure that decides.
+    pub metric: Metric,
+    /// The ratio of two figures that is a change; above 1.
+    pub threshold: f64,
+}
+
+/// The result of a commit.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tried {
+    /// Its figures.
+    Measured(Figures),
+    /// It cannot be built or measured, for this reason.
+    Skipped(String),
+}
+
+/// Why a commit was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is the good commit of the question.
+    Good,
+    /// It is the bad commit of the question.
+    Bad,
+    /// It halves the rest of the history.
+    Probe,
+}
+
+/// What the figures of a commit say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// It does not have the change.
+    Good,
+    /// It has the change.
+    Bad,
+    /// It is not known.
+    Skipped,
+}
+
+/// One step of the search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The commit.
+    pub commit: String,
+    /// Why it was tried.
+    pub role: Role,
+    /// Its result.
+    pub tried: Tried,
+    /// What the result says.
+    pub judged: Judged,
+    /// How many commits may still be the first with the change; 0 before the ends are known.
+    pub left: usize,
+}
+
+/// The direction of the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The bad figure is larger.
+    Rises,
+    /// The bad figure is smaller.
+    Falls,
+}
+
+/// The end of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// The first commit with the change.
+    Commit {
+        /// The commit.
+        commit: String,
+        /// The last commit without the change that was measured.
+        before: String,
+        /// The figures of that one.
+        figures_before: Figures,
+        /// The figures of the commit.
+        figures: Figures,
+    },
+    /// The first commit with the change is one of these; all but the last were skipped.
+    Among(Vec<String>),
+    /// The ends do not differ by more than the threshold.
+    NoDifference {
+        /// The figure of the good commit.
+        good: f64,
+        /// The figure of the bad commit.
+        bad: f64,
+    },
+    /// The good commit, measured twice, does not have the same figures.
+    NotExact(String),
+    /// An end cannot be built or measured.
+    NoEnd {
+        /// Which end.
+        role: Role,
+        /// Why.
+        why: String,
+    },
+    /// An end has no such figure.
+    NoFigure,
+}
+
+/// What builds and measures commits.
+pub trait Bench {
+    /// An error that ends the search.
+    type Error;
+
+    /// The commits that may be the first bad one, those that halve the rest first; `bad` is among them.
+    fn candidates(&mut self, bad: &str, good: &[String]) -> Result<Vec<String>, Self::Error>;
+
+    /// Builds and measures a commit.
+    fn measure(&mut self, commit: &str, role: Role) -> Result<Tried, Self::Error>;
+
+    /// Measures a commit again and describes the first difference; none if all is equal.
+    fn repeat(&mut self, commit: &str) -> Result<Option<String>, Self::Error>;
+
+    /// Receives each step when its result is known.
+    fn report(&mut self, step: &Step);
+}
+
+impl Question {
+    /// The direction from one figure to another; none if they differ by no more than the threshold.
+    pub fn direction(&self, good: f64, bad: f64) -> Option<Direction> {
+        if bad > good * self.threshold {
+            Some(Direction::Rises)
+        } else if bad * self.threshold < good {
+            Some(Direction::Falls)
+        } else {
+            None
+        }
+    }
+
+    /// Searches for the first commit with the change.
+    pub fn search<B: Bench>(&self, bench: &mut B) -> Result<Found, B::Error> {
+        let end = |tried: &Tried, role| match tried {
+            Tried::Measured(figures) => Ok(figures.clone()),
+            Tried::Skipped(why) => Err(Found::NoEnd {
+                role,
+                why: why.clone(),
+            }),
+        };
+        let first = |bench: &mut B, role| -> Result<Tried, B::Error> {
+            let (commit, judged) = match role {
+                Role::Bad => (&self.bad, Judged::Bad),
+                _ => (&self.good, Judged::Good),
+            };
+            let tried = bench.measure(commit, role)?;
+            bench.report(&Step {
+                commit: commit.clone(),
+                role,
+                judged: match tried {
+                    Tried::Measured(_) => judged,
+                    Tried::Skipped(_) => Judged::Skipped,
+                },
+                tried: tried.clone(),
+                left: 0,
+            });
+            Ok(tried)
+        };
+        let good = match end(&first(bench, Role::Good)?, Role::Good) {
+            Ok(figures) => figures,
+            Err(found) => return Ok(found),
+        };
+        if let Some(difference) = bench.repeat(&self.good)? {
+            return Ok(Found::NotExact(difference));
+        }
+        let bad = match end(&first(bench, Role::Bad)?, Role::Bad) {
+            Ok(figures) => figures,
+            Err(found) => return Ok(found),
+        };
+        let (Some(reference), Some(changed)) = (good.of(self.metric), bad.of(self.metric)) else {
+            return Ok(Found::NoFigure);
+        };
+        let Some(direction) = self.direction(reference, changed) else {
+            return Ok(Found::NoDifference {
+                good: reference,
+                bad: changed,
+            });
+        };
+        self.halve(bench, (good, reference), bad, direction)
+    }
+
+    /// Halves the history between the ends until one commit is left.
+    fn halve<B: Bench>(
+        &self,
+        bench: &mut B,
+        (good, reference): (Figures, f64),
+        bad: Figures,
+        direction: Direction,
+    ) -> Result<Found, B::Error> {
+        let (mut without, mut with) = (vec![(self.good.clone(), good)], (self.bad.clone(), bad));
+        let mut skipped = Vec::new();
+        loop {
+            let known: Vec<String> = without.iter().map(|(commit, _)| commit.clone()).collect();
+            let candidates = bench.candidates(&with.0, &known)?;
+            let commit = match choose(&candidates, &skipped, &with.0) {
+                Choice::Try(commit) => commit,
+                Choice::Only => break,
+                Choice::Among(commits) => return Ok(Found::Among(commits)),
+            };
+            let tried = bench.measure(&commit, Role::Probe)?;
+            let figure = match &tried {
+                Tried::Measured(figures) => figures.of(self.metric),
+                Tried::Skipped(_) => None,
+            };
+            let judged = match figure {
+                None => Judged::Skipped,
+                Some(figure) if self.direction(reference, figure) == Some(direction) => Judged::Bad,
+                Some(_) => Judged::Good,
+            };
+            bench.report(&Step {
+                commit: commit.clone(),
+                role: Role::Probe,
+                tried: tried.clone(),
+                judged,
+                left: candidates.len(),
+            });
+            match (judged, tried) {
+                (Judged::Good, Tried::Measured(figures)) => without.push((commit, figures)),
+                (Judged::Bad, Tried::Measured(figures)) => with = (commit, figures),
+                _ => skipped.push(commit),
+            }
+        }
+        let (before, figures_before) = without.pop().unwrap_or_default();
+        Ok(Found::Commit {
+            commit: with.0,
+            before,
+            figures_before,
+            figures: with.1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
