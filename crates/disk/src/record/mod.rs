@@ -5,10 +5,12 @@
 //! is elsewhere.
 
 mod codec;
+mod difference;
 mod hash;
 mod interval;
 mod stream;
 
+pub use difference::{Difference, first_difference};
 pub use hash::hash;
 pub use interval::Interval;
 pub use stream::{RecordError, Records, Writer};

@@ -9,6 +9,7 @@ mod show;
 mod trace;
 
 pub use args::DiskArgs;
+pub use trace::line_of;
 
 use crate::exit::{CliError, Code};
 use args::DiskCommand;

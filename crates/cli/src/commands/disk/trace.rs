@@ -39,6 +39,19 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
     damage.map_or(Ok(Code::Ok), |error| Err(broken(error)))
 }
 
+/// An entry as a line of text.
+pub fn line_of(record: &Record) -> String {
+    let mut text = Vec::new();
+    let mut printer = Printer {
+        out: &mut text,
+        csv: false,
+        submitted: HashMap::new(),
+    };
+    // Writing to memory does not fail.
+    let _ = printer.line(record, None);
+    String::from_utf8_lossy(&text).trim().to_owned()
+}
+
 struct Printer<'a> {
     out: &'a mut dyn Write,
     csv: bool,
