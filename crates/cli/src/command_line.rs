@@ -17,7 +17,11 @@ Exit codes:
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
   6    another process measures on this machine; nothing was changed
-  130  interrupted; finished cells are kept: fsdyno run --resume";
+  7    bisect: no commit can be named, because the ends do not differ, a
+       measurement is not exact, or commits cannot be built
+  125  bisect --step: the commit cannot be built or measured
+  130  interrupted; finished cells are kept: fsdyno run --resume
+  255  bisect --step: any other error; git bisect run then ends";
 
 /// Find which file system, disks and options are fastest for a workload, and why
 #[derive(Debug, Parser)]
@@ -98,6 +102,12 @@ pub enum Command {
     Compare(commands::compare::CompareArgs),
     /// Show figures over kernels, dates or commits, with the steps between them
     History(commands::history::HistoryArgs),
+    /// Find the commit of a kernel repository that changed a figure
+    ///
+    /// It builds User-mode Linux of commits and measures one cell of each in virtual time: the same
+    /// figures each time, so that one measurement decides. Commits that do not build are skipped, as
+    /// `git bisect skip` does. The repository is only read.
+    Bisect(Box<commands::bisect::BisectArgs>),
     /// Explain why one contender takes longer than another: time by cause
     Why(commands::why::WhyArgs),
     /// List and show published comparisons
@@ -181,7 +191,9 @@ mod tests {
     #[test]
     fn every_exit_code_is_in_the_help() {
         let help = Cli::command().render_long_help().to_string();
-        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "130 "] {
+        for code in [
+            "0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "125 ", "130 ", "255 ",
+        ] {
             assert!(help.contains(&format!("  {code}")), "{code}");
         }
     }

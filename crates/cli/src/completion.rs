@@ -13,6 +13,7 @@ use fsdyno_disk::Profile;
 use fsdyno_model::{CopyMethod, LabChoice, printable};
 use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, reruns, schemas};
+use fsdyno_run::bisect::Metric;
 use fsdyno_store::Store;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -89,17 +90,20 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
     let listed = |what: Listed| whole(move || items(what));
     let values = match (command, argument) {
         ("run", "suite") => listed(Listed::Suites),
-        ("run" | "rerun" | "crash" | "selftest", "contenders" | "fs") => {
+        ("run" | "rerun" | "crash" | "selftest" | "bisect", "contenders" | "fs") => {
             ArgValueCompleter::new(contenders)
         }
-        ("run" | "selftest", "phases") | ("phase", "kind") => listed(Listed::Phases),
+        ("run" | "selftest", "phases") | ("phase", "kind") | ("bisect", "phase" | "phases") => {
+            listed(Listed::Phases)
+        }
         (_, "engine") => listed(Listed::Engines),
         (_, "dataset") => listed(Listed::Datasets),
         (_, "set") => whole(parameters),
         (_, "copy_method") => whole(|| plain(CopyMethod::ALL.map(CopyMethod::name))),
-        ("run" | "crash", "disk") | ("show" | "check" | "serve", "profile") => {
+        ("run" | "crash" | "bisect", "disk") | ("show" | "check" | "serve", "profile") => {
             ArgValueCompleter::new(disks)
         }
+        ("bisect", "metric") => whole(|| plain(Metric::ALL.map(Metric::name))),
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
         ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),

@@ -288,6 +288,20 @@ const ALL: &[Examples] = &[
         )],
     ),
     (
+        "bisect",
+        &[
+            (
+                "bisect --repo linux --good v6.11 --bad v6.12 --fs xfs --phase copy", // example
+                "find the commit that made copies slower",
+            ),
+            ("bisect --resume", "resume the last search"),
+            (
+                "bisect --step --good v6.11 --fs ext4 --phase copy --metric flushes", // example
+                "judge the commit that is checked out",
+            ),
+        ],
+    ),
+    (
         "crash",
         &[
             (
@@ -317,6 +331,16 @@ const ALL: &[Examples] = &[
         )],
     ),
     ("lab setup", &[("lab setup", "build the lab kernel")]),
+    (
+        "lab build",
+        &[
+            ("lab build tree:linux", "build the files of a directory"),
+            (
+                "lab build git:linux#v6.6..v6.12",
+                "build every tag of a range",
+            ),
+        ],
+    ),
     (
         "cpu list",
         &[("cpu list", "list the profiles of processors")],

@@ -21,8 +21,14 @@ pub enum Code {
     Beyond = 5,
     /// Another process measures on this machine.
     Busy = 6,
+    /// No commit of a bisection can be named.
+    Undecided = 7,
+    /// The commit of a bisection step cannot be judged.
+    Skip = 125,
     /// Interrupted by the user.
     Interrupted = 130,
+    /// A bisection step failed for another reason than its commit.
+    Abort = 255,
 }
 
 impl From<Code> for ExitCode {

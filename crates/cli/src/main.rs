@@ -88,6 +88,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Age(args) => commands::age::age(args),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => completion::completions(shell),
+        Command::Bisect(args) => commands::bisect::bisect(args, &store()?),
         Command::Crash(args) => commands::crash::crash(args, &store()?),
         Command::Newfs(args) => commands::ufs::make(args),
         Command::Fsck(args) => commands::ufs::check(args),

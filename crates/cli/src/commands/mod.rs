@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub mod age;
+pub mod bisect;
 pub mod chart;
 pub mod clean;
 pub mod cluster;

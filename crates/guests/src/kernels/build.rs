@@ -59,7 +59,7 @@ pub enum Progress<'a> {
     Object {
         /// How many were before it in this build.
         done: u64,
-        /// How many there are.
+        /// How many there are; 0 if they were not counted.
         of: u64,
         /// Its name.
         name: &'a str,
@@ -572,7 +572,7 @@ impl KernelBuild<'_> {
             // The total counts commands of a dry run of make; some of them run more than once.
             on_progress(Progress::Object {
                 done,
-                of: of.max(done + 1),
+                of: if of == 0 { 0 } else { of.max(done + 1) },
                 name,
             });
             done += 1;

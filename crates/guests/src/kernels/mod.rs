@@ -15,6 +15,7 @@ mod git;
 mod identity;
 mod import;
 mod patches;
+mod source;
 mod sources;
 mod tools;
 mod trees;
@@ -26,6 +27,7 @@ pub use git::{About, GitError, Repository};
 pub use identity::Identity;
 pub use import::{ImportError, install};
 pub use patches::{Unfit, has_amx, known_end};
+pub use source::{KernelSource, NamedSource};
 pub use trees::{TreeOrder, TreeSource, build};
 pub use verified::NotVerified;
 

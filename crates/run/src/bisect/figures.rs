@@ -48,8 +48,8 @@ impl Metric {
         }
     }
 
-    /// The counter that it is.
-    fn counter(self) -> &'static str {
+    /// The name of its counter in [`Figures`].
+    pub fn counter(self) -> &'static str {
         match self {
             Self::Durable => DURABLE,
             Self::Blocks => BLOCKS,
@@ -129,9 +129,8 @@ impl Figures {
     }
 
     /// The figure that decides; none where it was not measured.
-    pub fn of(&self, metric: Metric) -> Option<f64> {
-        let value = self.value(metric.counter())?;
-        Some(value as f64)
+    pub fn of(&self, metric: Metric) -> Option<u64> {
+        self.value(metric.counter())
     }
 
     /// The value of a counter.

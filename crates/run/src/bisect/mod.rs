@@ -1,5 +1,5 @@
-//! The search for the commit that changed a figure: which commit comes next, and what the figures
-//! of each say. It builds and measures nothing itself.
+//! The search for the commit that changed a figure: which commit comes next, and whether
+//! the figures of each have the change. It builds and measures nothing itself.
 //!
 //! The search depends on nothing but the history and the figures. A search that is repeated with the
 //! recorded figures makes the same steps, so that it resumes at any step.
@@ -44,7 +44,7 @@ pub enum Role {
     Probe,
 }
 
-/// What the figures of a commit say.
+/// Whether a commit has the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
     /// It does not have the change.
@@ -64,7 +64,7 @@ pub struct Step {
     pub role: Role,
     /// Its result.
     pub tried: Tried,
-    /// What the result says.
+    /// Whether it has the change.
     pub judged: Judged,
     /// How many commits may still be the first with the change; 0 before the ends are known.
     pub left: usize,
@@ -98,9 +98,9 @@ pub enum Found {
     /// The ends do not differ by more than the threshold.
     NoDifference {
         /// The figure of the good commit.
-        good: f64,
+        good: u64,
         /// The figure of the bad commit.
-        bad: f64,
+        bad: u64,
     },
     /// The good commit, measured twice, does not have the same figures.
     NotExact(String),
@@ -135,7 +135,8 @@ pub trait Bench {
 
 impl Question {
     /// The direction from one figure to another; none if they differ by no more than the threshold.
-    pub fn direction(&self, good: f64, bad: f64) -> Option<Direction> {
+    pub fn direction(&self, good: u64, bad: u64) -> Option<Direction> {
+        let (good, bad) = (good as f64, bad as f64);
         if bad > good * self.threshold {
             Some(Direction::Rises)
         } else if bad * self.threshold < good {
@@ -199,7 +200,7 @@ impl Question {
     fn halve<B: Bench>(
         &self,
         bench: &mut B,
-        (good, reference): (Figures, f64),
+        (good, reference): (Figures, u64),
         bad: Figures,
         direction: Direction,
     ) -> Result<Found, B::Error> {

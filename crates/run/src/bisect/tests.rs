@@ -109,8 +109,8 @@ fn a_change_below_the_threshold_is_no_change() {
     let slow = |one: u64| Some(100 + one / 2);
     let found = search(&mut history((0..8).map(slow)));
     let expected = Found::NoDifference {
-        good: 100.0,
-        bad: 103.0,
+        good: 100,
+        bad: 103,
     };
     assert_eq!(found, expected);
 }
@@ -118,10 +118,7 @@ fn a_change_below_the_threshold_is_no_change() {
 #[test]
 fn ends_that_are_equal_end_the_search_before_any_probe() {
     let mut history = history([Some(5), Some(7), Some(5)]);
-    let expected = Found::NoDifference {
-        good: 5.0,
-        bad: 5.0,
-    };
+    let expected = Found::NoDifference { good: 5, bad: 5 };
     assert_eq!(search(&mut history), expected);
     assert_eq!(history.measured, ["0", "2"]);
 }

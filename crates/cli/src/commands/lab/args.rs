@@ -2,6 +2,7 @@
 
 use crate::args::{JsonArgs, guest_lab, kernel};
 use clap::{Args, Subcommand};
+use fsdyno_guests::kernels::KernelSource;
 use fsdyno_model::{Bytes, KernelChoice, LabChoice};
 use std::path::PathBuf;
 
@@ -28,6 +29,25 @@ pub enum LabCommand {
     /// of the kernel. Exit codes: 0 the kernel exists, 1 the build or the kernel failed, 4 sources,
     /// programs or the file of `--from` are missing, 130 interrupted.
     Setup(SetupArgs),
+    /// Build kernels of source trees and git commits, and print their paths
+    ///
+    /// SOURCE is tree:DIR, git:DIR#REV, git:DIR#A..B (every tag) or git:DIR#A..B:N (every Nth commit).
+    /// The same files, options and compiler are built once. Trees and repositories are only read. A
+    /// kernel that cannot be built is reported, the others are built, and the exit code is 1.
+    Build(BuildArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Sources: tree:DIR, git:DIR#REV, git:DIR#A..B or git:DIR#A..B:N
+    #[arg(value_name = "SOURCE", required = true)]
+    pub sources: Vec<KernelSource>,
+    /// Number of compile jobs at a time [default: number of processors]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+    /// Print the name of each kernel before its path
+    #[arg(long)]
+    pub names: bool,
 }
 
 #[derive(Debug, Args)]

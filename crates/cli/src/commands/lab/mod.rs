@@ -1,9 +1,11 @@
 //! `lab`: the capabilities of each lab. To list those of a guest lab, it starts a guest.
 
 mod args;
+mod build;
 mod setup;
 
 pub use args::LabArgs;
+pub use setup::BuildScreen;
 
 use crate::args::JsonArgs;
 use crate::exit::{CliError, Code};
@@ -47,6 +49,7 @@ pub fn lab(command: &LabCommand) -> Result<Code, CliError> {
         LabCommand::List(args) => list(args),
         LabCommand::Shell(args) => shell(args),
         LabCommand::Setup(args) => setup::setup(args),
+        LabCommand::Build(args) => build::build_all(args),
     }
 }
 

@@ -31,13 +31,13 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
             .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
         keep: args.keep,
     };
-    let mut screen = Screen::new();
+    let mut screen = BuildScreen::new();
     let mut on_progress = |progress: Progress<'_>| screen.show(progress);
     let made = match &args.from {
         Some(file) => install(&kernels, file, &stop, &mut on_progress),
         None => set_up(&kernels, &order, &stop, &mut on_progress),
     };
-    screen.bar.finish_and_clear();
+    screen.end();
     let made = made.map_err(|error| with_code(&error, &stop))?;
     let identity = &made.kernel.identity;
     let verb = if made.was_there {
@@ -73,14 +73,14 @@ fn with_code(error: &SetupError, stop: &CancelToken) -> CliError {
 
 /// Progress on standard error. If that is no terminal, a line for each step and some lines of the
 /// compilation.
-struct Screen {
+pub struct BuildScreen {
     bar: ProgressBar,
     began: Instant,
     printed: u64,
 }
 
-impl Screen {
-    fn new() -> Self {
+impl BuildScreen {
+    pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{elapsed}  {wide_msg}") {
             bar.set_style(style);
@@ -93,7 +93,8 @@ impl Screen {
         }
     }
 
-    fn show(&mut self, progress: Progress<'_>) {
+    /// Shows a step, a note or an object.
+    pub fn show(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Step(step) => {
                 self.bar.set_message(printable(step));
@@ -103,16 +104,24 @@ impl Screen {
             }
             Progress::Note(note) => self.print(note),
             Progress::Object { done, of, name } => {
-                self.bar.set_message(printable(&format!(
-                    "compiling {} of {of}: {name}",
-                    done + 1
-                )));
-                if self.bar.is_hidden() && done * LINES / of > self.printed {
+                let total = if of == 0 {
+                    String::new()
+                } else {
+                    format!(" of {of}")
+                };
+                self.bar
+                    .set_message(printable(&format!("compiling {}{total}: {name}", done + 1)));
+                if self.bar.is_hidden() && of > 0 && done * LINES / of > self.printed {
                     self.printed = done * LINES / of;
                     self.print(&format!("{done} of {of} objects compiled"));
                 }
             }
         }
+    }
+
+    /// Removes the progress line.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
     }
 
     fn print(&self, text: &str) {

@@ -1,0 +1,97 @@
+//! The arguments of `bisect`.
+
+use crate::args::unknown;
+use clap::Args;
+use fsdyno_model::Bytes;
+use fsdyno_run::bisect::Metric;
+use std::path::PathBuf;
+
+/// The headings of the flags.
+const HISTORY: &str = "History";
+const CELL: &str = "Cell";
+
+#[derive(Debug, Args)]
+pub struct BisectArgs {
+    /// Repository of the kernel sources; it is only read
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = HISTORY)]
+    pub repo: PathBuf,
+    /// Revision without the change
+    #[arg(long, value_name = "REV", required_unless_present = "resume", help_heading = HISTORY)]
+    pub good: Option<String>,
+    /// Later revision with the change
+    #[arg(long, value_name = "REV", required_unless_present_any = ["resume", "step"],
+          help_heading = HISTORY)]
+    pub bad: Option<String>,
+    /// Contender whose figure changed
+    #[arg(long, value_name = "CONTENDER", required_unless_present = "resume",
+          help_heading = CELL)]
+    pub fs: Option<String>,
+    /// Phase whose figure changed
+    #[arg(long, value_name = "PHASE", required_unless_present = "resume", help_heading = CELL)]
+    pub phase: Option<String>,
+    /// Phases to run in order, PHASE among them [default: PHASE]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = CELL)]
+    pub phases: Vec<String>,
+    /// Figure that decides
+    ///
+    /// durable (time), blocks (basic blocks of the kernel), flushes, requests, bytes, seeks or extents.
+    /// Each is exact: one measurement of a commit decides.
+    #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = metric)]
+    pub metric: Metric,
+    /// Ratio to the good revision that is a change; above 1
+    #[arg(long, value_name = "RATIO", default_value_t = 1.05, value_parser = threshold)]
+    pub threshold: f64,
+    /// Model disk: a profile (`fsdyno disk list`) or its file
+    #[arg(long, value_name = "PROFILE", default_value = "sata-ssd", help_heading = CELL)]
+    pub disk: PathBuf,
+    /// Model processor: a profile, its file, or free [default: vm-2026]
+    #[arg(long, value_name = "PROFILE", help_heading = CELL)]
+    pub cpu: Option<PathBuf>,
+    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+    #[arg(long, value_name = "DATASET", default_value = "mixed", help_heading = CELL)]
+    pub dataset: String,
+    /// Size of the dataset as a multiple of full size
+    #[arg(long, value_name = "X", default_value_t = 0.02, help_heading = CELL)]
+    pub scale: f64,
+    /// Set a parameter of phases: KIND.NAME=VALUE
+    #[arg(long, value_name = "SETTING", help_heading = CELL)]
+    pub set: Vec<String>,
+    /// Device: loop:SIZE
+    #[arg(long = "on", value_name = "DEVICE", help_heading = CELL)]
+    pub device: Vec<String>,
+    /// Seed of the dataset
+    #[arg(long, value_name = "N", help_heading = CELL)]
+    pub seed: Option<u64>,
+    /// Memory of the guest [default: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = CELL)]
+    pub guest_memory: Option<Bytes>,
+    /// Directory of image files and mount points [default: /var/tmp]
+    #[arg(long, value_name = "DIR", help_heading = CELL)]
+    pub work_dir: Option<PathBuf>,
+    /// Number of compile jobs at a time [default: number of processors]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+    /// Resume a search by its name [default: the last one]
+    #[arg(long, value_name = "SEARCH", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with_all = ["good", "bad", "fs", "phase", "step"])]
+    pub resume: Option<String>,
+    /// Judge the commit that is checked out, for `git bisect run`
+    ///
+    /// The exit code is 0 for good, 1 for bad, 125 if the commit cannot be built or measured, 255 for
+    /// any other error. Without --bad, a larger figure is bad.
+    #[arg(long)]
+    pub step: bool,
+}
+
+fn metric(text: &str) -> Result<Metric, String> {
+    let mut all = Metric::ALL.into_iter();
+    all.find(|metric| metric.name() == text)
+        .ok_or_else(|| unknown("metric", text, Metric::ALL.map(Metric::name)))
+}
+
+fn threshold(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if ratio > 1.0 && f64::is_finite(ratio) => Ok(ratio),
+        _ => Err("write a ratio above 1, as 1.05 or 1.001".to_owned()),
+    }
+}

@@ -1,0 +1,311 @@
+//! `bisect`: finds the commit of a kernel repository that changed a figure of a file system. It builds
+//! kernels, measures one cell of each in virtual time, and halves the history.
+
+mod args;
+mod bench;
+mod kept;
+mod machine;
+mod summary;
+
+pub use args::BisectArgs;
+
+use crate::exit::{CliError, Code};
+use crate::output;
+use bench::{Recorded, interrupted};
+use fsdyno_guests::kernels::Repository;
+use fsdyno_host::signals;
+use fsdyno_model::CancelToken;
+use fsdyno_run::bisect::{Bench as _, Judged};
+use fsdyno_run::bisect::{Direction, Found, Question, Role, Step, Tried};
+use kept::{AttemptResult, CellSettings, Kept, Search};
+use machine::{Here, git_error};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+use summary::Guilty;
+
+/// The file of the report to mail, in the directory of a search.
+const REPORT: &str = "report.txt";
+
+pub fn bisect(args: &BisectArgs, store: &Path) -> Result<Code, CliError> {
+    let stop = CancelToken::new();
+    signals::install(&stop)?;
+    let store = std::path::absolute(store)?;
+    let all = store.with_file_name("bisects");
+    let run = || {
+        let search = match &args.resume {
+            Some(name) => Kept::find(&all, name)?,
+            None => search_of(args)?,
+        };
+        let kept = Kept::begin(&all, &search)?;
+        let here = here(args, &search, &store, &stop)?;
+        let mut bench = Recorded {
+            machine: here,
+            kept: &kept,
+            metric: search.metric,
+            steps: 0,
+        };
+        let ended = if args.step {
+            step(args, &search, &mut bench)
+        } else {
+            output::note(format_args!(
+                "fsdyno: search {}; its files are in {}. A search that ends early resumes with: \
+                 fsdyno bisect --resume {}",
+                search.name(),
+                kept.folder().display(),
+                search.name()
+            ));
+            searched(&search, &mut bench)
+        };
+        ended.map_err(|error| match error.code {
+            Code::Interrupted => interrupted(&search.name()),
+            _ => error,
+        })
+    };
+    let ended = run();
+    match ended {
+        // `git bisect run` ends the search at such a code.
+        Err(error) if args.step => Err(CliError::new(Code::Abort, error)),
+        ended => ended,
+    }
+}
+
+/// The search that the arguments request.
+fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
+    let repository = Repository::open(&args.repo).map_err(git_error)?;
+    let commit = |revision: &Option<String>| {
+        let revision = revision.as_deref();
+        let found = revision.map(|revision| repository.commit(revision));
+        found.transpose().map_err(git_error)
+    };
+    let (good, bad) = (commit(&args.good)?, commit(&args.bad)?);
+    let good = good.ok_or_else(|| CliError::usage("--good: name a revision"))?;
+    if let Some(bad) = &bad {
+        follows(&repository, &good, bad)?;
+    }
+    let phase = args.phase.clone().unwrap_or_default();
+    let phases = match args.phases.as_slice() {
+        [] => vec![phase.clone()],
+        phases => phases.to_vec(),
+    };
+    Ok(Search {
+        schema: Search::SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        repo: args.repo.canonicalize()?,
+        good,
+        bad,
+        metric: args.metric,
+        threshold: args.threshold,
+        cell: CellSettings {
+            fs: args.fs.clone().unwrap_or_default(),
+            phase,
+            phases,
+            disk: file(&args.disk)?,
+            cpu: args.cpu.as_deref().map(file).transpose()?,
+            dataset: args.dataset.clone(),
+            scale: args.scale,
+            set: args.set.clone(),
+            device: args.device.clone(),
+            seed: args.seed,
+            guest_memory: args.guest_memory.map(|size| size.0.to_string()),
+        },
+    })
+}
+
+/// Refuses ends of which the bad one does not follow the good one.
+fn follows(repository: &Repository, good: &str, bad: &str) -> Result<(), CliError> {
+    let base = repository.merge_base(good, bad).map_err(git_error)?;
+    if base.as_deref() == Some(good) && good != bad {
+        return Ok(());
+    }
+    let remedy = match base {
+        Some(base) if base == bad => "exchange the two".to_owned(),
+        Some(base) => format!("their common ancestor is {base}: name it as --good"),
+        None => "they have no common ancestor".to_owned(),
+    };
+    Err(CliError::usage(format!(
+        "--bad {bad}: it does not follow --good {good}; {remedy}"
+    )))
+}
+
+/// A profile by its name, or its file by an absolute path: a search may resume elsewhere.
+fn file(name: &Path) -> Result<PathBuf, CliError> {
+    if name.components().count() > 1 {
+        return Ok(std::path::absolute(name)?);
+    }
+    Ok(name.to_owned())
+}
+
+/// This machine, after the settings of the cell were checked.
+fn here<'a>(
+    args: &BisectArgs,
+    search: &'a Search,
+    store: &'a Path,
+    stop: &'a CancelToken,
+) -> Result<Here<'a>, CliError> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let here = Here {
+        repository: Repository::open(&search.repo).map_err(git_error)?,
+        cell: &search.cell,
+        metric: search.metric,
+        store,
+        work_dir: args.work_dir.clone(),
+        jobs: args
+            .jobs
+            .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
+        stop,
+    };
+    // Wrong settings are reported before a kernel is built.
+    here.plan(Path::new("/proc/self/exe"), None)?;
+    Ok(here)
+}
+
+/// Searches, and prints the result.
+fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<Code, CliError> {
+    let Some(bad) = &search.bad else {
+        return Err(CliError::usage("--bad: name a revision"));
+    };
+    let question = Question {
+        good: search.good.clone(),
+        bad: bad.clone(),
+        metric: search.metric,
+        threshold: search.threshold,
+    };
+    let found = question.search(bench)?;
+    let (commit, before, figures_before, figures) = match found {
+        Found::Commit {
+            commit,
+            before,
+            figures_before,
+            figures,
+        } => (commit, before, figures_before, figures),
+        other => return Err(CliError::new(Code::Undecided, undecided(search, &other))),
+    };
+    let repository = &bench.machine.repository;
+    let about = |commit: &str| repository.about(commit).map_err(git_error);
+    let run = |commit: &str| -> Result<String, CliError> {
+        let attempt = bench.kept.attempt(commit)?;
+        Ok(match attempt.map(|attempt| attempt.result) {
+            Some(AttemptResult::Measured { run, .. }) => run,
+            _ => String::new(),
+        })
+    };
+    let guilty = Guilty {
+        search,
+        about: &about(&commit)?,
+        changes: &repository.changes(&commit).map_err(git_error)?,
+        before: &about(&before)?,
+        figures_before: &figures_before,
+        figures: &figures,
+        runs: [run(&before)?, run(&commit)?],
+        builds: bench.steps as usize,
+    };
+    let text = guilty.text();
+    output::save(
+        &bench.kept.folder().join(REPORT),
+        guilty.mail().as_bytes(),
+        fsdyno_files::Existing::Replace,
+    )?;
+    output::bytes(text.as_bytes())?;
+    Ok(Code::Ok)
+}
+
+/// Why no commit was found.
+fn undecided(search: &Search, found: &Found) -> String {
+    let Search {
+        metric, threshold, ..
+    } = search;
+    match found {
+        Found::NoDifference { good, bad } => format!(
+            "good and bad do not differ by more than {threshold}: {} {good} and {bad}. Choose other \
+             revisions, another phase or metric, or a smaller --threshold",
+            metric.name()
+        ),
+        Found::NotExact(difference) => format!(
+            "the good commit, measured twice, does not have the same figures: {difference}. This is \
+             an error of fsdyno or of the kernel's virtual time, so nothing is decided. Please report \
+             it"
+        ),
+        Found::NoEnd { role, why } => {
+            let end = match role {
+                Role::Bad => "bad",
+                _ => "good",
+            };
+            format!("the {end} commit cannot be measured: {why}. Choose a commit near it")
+        }
+        Found::Among(commits) => format!(
+            "the commits that are left cannot be built or measured; the first with the change is one \
+             of:\n  {}",
+            commits.join("\n  ")
+        ),
+        Found::NoFigure => format!("the phase has no figure {}", metric.name()),
+        Found::Commit { commit, .. } => commit.clone(),
+    }
+}
+
+/// Judges the commit that is checked out.
+fn step(
+    args: &BisectArgs,
+    search: &Search,
+    bench: &mut Recorded<'_, Here<'_>>,
+) -> Result<Code, CliError> {
+    let question = Question {
+        good: search.good.clone(),
+        bad: search.bad.clone().unwrap_or_default(),
+        metric: search.metric,
+        threshold: search.threshold,
+    };
+    let figure = |bench: &mut Recorded<'_, Here<'_>>, commit: &str, role| {
+        let tried = bench.measure(commit, role)?;
+        Ok::<_, CliError>(match &tried {
+            Tried::Measured(figures) => (figures.of(search.metric), tried),
+            Tried::Skipped(_) => (None, tried),
+        })
+    };
+    let end = |tried: Tried, role| match tried {
+        Tried::Skipped(why) => CliError::failure(undecided(search, &Found::NoEnd { role, why })),
+        Tried::Measured(_) => CliError::failure(undecided(search, &Found::NoFigure)),
+    };
+    let (reference, tried) = figure(bench, &search.good, Role::Good)?;
+    let reference = reference.ok_or_else(|| end(tried, Role::Good))?;
+    if let Some(difference) = bench.repeat(&search.good)? {
+        return Err(CliError::failure(undecided(
+            search,
+            &Found::NotExact(difference),
+        )));
+    }
+    let direction = match &search.bad {
+        None => Direction::Rises,
+        Some(bad) => {
+            let (changed, tried) = figure(bench, bad, Role::Bad)?;
+            let bad = changed.ok_or_else(|| end(tried, Role::Bad))?;
+            question.direction(reference, bad).ok_or_else(|| {
+                let good = reference;
+                CliError::failure(undecided(search, &Found::NoDifference { good, bad }))
+            })?
+        }
+    };
+    let repository = Repository::open(&args.repo).map_err(git_error)?;
+    let head = repository.commit("HEAD").map_err(git_error)?;
+    let (value, tried) = figure(bench, &head, Role::Probe)?;
+    let judged = match value {
+        None => Judged::Skipped,
+        Some(value) if question.direction(reference, value) == Some(direction) => Judged::Bad,
+        Some(_) => Judged::Good,
+    };
+    bench.report(&Step {
+        commit: head,
+        role: Role::Probe,
+        tried,
+        judged,
+        left: 0,
+    });
+    Ok(match judged {
+        Judged::Good => Code::Ok,
+        Judged::Bad => Code::Failure,
+        Judged::Skipped => Code::Skip,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! The texts at the end of a search: the commit, its counters, a reproducer, and a report to mail.
+
+use super::kept::Search;
+use fsdyno_guests::kernels::About;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::units::three_digits;
+use fsdyno_model::{Nanos, printable};
+use fsdyno_run::bisect::{Figures, Metric};
+use std::fmt::Write as _;
+
+/// How many counters are listed at most.
+const COUNTERS: usize = 16;
+
+/// What no measurement in a guest with one processor shows.
+pub const LIMITS: &str = "The guest has one processor: waiting for locks between processors, and the \
+    sharing of cache lines, stay invisible. Figures are exact for this model of the disk and the \
+    processor.";
+
+/// A figure with its name and unit.
+pub fn figure(figures: &Figures, metric: Metric) -> String {
+    let value = figures.of(metric).unwrap_or_default();
+    format!(
+        "{} {}",
+        metric.name(),
+        shown(value, metric == Metric::Durable)
+    )
+}
+
+fn shown(value: u64, is_time: bool) -> String {
+    if is_time {
+        Nanos(value).to_string()
+    } else {
+        value.to_string()
+    }
+}
+
+fn ratio(before: f64, after: f64) -> String {
+    if before > 0.0 {
+        format!("x {}", precise(after / before))
+    } else {
+        "new".to_owned()
+    }
+}
+
+/// A ratio near 1 needs more digits.
+fn precise(ratio: f64) -> String {
+    if (0.9..1.1).contains(&ratio) {
+        format!("{ratio:.4}")
+    } else {
+        three_digits(ratio)
+    }
+}
+
+/// The result of a search.
+pub struct Guilty<'a> {
+    pub search: &'a Search,
+    pub about: &'a About,
+    pub changes: &'a str,
+    /// The last commit before it that was measured.
+    pub before: &'a About,
+    pub figures_before: &'a Figures,
+    pub figures: &'a Figures,
+    /// The runs of both in the store.
+    pub runs: [String; 2],
+    /// The release of the kernel.
+    pub builds: usize,
+}
+
+impl Guilty<'_> {
+    /// The whole result.
+    pub fn text(&self) -> String {
+        let About {
+            commit,
+            author,
+            date,
+            subject,
+            ..
+        } = self.about;
+        let mut text = format!(
+            "The first commit with the change is\n\n  {commit}\n  {}\n  {}, {date}\n\n",
+            printable(subject),
+            printable(author)
+        );
+        let _ = writeln!(text, "{}\n\n{}", self.change(), self.counters());
+        for line in self.changes.lines() {
+            let _ = writeln!(text, "  {}", printable(line.trim()));
+        }
+        let [before, after] = &self.runs;
+        let _ = write!(
+            text,
+            "\n{LIMITS}\n{} commits were measured. Runs in the store: {before} (before), {after}. \
+             All figures: fsdyno compare {before} {after}\n\nReproducer:\n\n{}\n\nReport to mail:\n\n{}",
+            self.builds,
+            self.reproducer(),
+            self.mail()
+        );
+        text
+    }
+
+    /// The figure that decides, before and after.
+    fn change(&self) -> String {
+        let metric = self.search.metric;
+        let value = |figures: &Figures| figures.of(metric).unwrap_or_default();
+        let (before, after) = (value(self.figures_before), value(self.figures));
+        let is_time = metric == Metric::Durable;
+        format!(
+            "{} of {}: {} {} -> {} ({})",
+            self.search.cell.phase,
+            self.search.cell.fs,
+            metric.name(),
+            shown(before, is_time),
+            shown(after, is_time),
+            ratio(before as f64, after as f64)
+        )
+    }
+
+    /// The counters that moved, the most first.
+    fn counters(&self) -> String {
+        let mut moved = self.figures_before.moved(self.figures);
+        let size = |before: u64, after: u64| {
+            let (least, most) = (before.min(after), before.max(after));
+            most as f64 / (least as f64).max(0.5)
+        };
+        // The one that decides comes first.
+        let decides = |name: &str| name == self.search.metric.counter();
+        moved.sort_by(|a, b| {
+            let first = decides(&b.0.name).cmp(&decides(&a.0.name));
+            first.then(size(b.1, b.2).total_cmp(&size(a.1, a.2)))
+        });
+        let mut text = String::from("Counters before and after:\n");
+        let left_out = moved.len().saturating_sub(COUNTERS);
+        for (counter, before, after) in moved.into_iter().take(COUNTERS) {
+            let _ = writeln!(
+                text,
+                "  {:<28} {:>16} {:>16}  {}",
+                printable(&counter.name),
+                shown(before, counter.is_time),
+                shown(after, counter.is_time),
+                ratio(before as f64, after as f64)
+            );
+        }
+        if left_out > 0 {
+            let _ = writeln!(text, "  and {left_out} that moved less");
+        }
+        text
+    }
+
+    /// A script that shows the change, of at most ten lines.
+    pub fn reproducer(&self) -> String {
+        let cell = &self.search.cell;
+        let mut words = vec!["fsdyno".to_owned(), "run".to_owned()];
+        let mut add = |name: &str, value: &str| {
+            words.extend([name.to_owned(), value.to_owned()]);
+        };
+        add("--fs", &cell.fs);
+        add("--phases", &cell.phases.join(","));
+        add("--disk", &cell.disk.to_string_lossy());
+        add("--dataset", &cell.dataset);
+        add("--scale", &cell.scale.to_string());
+        for (name, value) in [
+            (
+                "--cpu",
+                cell.cpu.as_ref().map(|cpu| cpu.display().to_string()),
+            ),
+            ("--seed", cell.seed.map(|seed| seed.to_string())),
+            ("--guest-memory", cell.guest_memory.clone()),
+        ] {
+            if let Some(value) = value {
+                add(name, &value);
+            }
+        }
+        cell.set.iter().for_each(|setting| add("--set", setting));
+        cell.device.iter().for_each(|device| add("--on", device));
+        let repo = shell_line(&[self.search.repo.to_string_lossy().into_owned()]);
+        format!(
+            "#!/bin/sh -e\nrepo={repo}\nfor commit in {} {}; do\n  kernel=$(fsdyno lab build \
+             \"git:$repo#$commit\")\n  {} --repeats 1 --no-check --lab uml --long --guest-kernel \
+             \"$kernel\"\ndone\n",
+            self.before.short,
+            self.about.short,
+            shell_line(&words)
+        )
+    }
+
+    /// A report as `Documentation/admin-guide/reporting-regressions.rst` of the kernel requests it.
+    pub fn mail(&self) -> String {
+        let About {
+            commit,
+            short,
+            author,
+            subject,
+            ..
+        } = self.about;
+        let cell = &self.search.cell;
+        format!(
+            "To: {}\nCc: regressions@lists.linux.dev\nSubject: [REGRESSION] {}: {} changed by {short} \
+             (\"{}\")\n\nSince commit {short} (\"{}\"), {}.\n\nThe commit before it that was measured \
+             is {} (\"{}\").\nBoth kernels ran as User-mode Linux on a model of the disk {} in virtual \
+             time. The figures are the same in every run. {LIMITS}\n\n{}\nTo reproduce with fsdyno \
+             {}:\n\n{}\n#regzbot introduced: {commit}\n",
+            printable(author),
+            cell.fs,
+            self.search.metric.name(),
+            printable(subject),
+            printable(subject),
+            self.change(),
+            self.before.short,
+            printable(&self.before.subject),
+            cell.disk.display(),
+            self.counters(),
+            self.search.version,
+            self.reproducer(),
+        )
+    }
+}
