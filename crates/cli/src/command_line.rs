@@ -108,6 +108,8 @@ pub enum Command {
     /// figures each time, so that one measurement decides. Commits that do not build are skipped, as
     /// `git bisect skip` does. The repository is only read.
     Bisect(Box<commands::bisect::BisectArgs>),
+    /// Write a static site of the store: index with search, runs, histories
+    Site(commands::site::SiteArgs),
     /// Explain why one contender takes longer than another: time by cause
     Why(commands::why::WhyArgs),
     /// List and show published comparisons

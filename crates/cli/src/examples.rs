@@ -201,6 +201,13 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "site",
+        &[(
+            "site public",
+            "write the site of all runs to the directory public",
+        )],
+    ),
+    (
         "why",
         &[(
             "why last ext4 xfs copy", // example

@@ -12,5 +12,5 @@ mod trusted;
 mod walk;
 
 pub use replace::{Existing, replace};
-pub use trusted::{Access, TrustedDir, Untrusted, open_own};
+pub use trusted::{Access, TrustedDir, Untrusted, open_own, refuse_foreign_links};
 pub use walk::open_parent;

@@ -236,6 +236,24 @@ pub fn open_own(path: &Path) -> Result<File, Untrusted> {
     Ok(fd.into())
 }
 
+/// Refuses an absolute path with a symbolic link of another user, who could lead it anywhere. A part
+/// that does not exist is no link.
+pub fn refuse_foreign_links(path: &Path) -> Result<(), Untrusted> {
+    for part in path.ancestors() {
+        let stat = match fs::statat(fs::CWD, part, fs::AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => continue,
+            Err(errno) => return Err(Untrusted::io("examine", part)(errno)),
+        };
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if is_link && stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
+            let why = format!("it is a symbolic link of uid {}", stat.st_uid);
+            return Err(Untrusted::refused(part, why));
+        }
+    }
+    Ok(())
+}
+
 impl AsFd for TrustedDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

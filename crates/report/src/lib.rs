@@ -4,7 +4,7 @@
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
 //! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]), an exploration of crash states
-//! ([`exploration`]). The renderers are in [`formats`].
+//! ([`exploration`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a store.
 //! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
 pub mod charts;
@@ -27,11 +27,12 @@ pub mod run_charts;
 pub mod run_json;
 pub mod run_report;
 pub mod schemas;
+pub mod site;
 mod terms;
 pub mod why;
 
 pub use format::{Format, ReportError};
-pub use options::{Advice, Options};
+pub use options::{Advice, Assets, Options};
 
 use formats::{Report, bencher, bonnie, json, openmetrics};
 use fsdyno_model::{Exploration, ResultSet, Series};

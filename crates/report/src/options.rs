@@ -20,6 +20,21 @@ pub struct Options {
     pub long: bool,
     /// Returns the remedy for a cause of a difference.
     pub advice: Advice,
+    /// The place of the style sheet and the script of a page.
+    pub assets: Assets,
+}
+
+/// The place of the style sheet and the script of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Assets {
+    /// In the page, which loads nothing.
+    #[default]
+    Inline,
+    /// In files of a site.
+    Shared {
+        /// The path from the page to the root of the site: empty, or with a slash at its end.
+        root: &'static str,
+    },
 }
 
 impl Default for Options {
@@ -30,6 +45,7 @@ impl Default for Options {
             clock: false,
             long: false,
             advice: |_, _| None,
+            assets: Assets::default(),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod runs;
 pub mod selftest;
 pub mod series;
 pub mod show;
+pub mod site;
 pub mod trials;
 pub mod ufs;
 pub mod why;

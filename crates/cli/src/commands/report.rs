@@ -6,7 +6,7 @@ use crate::args::{percent, report_format};
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_report::{Format, Options, render_crash, render_exploration};
+use fsdyno_report::{Assets, Format, Options, render_crash, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 use std::path::PathBuf;
@@ -90,6 +90,7 @@ pub fn options(clock: bool, to_file: bool) -> Options {
         clock,
         long: true,
         advice: super::why::advice,
+        assets: Assets::Inline,
     }
 }
 

@@ -5,7 +5,7 @@ pub mod bencher;
 pub mod bonnie;
 mod cells;
 mod csv;
-mod html;
+pub mod html;
 pub mod json;
 mod markdown;
 pub mod openmetrics;

@@ -20,13 +20,13 @@ pub fn charts(history: &History) -> Vec<Chart> {
 /// The chart of a phase.
 pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]) -> Option<Chart> {
     let first = phase.first()?;
-    let names = axis(phase);
+    let names = axis(history, phase);
     let metric = history.metric;
     let contenders = phase.iter().map(|one| terms::printable(&one.name()));
     let title = heading(history, first);
     let mut chart = Chart {
         schema: Chart::SCHEMA,
-        name: format!("history-{}", number + 1),
+        name: format!("history-{metric}-{}-{}", history.by, number + 1),
         kind: Kind::History,
         lab: None,
         workload: Some(first.workload.clone()),

@@ -93,6 +93,8 @@ pub(super) struct Observation {
     pub margin: f64,
     /// The samples by counter.
     pub figures: BTreeMap<Counter, Vec<f64>>,
+    /// Its place on the axis.
+    pub place: usize,
 }
 
 impl Collector {
@@ -223,21 +225,26 @@ impl Collector {
             places.position(|(workload, phase)| (workload, phase) == (&one.workload, &one.phase))
         };
         self.series.sort_by_key(place);
+        let axis = self.place_observations();
         let mut warnings = Vec::new();
         let series: Vec<SeriesHistory> = self
             .series
             .iter()
             .map(|one| {
                 let conditions = self.conditions(one);
-                let mut observations = one.observations.clone();
-                sort(&mut observations, &self.selection);
                 let place = Place {
                     contender: one.contender.label.clone(),
                     workload: one.workload.clone(),
                     phase: one.phase.clone(),
                     conditions,
                 };
-                steps::series(place, &observations, &self.selection, &mut warnings)
+                steps::series(
+                    place,
+                    &one.observations,
+                    &axis,
+                    &self.selection,
+                    &mut warnings,
+                )
             })
             .collect();
         if !self.without_commit.is_empty() {
@@ -255,9 +262,67 @@ impl Collector {
             by: self.selection.by,
             metric: self.selection.metric(),
             runs: runs.len(),
+            axis,
             series,
             warnings,
         })
+    }
+
+    /// Gives each observation its place on the axis, which all series share, and sorts them. Returns
+    /// the names of the places.
+    fn place_observations(&mut self) -> Vec<String> {
+        let by = self.selection.by;
+        let observations = self.series.iter().flat_map(|one| &one.observations);
+        let mut all: Vec<&Observation> = observations.collect();
+        all.sort_by_key(|one| one.run.started_unix_ns);
+        let commits = commit_order(&all, &self.selection.commits);
+        let commit = |one: &Observation| {
+            let commit = one.commit.as_deref().unwrap_or_default();
+            commits
+                .iter()
+                .position(|other| is_same_commit(other, commit))
+        };
+        let key = |one: &Observation| match by {
+            By::Kernel => [one.kernel.clone(), one.build.clone()],
+            By::Date => [one.run.id.clone(), String::new()],
+            By::Commit => [
+                commit(one).map_or_else(String::new, |at| commits[at].clone()),
+                String::new(),
+            ],
+        };
+        let mut places: Vec<([String; 2], &Observation)> = Vec::new();
+        for one in all {
+            let key = key(one);
+            if !places.iter().any(|(known, _)| *known == key) {
+                places.push((key, one));
+            }
+        }
+        // The sort is stable: builds of one kernel stay in the order of their first runs.
+        match by {
+            By::Kernel => places.sort_by(|(one, _), (other, _)| order::natural(&one[0], &other[0])),
+            By::Date => {}
+            By::Commit => places.sort_by_key(|(_, one)| commit(one)),
+        }
+        let labels = labels(&places, by);
+        let keys: Vec<[String; 2]> = places.iter().map(|(key, _)| key.clone()).collect();
+        let place = |one: &Observation| keys.iter().position(|known| *known == key(one));
+        let found: Vec<Vec<usize>> = self
+            .series
+            .iter()
+            .map(|series| {
+                let observations = series.observations.iter();
+                observations.map(|one| place(one).unwrap_or(0)).collect()
+            })
+            .collect();
+        for (series, places) in self.series.iter_mut().zip(found) {
+            for (one, place) in series.observations.iter_mut().zip(places) {
+                one.place = place;
+            }
+            series
+                .observations
+                .sort_by_key(|one| (one.place, one.run.started_unix_ns));
+        }
+        labels
     }
 
     fn check_names(&self) -> Result<(), NoHistory> {
@@ -409,6 +474,7 @@ fn observation(
         exact: plan.is_certain(),
         margin: plan.margin,
         figures,
+        place: 0,
     }
 }
 
@@ -423,39 +489,38 @@ fn commit_in(kernel: &str) -> Option<String> {
     })
 }
 
-/// Sorts observations by their place on the axis, and within one place by date.
-fn sort(observations: &mut [Observation], selection: &Selection) {
-    observations.sort_by_key(|one| one.run.started_unix_ns);
-    match selection.by {
-        By::Date => {}
-        By::Kernel => {
-            let first =
-                |build: &str, all: &[Observation]| all.iter().position(|one| one.build == build);
-            let firsts: Vec<Option<usize>> = observations
-                .iter()
-                .map(|one| first(&one.build, observations))
-                .collect();
-            let mut keyed: Vec<(Option<usize>, Observation)> =
-                firsts.into_iter().zip(observations.to_vec()).collect();
-            keyed.sort_by(|(a, one), (b, other)| {
-                order::natural(&one.kernel, &other.kernel).then(a.cmp(b))
-            });
-            for (place, (_, one)) in observations.iter_mut().zip(keyed) {
-                *place = one;
-            }
+/// The names of places. Equal ones get a number.
+fn labels(places: &[([String; 2], &Observation)], by: By) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for (key, one) in places {
+        let plain = match by {
+            By::Kernel => short_kernel(&key[0]),
+            By::Date => terms::date(one.run.started_unix_ns).replace(" UTC", ""),
+            By::Commit => key[0].chars().take(12).collect(),
+        };
+        let plain = terms::printable(&plain);
+        let word = if by == By::Kernel { " build" } else { "" };
+        let mut label = plain.clone();
+        let mut number = 2;
+        while labels.contains(&label) {
+            label = format!("{plain}{word} {number}");
+            number += 1;
         }
-        By::Commit => {
-            let order = commit_order(observations, &selection.commits);
-            observations.sort_by_key(|one| {
-                let commit = one.commit.as_deref().unwrap_or_default();
-                order.iter().position(|other| is_same_commit(other, commit))
-            });
-        }
+        labels.push(label);
     }
+    labels
+}
+
+/// The version in the name of a kernel: `6.12.38` of `Linux 6.12.38-fsdyno (User-mode Linux)`.
+fn short_kernel(kernel: &str) -> String {
+    let text = kernel.strip_prefix("Linux ").unwrap_or(kernel);
+    let text = text.split(" (").next().unwrap_or(text);
+    let text = text.trim_end_matches(" x86_64").trim();
+    text.strip_suffix("-fsdyno").unwrap_or(text).to_owned()
 }
 
 /// The commits of observations: those of known order first, then the others by their first run.
-fn commit_order(observations: &[Observation], known: &[String]) -> Vec<String> {
+fn commit_order(observations: &[&Observation], known: &[String]) -> Vec<String> {
     let others = observations.iter().filter_map(|one| one.commit.clone());
     let mut order = known.to_vec();
     for commit in others {
@@ -467,7 +532,7 @@ fn commit_order(observations: &[Observation], known: &[String]) -> Vec<String> {
 }
 
 /// Whether one commit is an abbreviation of the other.
-pub(super) fn is_same_commit(one: &str, other: &str) -> bool {
+fn is_same_commit(one: &str, other: &str) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 

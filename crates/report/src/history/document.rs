@@ -147,25 +147,16 @@ fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section
     section
 }
 
-/// The labels of all points of a phase, in order.
-pub(super) fn axis(phase: &[SeriesHistory]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for series in phase {
-        // A label that is new is placed after the previous one of its series.
-        let mut place = 0;
-        for point in &series.points {
-            let known = all.iter().position(|label| *label == point.label);
-            if known.is_none() {
-                all.insert(place, point.label.clone());
-            }
-            place = known.unwrap_or(place) + 1;
-        }
-    }
-    all
+/// The places of a phase on the axis, in order.
+pub(super) fn axis(history: &History, phase: &[SeriesHistory]) -> Vec<String> {
+    let points = phase.iter().flat_map(|series| &series.points);
+    let used: BTreeSet<&String> = points.map(|point| &point.label).collect();
+    let all = history.axis.iter();
+    all.filter(|label| used.contains(label)).cloned().collect()
 }
 
 fn table(history: &History, phase: &[SeriesHistory]) -> Table {
-    let rows = axis(phase).into_iter().map(|label| {
+    let rows = axis(history, phase).into_iter().map(|label| {
         let cells = phase
             .iter()
             .map(|series| cell(history.metric, series, &label));

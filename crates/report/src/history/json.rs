@@ -5,6 +5,7 @@ use crate::compare::Difference;
 use fsdyno_model::Counter;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A history.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -18,6 +19,8 @@ pub struct History {
     pub metric: Counter,
     /// The number of runs that have points.
     pub runs: usize,
+    /// The names of the places on the axis, in order.
+    pub axis: Vec<String>,
     /// The series, by workload and phase, then by contender.
     pub series: Vec<SeriesHistory>,
     /// Runs that are left out, and figures that contradict each other.
@@ -117,6 +120,23 @@ impl History {
     /// The steps of all series.
     pub fn steps(&self) -> usize {
         self.series.iter().map(|series| series.steps.len()).sum()
+    }
+
+    /// The part of the history with these series.
+    #[must_use]
+    pub fn only(&self, series: &[SeriesHistory]) -> Self {
+        let runs = series.iter().flat_map(|one| &one.points);
+        let runs: BTreeSet<&String> = runs.flat_map(|point| &point.runs).collect();
+        let about = |warning: &&String| {
+            let mut series = series.iter();
+            series.any(|one| warning.starts_with(&format!("{}, {},", one.contender, one.phase)))
+        };
+        Self {
+            runs: runs.len(),
+            series: series.to_vec(),
+            warnings: self.warnings.iter().filter(about).cloned().collect(),
+            ..self.clone()
+        }
     }
 
     /// The series, in groups of one workload and phase.

@@ -1,8 +1,8 @@
 //! The points of a series, the steps between them, and what moved with each step.
 
-use super::collect::{Observation, Place, is_same_commit};
+use super::collect::{Observation, Place};
 use super::json::{Moved, Point, SeriesHistory, Step};
-use super::{By, EXACT_MARGIN, LEVEL, Selection};
+use super::{EXACT_MARGIN, LEVEL, Selection};
 use crate::compare::differences;
 use crate::resolution::both_negligible;
 use crate::terms;
@@ -13,10 +13,11 @@ use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
 /// 2 / C(10, 5) = 0.8 %.
 const FEWEST_NOISY: usize = 10;
 
-/// Builds a series of sorted observations.
+/// Builds a series of observations in the order of their places on the axis.
 pub(super) fn series(
     place: Place,
     observations: &[Observation],
+    axis: &[String],
     selection: &Selection,
     warnings: &mut Vec<String>,
 ) -> SeriesHistory {
@@ -29,12 +30,11 @@ pub(super) fn series(
         Some(last) if !exact => last.margin,
         _ => EXACT_MARGIN,
     });
-    let groups = groups(observations, selection.by);
-    let labels = labels(&groups, selection.by);
+    let groups = observations.chunk_by(|one, other| one.place == other.place);
+    let groups: Vec<&[Observation]> = groups.collect();
     let points: Vec<Point> = groups
         .iter()
-        .zip(labels)
-        .filter_map(|(group, label)| point(group, label, metric, exact))
+        .filter_map(|group| point(group, axis[group[0].place].clone(), metric, exact))
         .collect();
     if exact {
         let name = format!("{}, {}", place.contender, place.phase);
@@ -81,53 +81,6 @@ pub(super) fn series(
 /// Whether a figure has no noise in virtual time.
 fn is_exact(metric: Counter) -> bool {
     !matches!(metric, Counter::Cpu | Counter::Instructions)
-}
-
-/// The observations of each point.
-fn groups(observations: &[Observation], by: By) -> Vec<&[Observation]> {
-    let same = |one: &Observation, other: &Observation| match by {
-        By::Kernel => one.kernel == other.kernel && one.build == other.build,
-        By::Date => false,
-        By::Commit => match (&one.commit, &other.commit) {
-            (Some(one), Some(other)) => is_same_commit(one, other),
-            _ => false,
-        },
-    };
-    observations.chunk_by(same).collect()
-}
-
-/// The names of points. Kernels of the same version get a number.
-fn labels(groups: &[&[Observation]], by: By) -> Vec<String> {
-    let plain = |group: &&[Observation]| {
-        let first = &group[0];
-        match by {
-            By::Kernel => short_kernel(&first.kernel),
-            By::Date => terms::date(first.run.started_unix_ns).replace(" UTC", ""),
-            By::Commit => {
-                let commit = first.commit.as_deref().unwrap_or_default();
-                commit.chars().take(12).collect()
-            }
-        }
-    };
-    let mut labels: Vec<String> = Vec::new();
-    for plain in groups.iter().map(plain) {
-        let mut label = terms::printable(&plain);
-        let mut number = 2;
-        while labels.contains(&label) {
-            label = format!("{} build {number}", terms::printable(&plain));
-            number += 1;
-        }
-        labels.push(label);
-    }
-    labels
-}
-
-/// The version in the name of a kernel: `6.12.38` of `Linux 6.12.38-fsdyno (User-mode Linux)`.
-fn short_kernel(kernel: &str) -> String {
-    let text = kernel.strip_prefix("Linux ").unwrap_or(kernel);
-    let text = text.split(" (").next().unwrap_or(text);
-    let text = text.trim_end_matches(" x86_64").trim();
-    text.strip_suffix("-fsdyno").unwrap_or(text).to_owned()
 }
 
 /// The median of the samples of one run.

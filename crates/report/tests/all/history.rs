@@ -128,7 +128,7 @@ fn dates_and_commits_are_other_axes() {
         .iter()
         .map(|one| &*one.label)
         .collect();
-    assert_eq!(labels, ["aaaaaaaaaaaa", "bbbbbbbb", "cccccccc"]);
+    assert_eq!(labels, ["aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc"]);
     assert_eq!(commits.warnings.len(), 1, "{:?}", commits.warnings);
     assert!(
         commits.warnings[0].contains("run-3"),
@@ -246,4 +246,24 @@ fn a_chart_has_levels_points_and_the_names_of_kernels() {
     for text in ["5.10.9", "6.12.1", "+25 % at 6.9.0"] {
         assert!(render(chart, appearance).contains(text), "{text}");
     }
+}
+
+#[test]
+fn two_builds_of_a_version_are_two_points_with_one_name_in_all_series() {
+    let mut sets = vec![
+        run("Linux 6.12.1 x86_64", 0, [2000, 1800], [12, 7]),
+        run("Linux 6.12.1 x86_64", 1, [2000, 1800], [12, 7]),
+    ];
+    sets[1].run.provenance.kernel_build = "#2 other".to_owned();
+    // The first build has no figure of ext4.
+    sets[0].cells.remove(0);
+    let history = history(&sets, Selection::default()).unwrap();
+    assert_eq!(history.axis, ["6.12.1", "6.12.1 build 2"]);
+    let labels = |contender: &str| -> Vec<&str> {
+        let mut series = history.series.iter();
+        let series = series.find(|one| one.contender == contender).unwrap();
+        series.points.iter().map(|point| &*point.label).collect()
+    };
+    assert_eq!(labels("ext4"), ["6.12.1 build 2"]);
+    assert_eq!(labels("xfs"), ["6.12.1", "6.12.1 build 2"]);
 }

@@ -22,6 +22,7 @@ mod reported;
 mod reruns;
 mod scaling;
 mod schemas;
+mod site;
 mod terminal;
 mod warnings;
 mod why;

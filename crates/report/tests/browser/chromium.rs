@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -120,8 +120,12 @@ impl Browser {
             "Runtime.exceptionThrown" => true,
             "Runtime.consoleAPICalled" => loud(&parameters["type"]),
             "Log.entryAdded" => loud(&parameters["entry"]["level"]),
-            // The page is a single document and must load nothing else.
-            "Network.requestWillBeSent" => parameters["type"] != "Document",
+            // A page is a single document and must load nothing else; a page of a site only its files.
+            "Network.requestWillBeSent" => {
+                let url = parameters["request"]["url"].as_str().unwrap_or_default();
+                let of_site = format!("file://{}/assets/", self.home.path().display());
+                parameters["type"] != "Document" && !url.starts_with(&of_site)
+            }
             _ => false,
         };
         if noise {
@@ -131,9 +135,21 @@ impl Browser {
 
     /// Opens a page with this content, at a fragment of its URL.
     pub fn open(&mut self, page: &[u8], fragment: &str) {
+        self.open_file("page.html", page, fragment);
+    }
+
+    /// Writes a file into the directory of the pages.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Opens a page in the directory of the pages.
+    pub fn open_file(&mut self, name: &str, page: &[u8], fragment: &str) {
         self.noise.clear();
-        let path = self.home.path().join("page.html");
-        std::fs::write(&path, page).unwrap();
+        let path = self.write(name, page);
         // Forces a new document, even if only the fragment differs.
         self.ask("Page.navigate", &json!({"url": "about:blank"}));
         let url = format!("file://{}{fragment}", path.display());

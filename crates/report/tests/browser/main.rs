@@ -10,6 +10,7 @@ mod fixture;
 
 use chromium::Browser;
 use fsdyno_model::ResultSet;
+use fsdyno_report::site::{File, Site};
 use fsdyno_report::{Format, Options, render, render_exploration};
 use serde_json::json;
 
@@ -69,6 +70,73 @@ fn the_page_is_silent_and_never_wider_than_its_window_in_both_themes_and_on_a_te
             assert_ne!(grounds[0], grounds[1]);
         }
     }
+}
+
+#[test]
+fn a_site_opens_from_a_directory_and_its_index_is_searched() {
+    let Some(mut browser) =
+        Browser::start("a_site_opens_from_a_directory_and_its_index_is_searched")
+    else {
+        return;
+    };
+    let mut sets = [fixture::run(), fixture::many(), fixture::repeated()];
+    for (number, set) in sets.iter_mut().enumerate() {
+        set.run.id = format!("run-{number}");
+        set.run.provenance.kernel = format!("Linux 6.{number}.0 x86_64");
+    }
+    let mut site = Site::new(&Options::default());
+    let mut files: Vec<File> = sets.iter().map(|set| site.run(set, &[]).unwrap()).collect();
+    files.extend(site.finish());
+    let path = |file: &File| match file.directory {
+        Some(directory) => format!("{directory}/{}", file.name),
+        None => file.name.clone(),
+    };
+    for file in &files {
+        browser.write(&path(file), &file.bytes);
+    }
+    for file in files.iter().filter(|file| file.directory != Some("assets")) {
+        for (width, height) in [(1280, 900), PHONE] {
+            for scheme in ["light", "dark"] {
+                browser.resize(width, height);
+                browser.show_as(scheme, "screen");
+                browser.open_file(&path(file), &file.bytes, "");
+                let name = format!("{}, {width}, {scheme}", path(file));
+                let wide = browser.evaluate(WIDE);
+                assert_eq!(wide, json!([]), "{name}");
+                assert_eq!(browser.evaluate(FAINT), json!([]), "{name}");
+                assert_eq!(browser.noise, [""; 0], "{name}");
+                // The shared style sheet is in force.
+                let brand = "getComputedStyle(document.querySelector('.brand')).fontWeight";
+                assert_eq!(browser.text(brand), "650", "{name}");
+            }
+        }
+    }
+    let index = files.last().unwrap();
+    let shown = "Array.from(document.querySelectorAll('.found tbody tr:not([hidden]) a'), \
+                 (link) => link.textContent).join(' ')";
+    browser.open_file("index.html", &index.bytes, "#contender=pool&phase=delete");
+    assert_eq!(
+        browser.text(shown),
+        "tree / delete classic / delete run-2 run-1"
+    );
+    browser.open_file("index.html", &index.bytes, "");
+    let type_in = "(() => { const field = document.querySelector('[name=contender]'); \
+                   field.value = 'dir:/mnt'; \
+                   field.dispatchEvent(new Event('input', {bubbles: true})); })()";
+    browser.evaluate(type_in);
+    assert!(
+        browser.text(shown).ends_with("run-1"),
+        "{}",
+        browser.text(shown)
+    );
+    assert_eq!(browser.text("location.hash"), "#contender=dir%3A%2Fmnt");
+    let status = "document.querySelector('#search [role=status]').textContent";
+    assert!(
+        browser.text(status).contains(" of "),
+        "{}",
+        browser.text(status)
+    );
+    assert_eq!(browser.noise, [""; 0]);
 }
 
 /// Elements wider than the page, outside of scrollable containers.

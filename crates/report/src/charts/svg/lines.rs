@@ -96,7 +96,9 @@ impl<'a> Field<'a> {
         let named = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
         let named = named.fold(0.0, f64::max) + 10.0;
         let ends = (wide >= LEAST && named <= 0.3 * wide).then_some(named);
-        let right = origin.0 + wide - ends.unwrap_or(6.0);
+        // The name of the last position is below the end of the axis.
+        let last = panel.x.names.last().map_or(0.0, |name| width(name, SMALL));
+        let right = origin.0 + wide - ends.unwrap_or(6.0).max(last.min(0.3 * wide) / 2.0 - 4.0);
         Self {
             x: PlacedScale::of(
                 &panel.x,

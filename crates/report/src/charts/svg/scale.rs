@@ -114,7 +114,7 @@ impl<'a> PlacedScale<'a> {
 
     /// The names of as many positions as fit, the last one included.
     fn named(&self) -> Vec<(f64, String)> {
-        const LONGEST: f64 = 120.0;
+        const LONGEST: f64 = 110.0;
         const GAP: f64 = 10.0;
         let names = &self.axis.names;
         let name = |at: usize| fitting(&names[at], LONGEST, SMALL);

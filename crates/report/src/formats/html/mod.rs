@@ -12,7 +12,7 @@ use crate::document::{
     Block, Cell, Document, Fold, Item, Mark, Medium, Section, Share, ShareColour, Shares, Span,
     Table, Text, Tone,
 };
-use crate::options::Options;
+use crate::options::{Assets, Options};
 use bars::Dots;
 use charts::Drawings;
 use std::fmt::Write as _;
@@ -29,7 +29,10 @@ const SYMBOLS: Symbols = Symbols {
 const SERIES: [&str; theme::STYLES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 const STYLE: &str = include_str!("../../../data/report.css");
-const SCRIPT: &str = include_str!("../../../data/report.js");
+/// The script of reports.
+pub const SCRIPT: &str = include_str!("../../../data/report.js");
+/// The rules of the pages of a site.
+const SITE_STYLE: &str = include_str!("../../../data/site.css");
 /// The end markers of all whiskers, defined once.
 const WHISKERS: &str = r#"<svg class="unseen" aria-hidden="true"><defs><marker id="cap" markerWidth="1" markerHeight="6" refX=".5" refY="3" markerUnits="userSpaceOnUse"><path class="cap-line" d="M.5 0V6"/></marker></defs></svg>
 "#;
@@ -47,7 +50,7 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
         keys_shown: false,
         switches: 0,
     };
-    page.head(document);
+    page.head(document, options.assets);
     filters::form(&mut page.html, &document.filters, &document.blocks);
     page.blocks(&document.blocks, 2);
     let left_out = page.drawings.left_out();
@@ -58,16 +61,99 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
             r#"<p class="soft">{left_out} more charts would make this page too large: <code>{command}</code> draws them all.</p>"#
         );
     }
-    let footer = match document.footer.as_str() {
+    end(
+        &mut page.html,
+        &document.footer,
+        options.assets,
+        &["report.js"],
+    );
+    page.html.into_bytes()
+}
+
+/// The style sheet that the pages of a site share.
+pub fn style() -> String {
+    let dark = theme::of_page("@media screen and (prefers-color-scheme: dark)");
+    format!("{STYLE}{dark}{SITE_STYLE}")
+}
+
+/// Writes the start of a page up to its first heading. The header stays open.
+pub fn begin(html: &mut String, title: &str, assets: Assets) {
+    let title = escape(title);
+    // `'self'` does not match files in all browsers; `file:` does.
+    let sources = match assets {
+        Assets::Inline => "style-src 'unsafe-inline'; script-src 'unsafe-inline'",
+        Assets::Shared { .. } => {
+            "style-src 'self' file: 'unsafe-inline'; script-src 'self' file:; base-uri 'none'; \
+             form-action 'none'"
+        }
+    };
+    let style = match assets {
+        Assets::Inline => {
+            let dark = theme::of_page("@media screen and (prefers-color-scheme: dark)");
+            format!("<style>\n{STYLE}{dark}</style>")
+        }
+        Assets::Shared { root } => {
+            format!(r#"<link rel="stylesheet" href="{root}assets/report.css">"#)
+        }
+    };
+    let brand = match assets {
+        Assets::Inline | Assets::Shared { root: "" } => "fsdyno".to_owned(),
+        Assets::Shared { root } => format!(r#"<a href="{root}index.html">fsdyno: all results</a>"#),
+    };
+    let _ = write!(
+        html,
+        r##"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {sources}">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="fsdyno">
+<title>{title} – fsdyno</title>
+{style}
+</head>
+<body>
+<a class="skip" href="#content">Skip to the figures</a>
+<header>
+<p class="brand">{brand}</p>
+<h1>{title}</h1>
+"##
+    );
+}
+
+/// Ends the header, and starts the content.
+pub fn begin_content(html: &mut String) {
+    let _ = write!(
+        html,
+        "</header>\n<main id=\"content\" tabindex=\"-1\">\n{WHISKERS}"
+    );
+}
+
+/// Ends the content and the page. `scripts` are the shared ones of a page of a site.
+pub fn end(html: &mut String, footer: &str, assets: Assets, scripts: &[&str]) {
+    let footer = match footer {
         "" => String::new(),
         footer => format!("{} ", escape(footer)),
     };
-    let _ = write!(
-        page.html,
-        "</main>\n<footer>{footer}Made by fsdyno; this page contains everything it shows.</footer>\n<script>\n\
-         {SCRIPT}</script>\n</body>\n</html>\n"
-    );
-    page.html.into_bytes()
+    let _ = match assets {
+        Assets::Inline => write!(
+            html,
+            "</main>\n<footer>{footer}Made by fsdyno; this page contains everything it shows.</footer>\n<script>\n\
+             {SCRIPT}</script>\n</body>\n</html>\n"
+        ),
+        Assets::Shared { root } => {
+            let scripts = scripts.iter();
+            let scripts: Vec<String> = scripts
+                .map(|name| format!("<script src=\"{root}assets/{name}\"></script>\n"))
+                .collect();
+            write!(
+                html,
+                "</main>\n<footer>{footer}Made by fsdyno.</footer>\n{}</body>\n</html>\n",
+                scripts.concat()
+            )
+        }
+    };
 }
 
 /// The page during rendering.
@@ -83,30 +169,8 @@ struct Page {
 }
 
 impl Page {
-    fn head(&mut self, document: &Document) {
-        let title = escape(document.page_title());
-        let dark = theme::of_page("@media screen and (prefers-color-scheme: dark)");
-        let _ = write!(
-            self.html,
-            r##"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="fsdyno">
-<title>{title} – fsdyno</title>
-<style>
-{STYLE}{dark}</style>
-</head>
-<body>
-<a class="skip" href="#content">Skip to the figures</a>
-<header>
-<p class="brand">fsdyno</p>
-<h1>{title}</h1>
-"##
-        );
+    fn head(&mut self, document: &Document, assets: Assets) {
+        begin(&mut self.html, document.page_title(), assets);
         if !document.subtitle.is_empty() {
             let _ = writeln!(
                 self.html,
@@ -127,10 +191,7 @@ impl Page {
                 inline(&document.status)
             );
         }
-        let _ = write!(
-            self.html,
-            "</header>\n<main id=\"content\" tabindex=\"-1\">\n{WHISKERS}"
-        );
+        begin_content(&mut self.html);
     }
 
     fn blocks(&mut self, blocks: &[Block], level: usize) {
@@ -198,10 +259,10 @@ impl Page {
         };
         let heading = escape(&section.heading);
         let level = level.min(6);
-        let _ = writeln!(
-            self.html,
-            "<section{id}{class}{contender}>\n<h{level}>{heading}</h{level}>"
-        );
+        let _ = writeln!(self.html, "<section{id}{class}{contender}>");
+        if !heading.is_empty() {
+            let _ = writeln!(self.html, "<h{level}>{heading}</h{level}>");
+        }
         self.blocks(&section.blocks, level + 1);
         self.html += "</section>\n";
     }
@@ -360,7 +421,7 @@ fn inline(text: &Text) -> String {
 }
 
 /// Escapes text for HTML.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {

@@ -1,0 +1,157 @@
+//! The history pages of a site: one for each phase, by kernel, date and commit, with the counters.
+
+use super::index::HistoryRow;
+use crate::document::{Block, Document, Fold, Section, add_suffix};
+use crate::formats;
+use crate::history::{By, Collector, History, Selection, SeriesHistory};
+use crate::options::Options;
+use crate::terms;
+use fsdyno_model::{Counter, ResultSet};
+
+/// The histories of a page, in order. The first ones are shown, the others are folded.
+const SHOWN: [(By, Counter); 3] = [
+    (By::Kernel, Counter::Durable),
+    (By::Commit, Counter::Durable),
+    (By::Date, Counter::Durable),
+];
+const FOLDED: [(By, Counter); 5] = [
+    (By::Kernel, Counter::Blocks),
+    (By::Kernel, Counter::Requests),
+    (By::Kernel, Counter::Flushes),
+    (By::Kernel, Counter::Bytes),
+    (By::Kernel, Counter::Seeks),
+];
+
+/// Collects the runs of all histories.
+#[derive(Debug, Default)]
+pub(super) struct Histories {
+    collectors: Vec<Collector>,
+}
+
+/// A page of one phase.
+pub(super) struct PhasePage {
+    pub workload: String,
+    pub phase: String,
+    histories: Vec<History>,
+}
+
+impl Histories {
+    pub fn new() -> Self {
+        let all = SHOWN.into_iter().chain(FOLDED);
+        let collectors = all.map(|(by, metric)| {
+            Collector::new(Selection {
+                by,
+                metric: Some(metric),
+                ..Selection::default()
+            })
+        });
+        Self {
+            collectors: collectors.collect(),
+        }
+    }
+
+    pub fn add(&mut self, set: &ResultSet, tags: &[String]) {
+        for collector in &mut self.collectors {
+            collector.add(set, tags);
+        }
+    }
+
+    /// The pages of all phases. A history without figures is left out.
+    pub fn finish(self) -> Vec<PhasePage> {
+        let histories = self.collectors.into_iter();
+        let histories = histories.filter_map(|collector| collector.finish().ok());
+        let mut pages: Vec<PhasePage> = Vec::new();
+        for history in histories {
+            for phase in history.phases() {
+                let Some((workload, name)) = phase.first().map(SeriesHistory::place) else {
+                    continue;
+                };
+                let part = history.only(phase);
+                let known = pages
+                    .iter_mut()
+                    .find(|page| (&*page.workload, &*page.phase) == (workload, name));
+                match known {
+                    Some(page) => page.histories.push(part),
+                    None => pages.push(PhasePage {
+                        workload: workload.to_owned(),
+                        phase: name.to_owned(),
+                        histories: vec![part],
+                    }),
+                }
+            }
+        }
+        pages
+    }
+}
+
+impl PhasePage {
+    /// Its row in the index.
+    pub fn row(&self, file: &str) -> HistoryRow {
+        let by_kernel = self.histories.first();
+        let series = by_kernel.into_iter().flat_map(|history| &history.series);
+        let mut contenders: Vec<String> = Vec::new();
+        let mut kernels: Vec<&str> = Vec::new();
+        for one in series {
+            if !contenders.contains(&one.contender) {
+                contenders.push(one.contender.clone());
+            }
+            for point in &one.points {
+                if !kernels.contains(&&*point.label) {
+                    kernels.push(&point.label);
+                }
+            }
+        }
+        HistoryRow {
+            file: file.to_owned(),
+            workload: self.workload.clone(),
+            phase: self.phase.clone(),
+            contenders,
+            kernels: kernels.len(),
+            runs: by_kernel.map_or(0, |history| history.runs),
+            steps: by_kernel.map_or(0, History::steps),
+        }
+    }
+
+    pub fn render(&self, options: &Options) -> Vec<u8> {
+        let name = terms::printable(&format!("{} / {}", self.workload, self.phase));
+        let mut document = Document::new(format!("History of {name}"));
+        let mut folds = Vec::new();
+        for (number, one) in self.histories.iter().enumerate() {
+            let mut part = crate::history::document(one);
+            if number == 0 {
+                document.lead = part.lead;
+                document.filters = part.filters;
+            }
+            for block in &mut part.blocks {
+                flatten(block);
+            }
+            add_suffix(&mut part.blocks, &format!("-{number}"));
+            if SHOWN.contains(&(one.by, one.metric)) {
+                let mut section = Section::new(format!("by-{}", one.by), format!("By {}", one.by));
+                section.blocks = part.blocks;
+                document.blocks.push(section.into());
+            } else {
+                folds.push(Block::from(Fold {
+                    id: format!("metric-{}", one.metric),
+                    name: one.metric.name().to_owned(),
+                    summary: terms::count(one.steps(), "step"),
+                    blocks: part.blocks,
+                    ..Fold::default()
+                }));
+            }
+        }
+        if !folds.is_empty() {
+            let mut section = Section::new("counters", "Counters by kernel");
+            section.blocks = folds;
+            document.blocks.push(section.into());
+        }
+        formats::html::render(&document, options)
+    }
+}
+
+/// Removes the heading of a phase: the page has only one.
+fn flatten(block: &mut Block) {
+    if let Block::Section(section) = block {
+        section.heading.clear();
+    }
+}
