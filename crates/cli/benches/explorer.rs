@@ -61,10 +61,11 @@ fn measure(lab: &GuestLab, contender: &Contender, time: Duration) -> Result<(), 
     let thorough = RecoveryOptions {
         thorough: true,
         recorded: false,
+        check: None,
     };
     let mut changes = Vec::new();
     for number in 0..20 {
-        let recovered = guest.recover(state(&performed, &writes, number), thorough)?;
+        let recovered = guest.recover(state(&performed, &writes, number), thorough.clone())?;
         changes.push(recovered.changes);
     }
     let thorough = began.elapsed().as_secs_f64() / 20.0;

@@ -148,3 +148,82 @@ fn shards_and_a_resumed_search_find_the_same() {
     assert_eq!(resumed.code, Some(1), "{}", resumed.err);
     assert_eq!(digest(&late), digest(&whole));
 }
+
+/// An application that acknowledges one file which it made durable, and one which it did not.
+const APPLICATION: &str = "\
+echo data | dd of=durable conv=fsync 2>/dev/null && echo durable
+echo data > careless && echo careless";
+
+/// Each acknowledged file has its data.
+const CHECK: &str = "\
+while read name; do [ \"$(cat $name)\" = data ] || { echo \"$name is lost\"; exit 1; }; done";
+
+#[test]
+fn an_application_that_acknowledges_too_early_is_found() {
+    let test = "an_application_that_acknowledges_too_early_is_found";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let explore = |more: &[&str]| {
+        let place = ["crash", "--fs", CAREFUL, "--work-dir", &work];
+        let guest = ["--guest-memory", "256M", "--guest-kernel", &kernel];
+        let application = ["--exec", APPLICATION, "--check", CHECK, "--states", "4"];
+        home.fsdyno(&[&place[..], &guest, &application, more].concat())
+    };
+    let found = explore(&["--json"]);
+    assert_eq!(found.code, Some(1), "{}{}", found.out, found.err);
+    let found = json(&found);
+    let findings = found["programs"].as_array().unwrap().iter();
+    let findings: Vec<&Value> = findings
+        .flat_map(|part| part["findings"].as_array().unwrap())
+        .collect();
+    assert!(!findings.is_empty());
+    for finding in &findings {
+        assert_eq!(finding["violation"], "application");
+        let message = finding["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("careless is lost (acknowledged lines: 2"),
+            "{message}"
+        );
+    }
+    let minimal = findings
+        .iter()
+        .find(|one| one["minimal"].is_object())
+        .unwrap();
+    let script = std::fs::read_to_string(minimal["minimal"]["script"].as_str().unwrap());
+    assert!(script.unwrap().contains("while read name"));
+    let state = findings[0]["state"].as_str().unwrap();
+    let again = explore(&["--again", state]);
+    assert_eq!(again.code, Some(1), "{}{}", again.out, again.err);
+    assert!(again.out.contains("careless is lost"), "{}", again.out);
+
+    // An application that fails is no finding, and its error is reported.
+    let place = [
+        "crash",
+        "--fs",
+        CAREFUL,
+        "--work-dir",
+        &work,
+        "--guest-memory",
+        "256M",
+    ];
+    let failing = [
+        "--guest-kernel",
+        &kernel,
+        "--exec",
+        "ls /absent",
+        "--check",
+        "true",
+        "--again",
+        "0:1/c0/0",
+    ];
+    let failed = home.fsdyno(&[&place[..], &failing].concat());
+    assert_eq!(failed.code, Some(2), "{}{}", failed.out, failed.err);
+    assert!(failed.err.contains("No such file"), "{}", failed.err);
+    home.assert_no_guest();
+}

@@ -123,6 +123,7 @@ fn paths(tree: &Tree) -> Vec<&str> {
 const THOROUGH: RecoveryOptions = RecoveryOptions {
     thorough: true,
     recorded: true,
+    check: None,
 };
 
 fn report(guest: &mut ExplorerGuest<'_>, state: Contents) -> RecoveryReport {

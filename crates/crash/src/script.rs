@@ -18,8 +18,22 @@ pub struct Shown<'a> {
     pub image: &'a str,
     /// What is wrong, one line each.
     pub wrong: &'a [String],
+    /// What the power cut interrupted.
+    pub work: Work<'a>,
+}
+
+/// What a power cut interrupted.
+#[derive(Debug, Clone, Copy)]
+pub enum Work<'a> {
     /// The shortest program.
-    pub program: &'a Program,
+    Program(&'a Program),
+    /// An application.
+    Application {
+        /// Its shell command.
+        command: &'a str,
+        /// The shell command that checks its files.
+        check: &'a str,
+    },
 }
 
 /// Renders a script. It mounts a copy of the image and prints the recovered files.
@@ -37,13 +51,26 @@ pub fn render(shown: &Shown<'_>) -> String {
     for wrong in shown.wrong {
         comment(&format!("  {wrong}"));
     }
-    comment("The program, as commands in the root of the file system before the power cut:");
-    for operation in &shown.program.setup {
-        comment(&format!("  {}", command(operation)));
-    }
-    comment("  sync");
-    for operation in &shown.program.operations {
-        comment(&format!("  {}", command(operation)));
+    comment("The commands in the root of the file system before the power cut:");
+    match shown.work {
+        Work::Program(program) => {
+            for operation in &program.setup {
+                comment(&format!("  {}", self::command(operation)));
+            }
+            comment("  sync");
+            for operation in &program.operations {
+                comment(&format!("  {}", self::command(operation)));
+            }
+        }
+        Work::Application { command, check } => {
+            for line in command.lines() {
+                comment(&format!("  {line}"));
+            }
+            comment("The check, whose standard input is what they had printed:");
+            for line in check.lines() {
+                comment(&format!("  {line}"));
+            }
+        }
     }
     let options = match shown.options {
         "" => "loop".to_owned(),
@@ -70,8 +97,10 @@ pub fn render(shown: &Shown<'_>) -> String {
         filesystem = quote(shown.filesystem),
         options = quote(&options),
     );
-    for path in paths(shown.program) {
-        let _ = writeln!(script, "stat -- {0} || true", quote(&format!("./{path}")));
+    if let Work::Program(program) = shown.work {
+        for path in paths(program) {
+            let _ = writeln!(script, "stat -- {0} || true", quote(&format!("./{path}")));
+        }
     }
     script.push_str("cd /\n");
     script
@@ -204,7 +233,7 @@ mod tests {
             options: "",
             image: "/tmp/it's here.img",
             wrong: &["A/foo is back\nreboot".to_owned()],
-            program: &program.parse().unwrap(),
+            work: Work::Program(&program.parse().unwrap()),
         });
         assert!(
             script.contains("\nimage='/tmp/it'\\''s here.img'\n"),

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 pub struct Tree {
     /// The entries.
     pub entries: BTreeMap<String, Entry>,
+    /// A hash of the data with bytes of [`Source::Other`]; 0 without any.
+    #[serde(default)]
+    pub other: u64,
 }
 
 /// One entry of a directory.

@@ -18,13 +18,30 @@ pub(crate) enum Command {
         /// The program.
         program: Program,
     },
+    /// Mount it, run an application in its root, and unmount it. Each line that the application
+    /// prints is an operation that has returned.
+    Execute {
+        /// Its shell command.
+        shell: String,
+    },
     /// Recover it after a power cut, and read its files.
     Recover {
         /// Also mount it again, and delete and create its files.
         thorough: bool,
         /// The paths that a new file system has.
         kept: BTreeSet<String>,
+        /// The check of an application.
+        check: Option<ApplicationCheck>,
     },
+}
+
+/// The check of the data of an application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplicationCheck {
+    /// Its shell command. It runs in the root of the recovered file system.
+    pub command: String,
+    /// Its standard input: what the application had printed before the power cut.
+    pub acknowledged: Vec<String>,
 }
 
 /// A message of the guest.
@@ -59,6 +76,9 @@ pub(crate) enum Answer {
     Performed {
         /// The operation that failed, if one did.
         failed: Option<FailedOperation>,
+        /// The lines that an application printed.
+        #[serde(default)]
+        lines: Vec<String>,
         /// The time of its operations.
         elapsed: Nanos,
         /// Warnings of the kernel, and worse.
@@ -90,6 +110,9 @@ pub struct RecoveryReport {
     /// Why its files cannot be deleted or their names not be used again; only after a thorough
     /// recovery.
     pub unusable: Option<String>,
+    /// What the check of the application found.
+    #[serde(default)]
+    pub application: Option<String>,
     /// Why it cannot be unmounted, if it cannot.
     pub stuck: Option<String>,
     /// The first warnings of the kernel, and worse.

@@ -1,6 +1,7 @@
 //! Runs a program for a phase, in the C locale. The program is killed when fsdyno exits and when
 //! the user cancels.
 
+pub(crate) mod application;
 mod guardian;
 mod stray;
 

@@ -245,6 +245,8 @@ pub enum Violation {
     Unstable,
     /// A file could not be deleted or its name not be used again.
     Unusable,
+    /// The check of an application failed.
+    Application,
     /// An extra promise, beyond POSIX, which is scored separately.
     Extra,
 }
@@ -437,6 +439,7 @@ impl Violation {
             Self::Checker => "checker",
             Self::Unstable => "unstable",
             Self::Unusable => "unusable",
+            Self::Application => "application",
             Self::Extra => "extra",
         }
     }

@@ -60,7 +60,7 @@ fn tree_at(program: &Program, time: u32) -> Tree {
         };
         entries.insert(path, entry);
     }
-    Tree { entries }
+    Tree { entries, other: 0 }
 }
 
 /// Judges the tree after `kept` operations under test, which `change` has changed, after all have

@@ -5,9 +5,9 @@
 //! it in memory: the last close of a block device drops its pages, and a recipe makes the kernel
 //! forget what it remembers of a device.
 
-use super::crash::TestedFilesystem;
+use super::crash::{Standing, TestedFilesystem};
 use super::{disk, disks, release};
-use crate::explorer_messages::{Answer, Command, RecoveryReport};
+use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport};
 use fsdyno_crash::{Program, Tree};
 use fsdyno_disk::mailbox::Client;
 use fsdyno_host::kernel_log::KernelLog;
@@ -102,9 +102,17 @@ impl Line {
                 Err(reason) => refused(reason),
             }),
             Command::Perform { program } => self.perform_program(tested, &program),
-            Command::Recover { thorough, kept } => {
+            Command::Execute { shell } => self.execute(tested, &shell),
+            Command::Recover {
+                thorough,
+                kept,
+                check,
+            } => {
                 let mut report = RecoveryReport::default();
-                let done = self.recover(tested, thorough, &kept, &mut report)?;
+                let done = match check {
+                    None => self.recover(tested, thorough, &kept, &mut report)?,
+                    Some(check) => check_application(tested, &check, &mut report)?,
+                };
                 report.stuck = done.and_then(|()| tested.forget()).err();
                 report.kernel = self.warnings();
                 let report = Box::new(report);
@@ -130,15 +138,37 @@ impl Line {
             })
         };
         let performed = crash::perform(&tested.target, program, &mut reached)?;
-        let left = mounted.unmount().and_then(|()| flush());
-        let left = left.and_then(|()| tested.forget());
-        Ok(match left {
+        Ok(match left(tested, mounted) {
             Ok(()) => Answer::Performed {
                 failed: performed.failed,
+                lines: Vec::new(),
                 elapsed: Nanos::from(performed.elapsed),
                 kernel: self.warnings(),
             },
             Err(reason) => refused(reason),
+        })
+    }
+
+    /// Runs an application. A line that it prints acknowledges what it did before.
+    fn execute(&mut self, tested: &TestedFilesystem<'_>, command: &str) -> io::Result<Answer> {
+        let mounted = match tested.mount(tested.contender) {
+            Ok(mounted) => mounted,
+            Err(reason) => return Ok(refused(reason)),
+        };
+        rustix::fs::sync();
+        self.send(&Answer::SetUp)?;
+        let mut returned = |operation| self.send(&Answer::Returned { operation });
+        let executed = crash::execute(&tested.target, command, &mut returned)?;
+        let left = left(tested, mounted);
+        Ok(match (left, executed.failed) {
+            (Ok(()), None) => Answer::Performed {
+                failed: None,
+                lines: executed.lines,
+                elapsed: Nanos::from(executed.elapsed),
+                kernel: self.warnings(),
+            },
+            (_, Some(failed)) => refused(format!("`{command}` {failed}")),
+            (Err(reason), None) => refused(reason),
         })
     }
 
@@ -177,6 +207,32 @@ impl Line {
     }
 }
 
+/// Unmounts the file system after the work that was recorded.
+fn left(tested: &TestedFilesystem<'_>, mounted: Standing) -> Result<(), String> {
+    mounted.unmount()?;
+    flush()?;
+    tested.forget()
+}
+
+/// Runs the check of an application on a file system whose recovery was judged before. The outer
+/// error is that the check cannot be run, the inner one that the file system cannot be unmounted.
+fn check_application(
+    tested: &TestedFilesystem<'_>,
+    check: &ApplicationCheck,
+    report: &mut RecoveryReport,
+) -> io::Result<Result<(), String>> {
+    let mounted = tested.boot().and_then(|_| tested.mount(tested.contender));
+    let mounted = match mounted {
+        Ok(mounted) => mounted,
+        Err(reason) => {
+            report.refused = Some(reason);
+            return Ok(Ok(()));
+        }
+    };
+    report.application = crash::check(&tested.target, &check.command, &check.acknowledged)?;
+    Ok(mounted.unmount())
+}
+
 /// Mounts a recovered file system a second time, compares its files, and uses it.
 fn try_again(
     tested: &TestedFilesystem<'_>,
@@ -200,7 +256,9 @@ fn try_again(
 fn difference(before: &Tree, after: &Tree) -> Option<String> {
     let paths: BTreeSet<&String> = before.entries.keys().chain(after.entries.keys()).collect();
     let differs = |path: &&String| before.entries.get(*path) != after.entries.get(*path);
-    let path = paths.into_iter().find(differs)?;
+    let Some(path) = paths.into_iter().find(differs) else {
+        return (before.other != after.other).then(|| "the data of a file changed".to_owned());
+    };
     let about = |tree: &Tree| match tree.entries.get(path) {
         Some(entry) => {
             let text = serde_json::to_string(entry).unwrap_or_default();

@@ -10,6 +10,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -42,6 +43,7 @@ pub fn dump(root: &Path) -> Tree {
         inodes: BTreeMap::new(),
         buffer: vec![0; CHUNK],
         room: MOST_OF_TREE,
+        other: None,
     };
     match open(root, DIRECTORY, Mode::empty()) {
         Ok(directory) => reader.enter("", &directory, 0),
@@ -54,6 +56,7 @@ pub fn dump(root: &Path) -> Tree {
     reader.number_inodes();
     Tree {
         entries: reader.entries,
+        other: reader.other.map_or(0, |hash| hash.finish()),
     }
 }
 
@@ -69,6 +72,8 @@ struct Reader {
     buffer: Vec<u8>,
     /// The bytes that the tree may still take.
     room: usize,
+    /// The hash of bytes of no known source, if there are any.
+    other: Option<DefaultHasher>,
 }
 
 impl Reader {
@@ -171,7 +176,7 @@ impl Reader {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let read = openat(directory, name, flags, Mode::empty()).and_then(|file| {
             let xattrs = read_xattrs(&file, &mut self.buffer, &mut entry.xattrs);
-            read_runs(&file, size, &mut self.buffer, &mut runs).and(xattrs)
+            read_runs(&file, size, &mut self.buffer, &mut runs, &mut self.other).and(xattrs)
         });
         entry.kind = EntryKind::File { size, runs };
         read
@@ -274,6 +279,7 @@ fn read_runs(
     size: u64,
     buffer: &mut [u8],
     runs: &mut Vec<Run>,
+    other: &mut Option<DefaultHasher>,
 ) -> Result<(), Errno> {
     let mut at = 0;
     let mut total = 0;
@@ -295,7 +301,12 @@ fn read_runs(
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            add(runs, content::runs(at, &part[..count]));
+            let found = content::runs(at, &part[..count]);
+            if found.iter().any(|run| run.source == Source::Other) {
+                let hash = other.get_or_insert_default();
+                (at, &part[..count]).hash(hash);
+            }
+            add(runs, found);
             at += count as u64;
             total += count as u64;
             if total > MOST_BYTES {

@@ -7,7 +7,8 @@
 //! else is guaranteed, and nothing else is judged.
 //!
 //! A program of the crash explorer is performed by [`perform()`], and [`dump()`] reads the files that
-//! a recovery left; the crate `fsdyno-crash` judges them.
+//! a recovery left; the crate `fsdyno-crash` judges them. [`execute`] runs an application of the user
+//! instead, and [`check`] its check.
 
 mod dump;
 mod judge;
@@ -15,6 +16,7 @@ mod perform;
 mod script;
 mod write;
 
+pub use crate::command::application::{Executed, check, execute};
 pub use dump::{dump, try_use};
 pub use judge::judge;
 pub use perform::{FailedOperation, Performed, Point, perform};

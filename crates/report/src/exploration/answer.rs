@@ -4,7 +4,9 @@ use super::name;
 use super::totals::Totals;
 use crate::document::{Block, Item, Text, Tone};
 use crate::terms::{self, grouped};
-use fsdyno_model::{ClassCount, Exploration, Score, Search, StateClass, StopReason};
+use fsdyno_model::{
+    ClassCount, Exploration, ProgramSource, Score, Search, StateClass, StopReason, Violation,
+};
 use std::collections::BTreeSet;
 
 /// Which file systems broke a promise.
@@ -20,8 +22,15 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
     let broken: Vec<String> = broken
         .into_iter()
         .map(|(name, of)| {
-            let findings = of.scored(Score::Violation).count() as u64;
-            format!("{name} broke promises ({})", counted(findings, "finding"))
+            let findings: Vec<_> = of.scored(Score::Violation).collect();
+            let counted = counted(findings.len() as u64, "finding");
+            // The application may be wrong, too.
+            let mut violations = findings.iter().map(|found| found.finding.violation);
+            if violations.all(|one| one == Violation::Application) {
+                format!("{name} failed the check of the application ({counted})")
+            } else {
+                format!("{name} broke promises ({counted})")
+            }
         })
         .collect();
     let names: Vec<String> = kept.iter().map(|(name, _)| name.clone()).collect();
@@ -65,7 +74,13 @@ pub fn status(exploration: &Exploration) -> String {
         "Explored: {} of {} ({} on {}{shard}){ended}. Disk {} (model), virtual time.",
         grouped(exploration.programs.len() as u64),
         grouped(info.programs()),
-        counted(info.programs_planned.into(), "program"),
+        match info.search.programs {
+            ProgramSource::Application { .. } => {
+                let parts = counted(info.programs_planned.into(), "part");
+                format!("1 application in {parts}")
+            }
+            _ => counted(info.programs_planned.into(), "program"),
+        },
         terms::count(info.contenders.len(), "contender"),
         terms::printable(&info.disk.profile),
     );
@@ -165,6 +180,7 @@ fn share(class: StateClass, count: &ClassCount) -> String {
 /// The meaning of the counts, and how states were chosen; the brief form has what a verdict needs.
 pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Block {
     let Search {
+        programs,
         states,
         seed,
         nested,
@@ -179,6 +195,13 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
          documents is broken. Extra: one that lacks a promise beyond these."
             .to_owned(),
     ];
+    if matches!(programs, ProgramSource::Application { .. }) {
+        parts.push(
+            "The check of an application counts as a promise: the file system or the application \
+             may be wrong."
+                .to_owned(),
+        );
+    }
     if totals
         .iter()
         .any(|of| of.scored(Score::Disk).next().is_some())

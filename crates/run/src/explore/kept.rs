@@ -1,7 +1,7 @@
 //! The image and the script of a finding, for a developer of the file system.
 
-use fsdyno_crash::Program;
-use fsdyno_crash::script::{Shown, render};
+use super::Case;
+use fsdyno_crash::script::{Shown, Work, render};
 use fsdyno_lab::explorer::Base;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Contender, Finding, Step};
@@ -30,7 +30,7 @@ pub(super) fn keep(
     work_dir: &Path,
     contender: &Contender,
     kernel: &str,
-    (program, finding): (&Program, &Finding),
+    (case, finding): (&Case, &Finding),
     image: &Base,
 ) -> Result<Kept, KeepError> {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -74,7 +74,13 @@ pub(super) fn keep(
         options: &options.join(","),
         image: &path.display().to_string(),
         wrong: std::slice::from_ref(&finding.message),
-        program,
+        work: match case {
+            Case::Program(program) => Work::Program(program),
+            Case::Application(application) => Work::Application {
+                command: &application.command,
+                check: &application.check,
+            },
+        },
     });
     let (mut file, script) = created(work_dir, &format!("fsdyno-crash-{label}"), "sh")?;
     file.write_all(text.as_bytes()).map_err(failed(&script))?;

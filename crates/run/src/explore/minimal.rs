@@ -1,7 +1,7 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
 use super::program::{Recorded, contents, role, window_of};
-use super::{ExploreError, Explorer, kept};
+use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::{Program, Selection, StateId, minimise};
 use fsdyno_model::{Finding, Minimal, StateClass};
 use std::path::Path;
@@ -10,28 +10,30 @@ use std::path::Path;
 const STATES: u64 = 24;
 
 impl Explorer<'_> {
-    /// Minimises a finding of a program, and keeps the image and its script in `work_dir`.
+    /// Minimises a finding of a case, and keeps the image and its script in `work_dir`. An
+    /// application stays whole: only its writes are minimised.
     pub fn minimise(
         &mut self,
-        program: &Program,
+        case: &Case,
         finding: &Finding,
         work_dir: &Path,
     ) -> Result<Option<Minimal>, ExploreError> {
         let (class, signature) = (finding.class, finding.signature.as_str());
-        let operations = minimise(&program.operations, |some| {
-            self.has(&with_operations(program, some), class, signature)
-        })?;
-        let least = with_operations(program, &operations);
-        let setup = minimise(&least.setup, |some| {
-            let shorter = Program {
-                setup: some.to_vec(),
-                operations: least.operations.clone(),
-            };
-            self.has(&shorter, class, signature)
-        })?;
-        let least = Program { setup, ..least };
+        let (least, operations) = match case {
+            Case::Application(_) => (case.clone(), 0),
+            Case::Program(program) => {
+                let least = self.least(program, class, signature)?;
+                let operations = least.operations.len() as u64;
+                (Case::Program(least), operations)
+            }
+        };
         let recorded = self.record(&least)?;
-        let Some(state) = self.first(&recorded, class, signature)? else {
+        let state = match case {
+            Case::Program(_) => self.first(&recorded, class, signature)?,
+            // The state is one of this recording.
+            Case::Application(_) => state_of(finding),
+        };
+        let Some(state) = state else {
             return Ok(None);
         };
         let window = window_of(&recorded, state.window)?;
@@ -54,12 +56,33 @@ impl Explorer<'_> {
         )?;
         Ok(Some(Minimal {
             program: least.to_string(),
-            operations: least.operations.len() as u64,
+            operations,
             state: StateId::new(selection).to_string(),
             requests,
             image: Some(kept.image),
             script: Some(kept.script),
         }))
+    }
+
+    /// The shortest program that shows a finding.
+    fn least(
+        &mut self,
+        program: &Program,
+        class: StateClass,
+        signature: &str,
+    ) -> Result<Program, ExploreError> {
+        let operations = minimise(&program.operations, |some| {
+            self.has(&with_operations(program, some), class, signature)
+        })?;
+        let least = with_operations(program, &operations);
+        let setup = minimise(&least.setup, |some| {
+            let shorter = Program {
+                setup: some.to_vec(),
+                operations: least.operations.clone(),
+            };
+            self.has(&shorter, class, signature)
+        })?;
+        Ok(Program { setup, ..least })
     }
 
     /// Whether a program shows the finding. One that cannot be performed shows nothing.
@@ -69,7 +92,8 @@ impl Explorer<'_> {
         class: StateClass,
         signature: &str,
     ) -> Result<bool, ExploreError> {
-        let recorded = match self.record(program) {
+        let case = Case::Program(program.clone());
+        let recorded = match self.record(&case) {
             Err(ExploreError::State(_)) => return Ok(false),
             recorded => recorded?,
         };
@@ -103,4 +127,11 @@ fn with_operations(program: &Program, operations: &[fsdyno_crash::Operation]) ->
         setup: program.setup.clone(),
         operations: operations.to_vec(),
     }
+}
+
+/// The first state that shows a finding: `NUMBER:STATE`.
+fn state_of(finding: &Finding) -> Option<Selection> {
+    let (_, state) = finding.state.split_once(':')?;
+    let state: StateId = state.parse().ok()?;
+    Some(state.first)
 }

@@ -2,10 +2,12 @@
 //! leave, judges each, and minimises what it finds. Equal searches give equal results, in any order
 //! and on any number of guests.
 
+mod case;
 mod kept;
 mod minimal;
 mod program;
 
+pub use case::{Application, Case};
 pub use kept::KeepError;
 pub use program::{Judged, Wrong};
 
@@ -48,6 +50,8 @@ pub enum Programs {
     Generated(Generated),
     /// Those of the user.
     Given(Vec<Program>),
+    /// The parts of an application's recording.
+    Application(Application),
 }
 
 impl Programs {
@@ -68,9 +72,11 @@ impl Programs {
                 let parsed = parsed.map_err(|error| error.to_string())?;
                 Ok(Self::Given(parsed.concat()))
             }
-            ProgramSource::Application { .. } => {
-                Err("applications cannot be explored by this version".to_owned())
-            }
+            ProgramSource::Application { command, check } => Ok(Self::Application(Application {
+                command: command.clone(),
+                check: check.clone(),
+                part: 0,
+            })),
         }
     }
 
@@ -79,15 +85,20 @@ impl Programs {
         let count = match self {
             Self::Generated(generated) => generated.total(),
             Self::Given(programs) => programs.len(),
+            Self::Application(_) => case::PARTS as usize,
         };
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// The program of a number.
-    pub fn get(&self, number: u32) -> Option<Program> {
+    /// The case of a number.
+    pub fn get(&self, number: u32) -> Option<Case> {
         match self {
-            Self::Generated(generated) => generated.program(number as usize),
-            Self::Given(programs) => programs.get(number as usize).cloned(),
+            Self::Generated(generated) => generated.program(number as usize).map(Case::Program),
+            Self::Given(programs) => programs.get(number as usize).cloned().map(Case::Program),
+            Self::Application(application) => Some(Case::Application(Application {
+                part: number,
+                ..application.clone()
+            })),
         }
     }
 }

@@ -1,12 +1,14 @@
-//! The exploration of one program.
+//! The exploration of one program, or of a part of an application.
 
-use super::{ExploreError, Explorer};
+use super::{Application, Case, ExploreError, Explorer};
 use fsdyno_crash::{
-    Broken, CrashStates, Equivalence, ImageKey, Operation, Oracle, Overlay, Program, Progress,
-    Promises, Role, Selection, StateId, Trace, TraceEvent, Tree, WindowStates,
+    Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Role,
+    Selection, StateId, Trace, TraceEvent, Tree, WindowStates,
 };
 use fsdyno_lab::GuestLabError;
-use fsdyno_lab::explorer::{Base, Contents, Performed, Recovered, RecoveryOptions, SectorSet};
+use fsdyno_lab::explorer::{
+    ApplicationCheck, Base, Contents, Performed, Recovered, RecoveryOptions, SectorSet,
+};
 use fsdyno_model::{
     ClassCount, ExploredProgram, Finding, Nanos, ProgramCost, Search, StateClass, StateCounts,
     Violation,
@@ -60,7 +62,7 @@ struct KnownTree {
 
 /// The recording of a program, ready for states.
 pub(super) struct Recorded<'p> {
-    pub program: &'p Program,
+    pub case: &'p Case,
     pub performed: Performed,
     pub states: CrashStates,
 }
@@ -68,9 +70,10 @@ pub(super) struct Recorded<'p> {
 /// What was found so far in a program.
 pub(super) struct Found<'p> {
     recorded: &'p Recorded<'p>,
-    oracle: Oracle<'p>,
+    /// None for an application.
+    oracle: Option<Oracle<'p>>,
     /// The oracle of states with an unreadable sector.
-    unreadable: Oracle<'p>,
+    unreadable: Option<Oracle<'p>>,
     logged: Arc<SectorSet>,
     equivalence: Equivalence,
     outcomes: Vec<Outcome>,
@@ -88,17 +91,17 @@ impl Explorer<'_> {
     pub fn explore(
         &mut self,
         number: u32,
-        program: &Program,
+        case: &Case,
         search: &Search,
     ) -> Result<ExploredProgram, ExploreError> {
         let mut explored = ExploredProgram {
             contender: self.subject.contender.label.clone(),
             number,
-            program: program.to_string(),
-            kinds: kinds(program),
+            program: case.to_string(),
+            kinds: case.kinds(),
             ..ExploredProgram::default()
         };
-        match self.record(program) {
+        match self.record(case) {
             Ok(recorded) => {
                 explored.cost = cost(&recorded);
                 let (counts, findings) = self.states(&recorded, search, number)?;
@@ -112,14 +115,18 @@ impl Explorer<'_> {
         Ok(explored)
     }
 
-    /// Performs a program. A program that cannot be performed is an [`ExploreError::State`].
-    pub(super) fn record<'p>(
-        &mut self,
-        program: &'p Program,
-    ) -> Result<Recorded<'p>, ExploreError> {
-        let checked = program.check();
-        checked.map_err(|error| ExploreError::State(error.to_string()))?;
-        let performed = match self.guest.perform(&self.prepared.base, program) {
+    /// Performs a case. One that cannot be performed is an [`ExploreError::State`].
+    pub(super) fn record<'p>(&mut self, case: &'p Case) -> Result<Recorded<'p>, ExploreError> {
+        let base = &self.prepared.base;
+        let performed = match case {
+            Case::Program(program) => {
+                let checked = program.check();
+                checked.map_err(|error| ExploreError::State(error.to_string()))?;
+                self.guest.perform(base, program)
+            }
+            Case::Application(application) => self.guest.execute(base, &application.command),
+        };
+        let performed = match performed {
             Err(GuestLabError::Died { what }) => {
                 return Err(ExploreError::State(format!(
                     "the guest that performed it {what}"
@@ -128,7 +135,8 @@ impl Explorer<'_> {
             performed => performed?,
         };
         if let Some(failed) = &performed.failed {
-            let operation = program.operation(failed.operation);
+            let program = case.program();
+            let operation = program.and_then(|program| program.operation(failed.operation));
             let operation = operation.map_or_else(String::new, |one| format!(" (`{one}`)"));
             return Err(ExploreError::State(format!(
                 "operation {}{operation} failed: {}",
@@ -139,7 +147,7 @@ impl Explorer<'_> {
         let states = CrashStates::with_base(&performed.trace, read);
         let states = states.map_err(|error| ExploreError::Contradiction(error.to_string()))?;
         Ok(Recorded {
-            program,
+            case,
             performed,
             states,
         })
@@ -152,9 +160,10 @@ impl Explorer<'_> {
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
         let mut found = self.search(recorded)?;
-        let windows = recorded.states.windows();
-        found.counts.windows = windows.len() as u64;
-        for window in windows {
+        let windows = recorded.states.windows().iter().enumerate();
+        let windows = windows.filter(|(place, _)| recorded.case.has_window(*place));
+        for (_, window) in windows {
+            found.counts.windows += 1;
             let window = window_of(recorded, window.number)?;
             for class in StateClass::ALL {
                 if class > search.class {
@@ -186,7 +195,9 @@ impl Explorer<'_> {
 
     pub(super) fn search<'p>(&self, recorded: &'p Recorded<'p>) -> Result<Found<'p>, ExploreError> {
         let oracle = |promises| {
-            let oracle = Oracle::new(recorded.program, promises);
+            let program = recorded.case.program();
+            let oracle = program.map(|program| Oracle::new(program, promises));
+            let oracle = oracle.transpose();
             oracle.map_err(|error| ExploreError::State(error.to_string()))
         };
         let promises = self.subject.promises;
@@ -221,8 +232,56 @@ impl Explorer<'_> {
         let overlay = window.overlay(selection).map_err(illegal)?;
         let outcome = self.outcome(found, selection, &overlay, nested)?;
         let marks = window.marks(selection).map_err(illegal)?;
-        let progress = progress(found.recorded.program, &marks.began, &marks.returned);
+        let progress = progress(found.recorded.case, &marks.began, &marks.returned);
+        if let Case::Application(application) = found.recorded.case {
+            self.check_application(found, application, (outcome, progress), &overlay)?;
+        }
         Ok(found.judge(outcome, progress, selection.class))
+    }
+
+    /// Runs the check of an application, unless equal files were checked after equal progress.
+    fn check_application(
+        &mut self,
+        found: &mut Found<'_>,
+        application: &Application,
+        (outcome, progress): (usize, Progress),
+        overlay: &Overlay,
+    ) -> Result<(), ExploreError> {
+        let Some(tree) = found.outcomes[outcome].tree else {
+            return Ok(());
+        };
+        let unreadable = overlay.unreadable().is_some();
+        let key = (progress, tree, unreadable);
+        if found.judged.contains_key(&key) {
+            return Ok(());
+        }
+        let lines = &found.recorded.performed.lines;
+        let acknowledged = lines.len().min(progress.returned as usize);
+        let options = RecoveryOptions {
+            check: Some(ApplicationCheck {
+                command: application.check.clone(),
+                acknowledged: lines[..acknowledged].to_vec(),
+            }),
+            ..RecoveryOptions::default()
+        };
+        let contents = contents(&found.recorded.performed.base, overlay);
+        let recovered = self.guest.recover(contents, options)?;
+        let (mut wrong, _) = ended(&recovered);
+        if let Ok(report) = &recovered.end
+            && let Some(text) = &report.application
+        {
+            let last = lines[..acknowledged].last();
+            let last = last.map_or_else(String::new, |line| format!(", the last `{line}`"));
+            wrong.push(Wrong {
+                violation: Violation::Application,
+                signature: format!("check: {}", without_numbers(text)),
+                message: format!("{text} (acknowledged lines: {acknowledged}{last})"),
+                kernel: report.kernel.clone(),
+                checker: None,
+            });
+        }
+        found.judged.insert(key, wrong);
+        Ok(())
     }
 
     /// The number of the outcome of a state: a known one, or that of its recovery.
@@ -298,7 +357,9 @@ impl Explorer<'_> {
         let options = RecoveryOptions {
             thorough: true,
             recorded: nested && overlay.unreadable().is_none(),
+            check: None,
         };
+        let recorded = options.recorded;
         let recovered = self.guest.recover(contents, options)?;
         let (mut wrong, _) = ended(&recovered);
         if let Ok(report) = &recovered.end {
@@ -333,7 +394,7 @@ impl Explorer<'_> {
                 });
             }
         }
-        if options.recorded && recovered.end.is_ok() {
+        if recorded && recovered.end.is_ok() {
             wrong.extend(self.nested(found, &before, &recovered.trace)?);
         }
         Ok(wrong)
@@ -384,8 +445,8 @@ impl Explorer<'_> {
     }
 
     /// Recovers one state of a program again.
-    pub fn again(&mut self, program: &Program, state: &StateId) -> Result<Judged, ExploreError> {
-        let recorded = self.record(program)?;
+    pub fn again(&mut self, case: &Case, state: &StateId) -> Result<Judged, ExploreError> {
+        let recorded = self.record(case)?;
         let mut found = self.search(&recorded)?;
         let window = window_of(&recorded, state.first.window)?;
         let wrong = self.state(&mut found, &window, &state.first, true)?;
@@ -418,8 +479,9 @@ impl Found<'_> {
                 } else {
                     &self.oracle
                 };
-                let broken = oracle.judge(progress, &self.trees[tree].tree);
-                broken.into_iter().map(Wrong::from).collect()
+                let tree = &self.trees[tree].tree;
+                let broken = oracle.as_ref().map(|oracle| oracle.judge(progress, tree));
+                broken.into_iter().flatten().map(Wrong::from).collect()
             });
             all.extend(judged.iter().cloned());
         }
@@ -527,18 +589,12 @@ pub(super) fn role(_sector: u64, _bytes: &[u8]) -> Role {
     Role::Unknown
 }
 
-fn progress(program: &Program, began: &BTreeSet<u32>, returned: &BTreeSet<u32>) -> Progress {
-    let after = |set: &BTreeSet<u32>| set.last().map_or(program.first(), |last| last + 1);
+fn progress(case: &Case, began: &BTreeSet<u32>, returned: &BTreeSet<u32>) -> Progress {
+    let after = |set: &BTreeSet<u32>| set.last().map_or(case.first(), |last| last + 1);
     Progress {
         began: after(began),
         returned: after(returned),
     }
-}
-
-/// The kinds of operations under test.
-fn kinds(program: &Program) -> Vec<String> {
-    let words: BTreeSet<&str> = program.operations.iter().map(Operation::word).collect();
-    words.into_iter().map(str::to_owned).collect()
 }
 
 /// What the promises of a program cost: everything until its last operation has returned.
@@ -562,10 +618,6 @@ fn cost(recorded: &Recorded<'_>) -> ProgramCost {
             TraceEvent::Completed { .. } | TraceEvent::Began { .. } => {}
         }
     }
-    for operation in &recorded.program.operations {
-        if let Operation::Write { length, .. } = operation {
-            cost.bytes_requested += length;
-        }
-    }
+    cost.bytes_requested = recorded.case.bytes_requested();
     cost
 }

@@ -24,6 +24,18 @@ pub struct CrashArgs {
         conflicts_with = "resume"
     )]
     pub generate: Generate,
+    /// Instead of programs, run this shell command in the file system
+    ///
+    /// Each line that it prints acknowledges what it did before. It runs in the guest, in the root
+    /// of the file system under test, and sees the programs of this machine.
+    #[arg(long, value_name = "COMMAND", requires = "check", conflicts_with_all = ["ops", "generate", "power_cuts", "resume"])]
+    pub exec: Option<String>,
+    /// With --exec: shell command that checks the recovered files
+    ///
+    /// It runs in the root of the recovered file system, with the acknowledged lines as standard
+    /// input. A status other than 0 is a violation, and the first line that it prints is the reason.
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub check: Option<String>,
     /// Time after which no further program begins
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub budget: Nanos,

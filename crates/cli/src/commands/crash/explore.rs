@@ -4,7 +4,7 @@
 use super::{CrashArgs, guest_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_crash::{Program, StateId, render_programs};
+use fsdyno_crash::{StateId, render_programs};
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
@@ -13,7 +13,7 @@ use fsdyno_model::{
 use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, render_exploration};
 use fsdyno_run::conductor::unix_now;
-use fsdyno_run::explore::{ExploreError, Explorer, Programs, Subject};
+use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject};
 use fsdyno_store::{Named, Store};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,12 +29,16 @@ const REDRAW: Duration = Duration::from_millis(500);
 
 /// The search of the arguments.
 pub(super) fn search(args: &CrashArgs) -> Result<Search, CliError> {
-    let programs = match &args.ops {
-        None => ProgramSource::Generated {
+    let programs = match (&args.ops, &args.exec, &args.check) {
+        (None, Some(command), Some(check)) => ProgramSource::Application {
+            command: command.clone(),
+            check: check.clone(),
+        },
+        (None, ..) => ProgramSource::Generated {
             operations: args.generate.operations,
             sampled: args.generate.sampled,
         },
-        Some(path) => {
+        (Some(path), ..) => {
             let text = fsdyno_files::input::read_text(path)
                 .map_err(|error| CliError::usage(format!("--ops {}: {error}", path.display())))?;
             let programs = fsdyno_crash::parse_programs(&text)
@@ -192,23 +196,23 @@ impl Work<'_> {
                 entry.insert(self.subjects[unit.contender].explorer()?)
             }
         };
-        let Some(program) = self.programs.get(unit.number) else {
+        let Some(case) = self.programs.get(unit.number) else {
             return Err(ExploreError::State(format!("no program {}", unit.number)));
         };
-        let explored = guest.explore(unit.number, &program, &self.info.search);
+        let explored = guest.explore(unit.number, &case, &self.info.search);
         let mut explored = match explored {
             Err(error) if error.is_stopped() => return Err(error),
             // One program does not end the search.
             Err(error) => ExploredProgram {
                 contender: self.info.contenders[unit.contender].label.clone(),
                 number: unit.number,
-                program: program.to_string(),
+                program: case.to_string(),
                 failed: Some(error.to_string()),
                 ..ExploredProgram::default()
             },
             Ok(explored) => explored,
         };
-        let minimised = self.minimise(guest, unit, &program, &mut explored);
+        let minimised = self.minimise(guest, unit, &case, &mut explored);
         Ok((explored, minimised))
     }
 
@@ -217,7 +221,7 @@ impl Work<'_> {
         &self,
         guest: &mut Explorer<'_>,
         unit: ExplorationUnit,
-        program: &Program,
+        case: &Case,
         explored: &mut ExploredProgram,
     ) -> Result<(), ExploreError> {
         if self.args.no_minimize {
@@ -227,7 +231,7 @@ impl Work<'_> {
             let key = (unit.contender, finding.signature.clone());
             let known = self.minimised.lock();
             if known.unwrap_or_else(PoisonError::into_inner).insert(key) {
-                finding.minimal = guest.minimise(program, finding, &self.info.work_dir)?;
+                finding.minimal = guest.minimise(case, finding, &self.info.work_dir)?;
             }
         }
         Ok(())
@@ -397,18 +401,16 @@ pub(super) fn again(
         let what = "states of power cuts during a recovery are checked with the state before it";
         return Err(refused(what.to_owned()));
     }
-    let program = programs.get(number).ok_or_else(|| {
+    let case = programs.get(number).ok_or_else(|| {
         refused(format!(
             "the search has {} programs, from 0",
             programs.count()
         ))
     })?;
     let subject = Subject::new(lab, contender, disk);
-    let judged = subject
-        .explorer()
-        .and_then(|mut one| one.again(&program, &id));
+    let judged = subject.explorer().and_then(|mut one| one.again(&case, &id));
     let judged = judged.map_err(failed)?;
-    let mut lines = vec![format!("program {number}:\n{program}\n\nrequests:")];
+    let mut lines = vec![format!("program {number}:\n{case}\n\nrequests:")];
     lines.extend(judged.requests.iter().map(|line| format!("  {line}")));
     lines.push("\nrecovered:".to_owned());
     match &judged.tree {

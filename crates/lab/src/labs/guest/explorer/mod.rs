@@ -6,7 +6,7 @@ mod check;
 mod recording;
 mod running;
 
-pub use crate::explorer_messages::RecoveryReport;
+pub use crate::explorer_messages::{ApplicationCheck, RecoveryReport};
 pub use check::{CheckError, Checker};
 pub use fsdyno_disk::{Base, Contents, Delta, SectorSet};
 pub use fsdyno_load::crash::FailedOperation;
@@ -28,7 +28,7 @@ pub struct Prepared {
     pub tree: Tree,
 }
 
-/// A performed program.
+/// A performed program, or an application that has ended.
 #[derive(Debug, Clone)]
 pub struct Performed {
     /// The contents of the disk when the recording began: everything before is on the medium.
@@ -38,6 +38,8 @@ pub struct Performed {
     /// The operation that failed and so ended the program, if one did. If it is one of the setup,
     /// nothing was recorded.
     pub failed: Option<FailedOperation>,
+    /// The lines that an application printed.
+    pub lines: Vec<String>,
     /// From the first operation until the last had returned, virtual time.
     pub elapsed: Nanos,
     /// Warnings of the kernel, and worse.
@@ -45,12 +47,14 @@ pub struct Performed {
 }
 
 /// How a crash state is recovered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryOptions {
     /// Mount it a second time, compare the files, delete them, and use their names again.
     pub thorough: bool,
     /// Record the requests of the first mount, for power cuts during the recovery.
     pub recorded: bool,
+    /// Only run the check of an application.
+    pub check: Option<ApplicationCheck>,
 }
 
 /// A recovery.
@@ -163,10 +167,21 @@ impl<'a> ExplorerGuest<'a> {
         program: &Program,
     ) -> Result<Performed, GuestLabError> {
         let program = program.clone();
+        self.recorded(prepared, &Command::Perform { program })
+    }
+
+    /// Runs an application on the file system with these contents, in a new guest.
+    pub fn execute(&mut self, prepared: &Base, command: &str) -> Result<Performed, GuestLabError> {
+        let shell = command.to_owned();
+        self.recorded(prepared, &Command::Execute { shell })
+    }
+
+    fn recorded(&mut self, prepared: &Base, command: &Command) -> Result<Performed, GuestLabError> {
         let contents = Contents::of(prepared.clone());
-        let reply = self.succeed(&Command::Perform { program }, contents)?;
+        let reply = self.succeed(command, contents)?;
         let Answer::Performed {
             failed,
+            lines,
             elapsed,
             kernel,
         } = reply.answer
@@ -178,6 +193,7 @@ impl<'a> ExplorerGuest<'a> {
             base: reply.base.unwrap_or_else(|| prepared.clone()),
             trace: reply.trace,
             failed,
+            lines,
             elapsed,
             kernel,
         })
@@ -192,6 +208,7 @@ impl<'a> ExplorerGuest<'a> {
         let command = Command::Recover {
             thorough: options.thorough,
             kept: self.kept.clone(),
+            check: options.check,
         };
         let stop = self.lab.stop.clone();
         let running = self.running()?;

@@ -235,7 +235,7 @@ impl Running {
         records: bool,
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
-        let instant = !matches!(command, Command::Perform { .. });
+        let instant = !matches!(command, Command::Perform { .. } | Command::Execute { .. });
         let order = Order {
             command: serde_json::to_vec(command).unwrap_or_default(),
             contents,
