@@ -2,6 +2,7 @@
 
 use fsdyno_model::Bytes;
 use fsdyno_model::printable::is_steering;
+use fsdyno_trace::TraceError;
 use std::fmt::Write as _;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 pub enum DatasetError {
     /// No generator has that name.
     #[error(
-        "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE"
+        "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE, \
+         trace:FILE"
     )]
     Unknown {
         /// The requested name.
@@ -97,6 +99,39 @@ pub enum DatasetError {
         path: PathBuf,
         /// The first member that does not fit.
         member: PathBuf,
+        /// The available space.
+        room: Bytes,
+    },
+    /// A recording that cannot be read.
+    #[error("{}: {source}", shown(.path))]
+    Recording {
+        /// The recording.
+        path: PathBuf,
+        /// The reason.
+        source: TraceError,
+    },
+    /// A recording with too many operations.
+    #[error(
+        "the recording {} has more than {most} operations; record for a shorter time (--for)",
+        shown(.path)
+    )]
+    RecordingTooLong {
+        /// The recording.
+        path: PathBuf,
+        /// The most operations.
+        most: usize,
+    },
+    /// A recording whose tree needs more than the available space.
+    #[error(
+        "the tree of the recording {} takes up to {need} during its operations, and only {room} are \
+         free; make room, or name a place with more",
+        shown(.path)
+    )]
+    RecordingTooLarge {
+        /// The recording.
+        path: PathBuf,
+        /// The space that it needs.
+        need: Bytes,
         /// The available space.
         room: Bytes,
     },

@@ -150,7 +150,10 @@ fn walk(
 ) -> Result<Found, DatasetError> {
     let root = match choice {
         DatasetChoice::Generated(_) => Path::new(""),
-        DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => path,
+        DatasetChoice::Tree(path)
+        | DatasetChoice::Tar(path)
+        | DatasetChoice::File(path)
+        | DatasetChoice::Trace(path) => path,
     };
     let mut walk = Walk {
         root: root.to_owned(),
@@ -170,7 +173,7 @@ fn walk(
     match choice {
         DatasetChoice::Generated(_) => {}
         DatasetChoice::Tree(_) => walk.tree()?,
-        DatasetChoice::Tar(_) => walk.archive()?,
+        DatasetChoice::Tar(_) | DatasetChoice::Trace(_) => walk.archive()?,
         DatasetChoice::File(_) => walk.single()?,
     }
     Ok(Found {
@@ -235,7 +238,7 @@ impl Walk<'_> {
         self.entry(directory.as_fd(), &name, 0)
     }
 
-    /// An archive: the bytes of its file, with any compression.
+    /// An archive or a recording: the bytes of its file, with any compression.
     fn archive(&mut self) -> Result<(), DatasetError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::openat(CWD, &self.root, flags, Mode::empty()).map_err(self.io("open"))?;

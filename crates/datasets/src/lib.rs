@@ -2,8 +2,8 @@
 //!
 //! A generated dataset is a [`Generator`]: one file in this directory and one line in [`ALL`]. It
 //! emits entries in order, which are counted, created or packed; memory does not grow with their
-//! number. The user's own datasets are a tree ([`tree`]), an archive ([`archive`]), or one file
-//! ([`mod@file`]).
+//! number. The user's own datasets are a tree ([`tree`]), an archive ([`archive`]), one file
+//! ([`mod@file`]), or the tree of a recording ([`recorded`]).
 //!
 //! `load` defines the phases on datasets.
 
@@ -28,6 +28,7 @@ pub mod none;
 pub mod packed;
 pub mod portage;
 pub mod ports;
+pub mod recorded;
 pub mod scan;
 pub mod seed;
 pub mod single;
@@ -127,7 +128,8 @@ impl Facts {
     fn add_sparse(&mut self, size: u64, data: u64) {
         let before = self.footprint.0;
         self.add_file(size);
-        self.footprint.0 = before + data.next_multiple_of(4096) + 1024;
+        let blocks = data.checked_next_multiple_of(4096).unwrap_or(u64::MAX);
+        self.footprint.0 = before.saturating_add(blocks).saturating_add(1024);
     }
 
     /// Counts an entry without data.
@@ -168,6 +170,9 @@ pub fn open(
         DatasetChoice::Tree(path) => Box::new(tree::Tree::open(path, stop)?),
         DatasetChoice::Tar(path) => Box::new(archive::Archive::open(path, room, stop)?),
         DatasetChoice::File(path) => Box::new(file::SingleFile::open(path)?),
+        DatasetChoice::Trace(path) => {
+            Box::new(recorded::RecordedTree::open(path, seed, room, stop)?)
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::job::Job;
 use fsdyno_load::kinds::{self, Needs};
+use fsdyno_load::phases::replay;
 use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step};
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
@@ -42,8 +43,8 @@ pub trait CellExecutor {
     -> Result<(), CellEnd>;
     /// Skips a phase that the file system does not support. The plan holds the reason.
     fn skip(&mut self, _skipped: &SkippedPhase) {}
-    /// Compares the newest tree with its source.
-    fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd>;
+    /// Compares the newest tree with its source, or with the end of a recording.
+    fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd>;
     /// Unmounts.
     fn unmount(&mut self) -> Result<(), CellEnd>;
     /// Runs the checker.
@@ -127,9 +128,10 @@ fn one_phase(
     let evidence = executor.cache(job, phase, kind.needs)?;
     executor.enter(Stage::Phase(phase.label.clone()));
     executor.phase(job, number, evidence)?;
-    if job.plan.verify && kind.makes_tree && job.touches_files() {
+    let verifiable = kind.makes_tree || replay::is_one(kind.name);
+    if job.plan.verify && verifiable && job.touches_files() {
         executor.enter(Stage::Verify);
-        executor.verify(job, kind.needs)?;
+        executor.verify(job, phase, kind.needs)?;
     }
     Ok(())
 }

@@ -412,7 +412,7 @@ impl CellExecutor for DryRun {
             .push(format!("# phase {phase} is skipped: {reason}"));
     }
 
-    fn verify(&mut self, _: &Job<'_>, _: Needs) -> Result<(), CellEnd> {
+    fn verify(&mut self, _: &Job<'_>, _: &PhasePlan, _: Needs) -> Result<(), CellEnd> {
         self.lines
             .push("# here the tree is compared with what it was made from".to_owned());
         Ok(())

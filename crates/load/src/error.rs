@@ -91,6 +91,14 @@ pub enum LoadError {
         /// The reason.
         reason: String,
     },
+    /// A recording cannot be replayed.
+    #[error("cannot replay {}: {reason}", path.display())]
+    Recording {
+        /// The recording.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// A program of the system is missing.
     #[error("program {name} is missing: apt-get install {package}")]
     MissingTool {

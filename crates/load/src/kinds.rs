@@ -4,7 +4,7 @@ pub use crate::phase_kind::PhaseKind;
 pub use fsdyno_model::Needs;
 
 use crate::engines::sync::SystemCalls;
-use crate::phases::{self, apps, bonnie, mongo, op};
+use crate::phases::{self, apps, bonnie, mongo, op, replay};
 use crate::programs;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -17,7 +17,7 @@ pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
         .chain(&mongo::KINDS)
         .chain(&op::KINDS)
         .chain(&apps::KINDS);
-    on_trees.into_iter().chain(others)
+    on_trees.into_iter().chain([&replay::KIND]).chain(others)
 }
 
 /// The kind with that name, of an engine or of an external program.

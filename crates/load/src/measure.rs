@@ -8,6 +8,7 @@ mod bonnie;
 mod mongo;
 mod op;
 mod program;
+mod replay;
 mod tree;
 mod weight;
 
@@ -31,6 +32,7 @@ use crate::phases;
 use crate::user_work::UserWork;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::cell::Effective;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::{Figure, Tally};
@@ -105,6 +107,8 @@ pub struct Measured {
     pub recording: Option<Recording>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
+    /// Records of what was done, each with its source.
+    pub notes: Vec<Effective>,
     /// Warnings.
     pub warnings: Vec<Warning>,
 }
@@ -145,6 +149,9 @@ impl ForEngine for Run<'_> {
         }
         if let Some(phase) = phases::apps::Phase::find(kind.name) {
             return apps::run::<E>(phase, kind, &mut request);
+        }
+        if phases::replay::is_one(kind.name) {
+            return replay::run::<E>(kind, &mut request);
         }
         tree::run::<E>(kind, request)
     }

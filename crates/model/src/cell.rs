@@ -171,9 +171,13 @@ impl Effective {
     /// nanoseconds of the passes that are not the sample, and the phase. No option.
     pub const PASSES: &str = "passes";
 
-    /// Whether it is an option, and no record of the cell's times.
+    /// The source that counts what a replay did: operations, different results by kind, workers, and
+    /// the recorded time. No option.
+    pub const REPLAY: &str = "replay";
+
+    /// Whether it is an option, and no record of what the cell did.
     pub fn is_option(&self) -> bool {
-        ![Self::STAGES, Self::PASSES].contains(&&*self.source)
+        ![Self::STAGES, Self::PASSES, Self::REPLAY].contains(&&*self.source)
     }
 
     /// The times of the stages of a cell.

@@ -114,7 +114,7 @@ pub struct Plan {
     )]
     pub disk_trace: Option<DiskRecord>,
     /// What the user's own inputs held when the plan was made, by their text: `tar:FILE`,
-    /// `tree:DIR`, `file:FILE`, and `kernel:FILE` for a guest's kernel. A plan recorded by a version
+    /// `tree:DIR`, `file:FILE`, `trace:FILE`, and `kernel:FILE` for a guest's kernel. A plan recorded by a version
     /// without this has none, and their content is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, DatasetContent>,
@@ -414,6 +414,8 @@ pub enum DatasetChoice {
     Tar(PathBuf),
     /// A file of the user's.
     File(PathBuf),
+    /// The tree at the start of a recording of `fsdyno record`.
+    Trace(PathBuf),
 }
 
 impl DatasetChoice {
@@ -423,6 +425,7 @@ impl DatasetChoice {
             Self::Generated(name) if name == Self::NONE => "let the phase do more work (--set)",
             Self::Generated(_) => "raise --scale",
             Self::Tree(_) | Self::Tar(_) | Self::File(_) => "choose a larger dataset",
+            Self::Trace(_) => "record more work",
         }
     }
 
@@ -432,6 +435,7 @@ impl DatasetChoice {
             Self::Generated(name) if name == Self::NONE => "let the phase do less work (--set)",
             Self::Generated(_) => "choose a smaller --scale",
             Self::Tree(_) | Self::Tar(_) | Self::File(_) => "choose a smaller dataset",
+            Self::Trace(_) => "record less work",
         }
     }
 
@@ -448,12 +452,13 @@ impl DatasetChoice {
         matches!(self, Self::Generated(name) if name == Self::NONE)
     }
 
-    /// Parses `portage`, `tree:DIR`, `tar:FILE` or `file:FILE`.
+    /// Parses `portage`, `tree:DIR`, `tar:FILE`, `file:FILE` or `trace:FILE`.
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {
             Some(("tree", path)) => Self::Tree(path.into()),
             Some(("tar", path)) => Self::Tar(path.into()),
             Some(("file", path)) => Self::File(path.into()),
+            Some(("trace", path)) => Self::Trace(path.into()),
             _ => Self::Generated(text.to_owned()),
         }
     }
@@ -466,6 +471,7 @@ impl fmt::Display for DatasetChoice {
             Self::Tree(path) => write!(f, "tree:{}", path.display()),
             Self::Tar(path) => write!(f, "tar:{}", path.display()),
             Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Trace(path) => write!(f, "trace:{}", path.display()),
         }
     }
 }

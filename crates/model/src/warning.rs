@@ -21,6 +21,10 @@ pub struct Warning {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
+    /// A recording lacks operations, so that its replay does less than the recorded programs.
+    IncompleteRecording,
+    /// A replay returned other results than its recording.
+    Divergence,
     /// The phase was too short for its clock or for the scheduler.
     TooShort,
     /// A time limit ended the phase before all its work was done: its time is that of the limit.
@@ -70,6 +74,8 @@ impl WarningKind {
     /// The stored and displayed name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::IncompleteRecording => "incomplete-recording",
+            Self::Divergence => "divergence",
             Self::TooShort => "too-short",
             Self::TimeLimit => "time-limit",
             Self::CacheUnproven => "cache-unproven",

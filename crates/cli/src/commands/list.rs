@@ -218,6 +218,10 @@ fn datasets() -> Vec<Item> {
             "your tar archive, plain or compressed with gz, xz or zst",
         ),
         ("file:FILE", "your file"),
+        (
+            "trace:FILE",
+            "the tree of your recording of `fsdyno record`, for the phase replay",
+        ),
     ];
     generated
         .chain(own.map(|(name, about)| Item::new(name, about, Vec::new())))

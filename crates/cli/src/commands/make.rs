@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct MakeArgs {
-    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+    /// Dataset: a name, `tree:DIR`, `tar:FILE`, `file:FILE` or `trace:FILE`
     pub dataset: String,
     /// Directory to create it in; it must exist
     #[arg(long = "in", value_name = "DIR")]

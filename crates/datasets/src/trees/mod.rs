@@ -58,7 +58,7 @@ impl Comparison {
         self.total == 0
     }
 
-    fn differ(&mut self, path: &Path, what: impl Into<String>) {
+    pub(crate) fn differ(&mut self, path: &Path, what: impl Into<String>) {
         self.total += 1;
         if self.differences.len() < REPORTED {
             self.differences.push(Difference {

@@ -17,6 +17,7 @@ pub mod op;
 mod parallel_walk;
 pub mod read;
 mod ready;
+pub mod replay;
 mod required;
 pub mod stat_walk;
 pub(crate) mod timeline;

@@ -44,16 +44,17 @@ impl WarningSummary {
     /// then what makes them noisy, then what is only missing.
     pub fn importance(&self) -> u8 {
         match self.kind {
-            WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 0,
-            WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 1,
-            WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 2,
-            WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 3,
+            WarningKind::IncompleteRecording | WarningKind::Divergence => 0,
+            WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
+            WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,
+            WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 3,
+            WarningKind::SmallerThanCache | WarningKind::Device | WarningKind::TooShort => 4,
             WarningKind::WarmUp
             | WarningKind::Drift
             | WarningKind::Multimodal
-            | WarningKind::Retried => 4,
-            WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 5,
-            WarningKind::Entry | WarningKind::Unobserved => 6,
+            | WarningKind::Retried => 5,
+            WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 6,
+            WarningKind::Entry | WarningKind::Unobserved => 7,
         }
     }
 
@@ -68,7 +69,8 @@ impl WarningSummary {
     }
 }
 
-/// All warnings of a run, in the order of their first occurrence.
+/// All warnings of a run, in the order of their first occurrence. First are those about work that is
+/// not what the run should measure.
 pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
     let plan = &set.run.plan;
     let mut warning_summaries: Vec<WarningSummary> = Vec::new();
@@ -90,6 +92,7 @@ pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
             }
         }
     }
+    warning_summaries.sort_by_key(|summary| summary.importance() > 0);
     warning_summaries
 }
 

@@ -94,6 +94,8 @@ pub enum DatasetForm {
     File,
     /// No files.
     Nothing,
+    /// The tree of a recording, with its operations.
+    Recording,
 }
 
 impl Catalogue {
@@ -149,6 +151,7 @@ impl Catalogue {
             DatasetChoice::Tree(_) => Ok(DatasetForm::Tree),
             DatasetChoice::Tar(_) => Ok(DatasetForm::Archive),
             DatasetChoice::File(_) => Ok(DatasetForm::File),
+            DatasetChoice::Trace(_) => Ok(DatasetForm::Recording),
             DatasetChoice::Generated(name) => self
                 .datasets
                 .iter()
@@ -156,11 +159,13 @@ impl Catalogue {
                 .map(|entry| entry.form)
                 .ok_or_else(|| {
                     // `tre:/usr/src` is a typo in the part before the colon.
-                    let own = ["tree:DIR", "tar:FILE", "file:FILE"];
+                    let own = ["tree:DIR", "tar:FILE", "file:FILE", "trace:FILE"];
                     let generated = self.datasets.iter().map(|entry| entry.name);
                     let known = ConfigError::unknown("dataset", name, generated.chain(own));
                     match name.split_once(':') {
-                        Some((prefix, _)) => known.or_near(prefix, &["tree", "tar", "file"]),
+                        Some((prefix, _)) => {
+                            known.or_near(prefix, &["tree", "tar", "file", "trace"])
+                        }
                         None => known,
                     }
                 }),

@@ -5,7 +5,7 @@ use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::planfile::PlanFile;
 use super::suite;
-use super::work::needs_no_dataset;
+use super::work::{dataset_is_given, needs_no_dataset};
 use crate::resolve::options::RunOptions;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ impl<'a> Layers<'a> {
                 let names = suite::ALL.iter().map(|suite| suite.name);
                 ResolveError::argument("the suite")(ConfigError::unknown("suite", name, names))
             })?),
-            None if has_workloads || arguments.dataset.is_some() => None,
+            None if has_workloads || dataset_is_given(arguments) => None,
             None if needs_no_dataset(arguments, catalogue) => None,
             None => suite::find(suite::DEFAULT),
         };

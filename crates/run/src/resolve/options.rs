@@ -124,10 +124,27 @@ settings! {
         #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = WORKLOAD)]
         pub workers: Vec<u32>, if check::at_least_one_worker;
 
-        /// Dataset instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+        /// Dataset instead of the suite's: a name, tree:DIR, {tar,file,trace}:FILE
         #[arg(long, value_name = "DATASET", help_heading = WORKLOAD)]
         #[serde(skip)]
         pub dataset: Option<String>;
+
+        /// Recording to replay (`fsdyno record`), instead of a dataset and phases
+        ///
+        /// Each contender gets the recorded tree, and then the recorded operations, in the recorded
+        /// order of each file, name, descriptor and thread. The same as `--dataset trace:FILE`.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["suite", "dataset"],
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub workload_trace: Option<PathBuf>;
+
+        /// Start times of replayed operations: afap, as-recorded, scaled:X [default: afap]
+        ///
+        /// `afap` is as fast as possible. `as-recorded` starts operations at their recorded times
+        /// (open loop), and latencies count from there. `scaled:0.5` halves the recorded times.
+        #[arg(long, value_name = "PACE", requires = "workload_trace", help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub pace: Option<String>;
 
         /// Regular expression of grep phases
         #[arg(long, value_name = "REGEX", help_heading = WORKLOAD)]

@@ -3,6 +3,7 @@
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::parameters;
+use fsdyno_load::phases::replay;
 use fsdyno_model::closest_name;
 use fsdyno_model::{CacheState, Needs, PhasePlan};
 use std::collections::{BTreeMap, HashMap};
@@ -110,6 +111,7 @@ pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft
         DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::Tree => &["copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::File => &["copy", "read", "delete"],
+        DatasetForm::Recording => &[replay::KIND.name],
         DatasetForm::Nothing => {
             return Err(ConfigError::wrong(
                 "a dataset of no files leaves nothing to be done",
@@ -182,8 +184,13 @@ pub fn check_inputs(
     let packed =
         form == DatasetForm::Archive && kinds.iter().any(|kind| kind.needs == Needs::Archive);
     let mut trees = u32::from(!packed && form != DatasetForm::Nothing);
+    let mut replayed = false;
     for (place, (kind, draft)) in kinds.iter().zip(drafts).enumerate() {
         let name = &kind.name;
+        if replay::is_one(name) {
+            can_replay(form, replayed).map_err(|error| (place, error))?;
+            replayed = true;
+        }
         let needs = parameters::needs(kind, &draft.parameters);
         if needs == Needs::Archive && form != DatasetForm::Archive {
             let error = ConfigError::wrong(
@@ -200,6 +207,23 @@ pub fn check_inputs(
             return Err((place, error));
         }
         trees = trees + u32::from(kind.makes_tree) - u32::from(kind.removes_tree);
+    }
+    Ok(())
+}
+
+/// A replay needs the tree of its recording, unchanged.
+fn can_replay(form: DatasetForm, replayed: bool) -> Result<(), ConfigError> {
+    if form != DatasetForm::Recording {
+        return Err(ConfigError::wrong(
+            "phase `replay` needs a recording, and the dataset is none",
+            "choose one with --workload-trace FILE, or with the dataset trace:FILE",
+        ));
+    }
+    if replayed {
+        return Err(ConfigError::wrong(
+            "the first `replay` has changed the tree that the second would start from",
+            "write a second workload with the same dataset",
+        ));
     }
     Ok(())
 }

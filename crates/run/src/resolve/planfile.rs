@@ -354,7 +354,10 @@ pub fn dataset(text: &str, base: &Path) -> Result<DatasetChoice, ConfigError> {
     let mut choice = DatasetChoice::parse(text);
     match &mut choice {
         DatasetChoice::Generated(_) => {}
-        DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => {
+        DatasetChoice::Tree(path)
+        | DatasetChoice::Tar(path)
+        | DatasetChoice::File(path)
+        | DatasetChoice::Trace(path) => {
             if path.as_os_str().is_empty() {
                 return Err(ConfigError::wrong(
                     format!("dataset `{text}` names no path"),

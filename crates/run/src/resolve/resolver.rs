@@ -14,7 +14,7 @@ use super::planfile;
 use super::remote;
 use super::states;
 use super::suite;
-use super::work::{short_name, workloads};
+use super::work::{complete_replays, dataset, short_name, workloads};
 use super::workers;
 use crate::resolve::options::RunOptions;
 use fsdyno_lab::skipped_phases;
@@ -111,6 +111,8 @@ fn work(
         parameters::set(&mut workloads, setting, layers.here, catalogue)
             .map_err(layers.wrong("set"))?;
     }
+    complete_replays(&mut workloads, layers.arguments.pace.as_deref())
+        .map_err(ResolveError::argument("--pace"))?;
     let name = name(layers, &workloads);
     let numbers = &layers.settings.workers;
     let workloads = workers::for_each_number(workloads, numbers, catalogue);
@@ -126,8 +128,7 @@ fn name(layers: &Layers<'_>, workloads: &[Workload]) -> String {
         .or_else(|| file.map(|stem| stem.to_string_lossy().into_owned()))
         .or_else(|| layers.suite.as_ref().and_then(named))
         .or_else(|| {
-            let dataset = layers.arguments.dataset.as_deref()?;
-            let dataset = planfile::dataset(dataset, layers.here).ok()?;
+            let dataset = dataset(layers.arguments, layers.here)?.ok()?;
             Some(short_name(&dataset))
         })
         .or_else(|| Some(workloads.first()?.name.clone()))

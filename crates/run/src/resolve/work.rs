@@ -2,11 +2,13 @@
 
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
+use super::contenders::absolute;
 use super::error::ResolveError;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
 use crate::resolve::options::RunOptions;
+use fsdyno_load::phases::replay;
 use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,11 +23,11 @@ pub fn workloads(
     here: &Path,
     catalogue: &Catalogue,
 ) -> Result<Vec<Workload>, ResolveError> {
-    let dataset = match &options.dataset {
-        Some(text) => {
-            let read = planfile::dataset(text, here)
-                .and_then(|dataset| catalogue.form(&dataset).map(|form| (dataset, form)));
-            Some(read.map_err(ResolveError::argument("--dataset"))?)
+    let dataset = match dataset(options, here) {
+        Some(read) => {
+            let read =
+                read.and_then(|dataset| catalogue.form(&dataset).map(|form| (dataset, form)));
+            Some(read.map_err(ResolveError::argument(dataset_flag(options)))?)
         }
         None => None,
     };
@@ -61,7 +63,7 @@ pub fn workloads(
     let argument = if !options.exec.is_empty() {
         "--exec"
     } else if options.phases.is_empty() {
-        "--dataset"
+        dataset_flag(options)
     } else {
         "--phases"
     };
@@ -72,6 +74,55 @@ pub fn workloads(
         deduplicate(&mut workloads);
     }
     Ok(workloads)
+}
+
+/// Whether the arguments choose a dataset.
+pub fn dataset_is_given(options: &RunOptions) -> bool {
+    options.dataset.is_some() || options.workload_trace.is_some()
+}
+
+/// The dataset of the arguments, if they choose one.
+pub fn dataset(options: &RunOptions, here: &Path) -> Option<Result<DatasetChoice, ConfigError>> {
+    if let Some(path) = &options.workload_trace {
+        return Some(Ok(DatasetChoice::Trace(absolute(here, path))));
+    }
+    let text = options.dataset.as_ref()?;
+    Some(planfile::dataset(text, here))
+}
+
+fn dataset_flag(options: &RunOptions) -> &'static str {
+    match options.workload_trace {
+        Some(_) => "--workload-trace",
+        None => "--dataset",
+    }
+}
+
+/// Gives every replay the recording of its dataset, and checks its pace.
+pub fn complete_replays(workloads: &mut [Workload], pace: Option<&str>) -> Result<(), ConfigError> {
+    for workload in workloads {
+        let DatasetChoice::Trace(path) = &workload.dataset else {
+            continue;
+        };
+        // The plan stores parameters as text.
+        let path = path.to_string_lossy().into_owned();
+        let replays = workload.phases.iter_mut();
+        for phase in replays.filter(|phase| replay::is_one(&phase.kind)) {
+            phase
+                .parameters
+                .insert(replay::TRACE.to_owned(), path.clone());
+            if let Some(pace) = pace {
+                phase
+                    .parameters
+                    .insert(replay::PACE.to_owned(), pace.to_owned());
+            }
+            if let Some(pace) = phase.parameters.get(replay::PACE) {
+                replay::check_pace(pace).map_err(|reason| {
+                    ConfigError::wrong(reason, "see the parameters of `replay` in docs/plans.md")
+                })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The phases of the arguments: those of `--phases`, then those of `--exec`.
@@ -152,7 +203,7 @@ pub fn needs_no_dataset(options: &RunOptions, catalogue: &Catalogue) -> bool {
     let commands = options.exec.iter().chain(&options.prepare);
     !none
         && options.suite.is_none()
-        && options.dataset.is_none()
+        && !dataset_is_given(options)
         && options.phases.iter().all(of_kind)
         && commands.into_iter().all(|text| !text.contains("{tree}"))
 }
@@ -271,7 +322,10 @@ fn check_inputs(workload: &Workload, catalogue: &Catalogue) -> Result<(), Config
 pub fn short_name(dataset: &DatasetChoice) -> String {
     match dataset {
         DatasetChoice::Generated(name) => name.clone(),
-        DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => path
+        DatasetChoice::Tree(path)
+        | DatasetChoice::Tar(path)
+        | DatasetChoice::File(path)
+        | DatasetChoice::Trace(path) => path
             .file_name()
             .unwrap_or(path.as_os_str())
             .to_string_lossy()

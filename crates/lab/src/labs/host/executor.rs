@@ -428,8 +428,8 @@ impl CellExecutor for HostExecutor<'_, '_> {
         sampling::measure(self, job, number, evidence)
     }
 
-    fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd> {
-        verified::compare(self, job, needs)
+    fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
+        verified::compare(self, job, phase, needs)
     }
 
     fn unmount(&mut self) -> Result<(), CellEnd> {

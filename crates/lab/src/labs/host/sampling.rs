@@ -293,6 +293,9 @@ fn timed(
     for tool in &measured.commands {
         executor.notes.tool(tool);
     }
+    for note in &measured.notes {
+        executor.notes.effective(&note.source, note.text.clone());
+    }
     let machine = cpu_after.since(&cpu_before);
     let device = block_after
         .zip(block_before)

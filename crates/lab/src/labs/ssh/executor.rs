@@ -390,7 +390,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         phases::measure(self, job, number, evidence)
     }
 
-    fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd> {
+    fn verify(&mut self, job: &Job<'_>, _: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
         dataset::verify(self, job, needs)
     }
 
