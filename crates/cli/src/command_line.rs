@@ -110,6 +110,8 @@ pub enum Command {
     Bisect(Box<commands::bisect::BisectArgs>),
     /// Write a static site of the store: index with search, runs, histories
     Site(commands::site::SiteArgs),
+    /// Write files that measure each change in continuous integration
+    Ci(commands::ci::CiArgs),
     /// Explain why one contender takes longer than another: time by cause
     Why(commands::why::WhyArgs),
     /// List and show published comparisons

@@ -208,6 +208,16 @@ const ALL: &[Examples] = &[
         )],
     ),
     (
+        "ci init",
+        &[
+            ("ci init", "write the files into this git repository"),
+            (
+                "ci init linux --fs ext4 --base master", // example
+                "for one file system of a kernel tree",
+            ),
+        ],
+    ),
+    (
         "why",
         &[(
             "why last ext4 xfs copy", // example

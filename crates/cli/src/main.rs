@@ -81,6 +81,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Compare(args) => commands::compare::compare(args, &store()?),
         Command::History(args) => commands::history::history(args, &store()?),
         Command::Site(args) => commands::site::site(args, &store()?),
+        Command::Ci(args) => commands::ci::ci(&args.command),
         Command::Why(args) => commands::why::why(args, &store()?),
         Command::Published(args) => commands::published::published(&args.command),
         Command::Clean(args) => commands::clean::clean(args),

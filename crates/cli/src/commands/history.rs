@@ -5,6 +5,7 @@ use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
+use fsdyno_guests::kernels::{GitError, Repository};
 use fsdyno_model::Counter;
 use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
@@ -49,6 +50,9 @@ pub struct HistoryArgs {
     /// Only runs with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
+    /// Git repository that orders the commits [default: by date of their runs]
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
     /// Format: terminal, html, csv, json, markdown, svg or png
     ///
     /// Without --format, the extension of the output file decides.
@@ -113,7 +117,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
         by: args.by,
         metric: Some(args.metric),
         margin: args.margin,
-        commits: Vec::new(),
+        commits: commits(args.repo.as_deref())?,
     };
     let mut collector = Collector::new(selection);
     for run in store.runs()?.iter().rev() {
@@ -142,6 +146,18 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
         }
     }
     Ok(Code::Ok)
+}
+
+/// The commits of a repository, each after its parents.
+fn commits(repo: Option<&Path>) -> Result<Vec<String>, CliError> {
+    let Some(repo) = repo else {
+        return Ok(Vec::new());
+    };
+    let commits = Repository::open(repo).and_then(|repo| repo.parents_first());
+    commits.map_err(|error| match error {
+        GitError::Run(_) => CliError::new(Code::Missing, error),
+        error => CliError::usage(error),
+    })
 }
 
 /// The format of a file with this name.

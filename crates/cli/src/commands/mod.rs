@@ -3,6 +3,7 @@
 pub mod age;
 pub mod bisect;
 pub mod chart;
+pub mod ci;
 pub mod clean;
 pub mod cluster;
 pub mod compare;

@@ -165,6 +165,12 @@ impl Repository {
         Ok(all)
     }
 
+    /// All commits of branches, tags and the current revision: each after its parents.
+    pub fn parents_first(&self) -> Result<Vec<String>, GitError> {
+        let words = ["rev-list", "--reverse", "--topo-order", "--all", "HEAD"];
+        Ok(self.read(&words)?.lines().map(str::to_owned).collect())
+    }
+
     /// The commit as its log has it: the first line, then author and date.
     pub fn about(&self, commit: &str) -> Result<About, GitError> {
         let format = "--format=%h%n%an <%ae>%n%ad%n%s";

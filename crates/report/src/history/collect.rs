@@ -521,11 +521,17 @@ fn short_kernel(kernel: &str) -> String {
 
 /// The commits of observations: those of known order first, then the others by their first run.
 fn commit_order(observations: &[&Observation], known: &[String]) -> Vec<String> {
-    let others = observations.iter().filter_map(|one| one.commit.clone());
-    let mut order = known.to_vec();
+    let mut others: Vec<&String> = Vec::new();
+    for commit in observations.iter().filter_map(|one| one.commit.as_ref()) {
+        if !others.contains(&commit) {
+            others.push(commit);
+        }
+    }
+    let is_used = |one: &&String| others.iter().any(|other| is_same_commit(one, other));
+    let mut order: Vec<String> = known.iter().filter(is_used).cloned().collect();
     for commit in others {
-        if !order.iter().any(|other| is_same_commit(other, &commit)) {
-            order.push(commit);
+        if !order.iter().any(|other| is_same_commit(other, commit)) {
+            order.push(commit.clone());
         }
     }
     order
