@@ -10,6 +10,7 @@ mod arithmetic;
 pub mod check;
 mod disk;
 pub mod faults;
+pub mod fit;
 pub mod mailbox;
 pub mod models;
 mod pending;

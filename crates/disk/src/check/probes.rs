@@ -6,9 +6,8 @@ use crate::models::hdd::{Geometry, Mechanics};
 use crate::profiles::{Profile, Timing};
 use crate::random::Random;
 use crate::request::{Completion, Kind, Request, SECTOR};
-use crate::store::{Store, StoreError};
+use crate::store::{Nowhere, StoreError};
 use fsdyno_model::Nanos;
-use std::io;
 
 /// Sectors of a small request, 4 KiB, and of a large one, 128 KiB.
 const SMALL: u64 = 8;
@@ -24,24 +23,6 @@ const FLUSHES: u64 = 1000;
 
 /// Maximum bytes of a sequential probe. On a hard disk it stays within a zone.
 const SEQUENTIAL: u64 = 128 << 20;
-
-/// A store that discards all contents.
-struct Nowhere;
-
-impl Store for Nowhere {
-    fn read_at(&mut self, _at: u64, into: &mut [u8]) -> io::Result<()> {
-        into.fill(0);
-        Ok(())
-    }
-
-    fn write_at(&mut self, _at: u64, _bytes: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn clear(&mut self, _at: u64, _length: u64) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Probes of one profile.
 pub struct Probes<'a> {

@@ -36,6 +36,25 @@ pub trait Store: Send {
     }
 }
 
+/// A store that discards all contents.
+#[derive(Debug)]
+pub(crate) struct Nowhere;
+
+impl Store for Nowhere {
+    fn read_at(&mut self, _at: u64, into: &mut [u8]) -> io::Result<()> {
+        into.fill(0);
+        Ok(())
+    }
+
+    fn write_at(&mut self, _at: u64, _bytes: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn clear(&mut self, _at: u64, _length: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// An I/O error of the contents on this machine. It is not a fault of the model.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempt} {length} bytes of the disk's contents at byte {at}: {source}")]

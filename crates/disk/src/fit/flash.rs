@@ -1,0 +1,213 @@
+//! A flash disk, from reads. Two reads at the same time take longer if one unit serves both. The
+//! distances at which they do show the program unit, the number of units and the channels (F. Chen,
+//! R. Lee, X. Zhang, "Essential roles of exploiting internal parallelism of flash memory based
+//! solid state drives", HPCA 2011).
+
+use super::FitError;
+use super::probes::{LARGE, Measurements, Prober, SMALL, quantile, rate, second_half};
+use super::target::{Access, TargetError};
+use crate::models::flash::PAGE;
+use fsdyno_model::Bytes;
+use serde::Serialize;
+
+/// Pairs of a distance.
+const PAIRS: u64 = 32;
+
+/// The most units that are looked for.
+const MOST_UNITS: u64 = 256;
+
+/// A second read in the same unit delays a pair by at least this share of a read.
+const LEAST_DELAY: f64 = 0.12;
+
+/// Pairs of reads at the same time, microseconds until both are complete.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pairs {
+    /// One read of 4 KiB.
+    pub alone_us: f64,
+    /// Two reads of 4 KiB by their distance in bytes.
+    pub near: Vec<(u64, f64)>,
+    /// Bytes that a unit has in a row, if reads in the same unit delay each other.
+    pub program_unit: Option<u64>,
+    /// Units.
+    pub units: Option<u64>,
+    /// Channels.
+    pub channels: Option<u64>,
+}
+
+impl Pairs {
+    /// Probes a disk. None if it is too small.
+    pub(super) fn measure(prober: &mut Prober<'_>) -> Result<Option<Self>, TargetError> {
+        if prober.target.capacity() < 512 * LARGE {
+            return Ok(None);
+        }
+        let alone_us = pair_us(prober, None, SMALL, 4 * PAIRS)?;
+        let mut near = Vec::new();
+        let mut distance = SMALL;
+        while distance < LARGE {
+            let us = pair_us(prober, Some(distance), SMALL, 2 * PAIRS)?;
+            near.push((distance, us));
+            distance *= 2;
+        }
+        let mut pairs = Self {
+            alone_us,
+            near,
+            program_unit: None,
+            units: None,
+            channels: None,
+        };
+        let delay_us = pairs.delay_us();
+        if delay_us < LEAST_DELAY * alone_us {
+            return Ok(Some(pairs));
+        }
+        let limit_us = pairs.undelayed_us() + delay_us / 2.0;
+        let separate = pairs.near.iter().find(|(_, us)| *us < limit_us);
+        let Some(unit) = separate.map(|(distance, _)| *distance) else {
+            return Ok(Some(pairs));
+        };
+        pairs.program_unit = Some(unit);
+        for number in 2..=MOST_UNITS {
+            if pair_us(prober, Some(number * unit), SMALL, PAIRS / 2)? > limit_us
+                && pair_us(prober, Some(2 * number * unit), SMALL, PAIRS)? > limit_us
+            {
+                pairs.units = Some(number);
+                pairs.channels = channels(prober, number, unit)?;
+                break;
+            }
+        }
+        Ok(Some(pairs))
+    }
+
+    /// Two reads that do not delay each other.
+    fn undelayed_us(&self) -> f64 {
+        let all = self.near.iter().map(|(_, us)| *us);
+        all.fold(f64::INFINITY, f64::min)
+    }
+
+    /// How much longer two reads in the same unit take.
+    fn delay_us(&self) -> f64 {
+        self.near
+            .first()
+            .map_or(0.0, |(_, us)| us - self.undelayed_us())
+    }
+}
+
+/// Time until a read, and another one at this distance, are complete, in microseconds: what a
+/// quarter of the pairs does not exceed, because other work of the machine only adds time.
+fn pair_us(
+    prober: &mut Prober<'_>,
+    distance: Option<u64>,
+    bytes: u64,
+    count: u64,
+) -> Result<f64, TargetError> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let reach = prober.target.capacity() - distance.unwrap_or(0) - bytes;
+        let at = prober.random.below((reach / LARGE).max(1)) * LARGE;
+        let mut reads = vec![Access::read(at, bytes)];
+        reads.extend(distance.map(|distance| Access::read(at + distance, bytes)));
+        let times = prober.target.run(&reads, 2)?;
+        let began = times.iter().map(|one| one.submitted).min().unwrap_or(0);
+        let ended = times.iter().map(|one| one.completed).max().unwrap_or(0);
+        all.push((ended - began) as f64 / 1e3);
+    }
+    Ok(quantile(&all, 0.25))
+}
+
+/// The number of channels: pairs of whole program units on one channel wait for it.
+fn channels(prober: &mut Prober<'_>, units: u64, unit: u64) -> Result<Option<u64>, TargetError> {
+    let mut all = Vec::new();
+    for number in 1..units {
+        all.push(pair_us(prober, Some(number * unit), unit, PAIRS)?);
+    }
+    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = all.iter().copied().fold(0.0, f64::max);
+    if most < 1.04 * least {
+        return Ok(Some(units));
+    }
+    let limit = f64::midpoint(least, most);
+    let found = (1..units).zip(&all).find(|(_, us)| **us > limit);
+    let found = found.map(|(number, _)| number);
+    Ok(found.filter(|number| units.is_multiple_of(*number)))
+}
+
+/// Parameters of a flash disk that its reads determine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlashFit {
+    /// Whether pairs showed the units. Otherwise they follow from the rate at depth.
+    pub units_seen: bool,
+    /// Channels.
+    pub channels: u32,
+    /// Units per channel.
+    pub units_per_channel: u32,
+    /// Bytes that a unit has in a row.
+    pub program_unit: Bytes,
+    /// Read time of a unit.
+    pub read_us: f64,
+    /// Firmware of a read.
+    pub read_firmware_us: f64,
+    /// Channel rate.
+    pub channel_mb_s: f64,
+    /// Link rate.
+    pub link_mb_s: f64,
+}
+
+impl FlashFit {
+    /// Fits the parameters.
+    pub fn of(measured: &Measurements) -> Result<Self, FitError> {
+        let size = |bytes: u64| {
+            let found = measured.sizes.iter().find(|size| size.bytes == bytes);
+            found.map(|size| size.us).ok_or(FitError::TooSmall)
+        };
+        let small_us = size(SMALL)?;
+        let streamed = rate(second_half(&measured.large_burst_us)) * LARGE as f64;
+        // Bytes per microsecond are MB/s.
+        let link = (LARGE / 2) as f64 / (size(LARGE)? - size(LARGE / 2)?).max(0.1);
+        let link_mb_s = link.max(streamed).clamp(0.1, 1e6);
+        let pairs = measured.pairs.as_ref();
+        let seen = pairs.and_then(|pairs| {
+            let unit = pairs.program_unit?;
+            Some((unit, pairs.units?, pairs.delay_us()))
+        });
+        let program_unit = seen
+            .map_or(32 << 10, |(unit, ..)| unit)
+            .clamp(2 * PAGE, LARGE);
+        let slope = (size(program_unit)? - small_us) / (program_unit - SMALL) as f64;
+        let moving = slope - 1.0 / link_mb_s;
+        let channel_mb_s = (1.0 / moving.max(1e-6)).clamp(1.0, 20.0 * link_mb_s);
+        let rest_us = (small_us - SMALL as f64 * (1.0 / channel_mb_s + 1.0 / link_mb_s)).max(0.2);
+        let fastest = measured
+            .depths
+            .iter()
+            .map(|one| one.iops)
+            .fold(0.0, f64::max);
+        let (units, read_us) = if let Some((_, units, delay_us)) = seen {
+            // Reads that do not delay each other wait for the link.
+            (units, delay_us + SMALL as f64 / link_mb_s)
+        } else {
+            let read_us = 0.6 * rest_us;
+            let units = (fastest * read_us / 1e6).round().clamp(1.0, 1024.0);
+            (crate::arithmetic::to_ns(units), read_us)
+        };
+        let read_us = read_us.clamp(0.1, rest_us - 0.05);
+        let known = pairs.and_then(|pairs| pairs.channels);
+        let channels = known.unwrap_or_else(|| {
+            // The most channels of at most eight that share the units evenly.
+            (1..=units.min(8))
+                .rev()
+                .find(|n| units.is_multiple_of(*n))
+                .unwrap_or(1)
+        });
+        let channels = channels.min(64);
+        let number = |value: u64| u32::try_from(value).unwrap_or(1).clamp(1, 64);
+        Ok(Self {
+            units_seen: seen.is_some(),
+            channels: number(channels),
+            units_per_channel: number(units / channels),
+            program_unit: Bytes(program_unit),
+            read_us,
+            read_firmware_us: rest_us - read_us,
+            channel_mb_s,
+            link_mb_s,
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! Fits a profile to a disk. [`measure`] sends the same requests to a device and to a model in
+//! simulated time. [`fit`] computes the parameters of each model from the measurements, measures the
+//! models, and selects the one whose figures are nearest to those of the device.
+
+mod flash;
+mod hdd;
+mod probes;
+mod profile;
+mod search;
+mod target;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod writes;
+
+pub use flash::{FlashFit, Pairs};
+pub use hdd::{HddFit, Seek, Track, Turning};
+pub use probes::{Depth, Effort, Measurements, Place, Size, measure};
+pub use profile::Identity;
+pub use target::{Access, Corrected, Overhead, Simulated, Target, TargetError, Timing};
+pub use volume::VolumeFit;
+pub use writes::Writes;
+
+use crate::profiles::{Profile, ProfileError};
+use probes::quantile;
+use serde::Serialize;
+
+/// Why no profile can be fitted.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// The disk has no rotation, or its cache hides it.
+    #[error("no rotation was measured")]
+    DoesNotTurn,
+    /// The device is too small for the reads of a model.
+    #[error("the device is too small: at least 4 MiB are needed")]
+    TooSmall,
+    /// The parameters are not those of a disk.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The model could not be measured.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// A figure of the device and of its model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// What was measured.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// Of the device.
+    pub measured: f64,
+    /// Of the model.
+    pub model: f64,
+}
+
+impl Figure {
+    /// Relative error of the model.
+    pub fn error(&self) -> f64 {
+        self.model / self.measured - 1.0
+    }
+}
+
+/// A model fitted to a device.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The profile.
+    pub profile: Profile,
+    /// The same figures of the device and of the model.
+    pub figures: Vec<Figure>,
+    /// Root mean square of the logarithms of model / measured: 0.1 is 10 %.
+    pub error: f64,
+}
+
+/// The models of a device, best first, and why the others do not apply.
+#[derive(Debug)]
+pub struct Fit {
+    /// At least one.
+    pub models: Vec<Fitted>,
+    /// Models that do not apply.
+    pub refused: Vec<(&'static str, FitError)>,
+}
+
+/// Fits all models to the measurements. `effort` is that of the measurements. Rates that the way to
+/// the device limits are not compared: those above half of the rates of `reference`.
+pub fn fit(
+    measured: &Measurements,
+    reference: Option<&Measurements>,
+    identity: &Identity,
+    effort: Effort,
+) -> Result<Fit, FitError> {
+    let mut models = Vec::new();
+    let mut refused = Vec::new();
+    let texts = [
+        (
+            "hdd",
+            HddFit::of(measured).map(|fit| identity.hdd(&fit, measured)),
+        ),
+        (
+            "flash",
+            FlashFit::of(measured).map(|fit| identity.flash(&fit, measured)),
+        ),
+        (
+            "volume",
+            VolumeFit::of(measured).map(|fit| identity.volume(&fit, measured)),
+        ),
+    ];
+    for (name, text) in texts {
+        let fitted = text.and_then(|text| candidate(name, &text, (measured, reference), effort));
+        match fitted {
+            Ok(fitted) => models.push(fitted),
+            Err(error) => refused.push((name, error)),
+        }
+    }
+    models.sort_by(|a, b| a.error.total_cmp(&b.error));
+    if models.is_empty() {
+        return Err(refused.pop().map_or(FitError::TooSmall, |(_, error)| error));
+    }
+    Ok(Fit { models, refused })
+}
+
+/// A profile's text, measured as the device was.
+fn candidate(
+    name: &str,
+    text: &str,
+    (measured, reference): (&Measurements, Option<&Measurements>),
+    effort: Effort,
+) -> Result<Fitted, FitError> {
+    let mut profile = Profile::parse(name, text)?;
+    if name == "hdd" {
+        profile = profile::with_queue_depth(&profile, measured)?;
+    }
+    let mut model = measure(&mut Simulated::new(&profile), effort, &mut |_| {})?;
+    if measured.writes.is_some() {
+        model.writes = Some(Writes::measure(&mut Simulated::new(&profile), effort)?);
+    }
+    let figures = figures(measured, &model, reference);
+    let squares: Vec<f64> = figures
+        .iter()
+        .map(|figure| (figure.model / figure.measured).ln().powi(2))
+        .collect();
+    let error = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
+    Ok(Fitted {
+        profile,
+        figures,
+        error,
+    })
+}
+
+/// The figures that both have.
+fn figures(
+    measured: &Measurements,
+    model: &Measurements,
+    reference: Option<&Measurements>,
+) -> Vec<Figure> {
+    let mut of_model = named(model);
+    let of_way = reference.map(named).unwrap_or_default();
+    // In a burst, the way is part of the time.
+    let limited = |name: &str, unit: &str, value: f64| {
+        let found = of_way.iter().find(|(other, ..)| other == name);
+        found.is_some_and(|(_, _, way)| match unit {
+            "us" => name.ends_with("at once") && *way > value / 2.0,
+            _ => *way < 2.0 * value,
+        })
+    };
+    let mut figures = Vec::new();
+    for (name, unit, value) in named(measured) {
+        let found = of_model.iter().position(|(other, ..)| *other == name);
+        if let Some((_, _, model)) = found.map(|at| of_model.swap_remove(at))
+            && value > 0.0
+            && model > 0.0
+            && !limited(&name, unit, value)
+        {
+            figures.push(Figure {
+                name,
+                unit,
+                measured: value,
+                model,
+            });
+        }
+    }
+    figures
+}
+
+/// The figures of a measurement: name, unit, value.
+fn named(all: &Measurements) -> Vec<(String, &'static str, f64)> {
+    let mut named = Vec::new();
+    for (name, share) in [
+        ("10 %", 0.1),
+        ("median", 0.5),
+        ("90 %", 0.9),
+        ("99 %", 0.99),
+    ] {
+        let us = quantile(&all.random_us, share);
+        named.push((format!("random read 4 KiB, {name}"), "us", us));
+    }
+    for one in &all.depths {
+        let name = format!("random reads 4 KiB, depth {}", one.depth);
+        named.push((name, "/s", one.iops));
+    }
+    for size in &all.sizes {
+        let name = format!("random read {}", fsdyno_model::Bytes(size.bytes));
+        named.push((name, "us", size.us));
+    }
+    // One figure for each quarter of the disk and both ends.
+    let last = all.sequential.len().saturating_sub(1);
+    for quarter in 0..=4 {
+        if let Some(place) = all.sequential.get(last * quarter / 4) {
+            let name = format!("sequential read at {} %", 25 * quarter);
+            named.push((name, "MB/s", place.mb_s));
+        }
+    }
+    for (name, burst) in [
+        ("4 KiB", &all.small_burst_us),
+        ("1 MiB", &all.large_burst_us),
+    ] {
+        for (part, share) in [("half", 0.5), ("all", 1.0)] {
+            if !burst.is_empty() {
+                let count = burst.len();
+                let name = format!("{part} of {count} reads of {name} at once");
+                named.push((name, "us", quantile(burst, share)));
+            }
+        }
+    }
+    if let Some(turning) = &all.turning {
+        for (name, track) in [("outer", turning.tracks[0]), ("inner", turning.tracks[1])] {
+            named.push((
+                format!("revolution, {name} track"),
+                "us",
+                track.revolution_us,
+            ));
+            named.push((format!("sectors, {name} track"), "", track.sectors));
+        }
+        for size in &turning.cached {
+            let name = format!("cached read {}", fsdyno_model::Bytes(size.bytes));
+            named.push((name, "us", size.us));
+        }
+    }
+    if let Some(writes) = &all.writes {
+        named.extend([
+            ("write 4 KiB".to_owned(), "us", writes.write_us),
+            ("write 128 KiB".to_owned(), "us", writes.large_us),
+            ("flush".to_owned(), "us", writes.clean_flush_us),
+            (
+                "flush after a write 4 KiB".to_owned(),
+                "us",
+                writes.flush_us,
+            ),
+            (
+                "random writes 4 KiB, sustained".to_owned(),
+                "/s",
+                writes.sustained_iops,
+            ),
+        ]);
+    }
+    named
+}

@@ -1,0 +1,327 @@
+//! The measurement of a disk: random reads one at a time and at several depths, reads of several
+//! sizes, the sequential rate over the address range, and bursts. A disk that turns, and a disk
+//! that does not, are probed further in their own modules.
+
+use super::flash::Pairs;
+use super::hdd::Turning;
+use super::target::{Access, Target, TargetError, Timing};
+use super::writes::Writes;
+use crate::random::Random;
+use fsdyno_stats::Summary;
+use serde::Serialize;
+
+/// A small and a large read.
+pub const SMALL: u64 = 4096;
+pub const LARGE: u64 = 1 << 20;
+
+/// From this median latency of random reads on, a disk may have an arm.
+const SLOW_US: f64 = 1500.0;
+
+/// Requests of the small and of the large burst, and their depths.
+const SMALL_BURST: (u64, usize) = (1024, 256);
+const LARGE_BURST: (u64, usize) = (64, 32);
+
+/// The depths of random reads.
+const DEPTHS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
+
+/// The greatest depth for a slow disk.
+const SLOW_DEPTH: usize = 128;
+
+/// How a disk is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Duration of the whole measurement, in nanoseconds.
+    pub budget_ns: u64,
+    /// Seed of the random places.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measurements {
+    /// Capacity in bytes.
+    pub capacity: u64,
+    /// Latencies of random 4 KiB reads, one at a time, microseconds.
+    pub random_us: Vec<f64>,
+    /// Random 4 KiB reads per second by depth.
+    pub depths: Vec<Depth>,
+    /// Latencies of single random reads by size.
+    pub sizes: Vec<Size>,
+    /// Sequential read rates over the address range.
+    pub sequential: Vec<Place>,
+    /// Times of completion of many 4 KiB reads, from the submission of the first, microseconds,
+    /// sorted.
+    pub small_burst_us: Vec<f64>,
+    /// The same for reads of 1 MiB. Empty for a disk that turns.
+    pub large_burst_us: Vec<f64>,
+    /// A disk that turns.
+    pub turning: Option<Turning>,
+    /// Pairs of reads at the same time, which show the units of a disk.
+    pub pairs: Option<Pairs>,
+    /// Writes to a scratch file.
+    pub writes: Option<Writes>,
+}
+
+/// Random reads at a depth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Depth {
+    /// Reads at a time.
+    pub depth: usize,
+    /// Reads per second.
+    pub iops: f64,
+}
+
+/// Reads of a size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Size {
+    /// Bytes of a read.
+    pub bytes: u64,
+    /// Median latency in microseconds.
+    pub us: f64,
+}
+
+/// A sequential read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Place {
+    /// Its position as a share of the capacity.
+    pub at: f64,
+    /// Rate, MB/s (10^6).
+    pub mb_s: f64,
+}
+
+/// Median, or 0 of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    Summary::of(values).map_or(0.0, |summary| summary.median)
+}
+
+/// The value below which this share of all is.
+pub fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    let place = crate::arithmetic::to_ns(share * last as f64);
+    let place = usize::try_from(place).unwrap_or(last).min(last);
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+/// Completions per microsecond: the median over the parts of a sequence, so that a pause of the
+/// machine does not count.
+pub fn rate(completed_us: &[f64]) -> f64 {
+    let part = (completed_us.len() / 4).max(1);
+    let parts = completed_us.iter().zip(completed_us.iter().skip(part));
+    let us: Vec<f64> = parts.map(|(from, to)| to - from).collect();
+    part as f64 / median(&us).max(1e-3)
+}
+
+/// The second half of a burst, when its tokens are used.
+pub fn second_half(completed_us: &[f64]) -> &[f64] {
+    &completed_us[completed_us.len() / 2..]
+}
+
+/// Measures a disk by reads. `report` is called with the name of each step.
+pub fn measure(
+    target: &mut dyn Target,
+    effort: Effort,
+    report: &mut dyn FnMut(&str),
+) -> Result<Measurements, TargetError> {
+    Prober::new(target, effort).all(report)
+}
+
+/// Only the random reads at several depths.
+pub(super) fn depths_of(
+    target: &mut dyn Target,
+    effort: Effort,
+) -> Result<Vec<Depth>, TargetError> {
+    Prober::new(target, effort).depths()
+}
+
+/// A measurement in progress.
+pub struct Prober<'a> {
+    pub target: &'a mut dyn Target,
+    pub random: Random,
+    pub budget_ns: u64,
+    /// Median latency of a random read.
+    pub latency_us: f64,
+}
+
+impl<'a> Prober<'a> {
+    fn new(target: &'a mut dyn Target, effort: Effort) -> Self {
+        Self {
+            target,
+            random: Random::new(effort.seed),
+            budget_ns: effort.budget_ns,
+            latency_us: 0.0,
+        }
+    }
+
+    fn all(&mut self, report: &mut dyn FnMut(&str)) -> Result<Measurements, TargetError> {
+        report("random reads");
+        let first = self.random_reads(64)?;
+        self.latency_us = median(&first).max(0.1);
+        let slow = self.latency_us > SLOW_US;
+        let random_us = self.random_reads(self.count(0.05, self.latency_us, 64, 2000))?;
+        let turning = if slow {
+            report("rotation, tracks and seeks");
+            Turning::measure(self)?
+        } else {
+            None
+        };
+        report("reads of several sizes");
+        let sizes = self.sizes(if slow { 12 } else { 48 })?;
+        report("sequential reads");
+        let sequential = self.sequential(slow)?;
+        report("random reads at several depths");
+        let depths = self.depths()?;
+        report("bursts");
+        let small = if slow { 128 } else { SMALL_BURST.0 };
+        let small_burst_us = self.burst(small, SMALL, SMALL_BURST.1)?;
+        let large_burst_us = if turning.is_some() {
+            Vec::new()
+        } else {
+            self.burst(LARGE_BURST.0, LARGE, LARGE_BURST.1)?
+        };
+        let pairs = if slow {
+            None
+        } else {
+            report("reads in pairs");
+            Pairs::measure(self)?
+        };
+        Ok(Measurements {
+            capacity: self.target.capacity(),
+            random_us,
+            depths,
+            sizes,
+            sequential,
+            small_burst_us,
+            large_burst_us,
+            turning,
+            pairs,
+            writes: None,
+        })
+    }
+
+    /// The number of requests of this duration that fit into a share of the budget.
+    pub fn count(&self, share: f64, each_us: f64, least: u64, most: u64) -> u64 {
+        let fits = share * self.budget_ns as f64 / 1e3 / each_us.max(0.1);
+        crate::arithmetic::to_ns(fits).clamp(least, most)
+    }
+
+    /// A random place for a read, aligned to its size.
+    pub fn place(&mut self, bytes: u64) -> u64 {
+        self.random.below((self.target.capacity() / bytes).max(1)) * bytes
+    }
+
+    /// Sends reads one at a time.
+    pub fn one_by_one(&mut self, all: &[Access]) -> Result<Vec<Timing>, TargetError> {
+        self.target.run(all, 1)
+    }
+
+    fn random_reads(&mut self, count: u64) -> Result<Vec<f64>, TargetError> {
+        let all: Vec<Access> = (0..count)
+            .map(|_| Access::read(self.place(SMALL), SMALL))
+            .collect();
+        let times = self.one_by_one(&all)?;
+        Ok(times.iter().map(Timing::us).collect())
+    }
+
+    fn sizes(&mut self, count: u64) -> Result<Vec<Size>, TargetError> {
+        let mut sizes = Vec::new();
+        let mut bytes = SMALL;
+        while bytes <= LARGE && bytes <= self.target.capacity() {
+            // A volume regains its burst.
+            self.target.pause(30_000_000)?;
+            let all: Vec<Access> = (0..count)
+                .map(|_| Access::read(self.place(bytes), bytes))
+                .collect();
+            let times = self.one_by_one(&all)?;
+            let all: Vec<f64> = times.iter().map(Timing::us).collect();
+            sizes.push(Size {
+                bytes,
+                us: median(&all),
+            });
+            bytes *= 2;
+        }
+        Ok(sizes)
+    }
+
+    fn sequential(&mut self, slow: bool) -> Result<Vec<Place>, TargetError> {
+        let (places, bytes, each, depth) = if slow {
+            (25_u64, 4 << 20, 256 << 10, 1)
+        } else {
+            (9, 16 << 20, LARGE, 4)
+        };
+        let capacity = self.target.capacity();
+        let bytes: u64 = bytes.min(capacity / each * each);
+        let mut all = Vec::new();
+        for place in 0..places {
+            let reach = (capacity - bytes) / SMALL;
+            let from = reach * place / (places - 1) * SMALL;
+            let reads: Vec<Access> = (0..bytes / each)
+                .map(|n| Access::read(from + n * each, each))
+                .collect();
+            let times = self.target.run(&reads, depth)?;
+            // The first read includes the way to this place.
+            let mut completed: Vec<f64> = times
+                .iter()
+                .skip(1)
+                .map(|one| one.completed as f64 / 1e3)
+                .collect();
+            completed.sort_by(f64::total_cmp);
+            all.push(Place {
+                at: from as f64 / capacity as f64,
+                mb_s: rate(&completed) * each as f64,
+            });
+        }
+        Ok(all)
+    }
+
+    fn depths(&mut self) -> Result<Vec<Depth>, TargetError> {
+        let mut depths = Vec::new();
+        let mut each_us = self.latency_us;
+        for depth in DEPTHS {
+            if each_us > SLOW_US && depth > SLOW_DEPTH {
+                break;
+            }
+            let fewest = 4 * depth as u64;
+            let count = self.count(0.02, each_us, fewest.max(100), 4000);
+            let all: Vec<Access> = (0..count)
+                .map(|_| Access::read(self.place(SMALL), SMALL))
+                .collect();
+            let times = self.target.run(&all, depth)?;
+            let mut completed: Vec<u64> = times.iter().map(|one| one.completed).collect();
+            completed.sort_unstable();
+            // From a third on the queue is full and a burst is over. At the end it empties.
+            let last = completed.len() - depth.min(completed.len() / 3);
+            let us: Vec<f64> = completed[completed.len() / 3..last]
+                .iter()
+                .map(|at| *at as f64 / 1e3)
+                .collect();
+            let iops = (rate(&us) * 1e6).max(1e-3);
+            each_us = 1e6 / iops;
+            depths.push(Depth { depth, iops });
+        }
+        Ok(depths)
+    }
+
+    fn burst(&mut self, count: u64, bytes: u64, depth: usize) -> Result<Vec<f64>, TargetError> {
+        self.target.pause(300_000_000)?;
+        let from = self.place(LARGE) / 2;
+        let capacity = self.target.capacity();
+        let most = capacity / bytes;
+        let all: Vec<Access> = (0..count.min(most))
+            .map(|n| match bytes {
+                SMALL => Access::read(self.place(SMALL), SMALL),
+                _ => Access::read(from / bytes * bytes + n * bytes, bytes),
+            })
+            .filter(|read| read.at + read.bytes <= capacity)
+            .collect();
+        let times = self.target.run(&all, depth)?;
+        let began = times.iter().map(|one| one.submitted).min().unwrap_or(0);
+        let mut all: Vec<f64> = times
+            .iter()
+            .map(|one| (one.completed - began) as f64 / 1e3)
+            .collect();
+        all.sort_by(f64::total_cmp);
+        Ok(all)
+    }
+}

@@ -1,0 +1,240 @@
+//! What a fit measures: a disk that takes requests and returns their times. It is a device, a file,
+//! or a model in simulated time.
+
+use super::probes::Measurements;
+use crate::disk::{Disk, SubmitError};
+use crate::faults::Faults;
+use crate::profiles::Profile;
+use crate::random::Random;
+use crate::request::{Kind, Request, SECTOR};
+use crate::store::Nowhere;
+use fsdyno_model::Nanos;
+use serde::Serialize;
+use std::io;
+
+/// A request of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Read, write or flush.
+    pub kind: Kind,
+    /// First byte.
+    pub at: u64,
+    /// Number of bytes; 0 for a flush.
+    pub bytes: u64,
+}
+
+impl Access {
+    /// Creates a read.
+    pub fn read(at: u64, bytes: u64) -> Self {
+        let kind = Kind::Read;
+        Self { kind, at, bytes }
+    }
+}
+
+/// The times of a request, in nanoseconds of the target's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timing {
+    /// Submission.
+    pub submitted: u64,
+    /// Completion.
+    pub completed: u64,
+}
+
+impl Timing {
+    /// The latency in microseconds.
+    pub fn us(&self) -> f64 {
+        self.completed.saturating_sub(self.submitted) as f64 / 1e3
+    }
+}
+
+/// Why a measurement ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The user cancelled it.
+    #[error("interrupted")]
+    Stopped,
+    /// A request failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A disk that is measured.
+pub trait Target {
+    /// Capacity in bytes.
+    fn capacity(&self) -> u64;
+
+    /// Nanoseconds of the target's clock.
+    fn now(&self) -> u64;
+
+    /// Sends these requests in order, `depth` of them at a time. Returns their times in this order.
+    fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError>;
+
+    /// Waits without requests.
+    fn pause(&mut self, ns: u64) -> Result<(), TargetError>;
+}
+
+/// What the way to a disk takes without the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Overhead {
+    /// Of a request, in microseconds.
+    pub request_us: f64,
+    /// Of a byte.
+    pub byte_us: f64,
+}
+
+impl Overhead {
+    /// From the measurement of a device on the same way, each of whose reads takes `latency_us`.
+    pub fn of(reference: &Measurements, latency_us: f64) -> Self {
+        let (Some(small), Some(large)) = (reference.sizes.first(), reference.sizes.last()) else {
+            return Self {
+                request_us: 0.0,
+                byte_us: 0.0,
+            };
+        };
+        let bytes = large.bytes.saturating_sub(small.bytes).max(1) as f64;
+        let byte_us = ((large.us - small.us) / bytes).max(0.0);
+        let request_us = small.us - latency_us - small.bytes as f64 * byte_us;
+        Self {
+            request_us: request_us.max(0.0),
+            byte_us,
+        }
+    }
+}
+
+/// A disk without the time of the way to it.
+pub struct Corrected<'a> {
+    /// The disk.
+    pub target: &'a mut dyn Target,
+    /// The time of the way.
+    pub overhead: Overhead,
+}
+
+impl Target for Corrected<'_> {
+    fn capacity(&self) -> u64 {
+        self.target.capacity()
+    }
+
+    fn now(&self) -> u64 {
+        self.target.now()
+    }
+
+    fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
+        let mut times = self.target.run(all, depth)?;
+        for (time, access) in times.iter_mut().zip(all) {
+            let us = self.overhead.request_us + self.overhead.byte_us * access.bytes as f64;
+            let completed = time
+                .completed
+                .saturating_sub(crate::arithmetic::us_to_ns(us));
+            time.completed = completed.max(time.submitted + 1);
+        }
+        Ok(times)
+    }
+
+    fn pause(&mut self, ns: u64) -> Result<(), TargetError> {
+        self.target.pause(ns)
+    }
+}
+
+/// A model disk in simulated time.
+pub struct Simulated {
+    disk: Disk,
+    now: u64,
+    noise: Option<Random>,
+    /// Time of the next disturbance.
+    disturbed_at: u64,
+}
+
+/// The noise of a latency is at most this share of it, and at most these nanoseconds.
+const NOISE: (f64, f64) = (0.03, 30_000.0);
+
+/// Every so often the machine does something else for so long, in nanoseconds.
+const DISTURBED: (u64, u64) = (300_000_000, 1_000_000);
+
+impl Simulated {
+    /// The disk of a profile.
+    pub fn new(profile: &Profile) -> Self {
+        Self {
+            disk: Disk::new(profile, None, Box::new(Nowhere), Faults::none()),
+            now: 0,
+            noise: None,
+            disturbed_at: 0,
+        }
+    }
+
+    /// Disturbs the latencies as a machine does.
+    #[must_use]
+    pub fn with_noise(self, seed: u64) -> Self {
+        Self {
+            noise: Some(Random::new(seed)),
+            ..self
+        }
+    }
+
+    /// The time at which a completion is seen.
+    fn seen(&mut self, submitted: u64, completed: u64) -> u64 {
+        let Some(random) = &mut self.noise else {
+            return completed;
+        };
+        let latency = completed.saturating_sub(submitted);
+        let reach = (latency as f64 * NOISE.0).min(NOISE.1);
+        let shift = crate::arithmetic::to_ns(reach * 2.0 * random.unit());
+        let mut disturbed = 0;
+        if completed >= self.disturbed_at {
+            // Between requests it does no harm.
+            if submitted <= self.disturbed_at {
+                disturbed = DISTURBED.1;
+            }
+            self.disturbed_at = completed + random.below(2 * DISTURBED.0);
+        }
+        (completed + shift + disturbed).saturating_sub(crate::arithmetic::to_ns(reach))
+    }
+
+    fn submit(&mut self, number: usize, access: &Access) -> io::Result<()> {
+        let (sector, sectors) = (access.at / SECTOR, access.bytes / SECTOR);
+        let request = Request::new(number as u64, access.kind, sector, sectors);
+        match self.disk.submit(Nanos(self.now), request, |_| {}) {
+            Ok(_) => Ok(()),
+            Err(SubmitError::Store(error)) => Err(io::Error::other(error)),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
+        }
+    }
+}
+
+impl Target for Simulated {
+    fn capacity(&self) -> u64 {
+        self.disk.capacity().0
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
+        let mut times = vec![Timing::default(); all.len()];
+        let (mut sent, mut done) = (0, 0);
+        while done < all.len() {
+            while sent < all.len() && sent - done < depth.max(1) {
+                times[sent].submitted = self.now;
+                self.submit(sent, &all[sent])?;
+                sent += 1;
+            }
+            let next = self.disk.next_completion();
+            let at = next.map_or(self.now, |next| next.0.max(self.now));
+            let mut latest = at;
+            while let Some(completion) = self.disk.complete(Nanos(at)).map_err(io::Error::other)? {
+                let number = usize::try_from(completion.request.id).unwrap_or_default();
+                let submitted = times[number].submitted;
+                times[number].completed = self.seen(submitted, at);
+                latest = latest.max(times[number].completed);
+                done += 1;
+            }
+            self.now = latest;
+        }
+        Ok(times)
+    }
+
+    fn pause(&mut self, ns: u64) -> Result<(), TargetError> {
+        self.now += ns;
+        Ok(())
+    }
+}
