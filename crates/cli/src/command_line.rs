@@ -159,7 +159,7 @@ pub enum Command {
     Fsck(commands::ufs::CheckUfsArgs),
     /// List and set up labs: the places where cells run
     Lab(commands::lab::LabArgs),
-    /// List, check and serve model disks
+    /// List, check, fit and serve model disks
     Disk(commands::disk::DiskArgs),
     /// List, fit and check model processors of virtual time
     Cpu(commands::cpu::CpuArgs),

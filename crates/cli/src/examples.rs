@@ -383,6 +383,19 @@ const ALL: &[Examples] = &[
         &[("disk show laptop-4200-2004", "print a profile")],
     ),
     (
+        "disk fit",
+        &[
+            (
+                "disk fit /dev/vda -o mine.toml",
+                "measure a disk by reads, and write its profile",
+            ),
+            (
+                "disk fit /dev/sdb --scratch /mnt/scratch -o mine.toml",
+                "also measure writes and flushes, in a file on it",
+            ),
+        ],
+    ),
+    (
         "disk check",
         &[(
             "disk check laptop-4200-2004",
@@ -391,10 +404,16 @@ const ALL: &[Examples] = &[
     ),
     (
         "disk serve",
-        &[(
-            "disk serve laptop-4200-2004 --socket disk.sock",
-            "serve a model disk to a guest",
-        )],
+        &[
+            (
+                "disk serve laptop-4200-2004 --socket disk.sock",
+                "serve a model disk to a guest",
+            ),
+            (
+                "disk serve nvme --size 20G --directory disk.d",
+                "serve a model disk as the file disk.d/disk0",
+            ),
+        ],
     ),
     (
         "disk trace",

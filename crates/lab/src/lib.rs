@@ -25,7 +25,7 @@ mod state_dir;
 
 pub use assembly::{Assembly, AssemblyError};
 pub use capabilities::skipped_phases;
-pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
+pub use disks::{FileDisk, FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use explorer_messages::RecoveryReport;
 pub use fsdyno_cpu::DEFAULT as DEFAULT_CPU;
 pub use job::Job;

@@ -5,6 +5,7 @@ use super::fuse_server::{Order, ServerMessage};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::ServedDisk;
+use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk};
 use std::io;
@@ -113,6 +114,11 @@ impl DiskFile {
         Ok(last)
     }
 
+    /// Why its server no longer runs, if it does not.
+    fn died(&mut self) -> Option<String> {
+        self.disk.died()
+    }
+
     fn hear(&mut self, timeout: Duration) -> Result<Served, String> {
         match self.next(timeout)? {
             ServerMessage::Served { served } => {
@@ -144,5 +150,55 @@ impl DiskFile {
             };
             return Err(format!("the server of the model disk {received}"));
         }
+    }
+}
+
+/// A model disk as a file in a directory of its own, without a run.
+pub struct FileDisk {
+    // Dropped before the directory.
+    disk: DiskFile,
+    directory: Scratch,
+}
+
+impl FileDisk {
+    /// Creates the directory and serves the disk in it, in real time. The error is a message.
+    pub fn make(
+        model: &ModelDisk,
+        size: Bytes,
+        directory: &Path,
+        journal: &Journal,
+    ) -> Result<Self, String> {
+        let path = std::path::absolute(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let directory = Scratch::create(&path, journal).map_err(|error| error.to_string())?;
+        let cell = Cell {
+            index: 0,
+            block: 0,
+            contender: 0,
+            workload: 0,
+        };
+        let disk = DiskFile::make(model, (0, size), (None, cell), directory.path(), journal)?;
+        Ok(Self { disk, directory })
+    }
+
+    /// The file that is the disk.
+    pub fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
+    /// Returns an error with the reason if the disk is no longer served.
+    pub fn check(&mut self) -> Result<(), String> {
+        match self.disk.died() {
+            None => Ok(()),
+            Some(how) => Err(format!("the server of the model disk {how}")),
+        }
+    }
+
+    /// Ends the service, removes the directory, and returns the requests. The error is a message.
+    pub fn end(self) -> Result<Served, String> {
+        let Self { disk, directory } = self;
+        let report = disk.end()?;
+        drop(directory);
+        Ok(report.served)
     }
 }

@@ -7,6 +7,7 @@ mod fuse_server;
 pub(crate) mod recording;
 
 pub(crate) use file::DiskFile;
+pub use file::FileDisk;
 pub use fuse_server::{FuseServerError, serve_by_fuse};
 
 use crate::notes::Notes;

@@ -1,8 +1,9 @@
 //! The command line of `disk`.
 
 use crate::args::JsonArgs;
+use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Nanos};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -17,6 +18,12 @@ pub enum DiskCommand {
     List(JsonArgs),
     /// Print a profile in the format of a profile file
     Show(ShowArgs),
+    /// Fit a profile to a device by reads, and print the error of each figure
+    ///
+    /// Not a byte is written to the device. The reads show latencies, rates by depth and by place,
+    /// bursts, the units of a flash disk, and rotation and seeks of a hard disk. The profile is that of
+    /// the model (hard disk, flash, volume) with the smallest error.
+    Fit(FitArgs),
     /// Check a profile against its data sheet; exit code 1 above 3 % deviation
     ///
     /// Random and sequential requests go through the model. They measure seek curve, rotation,
@@ -46,6 +53,59 @@ pub enum DiskCommand {
 }
 
 #[derive(Debug, Args)]
+pub struct FitArgs {
+    /// Block device, or a file; it is opened for reading only
+    pub device: PathBuf,
+    /// Profile file to write
+    #[arg(short, long, value_name = "PROFILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Model of the profile [default: the one with the smallest error]
+    #[arg(long, value_enum, value_name = "MODEL")]
+    pub model: Option<Model>,
+    /// Approximate duration of the measurement [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// New file on a file system of this device: measure writes and flushes too
+    ///
+    /// The file is created, written, and removed.
+    #[arg(long, value_name = "FILE")]
+    pub scratch: Option<PathBuf>,
+    /// Size of the scratch file
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256M",
+        requires = "scratch"
+    )]
+    pub scratch_size: Bytes,
+    /// Device on the same path of known latency; what it takes beyond is subtracted
+    #[arg(long, value_name = "DEVICE")]
+    pub reference: Option<PathBuf>,
+    /// Latency of the reference itself [default: 0s]
+    #[arg(long, value_name = "TIME", requires = "reference")]
+    pub reference_latency: Option<Nanos>,
+    /// Print JSON: also all measurements
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub lock: LockArgs,
+}
+
+/// The models that can be fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Model {
+    /// Hard disk.
+    Hdd,
+    /// Flash disk.
+    Flash,
+    /// Network volume.
+    Volume,
+}
+
+#[derive(Debug, Args)]
 pub struct TraceArgs {
     /// Block trace of a disk
     pub file: PathBuf,
@@ -59,8 +119,16 @@ pub struct ServeArgs {
     /// Profile (`fsdyno disk list`), or a profile file
     pub profile: PathBuf,
     /// Socket that a guest connects to; repeatable, one per disk
-    #[arg(long = "socket", value_name = "PATH", required = true, action = ArgAction::Append)]
+    #[arg(
+        long = "socket",
+        value_name = "PATH",
+        required_unless_present = "directory",
+        action = ArgAction::Append
+    )]
     pub sockets: Vec<PathBuf>,
+    /// New directory for the disk as the file disk0 (FUSE), in real time; needs root
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["sockets", "images", "calendar", "time"])]
+    pub directory: Option<PathBuf>,
     /// Image file of the content; repeatable, one per disk [default: memory]
     ///
     /// A missing file is created.

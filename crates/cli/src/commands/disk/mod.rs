@@ -1,8 +1,10 @@
-//! `disk`: model disks. It lists, shows and checks profiles, serves model disks, and prints block
+//! `disk`: model disks. It lists, shows and checks profiles, fits them to devices, serves model
+//! disks, and prints block
 //! traces. Each command has its own file.
 
 mod args;
 mod check;
+mod fit;
 mod list;
 mod serve;
 mod show;
@@ -22,6 +24,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
     match command {
         DiskCommand::List(args) => list::list(args.json),
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
+        DiskCommand::Fit(args) => fit::fit(args),
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
         DiskCommand::Trace(args) => trace::trace(args),

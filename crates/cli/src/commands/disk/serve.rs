@@ -4,11 +4,13 @@ use super::args::{ServeArgs, Time};
 use super::profile;
 use crate::exit::{CliError, Code};
 use crate::output;
+use crate::places;
 use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::transports::real::{Happening, Real};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, SparseFile, Store};
 use fsdyno_host::signals;
+use fsdyno_lab::FileDisk;
 use fsdyno_model::{Bytes, CancelToken};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -18,6 +20,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
     let profile = profile(&args.profile)?;
@@ -28,6 +31,9 @@ pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
     }
     let faults = args.faults.as_deref().map(FaultPlan::read).transpose();
     let faults = faults.map_err(CliError::usage)?;
+    if let Some(directory) = &args.directory {
+        return as_file(args, &profile, directory);
+    }
     let mut disks = Vec::new();
     for (number, socket) in args.sockets.iter().enumerate() {
         let image = args.images.get(number).map(PathBuf::as_path);
@@ -49,6 +55,35 @@ pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
         }
         _ => in_real_time(&profile, disks, &stop),
     }
+}
+
+/// Serves a disk as a file until the user interrupts.
+fn as_file(args: &ServeArgs, profile: &Profile, directory: &Path) -> Result<Code, CliError> {
+    let mut model = fsdyno_lab::model_disk(&args.profile).map_err(CliError::usage)?;
+    model.faults = match &args.faults {
+        Some(path) => Some(fsdyno_lab::disk_faults(path).map_err(CliError::usage)?),
+        None => None,
+    };
+    let size = args.size.unwrap_or(profile.capacity);
+    let stop = CancelToken::new();
+    signals::install(&stop)?;
+    let journal = places::journal()?;
+    let mut served =
+        FileDisk::make(&model, size, directory, &journal).map_err(CliError::failure)?;
+    let text = format!(
+        "{}, {size}: {}\nfile: {}\ndevice: losetup --find --show --direct-io=on {2}\n",
+        profile.name,
+        profile.title,
+        served.path().display()
+    );
+    output::bytes(text.as_bytes())?;
+    while !stop.requested() {
+        thread::sleep(Duration::from_millis(200));
+        served.check().map_err(CliError::failure)?;
+    }
+    let all = served.end().map_err(CliError::failure)?;
+    output::note(format_args!("{}: {}", profile.name, requests(&all)));
+    Ok(Code::Ok)
 }
 
 /// A served disk: its name, the disk, and its socket.

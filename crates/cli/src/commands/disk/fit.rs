@@ -1,0 +1,406 @@
+//! `disk fit`: measures a device by reads, and a scratch file by writes, and writes the profile of
+//! the model that is nearest to them.
+
+use super::args::{FitArgs, Model};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_disk::Kind;
+use fsdyno_disk::fit::{
+    self, Access, Corrected, Effort, Figure, Fit, FitError, Fitted, Identity, Measurements,
+    Overhead, Target, TargetError, Timing, Writes,
+};
+use fsdyno_host::direct_io::{Action, DirectError, DirectFile, DirectRequest};
+use fsdyno_host::sysfs::Block;
+use fsdyno_host::{signals, space};
+use fsdyno_model::units::three_digits;
+use fsdyno_model::{Bytes, CancelToken, Nanos};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+/// Duration of the measurement, where none is given.
+pub const DURATION: Nanos = Nanos(60_000_000_000);
+
+/// The least size of a device: fewer places would be cached.
+const LEAST: u64 = 64 << 20;
+
+/// Seed of the random places.
+const SEED: u64 = 1;
+
+/// A device or a file as the target of a fit.
+struct Device(DirectFile);
+
+impl Target for Device {
+    fn capacity(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+
+    fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
+        let request = |access: &Access| DirectRequest {
+            action: match access.kind {
+                Kind::Read => Action::Read,
+                Kind::Flush => Action::Flush,
+                Kind::Write | Kind::WriteZeroes | Kind::Discard => Action::Write,
+            },
+            at: access.at,
+            bytes: access.bytes,
+        };
+        let requests: Vec<DirectRequest> = all.iter().map(request).collect();
+        let times = self.0.run(&requests, depth).map_err(target_error)?;
+        Ok(times
+            .into_iter()
+            .map(|(submitted, completed)| Timing {
+                submitted,
+                completed,
+            })
+            .collect())
+    }
+
+    fn pause(&mut self, ns: u64) -> Result<(), TargetError> {
+        self.0.pause(ns).map_err(target_error)
+    }
+}
+
+fn target_error(error: DirectError) -> TargetError {
+    match error {
+        DirectError::Stopped => TargetError::Stopped,
+        error => TargetError::Io(io::Error::other(error)),
+    }
+}
+
+fn stopped(error: TargetError) -> CliError {
+    match error {
+        TargetError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        TargetError::Io(error) => CliError::failure(error),
+    }
+}
+
+pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
+    output::check(args.output.as_deref(), output::existing(args.force))?;
+    let stop = CancelToken::new();
+    signals::install(&stop)?;
+    let measuring = args.lock.take(&stop)?;
+    measuring.print_warning();
+    let effort = Effort {
+        budget_ns: args.duration.unwrap_or(DURATION).0,
+        seed: SEED,
+    };
+    let reference = match &args.reference {
+        Some(path) => Some(reference(path, effort, &stop)?),
+        None => None,
+    };
+    let overhead = reference.as_ref().map(|reference| {
+        let latency_us = args
+            .reference_latency
+            .map_or(0.0, |time| time.0 as f64 / 1e3);
+        Overhead::of(reference, latency_us)
+    });
+    let measured = measure(args, effort, overhead, &stop)?;
+    let identity = identity(&args.device, effort)?;
+    let fitted =
+        fit::fit(&measured, reference.as_ref(), &identity, effort).map_err(
+            |error| match error {
+                FitError::Target(error) => stopped(error),
+                error => CliError::failure(format!("{}: {error}", args.device.display())),
+            },
+        )?;
+    let best = choose(&fitted, args.model)?;
+    if args.json {
+        output::json(&Report::of(&fitted, best, &measured, overhead))?;
+    } else {
+        output::rows(&figures(best), output::width())?;
+        output::bytes(summary(&fitted, best, overhead).as_bytes())?;
+    }
+    if let Some(file) = &args.output {
+        let text = profile_text(best);
+        output::save(file, text.as_bytes(), output::existing(args.force))?;
+        // A name without a slash would be that of an included profile.
+        let dot = if file.components().count() == 1 {
+            "./"
+        } else {
+            ""
+        };
+        output::note(format_args!(
+            "fsdyno: wrote {}; use it with --disk {dot}{0}",
+            file.display()
+        ));
+    }
+    Ok(Code::Ok)
+}
+
+/// The named model, or the one with the smallest error.
+fn choose(fit: &Fit, model: Option<Model>) -> Result<&Fitted, CliError> {
+    let Some(model) = model else {
+        let best = fit.models.first();
+        return best.ok_or_else(|| CliError::failure("no model was fitted"));
+    };
+    let name = match model {
+        Model::Hdd => "hdd",
+        Model::Flash => "flash",
+        Model::Volume => "volume",
+    };
+    let mut models = fit.models.iter();
+    let found = models.find(|one| one.profile.timing.name() == name);
+    found.ok_or_else(|| {
+        let refused = fit.refused.iter().find(|(refused, _)| *refused == name);
+        let why = refused.map_or_else(String::new, |(_, why)| format!(": {why}"));
+        CliError::failure(format!(
+            "the model {name} does not apply to this device{why}"
+        ))
+    })
+}
+
+/// Opens a device for reading.
+fn open(path: &Path, stop: &CancelToken) -> Result<Device, CliError> {
+    let file = DirectFile::open_read_only(path, stop).map_err(CliError::failure)?;
+    if file.size() < LEAST {
+        return Err(CliError::usage(format!(
+            "{} has {}; a fit needs at least {}",
+            path.display(),
+            Bytes(file.size()),
+            Bytes(LEAST)
+        )));
+    }
+    Ok(Device(file))
+}
+
+/// Measures the device without the time of the disk.
+fn reference(path: &Path, effort: Effort, stop: &CancelToken) -> Result<Measurements, CliError> {
+    let effort = Effort {
+        budget_ns: effort.budget_ns / 4,
+        ..effort
+    };
+    let mut report =
+        |step: &str| output::note(format_args!("fsdyno: measuring {step} of the reference"));
+    fit::measure(&mut open(path, stop)?, effort, &mut report).map_err(stopped)
+}
+
+/// Measures the device, and the scratch file if there is one.
+fn measure(
+    args: &FitArgs,
+    effort: Effort,
+    overhead: Option<Overhead>,
+    stop: &CancelToken,
+) -> Result<Measurements, CliError> {
+    let mut device = open(&args.device, stop)?;
+    let mut report = |step: &str| output::note(format_args!("fsdyno: measuring {step}"));
+    let mut measured = match overhead {
+        Some(overhead) => {
+            let mut target = Corrected {
+                target: &mut device,
+                overhead,
+            };
+            fit::measure(&mut target, effort, &mut report)
+        }
+        None => fit::measure(&mut device, effort, &mut report),
+    }
+    .map_err(stopped)?;
+    if let Some(path) = &args.scratch {
+        report("writes to the scratch file");
+        let mut scratch = scratch(path, args.scratch_size, stop)?;
+        measured.writes = Some(Writes::measure(&mut scratch, effort).map_err(stopped)?);
+    }
+    Ok(measured)
+}
+
+/// Creates the scratch file, if it leaves half of the free space.
+fn scratch(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliError> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let free = space::free(folder.unwrap_or(Path::new(".")))?;
+    if size.0 > free.0 / 2 {
+        return Err(CliError::usage(format!(
+            "a scratch file of {size} is more than half of the free {free}; give a smaller \
+             --scratch-size"
+        )));
+    }
+    let size = size.0.max(1 << 20) >> 20 << 20;
+    let file = DirectFile::create_scratch(path, size, stop).map_err(|error| match error {
+        DirectError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        error => CliError::failure(error),
+    })?;
+    Ok(Device(file))
+}
+
+/// What the kernel knows of the device.
+fn identity(path: &Path, effort: Effort) -> Result<Identity, CliError> {
+    let block = Block::named_by(path)?;
+    let block = block.as_ref();
+    let attribute = |name: &str| block.and_then(|block| block.disk_attribute(name));
+    let model = [attribute("device/vendor"), attribute("device/model")];
+    // A vendor of virtio is a number.
+    let model: Vec<String> = model
+        .into_iter()
+        .flatten()
+        .filter(|word| !word.starts_with("0x"))
+        .collect();
+    let name = match (block, model.is_empty()) {
+        (Some(_), false) => model.join(" "),
+        (Some(block), true) => block.name.clone(),
+        (None, _) => path.display().to_string(),
+    };
+    let queue = attribute("device/queue_depth").or_else(|| attribute("queue/nr_requests"));
+    Ok(Identity {
+        title: format!("{name}, fitted to its reads"),
+        source: format!(
+            "fsdyno disk fit {}: reads of about {} s",
+            path.display(),
+            effort.budget_ns / 1_000_000_000
+        ),
+        queue_depth: queue
+            .and_then(|depth| depth.parse().ok())
+            .filter(|depth| (1..=65_536).contains(depth)),
+    })
+}
+
+/// A fit as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    model: &'static str,
+    error: f64,
+    figures: &'a [Figure],
+    estimated: &'a [String],
+    others: Vec<Other>,
+    overhead: Option<Overhead>,
+    measurements: &'a Measurements,
+    profile: &'a str,
+}
+
+/// Another model.
+#[derive(Serialize)]
+struct Other {
+    model: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl<'a> Report<'a> {
+    fn of(
+        fit: &'a Fit,
+        best: &'a Fitted,
+        measurements: &'a Measurements,
+        overhead: Option<Overhead>,
+    ) -> Self {
+        Self {
+            model: best.profile.timing.name(),
+            error: best.error,
+            figures: &best.figures,
+            estimated: &best.profile.estimated,
+            others: others(fit, best),
+            overhead,
+            measurements,
+            profile: &best.profile.text,
+        }
+    }
+}
+
+fn others(fit: &Fit, chosen: &Fitted) -> Vec<Other> {
+    let timing = &chosen.profile.timing;
+    let models = fit.models.iter();
+    let worse = models
+        .filter(|one| one.profile.timing != *timing)
+        .map(|one| Other {
+            model: one.profile.timing.name(),
+            error: Some(one.error),
+            why: None,
+        });
+    let refused = fit.refused.iter().map(|(model, why)| Other {
+        model,
+        error: None,
+        why: Some(why.to_string()),
+    });
+    worse.chain(refused).collect()
+}
+
+/// Relative error in percent.
+fn percent(error: f64) -> String {
+    format!("{:+.1} %", 100.0 * error)
+}
+
+fn figures(best: &Fitted) -> Vec<Vec<String>> {
+    let heading = ["", "measured", "model", "", "error"].map(str::to_owned);
+    let rows = best.figures.iter().map(|figure| {
+        vec![
+            figure.name.clone(),
+            three_digits(figure.measured),
+            three_digits(figure.model),
+            figure.unit.to_owned(),
+            percent(figure.error()),
+        ]
+    });
+    std::iter::once(heading.to_vec()).chain(rows).collect()
+}
+
+fn summary(fit: &Fit, best: &Fitted, overhead: Option<Overhead>) -> String {
+    let mut text = String::new();
+    if let Some(overhead) = overhead {
+        let _ = writeln!(
+            text,
+            "\nsubtracted, as measured on the reference: {} us for a request, {} us for a MiB",
+            three_digits(overhead.request_us),
+            three_digits(overhead.byte_us * 1_048_576.0)
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\nmodel: {}; root mean square error of {} figures: {:.1} %",
+        best.profile.timing.name(),
+        best.figures.len(),
+        100.0 * best.error
+    );
+    for other in others(fit, best) {
+        let _ = match (other.error, other.why) {
+            (Some(error), _) => {
+                writeln!(
+                    text,
+                    "  not {}: its error is {:.1} %",
+                    other.model,
+                    100.0 * error
+                )
+            }
+            (None, why) => writeln!(text, "  not {}: {}", other.model, why.unwrap_or_default()),
+        };
+    }
+    let estimated = &best.profile.estimated;
+    if !estimated.is_empty() {
+        let _ = writeln!(
+            text,
+            "usual values, because the measurement does not determine them:\n{}",
+            wrapped(estimated)
+        );
+    }
+    text
+}
+
+/// Keys in lines of at most 78 columns.
+fn wrapped(keys: &[String]) -> String {
+    let mut lines = vec![String::from(" ")];
+    for (number, key) in keys.iter().enumerate() {
+        let comma = if number + 1 < keys.len() { "," } else { "" };
+        let last = lines.len() - 1;
+        if lines[last].len() + key.len() + 2 > 78 {
+            lines.push(String::from(" "));
+        }
+        let last = lines.len() - 1;
+        let _ = write!(lines[last], " {key}{comma}");
+    }
+    lines.join("\n")
+}
+
+/// The profile with its error.
+fn profile_text(best: &Fitted) -> String {
+    format!(
+        "# Root mean square error of {} figures: {:.1} %\n{}",
+        best.figures.len(),
+        100.0 * best.error,
+        best.profile.text
+    )
+}
