@@ -45,6 +45,10 @@ const ALL: &[Examples] = &[
                 "run --fs ext4,xfs --disk laptop-4200-2004", // example
                 "compare on a model of a disk",
             ),
+            (
+                "run --fs ext4,xfs --disk nvme --kernel lab,tree:linux", // example
+                "compare kernels, one of them built of a directory",
+            ),
             ("run --resume last", "continue an interrupted run"),
             ("run --resume last --max-repeats 100", "extend the last run"),
             (

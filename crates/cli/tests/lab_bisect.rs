@@ -193,3 +193,30 @@ fn a_step_judges_the_commit_that_is_checked_out() {
         reversed.err
     );
 }
+
+#[test]
+fn a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_others() {
+    let named = "a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_others";
+    let Some(history) = history(named) else {
+        return;
+    };
+    let kernel = fs::read_to_string(history.repository().join("program")).unwrap();
+    let repository = history.repository().display().to_string();
+    let [broken, changed] = [BROKEN[0], CHANGED].map(|number| &history.commits[number]);
+    let kernels = format!("{kernel},git:{repository}#{broken},git:{repository}#{changed}");
+    let cell = "run --fs ext4 --phases copy --dataset mixed --scale 0.01 --disk sata-ssd"; // example
+    let place = "--cpu free --guest-memory 256M --repeats 1 --no-check --kernel";
+    let work = history.home.work().display().to_string();
+    let mut words: Vec<&str> = cell.split(' ').chain(place.split(' ')).collect();
+    words.extend([&kernels, "--work-dir", &work]);
+    let mut command = history.home.command(&words);
+    command.env("XDG_CACHE_HOME", history.home.path("cache"));
+    let run = printed(&command.output().unwrap());
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    let failed = format!("kernel {broken} was not measured");
+    assert!(run.err.contains(&failed), "{}", run.err);
+    assert!(run.out.contains("slower"), "{}", run.out);
+    let runs = history.home.fsdyno(&["runs", "--json"]);
+    let runs: serde_json::Value = serde_json::from_str(&runs.out).unwrap();
+    assert_eq!(runs.to_string().matches("\"id\"").count(), 2, "{runs}");
+}

@@ -12,6 +12,7 @@ use super::patches::Unfit;
 use super::sources::{self, Sources, SourcesError};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
 use crate::uml::{Uml, UmlError};
+use fsdyno_files::places::NoPlaces;
 use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::removal::remove_tree;
@@ -134,6 +135,9 @@ pub enum SetupError {
     /// A repository cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The cache directory is unknown.
+    #[error(transparent)]
+    NoPlaces(#[from] NoPlaces),
     /// The archive could not be unpacked.
     #[error("cannot unpack: {0}")]
     Unpack(String),

@@ -1,5 +1,6 @@
 //! The arguments of `run`.
 
+use super::kernels::ListedKernel;
 use crate::args::Erase;
 use crate::commands::jobs::{JobsArgs, ShardArgs};
 use crate::commands::measuring::LockArgs;
@@ -8,6 +9,9 @@ use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::EXTENDING;
 use std::path::{Path, PathBuf};
+
+/// The heading of `--kernel`, that of the other flags of guests.
+const KERNELS: &str = "Labs, guests and model disks";
 
 /// The heading of the flags that do not change what is measured.
 const EXECUTION: &str = "Execution and output";
@@ -95,6 +99,16 @@ fn not_extending() -> Vec<clap::Id> {
 pub struct RunArgs {
     #[command(flatten)]
     pub options: RunOptions,
+
+    /// Kernels to compare, separated by commas: one run of the plan on each
+    ///
+    /// packaged, lab, the path of a kernel, or sources: tree:DIR, git:DIR#REV, git:DIR#A..B (every
+    /// tag) or git:DIR#A..B:N (every Nth commit). Sources are built. The runs are compared with the
+    /// first. A kernel that cannot be built is reported, and the others run.
+    #[arg(long = "kernel", value_name = "LIST", value_delimiter = ',', help_heading = KERNELS,
+          conflicts_with_all = ["guest_kernel", "resume", "dry_run", "shard", "json", "export_json",
+                                "export_csv", "export_markdown", "export_html"])]
+    pub kernels: Vec<ListedKernel>,
 
     #[command(flatten, next_help_heading = EXECUTION)]
     pub erase: Erase,

@@ -3,6 +3,7 @@
 mod args;
 pub mod begin;
 mod contents;
+mod kernels;
 mod listener;
 mod model_disks;
 mod resume;
@@ -101,6 +102,9 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     }
     if let Some(name) = &args.resume {
         return Ok(resume::resume(&execution, name, args, store_path, &stop)?.code);
+    }
+    if !args.kernels.is_empty() {
+        return kernels::run(args, &execution, store_path, &stop);
     }
     let mut plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
     args.shard.restrict(&mut plan)?;
