@@ -89,6 +89,9 @@ impl Turning {
         let Some(last) = track(prober, end - SMALL)? else {
             return Ok(None);
         };
+        if (last.revolution_us / first.revolution_us - 1.0).abs() > 0.1 {
+            return Ok(None);
+        }
         let quarter = crate::arithmetic::to_ns(first.sectors / 32.0) * 8;
         let from = (end / 500)
             .max(CROSSINGS * quarter * SECTOR + outer)
@@ -147,8 +150,8 @@ fn track(prober: &mut Prober<'_>, from: u64) -> Result<Option<Track>, TargetErro
         let us = descend(prober, from, step, DESCENTS)?;
         *median_us = median(&us);
         let off: Vec<f64> = us.iter().map(|one| (one - *median_us).abs()).collect();
-        // Other disks have no such interval.
-        if median(&off) > 0.05 * *median_us {
+        // Most other disks have no such interval. The error of the fit excludes the rest.
+        if median(&off) > 0.15 * *median_us {
             return Ok(None);
         }
     }
