@@ -93,7 +93,8 @@ pub enum DirectError {
 fn advice(cause: &io::Error) -> &'static str {
     match Errno::from_io_error(cause) {
         Some(Errno::INVAL) => ". This file system has no direct I/O: use a file on another one",
-        Some(Errno::ACCESS | Errno::PERM) => ". Run it as root, or as a user who may read it",
+        Some(Errno::ACCESS) => ". Run it as root, or as a user who may read it",
+        Some(Errno::PERM) => ". A container may forbid the device: run it outside, or allow it",
         Some(Errno::EXIST) => ". Name a file that does not exist: it is created and removed",
         _ => "",
     }

@@ -152,6 +152,29 @@ pub struct FlashFit {
 }
 
 impl FlashFit {
+    /// The number of parameters that [`FlashFit::scaled`] knows.
+    pub(super) const PARAMETERS: usize = 5;
+
+    /// The same with one parameter multiplied by a factor.
+    pub(super) fn scaled(&self, parameter: usize, factor: f64) -> Self {
+        let mut scaled = self.clone();
+        let units = |units: u32| {
+            let next = crate::arithmetic::to_ns(f64::from(units) * factor);
+            u32::try_from(next).unwrap_or(1).clamp(1, 64)
+        };
+        match parameter {
+            0 => scaled.read_us *= factor,
+            1 => scaled.read_firmware_us *= factor,
+            2 => scaled.channel_mb_s *= factor,
+            3 => scaled.link_mb_s *= factor,
+            // At least one more, or one less.
+            _ if factor > 1.0 => scaled.channels = units(self.channels).max(self.channels + 1),
+            _ => scaled.channels = units(self.channels).min(self.channels - 1).max(1),
+        }
+        scaled.channels = scaled.channels.min(64);
+        scaled
+    }
+
     /// Fits the parameters.
     pub fn of(measured: &Measurements) -> Result<Self, FitError> {
         let size = |bytes: u64| {

@@ -25,6 +25,12 @@ use crate::profiles::{Profile, ProfileError};
 use probes::quantile;
 use serde::Serialize;
 
+/// A model with at most this error needs no refinement.
+const GOOD: f64 = 0.15;
+
+/// The most passes over the parameters with one factor.
+const PASSES: usize = 4;
+
 /// Why no profile can be fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
@@ -113,11 +119,69 @@ pub fn fit(
             Err(error) => refused.push((name, error)),
         }
     }
+    let least = models
+        .iter()
+        .map(|one| one.error)
+        .fold(f64::INFINITY, f64::min);
+    if least > GOOD
+        && let Ok(start) = FlashFit::of(measured)
+        && !start.units_seen
+    {
+        let refined = refine(&start, (measured, reference), identity, effort)?;
+        models.retain(|one| one.profile.timing.name() != "flash" || one.error < refined.error);
+        if !models
+            .iter()
+            .any(|one| one.profile.timing.name() == "flash")
+        {
+            models.push(refined);
+        }
+    }
     models.sort_by(|a, b| a.error.total_cmp(&b.error));
     if models.is_empty() {
         return Err(refused.pop().map_or(FitError::TooSmall, |(_, error)| error));
     }
     Ok(Fit { models, refused })
+}
+
+/// Adjusts the parameters of a flash disk whose units no pair of reads showed: factors that reduce
+/// the error, one parameter after the other.
+fn refine(
+    start: &FlashFit,
+    both: (&Measurements, Option<&Measurements>),
+    identity: &Identity,
+    effort: Effort,
+) -> Result<Fitted, FitError> {
+    // Fewer requests: the error of a candidate needs no precise figures.
+    let brief = Effort {
+        budget_ns: effort.budget_ns / 100,
+        ..effort
+    };
+    let try_out =
+        |fit: &FlashFit, effort| candidate("flash", &identity.flash(fit, both.0), both, effort);
+    let mut best = (try_out(start, brief)?.error, start.clone());
+    for factor in [1.5, 1.2, 1.08] {
+        for _ in 0..PASSES {
+            let before = best.0;
+            for parameter in 0..FlashFit::PARAMETERS {
+                for factor in [factor, 1.0 / factor] {
+                    let next = best.1.scaled(parameter, factor);
+                    if next == best.1 {
+                        continue;
+                    }
+                    // Parameters of no disk are no candidates.
+                    if let Ok(fitted) = try_out(&next, brief)
+                        && fitted.error < best.0
+                    {
+                        best = (fitted.error, next);
+                    }
+                }
+            }
+            if best.0 >= before {
+                break;
+            }
+        }
+    }
+    try_out(&best.1, effort)
 }
 
 /// A profile's text, measured as the device was.

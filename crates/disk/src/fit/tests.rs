@@ -157,3 +157,31 @@ fn a_fit_of_a_scratch_file_gives_write_and_flush_times_back() {
         }
     }
 }
+
+#[test]
+fn a_flash_disk_that_hides_its_units_is_fitted_by_its_rates() {
+    let text = Profile::named(std::path::Path::new("nvme")).unwrap().text;
+    let hidden = text.replace("program_unit = \"32K\"", "program_unit = \"4K\"");
+    assert_ne!(hidden, text);
+    let profile = Profile::parse("hidden", &hidden).unwrap();
+    let fit = refitted(&profile, 1);
+    let best = &fit.models[0];
+    assert_eq!(best.profile.timing.name(), "flash");
+    assert!(best.error < 0.3, "{}", best.error);
+    let estimated = &best.profile.estimated;
+    assert!(estimated.iter().any(|key| key == "flash.channels"));
+}
+
+#[test]
+fn wrong_parameters_of_a_flash_disk_are_adjusted() {
+    let profile = Profile::named(std::path::Path::new("sata-ssd")).unwrap();
+    let measured = measure(&mut Simulated::new(&profile), EFFORT, &mut |_| {}).unwrap();
+    let right = FlashFit::of(&measured).unwrap();
+    // Twice the firmware, half of the link, and fewer channels.
+    let wrong = right.scaled(1, 2.0).scaled(3, 0.5).scaled(4, 0.6);
+    let both = (&measured, None);
+    let text = identity().flash(&wrong, &measured);
+    let before = candidate("flash", &text, both, EFFORT).unwrap().error;
+    let after = refine(&wrong, both, &identity(), EFFORT).unwrap().error;
+    assert!(before > 0.2 && after < before / 3.0, "{before} {after}");
+}
