@@ -15,6 +15,7 @@ mod plan;
 mod program_json;
 mod program_output;
 mod recording;
+mod replay;
 mod store_rows;
 mod tar_archive;
 mod vhost_user;
@@ -58,4 +59,5 @@ targets! {
     PROGRAM_OUTPUT: program_output, SMALL;
     JOURNAL: journal, SMALL;
     RECORDING: recording, BUFFERS;
+    REPLAY: replay, 64 << 20;
 }
