@@ -6,11 +6,13 @@
 pub mod errno;
 pub mod input;
 pub mod named;
+mod output;
 pub mod places;
 mod replace;
 mod trusted;
 mod walk;
 
+pub use output::Output;
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, open_own, refuse_foreign_links};
 pub use walk::open_parent;

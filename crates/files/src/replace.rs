@@ -87,7 +87,7 @@ fn create_unnamed(dir: &OwnedFd, name: &OsStr, bytes: &[u8], mode: Mode) -> Opti
 }
 
 /// A new file in the directory, under a name that nothing has.
-fn create_part(dir: &OwnedFd, mode: Mode) -> io::Result<(String, File)> {
+pub(crate) fn create_part(dir: &OwnedFd, mode: Mode) -> io::Result<(String, File)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for number in 0_u32.. {
         let part = format!(".fsdyno-{}-{number}.part", std::process::id());
