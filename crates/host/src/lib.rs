@@ -11,6 +11,7 @@ pub mod command;
 pub mod daemons;
 pub mod direct_io;
 pub mod disk_server;
+pub mod foreground;
 pub mod forget;
 pub mod formatting;
 #[doc(hidden)]

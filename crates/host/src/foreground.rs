@@ -1,0 +1,185 @@
+//! Starts a program as a shell does: with the terminal, environment and directory of the user. For
+//! the programs of the user that are observed, and for strace. Other programs run by `command`.
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::JoinHandle;
+
+/// A program in the foreground. It runs on if fsdyno dies.
+#[derive(Debug)]
+pub struct Foreground(Child);
+
+/// Processor time of a process and of the children that it waited for, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Of itself.
+    pub own_ns: u64,
+    /// Of its children.
+    pub children_ns: u64,
+}
+
+impl Foreground {
+    /// Starts a program. The first word is its name or path.
+    pub fn start(argv: &[OsString]) -> io::Result<Self> {
+        Ok(Self(command(argv)?.spawn()?))
+    }
+
+    /// Number of the process.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap_or(0)
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid()) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Whether it has ended. Its status is kept for [`Foreground::wait`].
+    pub fn ended(&self) -> io::Result<bool> {
+        let Some(pid) = Pid::from_raw(self.pid()) else {
+            return Ok(true);
+        };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+    }
+
+    /// Its processor time. Also after its end, until [`Foreground::wait`].
+    pub fn cpu_time(&self) -> CpuTime {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()));
+        text.ok()
+            .as_deref()
+            .and_then(parse_stat)
+            .unwrap_or_default()
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> io::Result<ExitStatus> {
+        self.0.wait()
+    }
+}
+
+/// A process that waits before it becomes its program. It is killed if it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    pid: i32,
+    release: PipeWriter,
+    started: Option<JoinHandle<io::Result<Foreground>>>,
+}
+
+impl Held {
+    /// Creates the process of a program, and holds it.
+    pub fn start(argv: &[OsString]) -> io::Result<Self> {
+        let (mut pid_from, pid_to) = io::pipe()?;
+        let (held_from, held_to) = io::pipe()?;
+        let mut command = command(argv)?;
+        let hold = hold(pid_to, held_from);
+        // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
+        unsafe { command.pre_exec(hold) };
+        // `spawn` returns when the program has replaced the child, so a thread waits for it.
+        let started = std::thread::spawn(move || Ok(Foreground(command.spawn()?)));
+        let mut pid = [0; 4];
+        let read = pid_from.read_exact(&mut pid);
+        if read.is_err() {
+            // The process was not created: the thread has the reason.
+            return Err(match started.join() {
+                Ok(Err(error)) => error,
+                _ => io::Error::from(io::ErrorKind::UnexpectedEof),
+            });
+        }
+        Ok(Self {
+            pid: i32::from_ne_bytes(pid),
+            release: held_to,
+            started: Some(started),
+        })
+    }
+
+    /// Number of the process.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Lets the program start.
+    pub fn release(mut self) -> io::Result<Foreground> {
+        self.release.write_all(b"1")?;
+        let failed = || io::Error::other("the thread that starts the program panicked");
+        let started = self.started.take().ok_or_else(failed)?;
+        started.join().map_err(|_| failed())?
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let (Some(started), Some(pid)) = (self.started.take(), Pid::from_raw(self.pid)) else {
+            return;
+        };
+        // It has the write end of its own pipe too, so that closing ours does not end it.
+        let _ = kill_process(pid, Signal::KILL);
+        if let Ok(Ok(program)) = started.join() {
+            let _ = program.wait();
+        }
+    }
+}
+
+/// In the child: reports its number and waits for a byte.
+fn hold(report: PipeWriter, wait: PipeReader) -> impl FnMut() -> io::Result<()> + Send + Sync {
+    move || {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        rustix::io::write(&report, &pid.to_ne_bytes())?;
+        let mut byte = [0];
+        rustix::io::read(&wait, &mut byte)?;
+        Ok(())
+    }
+}
+
+fn command(argv: &[OsString]) -> io::Result<Command> {
+    let program = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(&argv[1..]);
+    Ok(command)
+}
+
+/// Processor times of `/proc/PID/stat`, `proc_pid_stat(5)`, fields 14 to 17.
+fn parse_stat(text: &str) -> Option<CpuTime> {
+    // The name in parentheses may contain spaces.
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let mut next = || Some(fields.next()?.parse::<u64>().ok()?.saturating_mul(tick_ns));
+    Some(CpuTime {
+        own_ns: next()? + next()?,
+        children_ns: next()? + next()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_held_and_released() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let held = Held::start(&words("sh -c exit$IFS$((3))")).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", held.pid())).unwrap();
+        assert!(parse_stat(&stat).is_some(), "{stat}");
+        let program = held.release().unwrap();
+        assert_eq!(program.wait().unwrap().code(), Some(3));
+        let missing = Held::start(&words("/no/such/program"));
+        assert_eq!(
+            missing.unwrap().release().unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        // One that is never released does not start.
+        let marker = tempfile::tempdir().unwrap();
+        let file = marker.path().join("ran");
+        let held = Held::start(&["touch".into(), file.clone().into()]).unwrap();
+        let process = format!("/proc/{}", held.pid());
+        drop(held);
+        assert!(!file.exists() && !std::path::Path::new(&process).exists());
+    }
+}
