@@ -19,6 +19,7 @@ mod manifest;
 mod operation;
 mod paths;
 mod reader;
+pub mod summary;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -28,7 +29,7 @@ pub use check::Invalid;
 pub use error::TraceError;
 pub use manifest::{Entry, EntryKind, Hole, LinkTarget, XattrSize};
 pub use operation::{Action, Handle, Mapping, Object, Operation, Thread, ThreadId, Via};
-pub use paths::{PathId, Paths};
+pub use paths::{PathId, Paths, stays_inside};
 pub use reader::{Item, Reader};
 pub use writer::Writer;
 

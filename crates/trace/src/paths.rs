@@ -197,7 +197,7 @@ impl Paths {
 
 /// Whether the text of a symbolic link stays in the tree: at most `up` leading `..`, then names.
 /// A `..` after a name is not permitted, because the name could be a link itself.
-pub(crate) fn stays_inside(text: &[u8], up: usize) -> bool {
+pub fn stays_inside(text: &[u8], up: usize) -> bool {
     if text.is_empty() || text.len() > 4095 || text[0] == b'/' || text.contains(&0) {
         return false;
     }
