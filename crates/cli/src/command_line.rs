@@ -129,6 +129,8 @@ pub enum Command {
     Make(commands::make::MakeArgs),
     /// Fill and age the file system of a directory, as `run --fill --age` does
     Age(commands::age::AgeArgs),
+    /// Record the file operations of programs on a directory
+    Record(commands::record::RecordArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(commands::phase::PhaseArgs),
     /// Print the completion script of a shell; it completes names and values

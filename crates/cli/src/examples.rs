@@ -58,6 +58,24 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "record",
+        &[
+            (
+                "record -o make.trace -- make -j2",
+                "record a command in the current directory",
+            ),
+            (
+                "record --path /srv/mail --pid 4711 --for 60s -o mail.trace",
+                "record a running process for a minute",
+            ),
+            ("record show make.trace", "show what was recorded"),
+        ],
+    ),
+    (
+        "record show",
+        &[("record show make.trace", "show what was recorded")],
+    ),
+    (
         "merge",
         &[
             ("merge other.db", "copy the runs of another store"),

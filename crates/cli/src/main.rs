@@ -88,6 +88,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Selftest(args) => commands::selftest::selftest(args),
         Command::Make(args) => commands::make::make(args),
         Command::Age(args) => commands::age::age(args),
+        Command::Record(args) => commands::record::record(args),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => completion::completions(shell),
         Command::Bisect(args) => commands::bisect::bisect(args, &store()?),

@@ -20,6 +20,7 @@ pub mod free_space;
 pub mod generated;
 pub mod identity;
 mod kinds;
+pub mod manifest;
 pub mod member;
 pub mod mixed;
 pub mod music;

@@ -21,6 +21,7 @@ pub mod measuring;
 pub mod merge;
 pub mod phase;
 pub mod published;
+pub mod record;
 pub mod report;
 pub mod rerun;
 pub mod run;

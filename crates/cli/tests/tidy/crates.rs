@@ -10,13 +10,13 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
         "rustix",
         &[
             "files", "datasets", "host", "guests", "observe", "load", "lab", "disk", "store",
-            "ranks", "cli",
+            "ranks", "recorder", "cli",
         ],
         "it makes no system calls",
     ),
     (
         "libc",
-        &["datasets", "host", "guests", "load"],
+        &["datasets", "host", "guests", "load", "recorder"],
         "only these need more of the system than rustix has",
     ),
 ];

@@ -51,6 +51,17 @@ pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentat
     }
 }
 
+/// The extents of one file of that size, by the same rule. None if the file system has no map.
+pub fn count_file(file: impl AsFd, size: u64) -> Option<u64> {
+    let mut found = Fragmentation::default();
+    let mut runs = Runs::new(&mut found, size);
+    Map::new()
+        .each(file, || false, |extent| runs.add(extent))
+        .ok()?;
+    runs.end();
+    Some(found.extents)
+}
+
 /// The count was cancelled.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped at the user's request")]

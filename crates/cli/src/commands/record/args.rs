@@ -1,0 +1,80 @@
+//! The command line of `record`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use fsdyno_model::Nanos;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const HELP: &str = "\
+The recording has the tree at the start, and the file operations of the programs
+on it: names and sizes, never contents. Nothing outside the tree is recorded.
+docs/recordings.md lists what is recorded, and the limits of each recorder.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct RecordArgs {
+    #[command(subcommand)]
+    pub command: Option<RecordCommand>,
+    #[command(flatten)]
+    pub record: NewRecording,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RecordCommand {
+    /// Show a recording: operations by kind, sizes, order, directories, a timeline
+    Show(ShowRecording),
+}
+
+#[derive(Debug, Args)]
+pub struct ShowRecording {
+    /// Recording
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct NewRecording {
+    /// Directory to record [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+    /// Record a running process and its future children; repeatable
+    #[arg(long, value_name = "PID")]
+    pub pid: Vec<i32>,
+    /// Record the processes of a control group, as /sys/fs/cgroup/user.slice
+    #[arg(long, value_name = "DIR", conflicts_with = "pid")]
+    pub cgroup: Option<PathBuf>,
+    /// End after this time, as 10s or 5m; a command is terminated
+    #[arg(long = "for", value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// Record hashes of names instead of names
+    #[arg(long)]
+    pub anonymous: bool,
+    /// Recorder: strace
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub recorder: RecorderChoice,
+    /// File of the recording
+    #[arg(long, short, value_name = "FILE", required = true)]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Command to start and record, after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "cgroup"])]
+    pub argv: Vec<OsString>,
+}
+
+/// How to record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecorderChoice {
+    /// The best that is permitted.
+    Auto,
+    /// strace.
+    Strace,
+}

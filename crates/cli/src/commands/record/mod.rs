@@ -1,0 +1,131 @@
+//! `record`: records what programs do with the files of a directory.
+
+mod args;
+mod show;
+
+pub use args::RecordArgs;
+
+use crate::exit::{CliError, Code};
+use crate::output;
+use args::{NewRecording, RecordCommand};
+use fsdyno_files::Output;
+use fsdyno_host::command::CommandError;
+use fsdyno_host::signals;
+use fsdyno_model::{CancelToken, Nanos};
+use fsdyno_recorder::observation::{SessionError, Target};
+use fsdyno_recorder::session::{Request, record as record_session};
+use fsdyno_trace::{Ending, Recorder};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub fn record(args: &RecordArgs) -> Result<Code, CliError> {
+    match &args.command {
+        Some(RecordCommand::Show(args)) => show::show(args),
+        None => new(&args.record),
+    }
+}
+
+fn new(args: &NewRecording) -> Result<Code, CliError> {
+    let Some(path) = &args.output else {
+        return Err(CliError::usage("--output FILE is missing"));
+    };
+    output::check(Some(path), output::existing(args.force))?;
+    let request = Request {
+        root: args.path.clone().unwrap_or_else(|| PathBuf::from(".")),
+        target: target(args)?,
+        recorded: recorded(args),
+        recorder: Recorder::Strace,
+        duration: args.duration.map(|Nanos(ns)| Duration::from_nanos(ns)),
+        anonymous: args.anonymous,
+    };
+    if !request.root.is_dir() {
+        let root = request.root.display();
+        return Err(CliError::usage(format!(
+            "cannot record {root}: it is not a directory"
+        )));
+    }
+    let stop = CancelToken::new();
+    signals::install(&stop)?;
+    let unwritten = |error: std::io::Error| {
+        CliError::failure(format!("cannot write {}: {error}", path.display()))
+    };
+    let out = Output::create(path, 0o666, output::existing(args.force)).map_err(unwritten)?;
+    let started = |entries| {
+        let how = request.recorder.name();
+        output::note(format_args!(
+            "fsdyno: {entries} entries in the tree; recording with {how}"
+        ));
+    };
+    let (out, ending) = record_session(&request, out, &stop, started).map_err(failed)?;
+    out.commit().map_err(unwritten)?;
+    finished(path, &ending);
+    Ok(Code::Ok)
+}
+
+fn target(args: &NewRecording) -> Result<Target, CliError> {
+    if !args.argv.is_empty() {
+        return Ok(Target::Command(args.argv.clone()));
+    }
+    let pids = match &args.cgroup {
+        None => args.pid.clone(),
+        Some(group) => fsdyno_recorder::attach::processes(group).map_err(|error| {
+            let group = group.display();
+            CliError::usage(format!("cannot read the processes of {group}: {error}"))
+        })?,
+    };
+    if pids.is_empty() {
+        let message = match &args.cgroup {
+            Some(group) => format!("no process is in {}", group.display()),
+            None => "nothing to record. Add -- COMMAND, --pid PID or --cgroup DIR".to_owned(),
+        };
+        return Err(CliError::usage(message));
+    }
+    Ok(Target::Processes(pids))
+}
+
+fn recorded(args: &NewRecording) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    words.extend(
+        args.argv
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned()),
+    );
+    words.extend(args.pid.iter().map(|pid| format!("pid {pid}")));
+    words.extend(
+        args.cgroup
+            .iter()
+            .map(|group| format!("cgroup {}", group.display())),
+    );
+    words
+}
+
+fn failed(error: SessionError) -> CliError {
+    match error {
+        SessionError::Manifest(fsdyno_datasets::DatasetError::Stopped) => {
+            CliError::new(Code::Interrupted, "interrupted; nothing was recorded")
+        }
+        SessionError::Command(CommandError::NotFound { .. }) => CliError::new(Code::Missing, error),
+        SessionError::Process { .. } | SessionError::Tree { .. } => CliError::usage(error),
+        error => CliError::failure(error),
+    }
+}
+
+/// Prints what was recorded; what is missing comes first.
+fn finished(path: &Path, ending: &Ending) {
+    for line in show::missing(ending) {
+        output::error(format_args!("warning: {line}"));
+    }
+    let path = path.display();
+    let (operations, time) = (ending.operations, Nanos(ending.duration_ns));
+    output::note(format_args!(
+        "fsdyno: {operations} operations in {time}: {path}"
+    ));
+    if let Some(overhead) = show::overhead(ending) {
+        output::note(format_args!("fsdyno: {overhead}"));
+    }
+    if let Some(status) = ending.exit_status.filter(|status| *status != 0) {
+        output::note(format_args!(
+            "fsdyno: the command ended with status {status}"
+        ));
+    }
+}

@@ -1,0 +1,96 @@
+//! What all observers share: the programs to observe, the figures of an observation, and errors.
+
+use fsdyno_host::command::CommandError;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The programs to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A command, which is started.
+    Command(Vec<OsString>),
+    /// Running processes, by their numbers, and their future children.
+    Processes(Vec<i32>),
+}
+
+/// What an observer measured.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// Events that were lost.
+    pub lost: u64,
+    /// Events that could not be interpreted.
+    pub unknown: u64,
+    /// Processor time of the observer's processes, ns.
+    pub recorder_ns: u64,
+    /// Processor time of its part in the kernel, ns.
+    pub kernel_ns: u64,
+    /// Processor time of the programs, ns. 0 if not known.
+    pub programs_ns: u64,
+    /// Exit status of the command.
+    pub exit_status: Option<i32>,
+    /// Length of the observation, ns.
+    pub duration_ns: u64,
+}
+
+/// A recording that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The tree cannot be read.
+    #[error("cannot record {}: {source}", path.display())]
+    Tree {
+        /// The tree.
+        path: PathBuf,
+        /// The I/O error.
+        source: io::Error,
+    },
+    /// The tree cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] fsdyno_datasets::DatasetError),
+    /// A program of the recorder is missing or failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The command or strace cannot be started.
+    #[error("cannot start the command: {0}")]
+    Start(io::Error),
+    /// A process cannot be recorded.
+    #[error("cannot record process {pid}: {source}")]
+    Process {
+        /// Its number.
+        pid: i32,
+        /// The I/O error.
+        source: io::Error,
+    },
+    /// strace failed.
+    #[error(
+        "strace failed; its messages are above. Tracing may need root, or kernel.yama.ptrace_scope=0"
+    )]
+    Strace,
+    /// The recording cannot be written, or the observer failed.
+    #[error("cannot write the recording: {0}")]
+    Write(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for SessionError {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Self::Write(errno.into())
+    }
+}
+
+/// Time since 1970, ns.
+pub(crate) fn unix_ns() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(0)
+}
+
+/// The status of a program as a shell has it.
+pub(crate) fn status(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}

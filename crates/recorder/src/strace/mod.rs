@@ -1,0 +1,337 @@
+//! Observes programs with strace. Buffers are printed as addresses, so contents are not even read.
+
+mod parse;
+
+pub use parse::{Event, Parser, Unreadable};
+
+use crate::observation::{Observed, SessionError, Target};
+use crate::tracker::{Sharing, Tracker};
+use crate::{Call, TABLE};
+use fsdyno_host::foreground::Foreground;
+use fsdyno_model::CancelToken;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The program.
+const PROGRAM: &str = "strace";
+
+/// How often the end and cancellation are checked while nothing is printed.
+const POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// Calls whose arguments are printed as numbers: no buffers, no structures.
+const RAW: &str = "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,\
+                   fstat,fstatfs,clone,getdents64";
+
+/// Events of threads whose start was not observed yet, at most.
+const MOST_WAITING: usize = 100_000;
+
+/// The sentences that a recording by strace has as its limits.
+pub const LIMITS: &[&str] = &[
+    "Page faults of mapped files are not observed.",
+    "Requests of io_uring and io_submit are not observed; their use is reported.",
+    "Descriptors that arrive over a socket are not followed.",
+    "Programs are slowed down, mostly in calls: times between calls are too long.",
+];
+
+/// The first line of `strace --version`, or why there is none.
+pub fn version() -> Result<String, SessionError> {
+    let argv = [PROGRAM.to_owned(), "--version".to_owned()];
+    let ended = fsdyno_host::command::run(&argv, &CancelToken::new())?;
+    Ok(ended.stdout.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Observes programs until they end, `duration` has passed, or the user cancels.
+pub fn observe<W: Write>(
+    tracker: &mut Tracker<W>,
+    target: &Target,
+    duration: Option<Duration>,
+    stop: &CancelToken,
+) -> Result<Observed, SessionError> {
+    let directory = temporary_directory()?;
+    let pipe = directory.0.join("calls");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let output = File::from(rustix::fs::openat(CWD, &pipe, flags, Mode::empty())?);
+    let start_ns = crate::observation::unix_ns();
+    let running = Foreground::start(&arguments(&pipe, target)).map_err(SessionError::Start)?;
+    let mut feed = Feed::new(tracker, start_ns, matches!(target, Target::Command(_)));
+    if let Target::Processes(pids) = target {
+        for pid in pids {
+            feed.attach(*pid)?;
+        }
+    }
+    let deadline = duration.map(|duration| Instant::now() + duration);
+    let mut stopped = false;
+    let mut buffer = vec![0; 256 << 10];
+    let mut rest: Vec<u8> = Vec::new();
+    let mut output = output;
+    loop {
+        let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if !stopped && (over || stop.requested()) {
+            stopped = true;
+            end(target, &running, feed.first);
+        }
+        let ended = running.ended()?;
+        let mut ready = [PollFd::new(&output, PollFlags::IN)];
+        poll(&mut ready, Some(&POLL))?;
+        match output.read(&mut buffer) {
+            // Nothing is written any more, or not yet.
+            Ok(0) if ended => break,
+            Ok(0) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(read) => {
+                rest.extend_from_slice(&buffer[..read]);
+                let mut from = 0;
+                while let Some(length) = memchr::memchr(b'\n', &rest[from..]) {
+                    feed.line(&rest[from..from + length])?;
+                    from += length + 1;
+                }
+                rest.drain(..from);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (unreadable, waiting) = feed.end();
+    let time = running.cpu_time();
+    let status = running.wait()?;
+    if matches!(target, Target::Processes(_)) && !status.success() && !stopped {
+        return Err(SessionError::Strace);
+    }
+    Ok(Observed {
+        lost: 0,
+        unknown: unreadable + waiting,
+        recorder_ns: time.own_ns,
+        kernel_ns: 0,
+        programs_ns: time.children_ns,
+        exit_status: matches!(target, Target::Command(_))
+            .then(|| crate::observation::status(status)),
+        duration_ns: crate::observation::unix_ns().saturating_sub(start_ns),
+    })
+}
+
+/// Ends a recording before its programs end: a command is terminated, others run on.
+fn end(target: &Target, strace: &Foreground, first: Option<i32>) {
+    match target {
+        Target::Command(_) => {
+            if let Some(pid) = first.and_then(Pid::from_raw) {
+                // It may have ended meanwhile.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+        Target::Processes(_) => strace.signal(Signal::INT),
+    }
+}
+
+fn arguments(pipe: &Path, target: &Target) -> Vec<OsString> {
+    let calls: Vec<String> = TABLE.iter().map(|call| format!("?{}", call.name)).collect();
+    let trace = format!(
+        "trace=?clone,?clone3,?fork,?vfork,execve,?execveat,{}",
+        calls.join(",")
+    );
+    let fixed = [
+        PROGRAM,
+        "-f",
+        "--absolute-timestamps=format:unix,precision:ns",
+        "--syscall-times=ns",
+        "-X",
+        "raw",
+        // Names of attributes; paths are printed whole.
+        "-s",
+        "256",
+        "--quiet=attach,path-resolution,personality",
+        "-e",
+        "signal=none",
+        "-e",
+        &trace,
+        "-e",
+        &format!("raw={RAW}"),
+        "-o",
+    ];
+    let mut argv: Vec<OsString> = fixed.iter().map(OsString::from).collect();
+    argv.push(pipe.into());
+    match target {
+        Target::Command(command) => {
+            argv.push("--seccomp-bpf".into());
+            argv.push("--".into());
+            argv.extend(command.iter().cloned());
+        }
+        Target::Processes(pids) => {
+            for pid in pids {
+                argv.push("-p".into());
+                argv.push(pid.to_string().into());
+            }
+        }
+    }
+    argv
+}
+
+/// Passes the events of lines to the tracker.
+struct Feed<'t, W: Write> {
+    tracker: &'t mut Tracker<W>,
+    parser: Parser,
+    start_ns: u64,
+    /// The next unknown thread is the command.
+    command: bool,
+    first: Option<i32>,
+    /// Events of threads whose creator has not returned from its call.
+    waiting: HashMap<i32, Vec<Event>>,
+    count: usize,
+    /// Threads that were added before their creator returned.
+    early: HashSet<i32>,
+    unreadable: u64,
+    last_ns: u64,
+}
+
+impl<'t, W: Write> Feed<'t, W> {
+    fn new(tracker: &'t mut Tracker<W>, start_ns: u64, command: bool) -> Self {
+        Self {
+            tracker,
+            parser: Parser::default(),
+            start_ns,
+            command,
+            first: None,
+            waiting: HashMap::new(),
+            count: 0,
+            early: HashSet::new(),
+            unreadable: 0,
+            last_ns: 0,
+        }
+    }
+
+    fn attach(&mut self, pid: i32) -> Result<(), SessionError> {
+        crate::attach::add(self.tracker, pid)
+            .map_err(|source| SessionError::Process { pid, source })
+    }
+
+    fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        match self.parser.line(line) {
+            Ok(Some(event)) => self.event(event),
+            Ok(None) => Ok(()),
+            Err(Unreadable) => {
+                self.unreadable += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> io::Result<()> {
+        let tid = match &event {
+            Event::Call(Call { tid, .. }) | Event::Seen { tid } | Event::Exit { tid, .. } => *tid,
+            Event::Fork { parent, .. } => *parent,
+            Event::Exec { former, .. } => *former,
+        };
+        if !self.tracker.knows(tid) && !self.adopt(tid)? {
+            if self.count < MOST_WAITING {
+                self.count += 1;
+                self.waiting.entry(tid).or_default().push(event);
+            } else {
+                self.unreadable += 1;
+            }
+            return Ok(());
+        }
+        self.apply(event)
+    }
+
+    /// Adds a thread that was not seen before. Returns whether its creator is known.
+    fn adopt(&mut self, tid: i32) -> io::Result<bool> {
+        if std::mem::take(&mut self.command) {
+            self.first = Some(tid);
+            let working = std::env::current_dir()?
+                .into_os_string()
+                .into_encoded_bytes();
+            let root = std::fs::read_link("/proc/self/root")?;
+            let root = root.into_os_string().into_encoded_bytes();
+            self.tracker.add_process(tid, &working, &root)?;
+            crate::attach::add_inherited(self.tracker, tid)?;
+            return Ok(true);
+        }
+        if let [(parent, Some(flags))] = self.parser.creating()[..]
+            && self.tracker.knows(parent)
+        {
+            self.early.insert(tid);
+            self.tracker
+                .fork(parent, tid, Sharing::from_flags(flags), self.last_ns)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn apply(&mut self, event: Event) -> io::Result<()> {
+        let since = |at_ns: u64| at_ns.saturating_sub(self.start_ns);
+        match event {
+            Event::Call(mut call) => {
+                call.start_ns = since(call.start_ns);
+                call.end_ns = since(call.end_ns);
+                self.last_ns = call.end_ns;
+                self.tracker.call(&call)
+            }
+            Event::Fork {
+                parent,
+                child,
+                flags,
+                at_ns,
+            } => {
+                let at_ns = since(at_ns);
+                if self.early.remove(&child) {
+                    return Ok(());
+                }
+                self.tracker
+                    .fork(parent, child, Sharing::from_flags(flags), at_ns)?;
+                let waiting = self.waiting.remove(&child).unwrap_or_default();
+                self.count -= waiting.len();
+                for event in waiting {
+                    self.event(event)?;
+                }
+                Ok(())
+            }
+            Event::Exec { tid, former, at_ns } => self.tracker.exec(tid, former, since(at_ns)),
+            Event::Exit { tid, at_ns } => self.tracker.exit(tid, since(at_ns)),
+            Event::Seen { .. } => Ok(()),
+        }
+    }
+
+    /// Lines and events that could not be used.
+    fn end(self) -> (u64, u64) {
+        let calls = self.waiting.values().flatten();
+        let calls = calls
+            .filter(|event| matches!(event, Event::Call(_)))
+            .count();
+        (self.unreadable, calls as u64)
+    }
+}
+
+/// A directory that is removed at the end.
+struct TemporaryDirectory(std::path::PathBuf);
+
+fn temporary_directory() -> io::Result<TemporaryDirectory> {
+    let base = std::env::temp_dir();
+    for number in 0_u32..1000 {
+        let name = format!("fsdyno-record-{}-{number}", std::process::id());
+        let path = base.join(name);
+        match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
+            Ok(()) => return Ok(TemporaryDirectory(path)),
+            Err(rustix::io::Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        // Without the directory nothing remains; an error has no remedy here.
+        let _ = std::fs::remove_file(self.0.join("calls"));
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
