@@ -64,6 +64,9 @@ pub enum SessionError {
         /// The I/O error.
         source: io::Error,
     },
+    /// eBPF is requested and not available.
+    #[error("cannot record with eBPF: {0}. Run as root, or use --recorder strace")]
+    NoEbpf(String),
     /// strace failed.
     #[error(
         "strace failed; its messages are above. Tracing may need root, or kernel.yama.ptrace_scope=0"

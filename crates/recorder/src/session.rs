@@ -1,5 +1,6 @@
 //! A recording from start to end: the manifest of the tree, then the programs.
 
+use crate::ebpf::{self, Probes};
 use crate::observation::{SessionError, Target, unix_ns};
 use crate::strace;
 use crate::tracker::Tracker;
@@ -19,36 +20,70 @@ pub struct Request {
     pub target: Target,
     /// What the recording states that it is of.
     pub recorded: Vec<String>,
-    /// How.
-    pub recorder: Recorder,
+    /// How. None: with eBPF where it is permitted, else with strace.
+    pub recorder: Option<Recorder>,
     /// Ends the recording after this time.
     pub duration: Option<Duration>,
     /// Whether names are hashes.
     pub anonymous: bool,
 }
 
-/// Records to `out`. `started` is called after the manifest, with its entries, before the programs.
+/// How a recording starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Entries of the manifest.
+    pub entries: u64,
+    /// The recorder.
+    pub recorder: Recorder,
+    /// Why it is not eBPF, where that was not requested.
+    pub no_ebpf: Option<String>,
+}
+
+/// Records to `out`. `started` is called after the manifest, before the programs.
 pub fn record<W: Write>(
     request: &Request,
     out: W,
     stop: &CancelToken,
-    started: impl FnOnce(u64),
+    started: impl FnOnce(&Started),
 ) -> Result<(W, Ending), SessionError> {
     let tree = |source| SessionError::Tree {
         path: request.root.clone(),
         source,
     };
     let root = request.root.canonicalize().map_err(tree)?;
-    let about = about(request, &root)?;
+    let (probes, no_ebpf) = match request.recorder {
+        Some(Recorder::Strace) => (None, None),
+        Some(Recorder::Ebpf) => (Some(Probes::attach().map_err(SessionError::NoEbpf)?), None),
+        None => match Probes::attach() {
+            Ok(probes) => (Some(probes), None),
+            Err(why) => (None, Some(why)),
+        },
+    };
+    let recorder = if probes.is_some() {
+        Recorder::Ebpf
+    } else {
+        Recorder::Strace
+    };
+    let about = about(request, &root, recorder)?;
     let key = request.anonymous.then(key).transpose()?;
     let mut writer = Writer::new(out, &about, key)?;
     let scanned = fsdyno_datasets::manifest::scan(&root, &mut writer, stop)?;
     let mut tracker = Tracker::new(writer, root.as_os_str().as_bytes().to_vec(), scanned.links);
-    started(scanned.entries);
-    let observed = match request.recorder {
-        Recorder::Strace | Recorder::Ebpf => {
-            strace::observe(&mut tracker, &request.target, request.duration, stop)?
-        }
+    let entries = scanned.entries;
+    started(&Started {
+        entries,
+        recorder,
+        no_ebpf,
+    });
+    let observed = match probes {
+        Some(probes) => ebpf::observe(
+            &mut tracker,
+            probes,
+            &request.target,
+            request.duration,
+            stop,
+        )?,
+        None => strace::observe(&mut tracker, &request.target, request.duration, stop)?,
     };
     let overhead = Overhead {
         kernel_ns: observed.kernel_ns,
@@ -73,15 +108,16 @@ pub fn record<W: Write>(
     Ok(tracker.finish(ending)?)
 }
 
-fn about(request: &Request, root: &Path) -> Result<About, SessionError> {
+fn about(request: &Request, root: &Path, recorder: Recorder) -> Result<About, SessionError> {
     let system = rustix::system::uname();
-    let (tool, limits) = match request.recorder {
-        Recorder::Strace | Recorder::Ebpf => (strace::version()?, strace::LIMITS),
+    let (tool, limits) = match recorder {
+        Recorder::Strace => (strace::version()?, strace::LIMITS),
+        Recorder::Ebpf => (String::new(), ebpf::LIMITS),
     };
     let mount = fsdyno_host::mounts::mountinfo(root);
     Ok(About {
         fsdyno: env!("CARGO_PKG_VERSION").to_owned(),
-        recorder: request.recorder,
+        recorder,
         tool,
         kernel: system.release().to_string_lossy().into_owned(),
         filesystem: mount.map(|mount| mount.fstype).unwrap_or_default(),

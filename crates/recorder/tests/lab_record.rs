@@ -30,7 +30,7 @@ fn run(recorder: Recorder, root: &Path, script: &str, anonymous: bool) -> Record
         root: root.to_owned(),
         target: Target::Command(argv),
         recorded: vec![script.to_owned()],
-        recorder,
+        recorder: Some(recorder),
         duration: None,
         anonymous,
     };
@@ -96,8 +96,8 @@ fn describe(
         Action::Symlink { path: of, target } => format!("{} {target:?}", path(of)),
         Action::Unlink { path: of }
         | Action::RemoveDirectory { path: of }
-        | Action::MakeDirectory { path: of, .. } => path(of),
-        Action::Stat {
+        | Action::MakeDirectory { path: of, .. }
+        | Action::Stat {
             object: Object::Path(of) | Object::NoFollow(of),
         } => path(of),
         Action::Stat {
@@ -172,6 +172,27 @@ fn strace_records_the_operations_on_a_tree_and_nothing_else() {
 }
 
 #[test]
+fn both_recorders_give_the_same_recording() {
+    if !strace_works() {
+        return;
+    }
+    if let Err(why) = fsdyno_recorder::ebpf::Probes::attach() {
+        println!("SKIP eBPF ({why}): both recorders give the same recording");
+        return;
+    }
+    let [ebpf, strace] = [Recorder::Ebpf, Recorder::Strace].map(|recorder| {
+        let (_place, root) = tree();
+        let recorded = run(recorder, &root, SCRIPT, false);
+        check(&recorded);
+        // Processes run in parallel: their order differs.
+        let mut lines = recorded.lines;
+        lines.sort();
+        lines
+    });
+    assert_eq!(ebpf, strace);
+}
+
+#[test]
 fn an_anonymous_recording_has_the_same_operations_without_names() {
     if !strace_works() {
         return;
@@ -199,7 +220,7 @@ fn a_command_is_ended_after_its_time() {
         root: root.clone(),
         target: Target::Command(["sleep", "600"].map(OsString::from).to_vec()),
         recorded: Vec::new(),
-        recorder: Recorder::Strace,
+        recorder: Some(Recorder::Strace),
         duration: Some(std::time::Duration::from_millis(300)),
         anonymous: false,
     };

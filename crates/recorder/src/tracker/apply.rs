@@ -35,7 +35,7 @@ impl<W: Write> Tracker<W> {
             "open" | "creat" | "openat" | "openat2" => return self.open(call, thread),
             "close" | "close_range" => return self.close(call, thread),
             "dup" | "dup2" | "dup3" | "fcntl" => return self.duplicate(call, thread),
-            "mmap" | "munmap" | "mremap" => return self.map(call, thread),
+            "mmap" | "munmap" | "mremap" | "msync" => return self.map(call, thread),
             "chdir" | "fchdir" | "chroot" | "unshare" => {
                 self.change_place(call);
                 return Ok(());

@@ -301,6 +301,20 @@ impl<W: Write> Tracker<W> {
                     memory.borrow_mut().0.insert(start, region);
                 }
             }
+            "msync" => {
+                let found = memory.borrow().find(address);
+                let Some((mapping, at)) = found else {
+                    self.outside += 1;
+                    return Ok(());
+                };
+                let action = Action::SyncMap {
+                    mapping,
+                    offset: at,
+                    length: offset(length),
+                    flags: flags(call.args[2]),
+                };
+                self.write(thread, call.start_ns, call.end_ns, action, call.result)?;
+            }
             "mmap" => return self.map_file(call, thread, pages(length)),
             _ => {}
         }

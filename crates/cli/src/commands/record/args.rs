@@ -51,7 +51,7 @@ pub struct NewRecording {
     /// Record hashes of names instead of names
     #[arg(long)]
     pub anonymous: bool,
-    /// Recorder: strace
+    /// Recorder: auto (ebpf where it is permitted), ebpf or strace
     #[arg(
         long,
         value_name = "NAME",
@@ -75,6 +75,8 @@ pub struct NewRecording {
 pub enum RecorderChoice {
     /// The best that is permitted.
     Auto,
+    /// Programs in the kernel.
+    Ebpf,
     /// strace.
     Strace,
 }

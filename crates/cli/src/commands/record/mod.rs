@@ -7,13 +7,13 @@ pub use args::RecordArgs;
 
 use crate::exit::{CliError, Code};
 use crate::output;
-use args::{NewRecording, RecordCommand};
+use args::{NewRecording, RecordCommand, RecorderChoice};
 use fsdyno_files::Output;
 use fsdyno_host::command::CommandError;
 use fsdyno_host::signals;
 use fsdyno_model::{CancelToken, Nanos};
 use fsdyno_recorder::observation::{SessionError, Target};
-use fsdyno_recorder::session::{Request, record as record_session};
+use fsdyno_recorder::session::{Request, Started, record as record_session};
 use fsdyno_trace::{Ending, Recorder};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,7 +34,11 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
         root: args.path.clone().unwrap_or_else(|| PathBuf::from(".")),
         target: target(args)?,
         recorded: recorded(args),
-        recorder: Recorder::Strace,
+        recorder: match args.recorder {
+            RecorderChoice::Auto => None,
+            RecorderChoice::Ebpf => Some(Recorder::Ebpf),
+            RecorderChoice::Strace => Some(Recorder::Strace),
+        },
         duration: args.duration.map(|Nanos(ns)| Duration::from_nanos(ns)),
         anonymous: args.anonymous,
     };
@@ -50,8 +54,13 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
         CliError::failure(format!("cannot write {}: {error}", path.display()))
     };
     let out = Output::create(path, 0o666, output::existing(args.force)).map_err(unwritten)?;
-    let started = |entries| {
-        let how = request.recorder.name();
+    let started = |started: &Started| {
+        if let Some(why) = &started.no_ebpf {
+            output::note(format_args!(
+                "fsdyno: no eBPF, which costs less than strace: {why}"
+            ));
+        }
+        let (entries, how) = (started.entries, started.recorder.name());
         output::note(format_args!(
             "fsdyno: {entries} entries in the tree; recording with {how}"
         ));
@@ -104,7 +113,9 @@ fn failed(error: SessionError) -> CliError {
         SessionError::Manifest(fsdyno_datasets::DatasetError::Stopped) => {
             CliError::new(Code::Interrupted, "interrupted; nothing was recorded")
         }
-        SessionError::Command(CommandError::NotFound { .. }) => CliError::new(Code::Missing, error),
+        SessionError::Command(CommandError::NotFound { .. }) | SessionError::NoEbpf(_) => {
+            CliError::new(Code::Missing, error)
+        }
         SessionError::Process { .. } | SessionError::Tree { .. } => CliError::usage(error),
         error => CliError::failure(error),
     }
