@@ -45,7 +45,7 @@ pub struct Plan {
     pub skipped: Vec<SkippedPhase>,
     /// How many blocks.
     pub repeats: u32,
-    /// Whether contenders are measured on until it is known how they stand; then `repeats` is the
+    /// Whether measuring continues while comparisons are inconclusive; then `repeats` is the
     /// least number of blocks. None where the number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
@@ -120,7 +120,7 @@ pub struct Plan {
     pub contents: BTreeMap<String, DatasetContent>,
 }
 
-/// How long contenders are measured on whose place is not known yet.
+/// How long measuring continues while comparisons are inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Adaptive {
     /// How narrow the interval of a ratio need not become any narrower: 0.01 is 1 % either way.

@@ -22,6 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LARGEST_VALUE: i32 = 64 << 20;
 
 impl Store {
+    /// Checks whether a store can be written here, as [`Store::open`] does; creates only its
+    /// directory.
+    pub fn check_place(path: &Path) -> Result<(), StoreError> {
+        Place::to_write(path).map(drop)
+    }
+
     /// Opens a store for writing; creates the store and its directory if they do not exist.
     ///
     /// An error, without any change: a file that is not a store, a newer schema, or a directory

@@ -103,12 +103,12 @@ impl Screen {
             Event::CellEnded { record } => self.cell_ended(record),
             Event::Looked { blocks, open, of } => {
                 let what = if *open == 0 {
-                    "all is known"
+                    "the run ends"
                 } else {
-                    "they are measured on"
+                    "measuring continues"
                 };
                 self.print(&format!(
-                    "after {blocks} blocks {open} of {of} comparisons are open: {what}"
+                    "after {blocks} blocks {open} of {of} comparisons are inconclusive: {what}"
                 ));
             }
             Event::RunEnded { .. } => self.drawn = None,

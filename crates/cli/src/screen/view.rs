@@ -191,7 +191,10 @@ impl View {
         };
         lines.extend(rows(&open[..shown], width, color));
         if shown < open.len() && room > 0 {
-            lines.push(format!("  and {} more that are open", open.len() - shown));
+            lines.push(format!(
+                "  and {} more that are inconclusive",
+                open.len() - shown
+            ));
         }
         lines
     }

@@ -150,6 +150,8 @@ pub fn fresh(
     {
         output::note(format_args!("fsdyno: {text}"));
     }
+    // Refused before the files of the workload are read, which may take long.
+    Store::check_place(store_path)?;
     let measuring = execution.lock.take_for(&plan, stop)?;
     let mut lab = assemble(&execution.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;
