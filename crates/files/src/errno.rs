@@ -48,6 +48,14 @@ pub fn name(errno: Errno) -> &'static str {
     }
 }
 
+/// The name of an error number; its number if it has no name here.
+pub fn text(errno: Errno) -> String {
+    match name(errno) {
+        "errno" => format!("errno {}", errno.raw_os_error()),
+        name => name.to_owned(),
+    }
+}
+
 /// The name of a raw error number.
 pub fn name_of(raw: i32) -> &'static str {
     name(Errno::from_raw_os_error(raw))

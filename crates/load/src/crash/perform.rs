@@ -88,12 +88,11 @@ pub fn perform(
 }
 
 fn failed(operation: u32, cause: Errno, elapsed: Duration) -> Performed {
-    let errno = match errno::name(cause) {
-        "errno" => format!("errno {}", cause.raw_os_error()),
-        name => name.to_owned(),
-    };
     Performed {
-        failed: Some(FailedOperation { operation, errno }),
+        failed: Some(FailedOperation {
+            operation,
+            errno: errno::text(cause),
+        }),
         elapsed,
     }
 }

@@ -62,7 +62,7 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
         }
         let (entries, how) = (started.entries, started.recorder.name());
         output::note(format_args!(
-            "fsdyno: {entries} entries in the tree; recording with {how}"
+            "fsdyno: entries in the tree: {entries}; recording with {how}"
         ));
     };
     let (out, ending) = record_session(&request, out, &stop, started).map_err(failed)?;

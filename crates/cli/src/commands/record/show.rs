@@ -167,8 +167,8 @@ fn kinds(text: &mut String, summary: &Summary) {
         &"failed",
         &"bytes",
         &"total",
-        &"median",
-        &"99 %",
+        &"median <=",
+        &"99 % <=",
         &"longest",
     ])];
     for kind in &summary.kinds {
@@ -183,8 +183,8 @@ fn kinds(text: &mut String, summary: &Summary) {
             &kind.failed,
             &bytes,
             &Nanos(kind.total_ns),
-            &format!("<= {}", Nanos(kind.median_ns)),
-            &format!("<= {}", Nanos(kind.p99_ns)),
+            &Nanos(kind.median_ns),
+            &Nanos(kind.p99_ns),
             &Nanos(kind.longest_ns),
         ]));
     }

@@ -333,9 +333,27 @@ fn results_other_than_the_recorded_ones_are_counted_by_kind() {
     }
     let text = divergence.text();
     assert!(
-        text.contains("1 open (operation 2: recorded 3, got No such file"),
+        text.contains("1 open (operation 2: recorded 3, got ENOENT"),
         "{text}"
     );
+}
+
+#[test]
+fn an_attribute_that_cannot_exist_is_absent() {
+    let mut script = Script::new(1);
+    script.file("there", 100);
+    script.begin();
+    let there = script.path("there");
+    let attribute = |name: &str| Action::GetXattr {
+        object: Object::Path(there),
+        name: name.to_owned(),
+        length: 0,
+    };
+    for error in [libc::EOPNOTSUPP, libc::ENODATA] {
+        script.add(0, attribute("user.absent"), -i64::from(error));
+    }
+    let replayed = replay(&script.finish());
+    assert_eq!(replayed.done.divergence.count(), 0);
 }
 
 /// A recording that tries to leave its tree, through links that a rename makes lead out of it.
