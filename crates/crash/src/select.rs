@@ -6,31 +6,11 @@ use crate::count::{orders, reordered};
 use crate::state_id::{Bits, SectorSet, Selection};
 use crate::states::WindowStates;
 use crate::trace::Data;
+pub use fsdyno_model::BlockRole as Role;
 use fsdyno_model::exploration::StateClass;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use std::collections::{BTreeMap, HashSet};
-
-/// What a file system keeps in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// The journal or log, except for what commits a transaction.
-    Journal,
-    /// A block that commits a transaction.
-    Commit,
-    /// A superblock.
-    Superblock,
-    /// A bitmap, or another map of free space.
-    AllocationMap,
-    /// Inodes.
-    InodeTable,
-    /// Entries of a directory.
-    Directory,
-    /// Data of files.
-    Data,
-    /// Not known. Requests at near addresses then count as a group.
-    Unknown,
-}
 
 /// The role of a request, by its first sector and its bytes; a write of zeros or a discard has none.
 pub type RoleOf<'a> = &'a dyn Fn(u64, &[u8]) -> Role;

@@ -4,6 +4,7 @@
 //! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, no randomness. Stored data
 //! and messages to labs are serialised values of these types.
 
+pub mod block_role;
 pub mod cancel;
 pub mod capability;
 pub mod cell;
@@ -46,6 +47,7 @@ pub mod units;
 pub mod waits;
 pub mod warning;
 
+pub use block_role::BlockRole;
 pub use cancel::CancelToken;
 pub use capability::{
     Capabilities, Consistency, EntryKind, LeftOut, NameRule, Required, SkippedPhase,

@@ -12,10 +12,12 @@ pub mod fs;
 pub mod layouts;
 mod mkfs_options;
 pub mod options;
+mod roles;
 mod validate;
 
 pub use error::RecipeError;
 pub use fs::{Check, Filesystem, Forget, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;
+pub use roles::{ReadAt, Roles};
 pub use validate::{check_options, validate};

@@ -3,6 +3,7 @@
 use super::{Facts, Filesystem, Forget, make_on, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
+use crate::roles::{ReadAt, Roles};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
@@ -140,6 +141,10 @@ static FACTS: Facts = Facts {
 impl Filesystem for Btrfs {
     fn facts(&self) -> &Facts {
         &FACTS
+    }
+
+    fn roles(&self, read: ReadAt<'_>) -> Option<Roles> {
+        super::btrfs_roles::roles(read)
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {

@@ -6,6 +6,7 @@
 
 use super::{Facts, Filesystem, on_first};
 use crate::mkfs_options::MkfsGrammar;
+use crate::roles::{ReadAt, Roles};
 use fsdyno_model::{Bytes, Contender, Step};
 use std::path::Path;
 
@@ -146,6 +147,10 @@ fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
 impl Filesystem for Ext {
     fn facts(&self) -> &Facts {
         &self.0
+    }
+
+    fn roles(&self, read: ReadAt<'_>) -> Option<Roles> {
+        super::ext_roles::roles(read)
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {

@@ -4,12 +4,14 @@
 mod bcachefs;
 mod berkeley;
 mod btrfs;
+mod btrfs_roles;
 mod dir;
 mod exfat;
 mod ext2;
 mod ext3;
 mod ext4;
 mod ext_family;
+mod ext_roles;
 mod f2fs;
 mod ffs;
 mod fs_facts;
@@ -22,9 +24,11 @@ mod ufs1;
 mod ufs2;
 mod vfat;
 mod xfs;
+mod xfs_roles;
 mod zfs;
 
 use crate::mkfs_options::MkfsGrammar;
+use crate::roles::{ReadAt, Roles};
 pub use fs_facts::Facts;
 use fs_facts::on_devices;
 use fsdyno_model::{
@@ -220,6 +224,12 @@ pub trait Filesystem: Sync {
     /// How its driver forgets a device that is not mounted, or none if it remembers nothing of it.
     /// Needed where the content of a device is replaced.
     fn forget(&self, _device: &str) -> Option<Forget> {
+        None
+    }
+
+    /// What the blocks of a device with this file system hold. None without a classifier, or if the
+    /// device has another file system.
+    fn roles(&self, _read: ReadAt<'_>) -> Option<Roles> {
         None
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Facts, Filesystem, on_directory};
 use crate::mkfs_options::MkfsGrammar;
+use crate::roles::{ReadAt, Roles};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
@@ -89,6 +90,10 @@ static FACTS: Facts = Facts {
 impl Filesystem for Xfs {
     fn facts(&self) -> &Facts {
         &FACTS
+    }
+
+    fn roles(&self, read: ReadAt<'_>) -> Option<Roles> {
+        super::xfs_roles::roles(read)
     }
 
     fn describe(

@@ -1,6 +1,6 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::program::{Recorded, contents, role, window_of};
+use super::program::{Recorded, contents, window_of};
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::{Program, Selection, StateId, minimise};
 use fsdyno_model::{Finding, Minimal, StateClass};
@@ -111,7 +111,7 @@ impl Explorer<'_> {
         // Most bugs show after the last durable moment.
         for window in recorded.states.windows().iter().rev() {
             let window = window_of(recorded, window.number)?;
-            for selection in window.select(class, STATES, 1, &role) {
+            for selection in window.select(class, STATES, 1, &*self.roles.clone()) {
                 let wrong = self.state(&mut found, &window, &selection, false)?;
                 if wrong.iter().any(|one| one.signature == signature) {
                     return Ok(Some(selection));

@@ -14,8 +14,9 @@ pub use program::{Judged, Wrong};
 use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
 use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};
 use fsdyno_lab::{GuestLab, GuestLabError};
-use fsdyno_model::{Contender, ModelDisk, ProgramSource, Search};
-use std::sync::{Mutex, PoisonError};
+use fsdyno_model::{BlockRole, Contender, ModelDisk, ProgramSource, Search};
+use fsdyno_recipes::Roles;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why a program cannot be explored.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +147,13 @@ impl<'a> Subject<'a> {
             None => shared.insert(guest.prepare()?).clone(),
         };
         let checker = Checker::new(self.lab, &self.contender, &prepared.base)?;
+        let recipe = fsdyno_recipes::find(&self.contender.filesystem);
+        let mut read = |at: u64, into: &mut [u8]| prepared.base.read(at, into);
+        let roles = recipe.and_then(|recipe| recipe.roles(&mut read));
+        // Without a classifier, near addresses count as a group.
+        let unknown = || -> Roles { Arc::new(|_, _| BlockRole::Unknown) };
         Ok(Explorer {
+            roles: roles.unwrap_or_else(unknown),
             subject: self,
             guest,
             prepared,
@@ -160,5 +167,7 @@ pub struct Explorer<'a> {
     subject: &'a Subject<'a>,
     guest: ExplorerGuest<'a>,
     prepared: Prepared,
+    /// What the file system keeps in the blocks of its disk.
+    roles: Roles,
     checker: Option<Checker>,
 }

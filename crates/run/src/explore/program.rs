@@ -2,8 +2,8 @@
 
 use super::{Application, Case, ExploreError, Explorer};
 use fsdyno_crash::{
-    Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Role,
-    Selection, StateId, Trace, TraceEvent, Tree, WindowStates,
+    Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Selection,
+    StateId, Trace, TraceEvent, Tree, WindowStates,
 };
 use fsdyno_lab::GuestLabError;
 use fsdyno_lab::explorer::{
@@ -179,7 +179,7 @@ impl Explorer<'_> {
                     .zip(legal)
                     .and_then(|(all, more)| all.checked_add(more));
                 let seed = search.seed ^ u64::from(number);
-                for selection in window.select(class, search.states, seed, &role) {
+                for selection in window.select(class, search.states, seed, &*self.roles.clone()) {
                     let wrong = self.state(&mut found, &window, &selection, search.nested)?;
                     let total = found.counts.classes.entry(class).or_default();
                     total.checked += 1;
@@ -416,7 +416,7 @@ impl Explorer<'_> {
             .filter_map(|one| states.window(one.number))
             .collect();
         let of = |window: &WindowStates<'_>| {
-            let selected = window.select(StateClass::C2, NESTED as u64, 1, &role);
+            let selected = window.select(StateClass::C2, NESTED as u64, 1, &*self.roles);
             let overlays = selected
                 .iter()
                 .map(|one| window.overlay(one).map_err(illegal));
@@ -582,11 +582,6 @@ pub(super) fn window_of<'r>(
 
 fn illegal(error: impl std::fmt::Display) -> ExploreError {
     ExploreError::State(error.to_string())
-}
-
-/// No recipe has a classifier of blocks: near addresses count as a group.
-pub(super) fn role(_sector: u64, _bytes: &[u8]) -> Role {
-    Role::Unknown
 }
 
 fn progress(case: &Case, began: &BTreeSet<u32>, returned: &BTreeSet<u32>) -> Progress {
