@@ -151,6 +151,21 @@ fn digest(home: &Home, store: &str) -> String {
         .to_owned()
 }
 
+/// The first cells whose results differ.
+fn differences(home: &Home, one: &str, other: &str) -> String {
+    let cells = |store: &str| {
+        let printed = home.fsdyno(&["report", "last", "--format", "json", "--store", store]);
+        let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap_or_default();
+        json["cells"].as_array().cloned().unwrap_or_default()
+    };
+    let pairs = cells(one).into_iter().zip(cells(other));
+    let different = pairs.filter(|(one, other)| one["samples"] != other["samples"]);
+    let texts = different
+        .take(2)
+        .map(|(one, other)| format!("{one}\nand\n{other}\n"));
+    texts.collect()
+}
+
 fn words(output: &Output) -> String {
     format!(
         "{}{}",
@@ -228,7 +243,12 @@ fn a_slurm_array_with_a_requeued_task_gives_the_digest_of_one_machine() {
     // Slurm notes in the log that it cancelled the first attempt.
     assert!(log("2").contains("REQUEUE"), "{}", log("2"));
     let whole = home.path("cluster/merged.db").display().to_string();
-    assert_eq!(digest(&home, &whole), digest(&home, &single));
+    assert_eq!(
+        digest(&home, &whole),
+        digest(&home, &single),
+        "{}",
+        differences(&home, &whole, &single)
+    );
     let status = home.fsdyno(&["cluster", "status", &cluster]);
     assert_eq!(status.out, "4 of 4 shards are complete\n");
 }

@@ -22,10 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LARGEST_VALUE: i32 = 64 << 20;
 
 impl Store {
-    /// Checks whether a store can be written here, as [`Store::open`] does; creates only its
-    /// directory.
+    /// Checks whether a store can be written here, as far as its directory exists. Creates nothing.
     pub fn check_place(path: &Path) -> Result<(), StoreError> {
-        Place::to_write(path).map(drop)
+        let exists = |parent: &Path| parent.as_os_str().is_empty() || parent.is_dir();
+        if path.parent().is_some_and(exists) {
+            Place::to_write(path)?;
+        }
+        Ok(())
     }
 
     /// Opens a store for writing; creates the store and its directory if they do not exist.
