@@ -437,9 +437,11 @@ impl Lab for GuestLab {
     }
 }
 
-/// The plan for the guest. The host enforces its duration and checks its datasets.
+/// The plan for the guest. The host enforces its duration and checks its datasets. A cell of a shard
+/// is the same as in the whole run: the size of the plan decides where the guest's memory is.
 fn inside(plan: &Plan) -> Plan {
     Plan {
+        shard: None,
         budget: None,
         cell_budget: None,
         contents: std::collections::BTreeMap::new(),
