@@ -2,6 +2,7 @@
 
 use fsdyno_host::probe::probe;
 use fsdyno_model::{Availability, Need, Requirement};
+use fsdyno_recipes::Filesystem;
 use fsdyno_run::resolve::Catalogue;
 
 /// All kinds of phases, engines and generated datasets.
@@ -36,6 +37,19 @@ fn lacking() -> Vec<String> {
         .filter(|layout| layout.requirements().iter().any(of_kernel))
         .map(|layout| layout.name);
     filesystems.chain(layouts).map(str::to_owned).collect()
+}
+
+/// Why a file system cannot be measured here, with the remedy; `None` if it can. A guest has a kernel
+/// and devices of its own, and the programs of this machine.
+pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
+    let is_met_by_guest = |need: &Need| is_of_kernel(need) || *need == Need::LoopDevices;
+    let requirements = recipe.requirements().into_iter();
+    let needed = requirements.filter(|one| !(in_guest && is_met_by_guest(&one.need)));
+    let mut states = needed.map(|one| probe(&one.need));
+    states.find_map(|state| match state {
+        Availability::Available => None,
+        Availability::Missing { reason, remedy } => Some(format!("{reason}; {remedy}")),
+    })
 }
 
 /// Whether another kernel or another user can meet a need that is not met here.

@@ -82,6 +82,12 @@ pub fn parse() -> Result<Cli, clap::Error> {
 pub enum Command {
     /// Compare file systems: make, mount, measure, check and report
     Run(Box<commands::run::RunArgs>),
+    /// Recommend a file system and its options for a workload and a disk
+    ///
+    /// It measures all file systems that meet the needs, then the options of the best two, and prints
+    /// the best choice, the runner-up, what would turn the decision, and the commands. With the lab
+    /// kernel it measures on a model disk in virtual time, else on image files in real time.
+    Advise(Box<commands::advise::AdviseArgs>),
     /// List file systems, phases, datasets and more, and whether they work here
     List(commands::list::ListArgs),
     /// Check requirements: what each is for, whether it is met, how to install it

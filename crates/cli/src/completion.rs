@@ -2,6 +2,7 @@
 //! so that values are those of this machine and of its store.
 
 use crate::command_line;
+use crate::commands::advise;
 use crate::commands::list::{self, Listed};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
@@ -10,9 +11,10 @@ use clap_complete::PathCompleter;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
 use fsdyno_disk::Profile;
-use fsdyno_model::{CopyMethod, LabChoice, printable};
+use fsdyno_model::{CopyMethod, LabChoice, StateClass, printable};
 use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, reruns, schemas};
+use fsdyno_run::advise::Feature;
 use fsdyno_run::bisect::Metric;
 use fsdyno_store::Store;
 use std::ffi::{OsStr, OsString};
@@ -89,20 +91,21 @@ fn with_values(command: Command, store: Option<&PathBuf>) -> Command {
 fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<ArgValueCompleter> {
     let listed = |what: Listed| whole(move || items(what));
     let values = match (command, argument) {
-        ("run", "suite") => listed(Listed::Suites),
-        ("run" | "rerun" | "crash" | "selftest" | "bisect", "contenders" | "fs") => {
+        ("run" | "advise", "suite") => listed(Listed::Suites),
+        ("run" | "rerun" | "crash" | "selftest" | "bisect" | "advise", "contenders" | "fs") => {
             ArgValueCompleter::new(contenders)
         }
-        ("run" | "selftest", "phases") | ("phase", "kind") | ("bisect", "phase" | "phases") => {
-            listed(Listed::Phases)
-        }
+        ("run" | "selftest" | "advise", "phases")
+        | ("phase", "kind")
+        | ("bisect", "phase" | "phases") => listed(Listed::Phases),
         (_, "engine") => listed(Listed::Engines),
         (_, "dataset") => listed(Listed::Datasets),
         (_, "set") => whole(parameters),
         (_, "copy_method") => whole(|| plain(CopyMethod::ALL.map(CopyMethod::name))),
-        ("run" | "crash" | "bisect", "disk") | ("show" | "check" | "serve", "profile") => {
-            ArgValueCompleter::new(disks)
-        }
+        ("run" | "crash" | "bisect" | "advise", "disk")
+        | ("show" | "check" | "serve", "profile") => ArgValueCompleter::new(disks),
+        ("advise", "needs") => whole(|| plain(Feature::ALL.map(Feature::name))),
+        ("advise", "safety") => whole(|| plain(advise::CLASSES.map(StateClass::name))),
         ("bisect", "metric") => whole(|| plain(Metric::ALL.map(Metric::name))),
         ("crash" | "shell", "lab") => whole(|| plain(["uml", "qemu"])),
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),

@@ -327,6 +327,20 @@ const ALL: &[Examples] = &[
         )],
     ),
     (
+        "advise",
+        &[
+            ("advise", "recommend a file system for the suite quick"),
+            (
+                "advise mail --disk sata-2008 --needs snapshots,shrink",
+                "with needs, for mail on a hard disk",
+            ),
+            (
+                "advise --workload-trace build.trace -o advice.html",
+                "for a recording of your programs, as a page",
+            ),
+        ],
+    ),
+    (
         "bisect",
         &[
             (

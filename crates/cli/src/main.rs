@@ -91,6 +91,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Record(args) => commands::record::record(args),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => completion::completions(shell),
+        Command::Advise(args) => commands::advise::advise(args, &store()?),
         Command::Bisect(args) => commands::bisect::bisect(args, &store()?),
         Command::Crash(args) => commands::crash::crash(args, &store()?),
         Command::Newfs(args) => commands::ufs::make(args),

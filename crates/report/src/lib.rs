@@ -4,9 +4,10 @@
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
 //! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]), an exploration of crash states
-//! ([`exploration`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a store.
+//! ([`exploration`]), advice on a choice ([`advice`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a store.
 //! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
+pub mod advice;
 pub mod charts;
 pub mod compare;
 pub mod comparison;
@@ -34,6 +35,7 @@ pub mod why;
 pub use format::{Format, ReportError};
 pub use options::{Advice, Assets, Options};
 
+use advice::Recommendation;
 use formats::{Report, bencher, bonnie, json, openmetrics};
 use fsdyno_model::{Exploration, ResultSet, Series};
 use history::History;
@@ -238,4 +240,30 @@ pub fn render_exploration(
         figures: &|| exploration::figures(exploration),
     };
     formats::render(&report, exploration, format, options)
+}
+
+/// Renders advice as a page, as Markdown, or on one screen of a terminal.
+pub fn render_advice(
+    advice: &Recommendation,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let whole = || advice::document(advice, usize::MAX);
+    match format {
+        Format::Terminal => {
+            let mut screens = advice::ROWS.into_iter().map(|rows| {
+                let text = formats::terminal::render(&advice::document(advice, rows), options);
+                let lines = text.split(|byte| *byte == b'\n').count() - 1;
+                (text, lines <= LINES || Some(&rows) == advice::ROWS.last())
+            });
+            let shown = screens.find(|(_, fits)| *fits);
+            Ok(shown.map_or_else(Vec::new, |(text, _)| text))
+        }
+        Format::Html => Ok(formats::html::render(&whole(), options)),
+        Format::Markdown => Ok(formats::markdown::render(&whole(), options)),
+        format => Err(ReportError::NoFigures {
+            what: "the advice".to_owned(),
+            format,
+        }),
+    }
 }

@@ -1,8 +1,10 @@
 //! Resolves settings to a plan ([`resolve`]) and runs its cells ([`conductor`]) in randomised order
 //! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
 //! still needed, and [`remaining`] those of a run that resumes. [`bisect`] searches a history for the commit that
-//! changed a figure. The crate measures and stores nothing itself.
+//! changed a figure. [`advise`] has the features of file systems, and options to measure. The crate
+//! measures and stores nothing itself.
 
+pub mod advise;
 pub mod bisect;
 pub mod conductor;
 pub mod explore;

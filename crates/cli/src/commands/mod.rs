@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod advise;
 pub mod age;
 pub mod bisect;
 pub mod chart;

@@ -7,7 +7,7 @@ mod cells;
 mod csv;
 pub mod html;
 pub mod json;
-mod markdown;
+pub mod markdown;
 pub mod openmetrics;
 pub mod terminal;
 

@@ -1,5 +1,6 @@
 //! The formats on fixed runs, including hostile input.
 
+mod advice;
 mod answer;
 mod charts;
 mod compare;

@@ -1,0 +1,96 @@
+//! The arguments of `advise`.
+
+use crate::args::unknown;
+use clap::Args;
+use fsdyno_model::{KernelChoice, StateClass};
+use fsdyno_run::advise::Feature;
+use fsdyno_run::options;
+use std::path::PathBuf;
+
+/// The headings of the flags.
+const WORKLOAD: &str = "Workload";
+const PLACE: &str = "Where it is measured";
+const CHOICE: &str = "Choice";
+
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// Suite to run (`fsdyno list suites`) [default: quick]
+    #[arg(value_name = "SUITE", conflicts_with = "workload_trace")]
+    pub suite: Option<String>,
+    /// Phases in order, instead of the suite's
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "workload_trace",
+          help_heading = WORKLOAD)]
+    pub phases: Vec<String>,
+    /// Dataset instead of the suite's: a name, tree:DIR, {tar,file,trace}:FILE
+    #[arg(long, value_name = "DATASET", conflicts_with = "workload_trace",
+          help_heading = WORKLOAD)]
+    pub dataset: Option<String>,
+    /// Recording to replay (`fsdyno record`), instead of a suite
+    #[arg(long, value_name = "FILE", help_heading = WORKLOAD)]
+    pub workload_trace: Option<PathBuf>,
+    /// Size of generated datasets as a multiple of full size
+    ///
+    /// The default is 0.02 in virtual time, and that of the suite in real time.
+    #[arg(long, value_name = "X", help_heading = WORKLOAD)]
+    pub scale: Option<f64>,
+    /// Model disk: a profile (`fsdyno disk list`) or its file [default: sata-ssd]
+    ///
+    /// fsdyno disk fit writes a profile of your disk. It needs the lab kernel.
+    #[arg(long, value_name = "PROFILE", help_heading = PLACE)]
+    pub disk: Option<PathBuf>,
+    /// Kernel of the guests instead of the lab kernel: packaged, or its path
+    #[arg(long, value_name = "KERNEL", value_parser = options::kernel(), help_heading = PLACE)]
+    pub guest_kernel: Option<KernelChoice>,
+    /// Directory of image files and mount points [default: /var/tmp]
+    #[arg(long, value_name = "DIR", help_heading = PLACE)]
+    pub work_dir: Option<PathBuf>,
+    /// Contenders, separated by commas [default: all that work here]
+    #[arg(long, value_name = "LIST", help_heading = CHOICE)]
+    pub fs: Option<String>,
+    /// Features that the file system must have
+    ///
+    /// snapshots, checksums (of data), compression, shrink, grow, reflink, quotas, encryption,
+    /// journal (or copy on write: a power cut needs no repair).
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature,
+          help_heading = CHOICE)]
+    pub needs: Vec<Feature>,
+    /// Drop contenders with crash violations of this class or a weaker one: C0 to C4
+    ///
+    /// The violations are those of the explorations in the store (`fsdyno crash`). A contender that
+    /// was not tested is kept, and marked.
+    #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
+    pub safety: Option<StateClass>,
+    /// Compare the prediction with image files in real time, pair by pair
+    ///
+    /// The file systems are measured again, with their defaults and at the same scale. Use --disk
+    /// with a profile of the disk below the image files.
+    #[arg(long, help_heading = CHOICE)]
+    pub validate: bool,
+    /// Write the advice to a file too: .html, .md or .txt
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
+fn feature(text: &str) -> Result<Feature, String> {
+    let mut all = Feature::ALL.into_iter();
+    all.find(|feature| feature.name() == text)
+        .ok_or_else(|| unknown("feature", text, Feature::ALL.map(Feature::name)))
+}
+
+/// The classes of crash states in which a file system can break a promise. C5 is a fault of the disk.
+pub const CLASSES: [StateClass; 5] = [
+    StateClass::C0,
+    StateClass::C1,
+    StateClass::C2,
+    StateClass::C3,
+    StateClass::C4,
+];
+
+fn class(text: &str) -> Result<StateClass, String> {
+    let mut all = CLASSES.into_iter();
+    all.find(|class| class.name().eq_ignore_ascii_case(text))
+        .ok_or_else(|| unknown("class of crash states", text, CLASSES.map(StateClass::name)))
+}

@@ -1,0 +1,71 @@
+//! Needs, options and commands, without a measurement.
+
+use super::*;
+use clap::{Args as _, FromArgMatches as _};
+
+fn parsed(words: &[&str]) -> AdviseArgs {
+    let command = AdviseArgs::augment_args(clap::Command::new("advise"));
+    let matches = command.try_get_matches_from([&["advise"], words].concat());
+    AdviseArgs::from_arg_matches(&matches.unwrap()).unwrap()
+}
+
+fn names(contenders: &[Contender]) -> Vec<&str> {
+    contenders.iter().map(|one| one.label.as_str()).collect()
+}
+
+#[test]
+fn contenders_without_a_need_or_without_programs_are_dropped_with_the_reason() {
+    let table = FeatureTable::read().unwrap();
+    let args = parsed(&["--fs", "ext4,xfs,btrfs", "--needs", "shrink"]);
+    let missing = |name: &str| (name == "btrfs").then(|| "mkfs.btrfs is missing".to_owned());
+    let (kept, dropped) = candidates(&table, &args, &missing).unwrap();
+    assert_eq!(names(&kept), ["ext4"]);
+    let dropped: Vec<(&str, &str)> = dropped
+        .iter()
+        .map(|one| (one.name.as_str(), one.why.as_str()))
+        .collect();
+    assert_eq!(
+        dropped,
+        [("xfs", "no shrink"), ("btrfs", "mkfs.btrfs is missing")]
+    );
+    let (kept, _) = candidates(&table, &parsed(&[]), &|_| None).unwrap();
+    assert!(!names(&kept).contains(&"tmpfs"), "{kept:?}");
+}
+
+#[test]
+fn needs_that_no_file_system_meets_are_an_error_of_usage() {
+    let table = FeatureTable::read().unwrap();
+    let args = parsed(&["--needs", "snapshots,encryption", "--fs", "ext4,btrfs"]);
+    let error = candidates(&table, &args, &|_| None).unwrap_err();
+    assert_eq!(error.code, Code::Usage);
+    assert_eq!(
+        error.to_string(),
+        "no contender meets the needs and works here. Drop a need, or install programs:\n  ext4: no \
+         snapshots\n  btrfs: no encryption"
+    );
+}
+
+#[test]
+fn the_commands_are_those_of_the_recipe_with_the_options() {
+    let contender = Contender::parse("xfs[-m reflink=0]:noatime", &recipes::kind_of).unwrap();
+    let commands = commands(&contender);
+    assert_eq!(commands.make, ["mkfs.xfs -f -m reflink=0 /dev/DISK"]);
+    assert_eq!(
+        commands.fstab.as_deref(),
+        Some("/dev/DISK /mnt/data xfs noatime 0 2")
+    );
+}
+
+#[test]
+fn virtual_time_has_one_repeat_and_a_recording_its_own_size() {
+    let contenders = [Contender::plain("ext4")];
+    let virtual_time = options(&parsed(&[]), &contenders, true);
+    assert_eq!(virtual_time.repeats, Some(1));
+    assert_eq!(virtual_time.scale, Some(SCALE));
+    assert_eq!(virtual_time.lab, Some(LabChoice::Uml));
+    let recorded = options(&parsed(&["--workload-trace", "a"]), &contenders, true);
+    assert_eq!(recorded.scale, None);
+    let real = options(&parsed(&[]), &contenders, false);
+    assert_eq!((real.repeats, real.disk), (None, None));
+    assert_eq!(real.lab, Some(LabChoice::Host));
+}

@@ -1,0 +1,163 @@
+//! The measured contenders of a run with the sum of the times of their phases.
+
+use super::Safety;
+use crate::comparison::Comparisons;
+use crate::terms;
+use fsdyno_model::{Contender, ResultSet};
+use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, judge_table, ratio_paired};
+use std::collections::BTreeMap;
+
+/// A measured contender.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its label, escaped for printing.
+    pub label: String,
+    /// It, as in the plan.
+    pub contender: Contender,
+    /// The median of the sum of all phases, nanoseconds: durable where a phase writes, else to return.
+    pub total_ns: f64,
+    /// The median of each phase.
+    pub phases: Vec<PhaseTime>,
+    /// Whether it may be recommended.
+    pub eligible: bool,
+    /// What its options cost in safety.
+    pub costs: Option<String>,
+    /// The results of crash tests.
+    pub safety: Safety,
+}
+
+/// The time of a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseTime {
+    /// The name of the phase in the report.
+    pub phase: String,
+    /// The median, nanoseconds.
+    pub time_ns: f64,
+}
+
+/// What is not recommended, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The file system, or the label of a contender; escaped for printing.
+    pub name: String,
+    /// The reason, one line.
+    pub why: String,
+}
+
+impl Dropped {
+    /// A file system or a contender with the reason.
+    pub fn new(name: &str, why: impl AsRef<str>) -> Self {
+        let why = why.as_ref().lines().next().unwrap_or_default();
+        Self {
+            name: terms::printable(name),
+            why: terms::printable(why),
+        }
+    }
+}
+
+/// The candidates of one run, with the verdicts on their totals.
+pub(super) struct Field {
+    pub candidates: Vec<Candidate>,
+    pub dropped: Vec<Dropped>,
+    totals: Vec<Vec<(u32, f64)>>,
+    verdicts: Verdicts,
+}
+
+impl Field {
+    /// The contenders that have all phases. The others are dropped with the reason.
+    pub fn of(set: &ResultSet) -> Self {
+        let mut field = Self {
+            candidates: Vec::new(),
+            dropped: Vec::new(),
+            totals: Vec::new(),
+            verdicts: Verdicts::default(),
+        };
+        let plan = &set.run.plan;
+        let lab = super::comparison(set);
+        let mut rule = fsdyno_stats::Rule::of(&set.run);
+        if let Some(comparison) = &lab {
+            rule = comparison.rule.clone();
+            let phases: Vec<_> = comparison
+                .workloads
+                .iter()
+                .flat_map(|workload| workload.phases.iter().map(move |phase| (workload, phase)))
+                .filter_map(|(workload, phase)| {
+                    Some((comparison.place(workload, phase), phase.lines.last()?))
+                })
+                .collect();
+            for (at, label) in comparison.contenders.iter().enumerate() {
+                let mut contenders = plan.contenders.iter();
+                let contender = contenders.find(|one| terms::printable(&one.label) == *label);
+                let times: Option<Vec<_>> = phases
+                    .iter()
+                    .map(|(name, line)| Some((name, line.values[at].as_ref()?)))
+                    .collect();
+                let (Some(contender), Some(times)) = (contender, times) else {
+                    continue;
+                };
+                let mut blocks: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
+                for (block, time) in times.iter().flat_map(|(_, value)| &value.times) {
+                    let sum = blocks.entry(*block).or_default();
+                    *sum = (sum.0 + 1, sum.1 + time);
+                }
+                let whole = blocks.into_iter().filter(|(_, (n, _))| *n == times.len());
+                let total: Vec<(u32, f64)> = whole.map(|(block, (_, sum))| (block, sum)).collect();
+                let figures: Vec<f64> = total.iter().map(|(_, sum)| *sum).collect();
+                let Some(summary) = Summary::of(&figures) else {
+                    continue;
+                };
+                field.totals.push(total);
+                field.candidates.push(Candidate {
+                    label: label.clone(),
+                    contender: contender.clone(),
+                    total_ns: summary.median,
+                    phases: times
+                        .into_iter()
+                        .map(|(name, value)| PhaseTime {
+                            phase: name.clone(),
+                            time_ns: value.summary.median,
+                        })
+                        .collect(),
+                    eligible: true,
+                    costs: None,
+                    safety: Safety::NotTested,
+                });
+            }
+        }
+        field.drop_others(set);
+        // One line: the error rate is of all its pairs together.
+        let verdicts = judge_table(&[&field.totals], &rule.family_wise());
+        field.verdicts = verdicts.into_iter().next().unwrap_or_default();
+        field
+    }
+
+    /// Drops the contenders of the plan that are no candidates.
+    fn drop_others(&mut self, set: &ResultSet) {
+        let unmeasured = Comparisons::of(set).unmeasured;
+        for contender in &set.run.plan.contenders {
+            let label = terms::printable(&contender.label);
+            if self.candidates.iter().any(|one| one.label == label) {
+                continue;
+            }
+            let failed = unmeasured.iter().find(|one| one.contender == label);
+            let why = failed.map_or_else(
+                || "not all phases were measured".to_owned(),
+                |one| {
+                    let reason = one.reason.lines().next().unwrap_or_default();
+                    format!("{} ({}): {reason}", one.outcome, one.place)
+                },
+            );
+            self.dropped.push(Dropped::new(&contender.label, why));
+        }
+    }
+
+    /// The verdict on one candidate compared with another.
+    pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
+        self.verdicts.of(one, other)
+    }
+
+    /// The ratio of the totals of two candidates, paired by block.
+    pub fn ratio(&self, one: usize, other: usize) -> Option<PairedRatio> {
+        ratio_paired(&self.totals[one], &self.totals[other])
+    }
+}

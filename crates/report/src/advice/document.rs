@@ -1,0 +1,321 @@
+//! The advice as a report: on a terminal it is one screen.
+
+use super::{Candidate, Effect, Pair, Recommendation, RunnerUp, Safety, Validation};
+use crate::document::{
+    Block, Cell, Column, Document, Group, Item, Label, Row, Section, Table, Tone,
+};
+use crate::terms;
+use fsdyno_model::Nanos;
+use fsdyno_stats::Verdict;
+use std::fmt::Write as _;
+
+/// The numbers of rows of each table and list on a screen, of which the first that fits is shown.
+pub const ROWS: [usize; 5] = [6, 5, 4, 3, 2];
+
+/// The advice, with at most this number of rows in each table and list.
+pub fn document(advice: &Recommendation, rows: usize) -> Document {
+    let date = terms::date(advice.started_unix_ns);
+    let mut blocks = Vec::new();
+    blocks.extend(phases(advice, rows).map(Block::Table));
+    blocks.extend(turn(advice).map(Block::paragraph));
+    blocks.push(contenders(advice, rows).into());
+    blocks.extend(not_recommended(advice, rows));
+    blocks.extend(commands(advice));
+    blocks.extend(advice.validation.as_ref().map(|one| validation(one, rows)));
+    Document {
+        page_title: Some("Which file system to choose".to_owned()),
+        lead: lead(advice).into_iter().map(Into::into).collect(),
+        blocks,
+        footer: format!("Runs: {}.", advice.runs.join(", ")),
+        ..Document::new(format!("fsdyno: advice of {date}"))
+    }
+}
+
+/// Whether a number of rows is that of a screen, which is brief.
+fn is_screen(rows: usize) -> bool {
+    ROWS.contains(&rows)
+}
+
+/// Where it was measured, and the runs.
+fn place(advice: &Recommendation) -> String {
+    let runs = advice.runs.join(" and ");
+    match &advice.model_disk {
+        Some(disk) => format!("Measured on the model disk {disk} in virtual time: {runs}."),
+        None => format!("Measured on image files in real time: {runs}."),
+    }
+}
+
+/// The recommendation, and how sure it is.
+fn lead(advice: &Recommendation) -> Vec<String> {
+    let Some(choice) = &advice.choice else {
+        return vec!["No contender can be recommended: the reasons are below.".to_owned()];
+    };
+    let best = &advice.candidates[choice.best].label;
+    let mut text = match &choice.runner_up {
+        None => format!("Choose {best}: no other contender is left."),
+        Some(other) => {
+            let label = &advice.candidates[other.at].label;
+            let ratio = terms::ratio(other.ratio);
+            match other.verdict {
+                Some(Verdict::Faster) => {
+                    format!("Choose {best}: {ratio} times faster than {label}, the runner-up.")
+                }
+                Some(Verdict::Indistinguishable) => format!(
+                    "No difference that you would notice: {best} and {label} are equivalent \
+                     (within {}). Choose by features and safety; {best} is slightly faster.",
+                    terms::percent(advice.margin)
+                ),
+                _ => format!(
+                    "Not decided: {best} leads {label} by {ratio} times, which may be chance."
+                ),
+            }
+        }
+    };
+    match choice.options {
+        Effect::NotMeasured => {}
+        Effect::NoDifference => {
+            let _ = write!(
+                text,
+                " Safe options of {best} make no difference that you would notice."
+            );
+        }
+        Effect::Faster(ratio) => {
+            let note = advice.options.iter();
+            let mut note = note.filter(|note| terms::printable(&note.label) == *best);
+            let why = note.next().map_or("", |note| &note.why);
+            let _ = write!(
+                text,
+                " Its options make it {} times faster: {why}.",
+                terms::ratio(ratio)
+            );
+        }
+    }
+    let sure = sure(advice, choice.runner_up.as_ref());
+    vec![text, format!("{sure} {}", place(advice))]
+}
+
+/// How sure the recommendation is.
+fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
+    if advice.certain {
+        return "How sure: virtual time has no noise, so the figures are exact for the models of \
+                disk and processor. The errors of the models are in docs/model-disks.md and \
+                docs/model-processors.md."
+            .to_owned();
+    }
+    let paired = other.and_then(|other| other.paired);
+    let interval = paired.and_then(|ratio| Some((ratio.middle, ratio.interval?, ratio.pairs)));
+    match interval {
+        Some((middle, interval, pairs)) => format!(
+            "How sure: the ratio is {} (95 % interval {} to {}, {pairs} repeats).",
+            terms::ratio(middle),
+            terms::ratio(interval.low),
+            terms::ratio(interval.high)
+        ),
+        None => "How sure: too few repeats for an interval; add repeats with fsdyno run --resume."
+            .to_owned(),
+    }
+}
+
+/// The phases of the choice and the runner-up.
+fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
+    let choice = advice.choice.as_ref()?;
+    let best = &advice.candidates[choice.best];
+    let other = &advice.candidates[choice.runner_up.as_ref()?.at];
+    let cells = |one: f64, other: f64| {
+        let ratio = if one > 0.0 {
+            Cell::Ratio(other / one)
+        } else {
+            Cell::Unknown
+        };
+        vec![duration(one), duration(other), ratio]
+    };
+    let mut rows: Vec<(f64, Row)> = best
+        .phases
+        .iter()
+        .zip(&other.phases)
+        .map(|(one, other)| {
+            let row = Row::new(one.phase.as_str(), cells(one.time_ns, other.time_ns));
+            (one.time_ns.max(other.time_ns), row)
+        })
+        .collect();
+    let all = rows.len();
+    if all > shown {
+        rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rows.truncate(shown);
+    }
+    let left_out = all - rows.len();
+    let total = match left_out {
+        0 => "total".to_owned(),
+        n => format!("total, with {n} more"),
+    };
+    Some(Table {
+        name: "Times, to durable where a phase writes".to_owned(),
+        rows_are: "phase",
+        columns: vec![
+            Column::new(best.label.as_str()),
+            Column::new(other.label.as_str()),
+            Column::new("ratio"),
+        ],
+        groups: vec![Group {
+            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            ..Group::default()
+        }],
+        summary: vec![Row::new(total, cells(best.total_ns, other.total_ns))],
+        ..Table::default()
+    })
+}
+
+fn duration(ns: f64) -> Cell {
+    Cell::Duration(Nanos::from_seconds(ns / 1e9))
+}
+
+/// What would turn the decision.
+fn turn(advice: &Recommendation) -> Option<String> {
+    let other = advice.choice.as_ref()?.runner_up.as_ref()?;
+    if other.verdict == Some(Verdict::Indistinguishable) {
+        return None;
+    }
+    let label = &advice.candidates[other.at].label;
+    Some(match &other.turn {
+        Some(turn) => format!(
+            "What would turn it: with more than {} times as much of `{}`, {label} wins.",
+            terms::ratio(turn.factor),
+            turn.phase
+        ),
+        None => format!("What would turn it: no phase, because {label} is faster in none."),
+    })
+}
+
+/// All contenders, fastest first.
+fn contenders(advice: &Recommendation, rows: usize) -> Table {
+    let ranking = advice.ranking();
+    let choice = advice.choice.as_ref();
+    let best = choice.map(|choice| &advice.candidates[choice.best]);
+    let shown = rows.min(ranking.len());
+    let row = |one: &&Candidate| {
+        let ratio = match best {
+            Some(best) if best.total_ns > 0.0 => Cell::Ratio(one.total_ns / best.total_ns),
+            _ => Cell::Unknown,
+        };
+        let label = Label {
+            full: one.label.clone(),
+            short: None,
+            is_contender: true,
+        };
+        let safety = Cell::Text(if is_screen(rows) {
+            one.safety.brief()
+        } else {
+            one.safety.describe()
+        });
+        Row::new(label, vec![duration(one.total_ns), ratio, safety])
+    };
+    Table {
+        name: "Contenders".to_owned(),
+        rows_are: "contender",
+        columns: vec![
+            Column::new("total"),
+            Column::new("ratio"),
+            Column::of_text("violations"),
+        ],
+        groups: vec![Group {
+            rows: ranking.iter().take(shown).map(row).collect(),
+            note: ranking
+                .len()
+                .checked_sub(shown)
+                .filter(|more| *more > 0)
+                .map(|more| format!("{} slower.", terms::count(more, "more contender"))),
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+/// Options that are faster and cost safety.
+fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, String)> {
+    let choice = advice.choice.iter();
+    let options = choice.flat_map(|choice| &choice.unsafe_options);
+    options.map(|(at, ratio)| {
+        let one = &advice.candidates[*at];
+        let costs = one.costs.as_deref().unwrap_or_default();
+        let text = format!("{} times faster, but {costs}", terms::ratio(*ratio));
+        (one.label.clone(), text)
+    })
+}
+
+/// What is not recommended: the names by reason, with options that cost safety first.
+fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
+    let mut reasons: Vec<(String, String)> = unsafe_options(advice).collect();
+    let own = reasons.len();
+    for one in &advice.dropped {
+        match reasons[own..].iter_mut().find(|(_, why)| *why == one.why) {
+            Some((names, _)) => *names = format!("{names}, {}", one.name),
+            None => reasons.push((one.name.clone(), one.why.clone())),
+        }
+    }
+    if reasons.len() > rows {
+        let names: Vec<String> = reasons.drain(rows..).map(|(names, _)| names).collect();
+        reasons.push((
+            "with -o page.html".to_owned(),
+            format!("the reasons of {}", names.join(", ")),
+        ));
+    }
+    let items = reasons.into_iter().map(|(names, why)| Item {
+        lead: Some((names, Tone::Plain)),
+        text: why.into(),
+        is_one_line: is_screen(rows),
+        ..Item::default()
+    });
+    let list = Block::List(items.collect());
+    let section = Section::new("not-recommended", "Not recommended").with(list);
+    (!advice.dropped.is_empty() || own > 0).then(|| section.into())
+}
+
+/// The commands that make and mount the choice.
+fn commands(advice: &Recommendation) -> Option<Block> {
+    let choice = advice.choice.as_ref()?;
+    let (best, commands) = (&advice.candidates[choice.best], &choice.commands);
+    let mut lines = commands.make.clone();
+    if let Some(fstab) = &commands.fstab {
+        lines.push(format!("/etc/fstab: {fstab}"));
+    }
+    if best.safety == Safety::NotTested {
+        let filesystem = terms::printable(&best.contender.filesystem);
+        lines.push(format!(
+            "fsdyno crash --fs {filesystem}   # it is not tested"
+        ));
+    }
+    let section = Section::new("commands", "Commands").with(Block::Code(lines.join("\n")));
+    (!lines.is_empty()).then(|| section.into())
+}
+
+/// The predicted ratios compared with the measured ones; the pairs with the largest errors first.
+fn validation(validation: &Validation, rows: usize) -> Block {
+    let mut pairs: Vec<&Pair> = validation.pairs.iter().collect();
+    pairs.sort_by(|a, b| b.error().total_cmp(&a.error()));
+    let row = |pair: &&Pair| {
+        let [one, other] = &pair.labels;
+        let cells = [pair.predicted, pair.measured, pair.error()];
+        Row::new(format!("{other} / {one}"), cells.map(Cell::Ratio).into())
+    };
+    let figure = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), terms::ratio);
+    let text = format!(
+        "Run {}, in real time: rank correlation {} and median error factor {}, of {}.",
+        validation.run,
+        figure(validation.correlation),
+        figure(validation.median_error),
+        terms::count(pairs.len(), "pair")
+    );
+    Section::new("validation", "Predicted and measured")
+        .with(Block::paragraph(text))
+        .with(Table {
+            name: "Predicted and measured ratios".to_owned(),
+            rows_are: "pair",
+            columns: ["predicted", "measured", "error"].map(Column::new).into(),
+            groups: vec![Group {
+                rows: pairs.iter().take(rows).map(row).collect(),
+                ..Group::default()
+            }],
+            ..Table::default()
+        })
+        .into()
+}

@@ -1,0 +1,299 @@
+//! Advice: which contender of some runs to choose, by how much it is better, and what would change the
+//! choice. It judges the sum of the durable times of all phases with the rule of all reports.
+
+mod candidates;
+mod document;
+mod safety;
+mod validation;
+
+pub use candidates::{Candidate, Dropped, PhaseTime};
+pub use document::{ROWS, document};
+pub use safety::Safety;
+pub use validation::{Pair, Validation};
+
+use crate::comparison::Comparisons;
+use crate::terms;
+use candidates::Field;
+use fsdyno_model::{Contender, Exploration, ResultSet, StateClass};
+use fsdyno_stats::{PairedRatio, Verdict};
+
+/// What the advice is made of.
+pub struct Question<'a> {
+    /// The run of all file systems with their defaults.
+    pub defaults: &'a ResultSet,
+    /// The run of the best of them with further options.
+    pub variants: Option<&'a ResultSet>,
+    /// The explorations of crash states in the store.
+    pub explorations: &'a [Exploration],
+    /// The strongest class of crash states without violations that is required.
+    pub safety: Option<StateClass>,
+    /// The file systems that were not measured, with the reason.
+    pub dropped: Vec<Dropped>,
+    /// The measured options.
+    pub options: &'a [VariantNote],
+    /// Returns the commands that make and mount a contender.
+    pub commands: &'a dyn Fn(&Contender) -> Commands,
+    /// A run of the same contenders in real time, with which the prediction is compared.
+    pub validated: Option<&'a ResultSet>,
+}
+
+/// Options of a contender that were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariantNote {
+    /// The label of the contender.
+    pub label: String,
+    /// The label of the contender without them.
+    pub base: String,
+    /// What they change.
+    pub why: String,
+    /// What they cost in safety.
+    pub costs: Option<String>,
+    /// The document that describes them.
+    pub source: String,
+}
+
+/// The commands that make and mount a contender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// The commands that make it, in order.
+    pub make: Vec<String>,
+    /// Its line of fstab(5); `None` if it is not mounted by one.
+    pub fstab: Option<String>,
+}
+
+/// The advice.
+#[derive(Debug, Clone)]
+pub struct Recommendation {
+    /// The names of the runs.
+    pub runs: Vec<String>,
+    /// When the first of them started: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// The profile of the model disk, if the runs were in virtual time.
+    pub model_disk: Option<String>,
+    /// Whether the figures have no noise.
+    pub certain: bool,
+    /// The smallest difference that matters.
+    pub margin: f64,
+    /// All measured contenders, those of the last run first.
+    pub candidates: Vec<Candidate>,
+    /// The choice; `None` if no contender can be recommended.
+    pub choice: Option<Choice>,
+    /// The measured options of the runs.
+    pub options: Vec<VariantNote>,
+    /// What is not recommended, and why.
+    pub dropped: Vec<Dropped>,
+    /// The comparison with a run in real time.
+    pub validation: Option<Validation>,
+}
+
+/// The recommended contender.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// It, by its index among the candidates.
+    pub best: usize,
+    /// The best of another file system, or else of another contender that was requested.
+    pub runner_up: Option<RunnerUp>,
+    /// Its options, compared with its file system's defaults.
+    pub options: Effect,
+    /// The commands that make and mount it.
+    pub commands: Commands,
+    /// Options that are faster and cost safety, by index, with their ratio to the choice.
+    pub unsafe_options: Vec<(usize, f64)>,
+}
+
+/// The effect of options of the recommended file system.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// None were measured.
+    NotMeasured,
+    /// None of them is faster by a verdict: its defaults are recommended.
+    NoDifference,
+    /// They are recommended: the ratio of the time of the defaults to theirs.
+    Faster(f64),
+}
+
+/// The runner-up.
+#[derive(Debug, Clone)]
+pub struct RunnerUp {
+    /// It, by its index among the candidates.
+    pub at: usize,
+    /// Its total time as a multiple of that of the choice.
+    pub ratio: f64,
+    /// The same, paired by block, with its interval. `None` if no block has both.
+    pub paired: Option<PairedRatio>,
+    /// The verdict on the choice compared with it.
+    pub verdict: Option<Verdict>,
+    /// What would turn the decision; `None` if no single phase can.
+    pub turn: Option<Turn>,
+}
+
+/// The phase that would turn a decision first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The phase.
+    pub phase: String,
+    /// How many times as much of it the work needs, so that both take the same time.
+    pub factor: f64,
+}
+
+impl Recommendation {
+    /// The advice on some runs.
+    pub fn of(question: &Question<'_>) -> Self {
+        let set = question.variants.unwrap_or(question.defaults);
+        let field = Field::of(set);
+        let mut dropped = question.dropped.clone();
+        dropped.extend(field.dropped.iter().cloned());
+        let mut candidates = field.candidates.clone();
+        if question.variants.is_some() {
+            let others = Field::of(question.defaults);
+            let is_new = |one: &&Candidate| candidates.iter().all(|c| c.label != one.label);
+            let new: Vec<Candidate> = others.candidates.iter().filter(is_new).cloned().collect();
+            candidates.extend(new);
+            dropped.extend(others.dropped);
+        }
+        for one in &mut candidates {
+            let notes = question.options.iter();
+            one.costs = notes
+                .filter(|note| terms::printable(&note.label) == one.label)
+                .find_map(|note| note.costs.clone());
+            one.safety = Safety::of(&one.contender, question.explorations);
+            if let Some(why) = question.safety.and_then(|class| one.safety.fails(class)) {
+                dropped.push(Dropped::new(&one.label, why));
+                one.eligible = false;
+            }
+            one.eligible &= one.costs.is_none();
+        }
+        let choice = Choice::of(&field, &candidates, question);
+        let plan = &set.run.plan;
+        let runs = [Some(question.defaults), question.variants];
+        Self {
+            runs: runs
+                .into_iter()
+                .flatten()
+                .map(|set| terms::printable(&set.run.id))
+                .collect(),
+            started_unix_ns: question.defaults.run.started_unix_ns,
+            model_disk: plan
+                .disk
+                .as_ref()
+                .filter(|_| plan.in_virtual_time())
+                .map(|disk| terms::printable(&disk.profile)),
+            certain: plan.is_certain(),
+            margin: plan.margin,
+            candidates,
+            choice,
+            options: question.options.to_vec(),
+            dropped,
+            validation: question
+                .validated
+                .map(|measured| Validation::of(question.defaults, measured)),
+        }
+    }
+
+    /// The candidates, fastest first.
+    fn ranking(&self) -> Vec<&Candidate> {
+        let mut all: Vec<&Candidate> = self.candidates.iter().collect();
+        all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+        all
+    }
+}
+
+/// The contenders of the two fastest file systems of a run, by index in the plan, fastest first.
+pub fn best_two(set: &ResultSet) -> Vec<Contender> {
+    let field = Field::of(set);
+    let mut all: Vec<&Candidate> = field.candidates.iter().collect();
+    all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+    let mut best: Vec<Contender> = Vec::new();
+    for one in all {
+        let is_new = |other: &Contender| other.filesystem != one.contender.filesystem;
+        if best.len() < 2 && best.iter().all(is_new) {
+            best.push(one.contender.clone());
+        }
+    }
+    best
+}
+
+impl Choice {
+    /// The choice among the candidates of the last run, which are first in the list.
+    fn of(field: &Field, candidates: &[Candidate], question: &Question<'_>) -> Option<Self> {
+        let own = &candidates[..field.candidates.len()];
+        let eligible: Vec<usize> = (0..own.len()).filter(|at| own[*at].eligible).collect();
+        let fastest = |among: &mut dyn Iterator<Item = usize>| {
+            among.min_by(|a, b| own[*a].total_ns.total_cmp(&own[*b].total_ns))
+        };
+        let first = fastest(&mut eligible.iter().copied())?;
+        let of_label = |label: &str| {
+            let mut all = eligible.iter().copied();
+            all.find(|at| own[*at].label == terms::printable(label))
+        };
+        let notes = question.options.iter();
+        let base_of = |at: usize| {
+            let mut own_notes = notes.clone().filter(|one| of_label(&one.label) == Some(at));
+            own_notes.find_map(|note| of_label(&note.base))
+        };
+        // Options without an effect are left out.
+        let needed = |at: usize| match base_of(at) {
+            Some(base) if field.verdict(at, base) != Some(Verdict::Faster) => base,
+            _ => at,
+        };
+        let best = needed(first);
+        let base = base_of(best);
+        let has_notes = notes.clone().any(|note| of_label(&note.base) == Some(best));
+        let options = match base {
+            Some(base) => Effect::Faster(own[base].total_ns / own[best].total_ns),
+            None if has_notes => Effect::NoDifference,
+            None => Effect::NotMeasured,
+        };
+        let others = eligible.iter().copied().filter(|at| *at != best);
+        let of_another =
+            |at: &usize| own[*at].contender.filesystem != own[best].contender.filesystem;
+        let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
+            // Contenders of one file system that the user compares.
+            fastest(&mut others.filter(|at| base != Some(*at) && base_of(*at).is_none()))
+        });
+        let next = next.map(needed);
+        let runner_up = next.map(|at| RunnerUp {
+            at,
+            ratio: own[at].total_ns / own[best].total_ns,
+            paired: field.ratio(at, best),
+            verdict: field.verdict(best, at),
+            turn: turn(&own[best], &own[at]),
+        });
+        let is_unsafe = |at: &usize| {
+            own[*at].costs.is_some() && field.verdict(*at, best) == Some(Verdict::Faster)
+        };
+        let unsafe_options: Vec<(usize, f64)> = (0..own.len())
+            .filter(is_unsafe)
+            .map(|at| (at, own[best].total_ns / own[at].total_ns))
+            .collect();
+        Some(Self {
+            best,
+            runner_up,
+            options,
+            commands: (question.commands)(&own[best].contender),
+            unsafe_options,
+        })
+    }
+}
+
+/// The phase whose share in the work must grow least so that both contenders take the same time.
+///
+/// With weight `w` of one phase, the times are `T1 + (w-1) t1` and `T2 + (w-1) t2`. They are equal at
+/// `w = 1 + (T2 - T1) / (t1 - t2)`.
+fn turn(best: &Candidate, other: &Candidate) -> Option<Turn> {
+    let lead = other.total_ns - best.total_ns;
+    let phases = best.phases.iter().zip(&other.phases);
+    let turns = phases.filter(|(one, other)| one.time_ns > other.time_ns);
+    let turns = turns.map(|(one, other)| Turn {
+        phase: one.phase.clone(),
+        factor: 1.0 + lead / (one.time_ns - other.time_ns),
+    });
+    turns.min_by(|a, b| a.factor.total_cmp(&b.factor))
+}
+
+/// The comparison of the lab that has the most measured contenders, of a run.
+fn comparison(set: &ResultSet) -> Option<crate::comparison::Comparison> {
+    let labs = Comparisons::of(set).labs.into_iter();
+    // The first of equal ones.
+    labs.rev().max_by_key(|lab| lab.measured_contenders().len())
+}

@@ -1,0 +1,345 @@
+//! Advice on made runs: the choice, its certainty, what would turn it, and what is dropped.
+
+use crate::explored;
+use crate::fixture::{one_phase, workload};
+use fsdyno_model::{Contender, DiskTime, ModelDisk, Nanos, Outcome, ResultSet, StateClass};
+use fsdyno_report::advice::{
+    Commands, Dropped, Effect, Question, Recommendation, VariantNote, best_two,
+};
+use fsdyno_report::{Format, Options, render_advice};
+use fsdyno_stats::Verdict;
+
+fn commands(contender: &Contender) -> Commands {
+    Commands {
+        make: vec![format!("mkfs.{} /dev/DISK", contender.filesystem)],
+        fstab: Some("/dev/DISK /mnt/data".to_owned()),
+    }
+}
+
+fn question(set: &ResultSet) -> Question<'_> {
+    Question {
+        defaults: set,
+        variants: None,
+        explorations: &[],
+        safety: None,
+        dropped: Vec::new(),
+        options: &[],
+        commands: &commands,
+        validated: None,
+    }
+}
+
+fn terminal(advice: &Recommendation) -> String {
+    let options = Options::default();
+    String::from_utf8(render_advice(advice, Format::Terminal, &options).unwrap()).unwrap()
+}
+
+/// A run in virtual time: the milliseconds of each phase, by contender.
+fn exact(labels: &[&str], times: &[&[u64]]) -> ResultSet {
+    let first: Vec<Vec<u64>> = times.iter().map(|phases| vec![phases[0]]).collect();
+    let first: Vec<&[u64]> = first.iter().map(Vec::as_slice).collect();
+    let mut set = one_phase(labels, &first);
+    let plan = &mut set.run.plan;
+    plan.disk = Some(ModelDisk {
+        profile: "sata-ssd".to_owned(),
+        text: String::new(),
+        faults: None,
+        time: DiskTime::default(),
+    });
+    for (contender, label) in plan.contenders.iter_mut().zip(labels) {
+        let end = label.find([':', '[']).unwrap_or(label.len());
+        label[..end].clone_into(&mut contender.filesystem);
+        contender.mount.clear();
+        contender
+            .mount
+            .extend(label[end..].strip_prefix(':').map(str::to_owned));
+    }
+    let phase = workload("tree").phases[0].clone();
+    plan.workloads[0].phases = (0..times[0].len())
+        .map(|at| {
+            let mut phase = phase.clone();
+            phase.label = format!("phase {at}");
+            phase
+        })
+        .collect();
+    for record in &mut set.cells {
+        let sample = record.samples[0].clone();
+        let times = times[record.cell.contender as usize];
+        record.samples = times
+            .iter()
+            .enumerate()
+            .map(|(at, time)| {
+                let mut sample = sample.clone();
+                sample.phase = u32::try_from(at).unwrap();
+                sample.label = format!("phase {at}");
+                sample.return_ns = Nanos(time * 500_000);
+                sample.durable_ns = Some(Nanos(time * 1_000_000));
+                sample
+            })
+            .collect();
+    }
+    set
+}
+
+#[test]
+fn a_clear_winner_is_recommended_with_its_commands_on_one_screen() {
+    let labels = ["ext4", "xfs", "btrfs", "jfs", "f2fs", "nilfs2", "exfat"];
+    let times: Vec<Vec<u64>> = (0..7)
+        .map(|at| vec![100 + 50 * at, 200, 30, 40, 50, 60, 70, 80, 90])
+        .collect();
+    let times: Vec<&[u64]> = times.iter().map(Vec::as_slice).collect();
+    let set = exact(&labels, &times);
+    let mut question = question(&set);
+    question.dropped = (0..7)
+        .map(|at| Dropped::new(&format!("fs{at}"), format!("reason {at}")))
+        .collect();
+    let advice = Recommendation::of(&question);
+    let text = terminal(&advice);
+    assert!(
+        text.contains("Choose ext4: 1.07 times faster than xfs, the runner-up."),
+        "{text}"
+    );
+    assert!(text.contains("figures are exact for the models"), "{text}");
+    assert!(text.contains("mkfs.ext4 /dev/DISK"), "{text}");
+    assert!(text.contains("/etc/fstab: /dev/DISK /mnt/data"), "{text}");
+    assert!(text.contains("not tested"), "{text}");
+    assert!(
+        text.contains("with -o page.html: the reasons of "),
+        "{text}"
+    );
+    assert!(
+        text.contains("no phase, because xfs is faster in none"),
+        "{text}"
+    );
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let page = render_advice(&advice, Format::Html, &Options::default()).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("reason 6") && page.contains("phase 8"));
+    render_advice(&advice, Format::Markdown, &Options::default()).unwrap();
+}
+
+#[test]
+fn a_difference_within_the_margin_is_none_that_the_user_would_notice() {
+    let set = exact(&["ext4", "xfs"], &[&[1000], &[1010]]);
+    let text = terminal(&Recommendation::of(&question(&set)));
+    assert!(
+        text.contains("No difference that you would notice: ext4 and xfs are equivalent"),
+        "{text}"
+    );
+    assert!(!text.contains("What would turn it"), "{text}");
+}
+
+#[test]
+fn the_decision_turns_where_both_totals_are_equal() {
+    // With weight w: 100 w + 100 and 60 w + 220 are equal at w = 3.
+    let set = exact(&["ext4", "xfs"], &[&[100, 100], &[60, 220]]);
+    let advice = Recommendation::of(&question(&set));
+    let choice = advice.choice.as_ref().unwrap();
+    let turn = choice.runner_up.as_ref().unwrap().turn.clone().unwrap();
+    assert_eq!(turn.phase, "phase 0");
+    assert!((turn.factor - 3.0).abs() < 1e-9, "{turn:?}");
+    let [t1, t2] = [0, 1].map(|at| {
+        let phases = &advice.candidates[at].phases;
+        phases[0].time_ns * turn.factor + phases[1].time_ns
+    });
+    assert!((t1 - t2).abs() < 1.0);
+    let text = terminal(&advice);
+    assert!(
+        text.contains("with more than 3.00 times as much of `phase 0`, xfs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn in_real_time_the_interval_of_the_ratio_is_printed_and_noise_decides_nothing() {
+    let fast: &[u64] = &[1000, 1010, 990, 1005, 995, 1002, 998, 1001];
+    let slow: &[u64] = &[1500, 1520, 1480, 1510, 1490, 1503, 1497, 1501];
+    let set = one_phase(&["ext4", "xfs"], &[fast, slow]);
+    let advice = Recommendation::of(&question(&set));
+    let other = advice.choice.as_ref().unwrap().runner_up.clone().unwrap();
+    assert_eq!(other.verdict, Some(Verdict::Faster));
+    let text = terminal(&advice);
+    assert!(
+        text.contains("95 % interval") && text.contains("8 repeats"),
+        "{text}"
+    );
+    assert!(text.contains("in real time"), "{text}");
+    let noisy: &[u64] = &[900, 1300, 800, 1400, 950, 1250, 1000, 1100];
+    let set = one_phase(&["ext4", "xfs"], &[fast, noisy]);
+    let text = terminal(&Recommendation::of(&question(&set)));
+    assert!(text.contains("Not decided: "), "{text}");
+}
+
+fn note(label: &str, costs: Option<&str>) -> VariantNote {
+    VariantNote {
+        label: label.to_owned(),
+        base: "ext4".to_owned(),
+        why: "reads do not update access times".to_owned(),
+        costs: costs.map(str::to_owned),
+        source: "mount(8)".to_owned(),
+    }
+}
+
+#[test]
+fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
+    let defaults = exact(&["ext4", "xfs", "jfs"], &[&[1000], &[1200], &[3000]]);
+    let names: Vec<String> = best_two(&defaults)
+        .into_iter()
+        .map(|one| one.label)
+        .collect();
+    assert_eq!(names, ["ext4", "xfs"]);
+    let notes = [
+        note("ext4:noatime", None),
+        note("ext4:data=writeback", Some("files may have old data")),
+    ];
+    let labels = ["ext4", "ext4:noatime", "ext4:data=writeback", "xfs"];
+    let advice = |times: &[&[u64]]| {
+        let variants = exact(&labels, times);
+        Recommendation::of(&Question {
+            variants: Some(&variants),
+            options: &notes,
+            ..question(&defaults)
+        })
+    };
+    // Options of the runner-up that have no effect are left out too.
+    let reversed = advice(&[&[1000], &[999], &[1000], &[500]]);
+    let choice = reversed.choice.as_ref().unwrap();
+    let other = choice.runner_up.as_ref().unwrap().at;
+    assert_eq!(reversed.candidates[choice.best].label, "xfs");
+    assert_eq!(reversed.candidates[other].label, "ext4");
+    let faster = advice(&[&[1000], &[900], &[500], &[1200]]);
+    let choice = faster.choice.as_ref().unwrap();
+    assert_eq!(faster.candidates[choice.best].label, "ext4:noatime");
+    let text = terminal(&faster);
+    assert!(
+        text.contains("Choose ext4:noatime: 1.33 times faster than xfs, the runner-up. Its"),
+        "{text}"
+    );
+    assert!(text.contains("reads do not update access times"), "{text}");
+    assert!(
+        text.contains("ext4:data=writeback: 1.80 times faster, but files may"),
+        "{text}"
+    );
+    assert!(
+        text.contains("jfs"),
+        "the slower file systems are listed: {text}"
+    );
+    let alone = exact(&["ext4", "ext4:noatime"], &[&[1000], &[1001]]);
+    let only = exact(&["ext4"], &[&[1000]]);
+    let alone = Recommendation::of(&Question {
+        variants: Some(&alone),
+        options: &notes[..1],
+        ..question(&only)
+    });
+    let text = terminal(&alone);
+    assert!(
+        text.contains("Choose ext4: no other contender is left. Safe"),
+        "{text}"
+    );
+    let equal = advice(&[&[1000], &[999], &[1000], &[1200]]);
+    let choice = equal.choice.as_ref().unwrap();
+    assert_eq!(equal.candidates[choice.best].label, "ext4");
+    assert_eq!(choice.options, Effect::NoDifference);
+    assert!(choice.unsafe_options.is_empty());
+}
+
+#[test]
+fn a_contender_that_fails_is_dropped_with_the_reason() {
+    let mut set = exact(&["ext4", "xfs"], &[&[1000], &[500]]);
+    set.cells[1].samples.clear();
+    set.cells[1].outcome = Outcome::Skipped {
+        requirement: "program mkfs.xfs".into(),
+        reason: "mkfs.xfs is not on the path".into(),
+        remedy: "apt-get install xfsprogs".into(),
+    };
+    let advice = Recommendation::of(&question(&set));
+    let text = terminal(&advice);
+    assert!(
+        text.contains("Choose ext4: no other contender is left"),
+        "{text}"
+    );
+    assert!(text.contains("mkfs.xfs is not on the path"), "{text}");
+    set.cells[0].samples.clear();
+    set.cells[0].outcome = set.cells[1].outcome.clone();
+    let advice = Recommendation::of(&question(&set));
+    assert!(advice.choice.is_none());
+    assert!(terminal(&advice).contains("No contender can be recommended"));
+}
+
+#[test]
+fn known_violations_drop_a_contender_of_the_required_class_only() {
+    let exploration = explored::exploration();
+    let broken = exploration
+        .programs
+        .iter()
+        .find(|one| {
+            let mut found = one.findings.iter();
+            found.any(|finding| finding.score() == fsdyno_model::Score::Violation)
+        })
+        .map(|one| one.contender.clone())
+        .unwrap();
+    let mut set = exact(&["a", "jfs"], &[&[500], &[1000]]);
+    let mut contenders = exploration.info.contenders.iter();
+    set.run.plan.contenders[0] = contenders.find(|one| one.label == broken).unwrap().clone();
+    let explorations = [exploration.clone()];
+    let advice = |safety| {
+        Recommendation::of(&Question {
+            explorations: &explorations,
+            safety,
+            ..question(&set)
+        })
+    };
+    let free = advice(None);
+    assert_eq!(
+        free.candidates[free.choice.as_ref().unwrap().best].label,
+        broken
+    );
+    let text = terminal(&free);
+    assert!(text.contains("violation"), "{text}");
+    let strict = advice(Some(StateClass::C4));
+    assert_eq!(
+        strict.candidates[strict.choice.as_ref().unwrap().best].label,
+        "jfs"
+    );
+    assert!(
+        strict
+            .dropped
+            .iter()
+            .any(|one| one.why.contains("in crash states of class"))
+    );
+}
+
+#[test]
+fn a_prediction_is_compared_with_the_measurement_pair_by_pair() {
+    let predicted = exact(&["ext4", "xfs", "jfs"], &[&[100], &[200], &[400]]);
+    let measured = one_phase(
+        &["ext4", "jfs", "xfs"],
+        &[&[1000, 1000], &[4000, 4000], &[3000, 3000]],
+    );
+    let advice = Recommendation::of(&Question {
+        validated: Some(&measured),
+        ..question(&predicted)
+    });
+    let validation = advice.validation.as_ref().unwrap();
+    let pair = |one: &str, other: &str| {
+        let mut pairs = validation.pairs.iter();
+        pairs.find(|pair| pair.labels == [one, other]).unwrap()
+    };
+    assert!((pair("ext4", "xfs").predicted - 2.0).abs() < 1e-9);
+    assert!((pair("ext4", "xfs").measured - 3.0).abs() < 1e-9);
+    assert!((pair("ext4", "jfs").error() - 1.0).abs() < 1e-9);
+    assert!((pair("xfs", "jfs").error() - 1.5).abs() < 1e-9);
+    assert!((validation.median_error.unwrap() - 1.5).abs() < 1e-9);
+    // The ratios 2, 4 and 2 have the ranks 1.5, 3 and 1.5; 3, 4 and 1.33 have 2, 3 and 1.
+    assert!((validation.correlation.unwrap() - 0.866).abs() < 1e-3);
+    let text = terminal(&advice).replace('\n', " ");
+    assert!(
+        text.contains("rank correlation 0.87 and median error factor 1.50"),
+        "{text}"
+    );
+    assert!(text.contains("xfs / ext4"), "{text}");
+}
