@@ -12,7 +12,7 @@ use std::process::Command;
 use support::{Home, have};
 
 /// Bytes of a block.
-const BLOCK: u64 = 4096;
+const BLOCK: usize = 4096;
 
 /// How many blocks of a new file system have each role, of those that are not zero, and the role of
 /// those at some places.
@@ -40,13 +40,13 @@ fn roles_of(
     let mut read = |at: u64, into: &mut [u8]| file.read_exact_at(into, at).unwrap_or(());
     let roles = find(filesystem).unwrap().roles(&mut read).unwrap();
     let mut counts = BTreeMap::new();
-    let mut block = [0; BLOCK as usize];
+    let mut block = [0; BLOCK];
     let mut role_at = |place: u64| {
         file.read_exact_at(&mut block, place).unwrap();
         let used = block.iter().any(|byte| *byte != 0);
         (used, roles(place / 512, &block))
     };
-    for place in (0..size).step_by(BLOCK as usize) {
+    for place in (0..size).step_by(BLOCK) {
         if let (true, role) = role_at(place) {
             *counts.entry(role).or_default() += 1;
         }
@@ -63,7 +63,7 @@ fn the_layout_of_the_ext_family_is_known() {
     for (filesystem, mkfs) in [("ext4", "mkfs.ext4"), ("ext3", "mkfs.ext3")] {
         // example
         let words = [mkfs, "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0"];
-        let (counts, at) = roles_of(filesystem, &words, &[0, BLOCK]);
+        let (counts, at) = roles_of(filesystem, &words, &[0, 4096]);
         assert_eq!(at, [BlockRole::Superblock, BlockRole::AllocationMap]);
         assert_eq!(counts[&BlockRole::Superblock], 1);
         // The journal has its superblock; both bitmaps of each of three groups are in use.
