@@ -64,7 +64,8 @@ struct Collected {
     phase: String,
     /// The plan with only this contender and this workload, without its kernel.
     plan: Plan,
-    /// Whether the kernel counted its work. Without the count, virtual time does not charge it.
+    /// Whether the work of the kernel is charged as the plan requires: a kernel that does not count
+    /// is not charged.
     counted: bool,
     observations: Vec<Observation>,
 }
@@ -174,7 +175,8 @@ impl Collector {
     /// Adds an observation to the series of comparable ones.
     fn insert(&mut self, plan: Plan, phase: String, one: Observation) {
         let (contender, workload) = (plan.contenders[0].clone(), plan.workloads[0].name.clone());
-        let counted = one.figures.contains_key(&Counter::Blocks);
+        // Without a processor, virtual time is the same whether the kernel counts or not.
+        let counted = plan.cpu.is_none() || one.figures.contains_key(&Counter::Blocks);
         let known = self.series.iter_mut().find(|series| {
             series.contender.label == contender.label
                 && series.workload == workload
