@@ -8,11 +8,13 @@ pub mod input;
 pub mod named;
 mod output;
 pub mod places;
+mod read_full;
 mod replace;
 mod trusted;
 mod walk;
 
 pub use output::Output;
+pub use read_full::read_full;
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, open_own, refuse_foreign_links};
 pub use walk::open_parent;

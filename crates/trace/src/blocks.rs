@@ -73,7 +73,7 @@ impl<R: Read> BlockReader<R> {
     pub fn new(mut from: R) -> Result<Self, TraceError> {
         let failed = |source| TraceError::Read { at: 0, source };
         let mut head = [0; 12];
-        let read = fill(&mut from, &mut head).map_err(failed)?;
+        let read = fsdyno_files::read_full(&mut from, &mut head).map_err(failed)?;
         if read < 8 || head[..8] != *MAGIC {
             return Err(TraceError::NoRecording);
         }
@@ -108,7 +108,7 @@ impl<R: Read> BlockReader<R> {
         let failed = |source| TraceError::Read { at, source };
         let corrupt = |what| TraceError::Corrupt { at, what };
         let mut head = [0; 12];
-        match fill(&mut self.from, &mut head).map_err(failed)? {
+        match fsdyno_files::read_full(&mut self.from, &mut head).map_err(failed)? {
             0 => return Ok(false),
             12 => {}
             _ => return Err(TraceError::Truncated { at }),
@@ -140,18 +140,4 @@ impl<R: Read> BlockReader<R> {
         self.at += 12 + stored as u64;
         Ok(true)
     }
-}
-
-/// Reads until the buffer is full or the file ends. Returns the number of bytes.
-fn fill(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < into.len() {
-        match from.read(&mut into[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }

@@ -112,7 +112,7 @@ impl<R: Read> Records<R> {
     /// Opens a sequence.
     pub fn new(mut from: R) -> Result<Self, RecordError> {
         let mut magic = [0; MAGIC.len()];
-        let read = fill(&mut from, &mut magic);
+        let read = fsdyno_files::read_full(&mut from, &mut magic);
         let read = read.map_err(|source| RecordError::Unreadable { at: 0, source })?;
         if read < magic.len() || magic != *MAGIC {
             return Err(RecordError::NoRecording);
@@ -132,7 +132,7 @@ impl<R: Read> Records<R> {
         let at = self.at;
         let unreadable = |source| RecordError::Unreadable { at, source };
         let mut head = [0; 8];
-        match fill(&mut self.from, &mut head).map_err(unreadable)? {
+        match fsdyno_files::read_full(&mut self.from, &mut head).map_err(unreadable)? {
             0 => return Ok(false),
             8 => {}
             _ => return Err(RecordError::Truncated { at }),
@@ -183,18 +183,4 @@ impl<R: Read> Iterator for Records<R> {
         self.ended = !matches!(next, Ok(Some(_)));
         next.transpose()
     }
-}
-
-/// Reads until the buffer is full or the file ends. Returns the number of bytes.
-fn fill(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < into.len() {
-        match from.read(&mut into[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
