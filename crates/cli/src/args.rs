@@ -74,3 +74,11 @@ pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
     };
     text.parse().map_err(|_| unknown("format", text, names()))
 }
+
+/// The command line of this process, as it is stored.
+pub fn command_line() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}

@@ -5,15 +5,11 @@ mod args;
 
 pub use args::{AdviseArgs, CLASSES};
 
-use crate::args::Erase;
 use crate::catalogue::{catalogue_here, unavailable};
-use crate::commands::jobs::JobsArgs;
-use crate::commands::measuring::LockArgs;
 use crate::commands::report;
-use crate::commands::run::{Execution, ExportArgs, ScreenArgs, fresh, plan_error};
+use crate::commands::run::{Execution, fresh, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_files::Existing;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
 use fsdyno_model::{
@@ -232,7 +228,7 @@ fn measure_with(
         name: NAME.to_owned(),
         ..plan.map_err(plan_error)?
     };
-    let ended = fresh(plan, &execution(), store, stop)?;
+    let ended = fresh(plan, &Execution::silent(), store, stop)?;
     match ended.run {
         Some(run) if ended.code != Code::Interrupted => {
             Ok(Store::open_existing_read_only(store)?.load(&run)?)
@@ -310,21 +306,6 @@ fn options(args: &AdviseArgs, contenders: &[Contender], in_guest: bool) -> RunOp
         // The same figures each time.
         repeats: Some(1),
         ..common
-    }
-}
-
-fn execution() -> Execution {
-    Execution {
-        erase: Erase::default(),
-        dry_run: false,
-        format: Format::Terminal,
-        screen: ScreenArgs::default(),
-        export: ExportArgs::default(),
-        output: None,
-        existing: Existing::Keep,
-        silent: true,
-        lock: LockArgs::default(),
-        jobs: JobsArgs::default(),
     }
 }
 

@@ -2,17 +2,12 @@
 
 use super::bench::Machine;
 use super::kept::{Attempt, AttemptResult, CellSettings};
-use crate::args::Erase;
 use crate::catalogue::catalogue_here;
-use crate::commands::jobs::JobsArgs;
 use crate::commands::lab::BuildScreen;
-use crate::commands::measuring::LockArgs;
-use crate::commands::run::{Execution, ExportArgs, ScreenArgs, fresh, plan_error};
+use crate::commands::run::{Execution, fresh, plan_error};
 use crate::exit::{CliError, Code};
-use fsdyno_files::Existing;
 use fsdyno_guests::kernels::{GitError, Kernels, Repository, TreeOrder, TreeSource, build};
 use fsdyno_model::{CancelToken, KernelChoice, LabChoice, Nanos, Outcome, Plan, ResultSet};
-use fsdyno_report::Format;
 use fsdyno_run::RunOptions;
 use fsdyno_run::bisect::{Figures, Metric};
 use fsdyno_run::resolve::Counting;
@@ -118,21 +113,9 @@ impl Here<'_> {
 
     /// Runs the cell and returns its results from the store.
     fn run(&self, kernel: &Path, traces: Option<&Path>) -> Result<ResultSet, CliError> {
-        let execution = Execution {
-            erase: Erase::default(),
-            dry_run: false,
-            format: Format::Terminal,
-            screen: ScreenArgs::default(),
-            export: ExportArgs::default(),
-            output: None,
-            existing: Existing::Keep,
-            silent: true,
-            lock: LockArgs::default(),
-            jobs: JobsArgs::default(),
-        };
         let ended = fresh(
             self.plan(kernel, traces)?,
-            &execution,
+            &Execution::silent(),
             self.store,
             self.stop,
         )?;

@@ -86,9 +86,7 @@ pub(super) fn fresh(
         guest,
         disk,
         work_dir,
-        command_line: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+        command_line: crate::args::command_line(),
     };
     if let Some(shard) = info.shard.filter(|_| info.programs() == 0) {
         return Err(CliError::usage(format!(

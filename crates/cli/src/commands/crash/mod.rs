@@ -302,9 +302,7 @@ fn info(
         guest,
         disk,
         provenance: provenance_of(&contenders, &work_dir),
-        command_line: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+        command_line: crate::args::command_line(),
         contenders,
         work_dir,
     }

@@ -61,6 +61,22 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// Prints nothing; the results are in the store. For commands that make runs.
+    pub fn silent() -> Self {
+        Self {
+            erase: Erase::default(),
+            dry_run: false,
+            format: Format::Terminal,
+            screen: ScreenArgs::default(),
+            export: ExportArgs::default(),
+            output: None,
+            existing: Existing::Keep,
+            silent: true,
+            lock: LockArgs::default(),
+            jobs: JobsArgs::default(),
+        }
+    }
+
     fn of(args: &RunArgs) -> Self {
         Self {
             erase: args.erase.clone(),
@@ -174,9 +190,7 @@ pub fn fresh(
         plan_hash: plan.hash(),
         provenance,
         plan,
-        command_line: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+        command_line: crate::args::command_line(),
     };
     store.begin_named(&mut info)?;
     let session = Session {
