@@ -146,6 +146,16 @@ impl Variant {
         let options = Contender::parse(&text, &recipes::kind_of).ok()?;
         let has_all = options.mkfs.iter().all(|word| base.mkfs.contains(word))
             && options.mount.iter().all(|word| base.mount.contains(word));
+        // A program takes the last of two options of one name.
+        let is_option = |word: &&String| word.starts_with('-');
+        if options
+            .mkfs
+            .iter()
+            .filter(is_option)
+            .any(|word| base.mkfs.contains(word))
+        {
+            return None;
+        }
         let mut with = base.clone();
         with.mkfs.extend(options.mkfs);
         with.mount.extend(options.mount);
