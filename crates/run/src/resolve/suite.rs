@@ -8,12 +8,15 @@ use super::planfile::PlanFile;
 use std::path::Path;
 
 /// A built-in suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
     /// The text of its plan file.
     pub text: &'static str,
+    /// The scale with which a comparison on a model disk takes some seconds; none if a run does not
+    /// make that comparison beside its own.
+    pub model_scale: Option<f64>,
 }
 
 /// The default suite.
@@ -24,62 +27,77 @@ pub static ALL: &[Suite] = &[
     Suite {
         name: DEFAULT,
         text: include_str!("../../data/suites/quick.toml"),
+        model_scale: Some(0.02),
     },
     Suite {
         name: "mail",
         text: include_str!("../../data/suites/mail.toml"),
+        model_scale: Some(0.05),
     },
     Suite {
         name: "web",
         text: include_str!("../../data/suites/web.toml"),
+        model_scale: Some(0.1),
     },
     Suite {
         name: "photos",
         text: include_str!("../../data/suites/photos.toml"),
+        model_scale: Some(0.2),
     },
     Suite {
         name: "build",
         text: include_str!("../../data/suites/build.toml"),
+        model_scale: Some(0.5),
     },
     Suite {
         name: "database",
         text: include_str!("../../data/suites/database.toml"),
+        model_scale: Some(0.05),
     },
     Suite {
         name: "containers",
         text: include_str!("../../data/suites/containers.toml"),
+        model_scale: Some(0.2),
     },
     Suite {
         name: "classic-2004",
         text: include_str!("../../data/suites/classic-2004.toml"),
+        model_scale: None,
     },
     Suite {
         name: "classic-2008",
         text: include_str!("../../data/suites/classic-2008.toml"),
+        model_scale: None,
     },
     Suite {
         name: "atime",
         text: include_str!("../../data/suites/atime.toml"),
+        model_scale: None,
     },
     Suite {
         name: "atime-2007",
         text: include_str!("../../data/suites/atime-2007.toml"),
+        model_scale: None,
     },
     Suite {
         name: "bonnie",
         text: include_str!("../../data/suites/bonnie.toml"),
+        model_scale: None,
     },
     Suite {
         name: "bonnie-2001",
         text: include_str!("../../data/suites/bonnie-2001.toml"),
+        model_scale: None,
     },
     Suite {
         name: "bonnie-check",
         text: include_str!("../../data/suites/bonnie-check.toml"),
+        model_scale: None,
     },
     Suite {
         name: "mongo-2001",
         text: include_str!("../../data/suites/mongo-2001.toml"),
+        model_scale: None,
     },
 ];
 

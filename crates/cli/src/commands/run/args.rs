@@ -45,7 +45,7 @@ pub struct ScreenArgs {
     /// Show times as m:ss, like the published tables
     #[arg(long, conflicts_with = "json")]
     pub clock: bool,
-    /// Do not compare on model disks as well (suite quick, if a lab kernel exists)
+    /// Do not compare on model disks as well (if a lab kernel exists)
     #[arg(long)]
     pub no_model: bool,
 }

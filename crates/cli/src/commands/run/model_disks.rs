@@ -1,4 +1,4 @@
-//! The comparison of `quick` on model disks: exact figures for a hard disk and two solid-state disks,
+//! The comparison of a suite on model disks: exact figures for a hard disk and two solid-state disks,
 //! in virtual time. Each disk is a run of its own in the store.
 //!
 //! It needs the lab kernel and never builds it. It belongs only to a run with default settings, so
@@ -11,7 +11,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::Existing;
 use fsdyno_guests::kernels;
-use fsdyno_model::{CancelToken, DeviceChoice, LabChoice, Plan};
+use fsdyno_model::{CancelToken, DatasetChoice, DeviceChoice, LabChoice, Plan};
 use fsdyno_report::{Format, Options};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::{resolve, suite};
@@ -25,8 +25,8 @@ const DISKS: [(&str, &str); 3] = [
     ("NVMe disk", "nvme"),
 ];
 
-/// The size of the datasets, with which a disk takes some seconds.
-const SCALE: f64 = 0.02;
+/// The largest file of the user's as a dataset, with which a disk takes some seconds.
+const LARGEST_FILE: u64 = 32 << 20;
 
 /// A run on a model disk: its label in the table, and its name.
 type DiskRun = (String, String);
@@ -124,6 +124,10 @@ fn is_comparable(plan: &Plan) -> bool {
     on_disk
         && plan.disk.is_none()
         && plan.contenders.len() > 1
+        && plan
+            .workloads
+            .iter()
+            .all(|workload| is_short(&workload.dataset))
         && plan.contenders.iter().all(|contender| {
             contender.lab == LabChoice::Host
                 && contender.layout.devices == 1
@@ -137,6 +141,7 @@ fn model_options(given: &RunOptions) -> Option<RunOptions> {
     let common = RunOptions {
         suite: given.suite.clone(),
         contenders: given.contenders.clone(),
+        dataset: given.dataset.clone(),
         work_dir: given.work_dir.clone(),
         seed: given.seed,
         unchecked_options: given.unchecked_options,
@@ -150,13 +155,30 @@ fn model_options(given: &RunOptions) -> Option<RunOptions> {
         errors: given.errors,
         ..common.clone()
     };
-    let quick = given.suite.as_deref().unwrap_or(suite::DEFAULT) == suite::DEFAULT;
-    (quick && default == *given).then_some(RunOptions {
+    let suite = suite::find(given.suite.as_deref().unwrap_or(suite::DEFAULT))?;
+    let scale = match &given.dataset {
+        // A scale applies to generated datasets only.
+        Some(_) => None,
+        None => Some(suite.model_scale?),
+    };
+    (default == *given).then_some(RunOptions {
         lab: Some(LabChoice::Uml),
-        scale: Some(SCALE),
+        scale,
         repeats: Some(1),
         ..common
     })
+}
+
+/// Whether the files of a dataset of the user's take some seconds on a model disk: an archive or a
+/// file of limited size. Other datasets may be of any size.
+fn is_short(dataset: &DatasetChoice) -> bool {
+    match dataset {
+        DatasetChoice::Generated(_) => true,
+        DatasetChoice::Tar(file) | DatasetChoice::File(file) => {
+            file.metadata().is_ok_and(|file| file.len() <= LARGEST_FILE)
+        }
+        DatasetChoice::Tree(_) | DatasetChoice::Trace(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -164,21 +186,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_run_of_quick_with_default_settings_also_runs_on_model_disks() {
+    fn only_default_settings_of_a_suite_with_a_scale_for_it_also_run_on_model_disks() {
         let default = RunOptions::default();
         let options = model_options(&default).unwrap();
         assert_eq!(options.lab, Some(LabChoice::Uml));
-        assert_eq!((options.scale, options.repeats), (Some(SCALE), Some(1)));
+        assert_eq!((options.scale, options.repeats), (Some(0.02), Some(1)));
         let of = |change: fn(&mut RunOptions)| {
             let mut options = default.clone();
             change(&mut options);
-            model_options(&options).is_some()
+            model_options(&options)
         };
-        assert!(of(|options| options.suite = Some("quick".to_owned())));
-        assert!(of(|options| options.max_repeats = Some(9)));
-        assert!(!of(|options| options.suite = Some("mail".to_owned())));
-        assert!(!of(|options| options.scale = Some(0.5)));
-        assert!(!of(|options| options.repeats = Some(1)));
-        assert!(!of(|options| options.phases = vec!["copy".to_owned()]));
+        assert!(of(|options| options.suite = Some("mail".to_owned())).is_some());
+        assert!(of(|options| options.max_repeats = Some(9)).is_some());
+        assert!(of(|options| options.suite = Some("bonnie".to_owned())).is_none());
+        assert!(of(|options| options.scale = Some(0.5)).is_none());
+        assert!(of(|options| options.repeats = Some(1)).is_none());
+        assert!(of(|options| options.phases = vec!["copy".to_owned()]).is_none());
+        let own = of(|options| options.dataset = Some("tar:own.tar".to_owned())).unwrap();
+        assert_eq!(
+            (own.scale, own.dataset.as_deref()),
+            (None, Some("tar:own.tar"))
+        );
+    }
+
+    #[test]
+    fn a_file_of_the_users_is_replayed_on_model_disks_only_if_it_is_small() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("own.tar");
+        let file = std::fs::File::create(&path).unwrap();
+        assert!(is_short(&DatasetChoice::Tar(path.clone())));
+        file.set_len(LARGEST_FILE + 1).unwrap();
+        assert!(!is_short(&DatasetChoice::Tar(path)));
+        assert!(!is_short(&DatasetChoice::Tree("/usr".into())));
     }
 }
