@@ -72,6 +72,27 @@ impl Operation {
     }
 }
 
+impl Action {
+    /// The object of an operation on what a path or a descriptor names: its status, permissions,
+    /// owner, times, attributes or target.
+    pub fn object(&self) -> Option<Object> {
+        match self {
+            Self::Stat { object }
+            | Self::Access { object, .. }
+            | Self::StatFs { object }
+            | Self::ChangeMode { object, .. }
+            | Self::ChangeOwner { object }
+            | Self::SetTimes { object }
+            | Self::GetXattr { object, .. }
+            | Self::SetXattr { object, .. }
+            | Self::ListXattrs { object, .. }
+            | Self::RemoveXattr { object, .. } => Some(*object),
+            Self::ReadLink { path, .. } => Some(Object::NoFollow(*path)),
+            _ => None,
+        }
+    }
+}
+
 /// The object of an operation that takes a path or a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Object {

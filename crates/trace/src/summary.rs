@@ -331,21 +331,7 @@ impl Builder {
             | Action::Unlink { path }
             | Action::RemoveDirectory { path }
             | Action::MakeDirectory { path, .. }
-            | Action::MakeNode { path, .. }
-            | Action::ReadLink { path, .. } => Some(above(*path)),
-            Action::Stat { object }
-            | Action::Access { object, .. }
-            | Action::StatFs { object }
-            | Action::ChangeMode { object, .. }
-            | Action::ChangeOwner { object }
-            | Action::SetTimes { object }
-            | Action::GetXattr { object, .. }
-            | Action::SetXattr { object, .. }
-            | Action::ListXattrs { object, .. }
-            | Action::RemoveXattr { object, .. } => match object {
-                Object::Path(path) | Object::NoFollow(path) => Some(above(*path)),
-                Object::Handle(handle) => of_handle(handle),
-            },
+            | Action::MakeNode { path, .. } => Some(above(*path)),
             Action::Read { handle, .. }
             | Action::Write { handle, .. }
             | Action::Seek { handle, .. }
@@ -356,7 +342,11 @@ impl Builder {
             | Action::ReadDirectory { handle, .. }
             | Action::Map { handle, .. }
             | Action::Close { handle } => of_handle(handle),
-            _ => None,
+            other => match other.object() {
+                Some(Object::Path(path) | Object::NoFollow(path)) => Some(above(path)),
+                Some(Object::Handle(handle)) => of_handle(&handle),
+                None => None,
+            },
         };
         match &operation.action {
             Action::Open {

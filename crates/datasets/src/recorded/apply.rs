@@ -287,21 +287,12 @@ impl Step<'_, '_> {
                 let found = self.lookup(0, *path, false, self.changes());
                 self.remove(found);
             }
-            Action::ReadLink { path, .. } => {
-                self.object(Object::NoFollow(*path));
-            }
-            Action::Stat { object }
-            | Action::Access { object, .. }
-            | Action::StatFs { object }
-            | Action::ChangeMode { object, .. }
-            | Action::ChangeOwner { object }
-            | Action::SetTimes { object }
-            | Action::GetXattr { object, .. }
-            | Action::SetXattr { object, .. }
-            | Action::ListXattrs { object, .. }
-            | Action::RemoveXattr { object, .. } => self.object(*object),
             // All others are in `perform`.
-            _ => {}
+            other => {
+                if let Some(object) = other.object() {
+                    self.object(object);
+                }
+            }
         }
     }
 
