@@ -229,6 +229,9 @@ fn a_recording_that_lost_events_is_reported_so_first() {
         "--repeats",
         "1",
     ];
+    let printed = home.fsdyno(&["record", "show", file]);
+    let lost = "not complete: 12 events were lost";
+    assert!(printed.out.starts_with(lost), "{}", printed.out);
     let printed = home.fsdyno(&words);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     let report = home.fsdyno(&["report", "last", "--long"]);

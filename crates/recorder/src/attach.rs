@@ -1,6 +1,6 @@
 //! Reads what running processes have: threads, directories, open files.
 
-use crate::tracker::{OpenFile, Tracker};
+use crate::tracker::{MappedFile, OpenFile, Tracker};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,11 @@ pub fn processes(group: &Path) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
+/// Whether a process has not ended: also one that nobody has waited for has.
+pub fn lives(pid: i32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok()
+}
+
 /// Adds a running process to a tracker, with its threads and open files.
 pub fn add<W: Write>(tracker: &mut Tracker<W>, pid: i32) -> io::Result<()> {
     let link = |name: &str| {
@@ -52,12 +57,42 @@ pub fn add<W: Write>(tracker: &mut Tracker<W>, pid: i32) -> io::Result<()> {
             tracker.add_open_file(pid, &file)?;
         }
     }
+    for mapped in mapped(pid)? {
+        tracker.add_mapped_file(pid, &mapped)?;
+    }
     for tid in threads(pid)? {
         if tid != pid {
             tracker.add_thread(pid, tid)?;
         }
     }
     Ok(())
+}
+
+/// The files that a process has mapped (`proc_pid_maps(5)`).
+pub fn mapped(pid: i32) -> io::Result<Vec<MappedFile>> {
+    let table = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(table
+        .split(|byte| *byte == b'\n')
+        .filter_map(parse_mapped)
+        .collect())
+}
+
+/// Parses `7f00-7f80 rw-s 00001000 08:01 1234   /path`.
+fn parse_mapped(line: &[u8]) -> Option<MappedFile> {
+    let path = line.iter().position(|byte| *byte == b'/')?;
+    let (head, path) = line.split_at(path);
+    let mut fields = std::str::from_utf8(head).ok()?.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (rights, offset) = (fields.next()?, fields.next()?);
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let start = number(start)?;
+    Some(MappedFile {
+        path: path.to_vec(),
+        start,
+        length: number(end)?.checked_sub(start)?,
+        offset: number(offset)?,
+        writes: rights.as_bytes().get(1) == Some(&b'w') && rights.ends_with('s'),
+    })
 }
 
 /// Adds the open files of this process that a program inherits.

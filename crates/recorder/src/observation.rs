@@ -1,6 +1,7 @@
 //! What all observers share: the programs to observe, the figures of an observation, and errors.
 
 use fsdyno_host::command::CommandError;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,6 +16,9 @@ pub enum Target {
     Command(Vec<OsString>),
     /// Running processes, by their numbers, and their future children.
     Processes(Vec<i32>),
+    /// The processes of a control group and of those below it, by its directory, and those that join
+    /// it.
+    Group(PathBuf),
 }
 
 /// What an observer measured.
@@ -24,6 +28,8 @@ pub struct Observed {
     pub lost: u64,
     /// Events that could not be interpreted.
     pub unknown: u64,
+    /// Calls outside the tree that the tracker did not see.
+    pub outside: u64,
     /// Processor time of the observer's processes, ns.
     pub recorder_ns: u64,
     /// Processor time of its part in the kernel, ns.
@@ -89,6 +95,17 @@ pub(crate) fn unix_ns() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(0)
+}
+
+/// Processor time of this process, ns.
+pub(crate) fn cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// A time as a number.
+pub(crate) fn nanoseconds(time: Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// The status of a program as a shell has it.

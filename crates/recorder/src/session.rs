@@ -1,7 +1,7 @@
 //! A recording from start to end: the manifest of the tree, then the programs.
 
 use crate::ebpf::{self, Probes};
-use crate::observation::{SessionError, Target, unix_ns};
+use crate::observation::{SessionError, Target, cpu_ns, unix_ns};
 use crate::strace;
 use crate::tracker::Tracker;
 use fsdyno_model::CancelToken;
@@ -26,6 +26,8 @@ pub struct Request {
     pub duration: Option<Duration>,
     /// Whether names are hashes.
     pub anonymous: bool,
+    /// Bytes of the buffer of eBPF: a power of two. See [`ebpf::BUFFER`].
+    pub buffer: u32,
 }
 
 /// How a recording starts.
@@ -39,7 +41,8 @@ pub struct Started {
     pub no_ebpf: Option<String>,
 }
 
-/// Records to `out`. `started` is called after the manifest, before the programs.
+/// Records to `out`. `started` is called after the manifest: when running processes are observed, and
+/// before a command starts.
 pub fn record<W: Write>(
     request: &Request,
     out: W,
@@ -51,10 +54,11 @@ pub fn record<W: Write>(
         source,
     };
     let root = request.root.canonicalize().map_err(tree)?;
+    let attach = || Probes::attach(&root, &request.target, request.buffer);
     let (probes, no_ebpf) = match request.recorder {
         Some(Recorder::Strace) => (None, None),
-        Some(Recorder::Ebpf) => (Some(Probes::attach().map_err(SessionError::NoEbpf)?), None),
-        None => match Probes::attach() {
+        Some(Recorder::Ebpf) => (Some(attach().map_err(SessionError::NoEbpf)?), None),
+        None => match attach() {
             Ok(probes) => (Some(probes), None),
             Err(why) => (None, Some(why)),
         },
@@ -64,17 +68,20 @@ pub fn record<W: Write>(
     } else {
         Recorder::Strace
     };
-    let about = about(request, &root, recorder)?;
+    let about = about(request, &root, probes.as_ref())?;
     let key = request.anonymous.then(key).transpose()?;
     let mut writer = Writer::new(out, &about, key)?;
+    let began_ns = cpu_ns();
     let scanned = fsdyno_datasets::manifest::scan(&root, &mut writer, stop)?;
     let mut tracker = Tracker::new(writer, root.as_os_str().as_bytes().to_vec(), scanned.links);
+    let manifest_ns = cpu_ns().saturating_sub(began_ns);
     let entries = scanned.entries;
-    started(&Started {
+    let how = Started {
         entries,
         recorder,
         no_ebpf,
-    });
+    };
+    let started = || started(&how);
     let observed = match probes {
         Some(probes) => ebpf::observe(
             &mut tracker,
@@ -82,18 +89,24 @@ pub fn record<W: Write>(
             &request.target,
             request.duration,
             stop,
+            started,
         )?,
-        None => strace::observe(&mut tracker, &request.target, request.duration, stop)?,
+        None => {
+            let (target, duration) = (&request.target, request.duration);
+            strace::observe(&mut tracker, target, duration, stop, started)?
+        }
     };
     let overhead = Overhead {
         kernel_ns: observed.kernel_ns,
         recorder_ns: observed.recorder_ns,
         programs_ns: observed.programs_ns,
+        manifest_ns,
     };
     let mut ending = Ending {
         duration_ns: observed.duration_ns,
         lost: observed.lost,
         unknown: observed.unknown,
+        outside: observed.outside,
         incomplete: scanned.incomplete,
         overhead: Some(overhead),
         exit_status: observed.exit_status,
@@ -108,11 +121,19 @@ pub fn record<W: Write>(
     Ok(tracker.finish(ending)?)
 }
 
-fn about(request: &Request, root: &Path, recorder: Recorder) -> Result<About, SessionError> {
+fn about(request: &Request, root: &Path, probes: Option<&Probes>) -> Result<About, SessionError> {
     let system = rustix::system::uname();
-    let (tool, limits) = match recorder {
-        Recorder::Strace => (strace::version()?, strace::LIMITS),
-        Recorder::Ebpf => (String::new(), ebpf::LIMITS),
+    let (recorder, tool, limits) = match probes {
+        None => (
+            Recorder::Strace,
+            strace::version()?,
+            strace::LIMITS.to_vec(),
+        ),
+        Some(probes) => (
+            Recorder::Ebpf,
+            String::new(),
+            ebpf::limits(probes.observes()),
+        ),
     };
     let mount = fsdyno_host::mounts::mountinfo(root);
     Ok(About {
@@ -125,7 +146,7 @@ fn about(request: &Request, root: &Path, recorder: Recorder) -> Result<About, Se
         recorded: request.recorded.clone(),
         started_unix_s: unix_ns() / 1_000_000_000,
         anonymous: request.anonymous,
-        limits: limits.iter().map(|&limit| limit.to_owned()).collect(),
+        limits: limits.into_iter().map(str::to_owned).collect(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Recordings of real programs: what happened on the tree is in the recording, and nothing else.
 
 use fsdyno_model::CancelToken;
+use fsdyno_recorder::ebpf::{BUFFER, Probes};
 use fsdyno_recorder::observation::Target;
 use fsdyno_recorder::session::{Request, record};
 use fsdyno_trace::{Action, Ending, Item, Object, PathId, Paths, Reader, Recorder};
@@ -23,6 +24,17 @@ fn strace_works() -> bool {
     works
 }
 
+fn ebpf_works(test: &str) -> bool {
+    let target = Target::Processes(Vec::new());
+    match Probes::attach(Path::new("/"), &target, BUFFER) {
+        Ok(_) => true,
+        Err(why) => {
+            println!("SKIP eBPF ({why}): {test}");
+            false
+        }
+    }
+}
+
 fn run(recorder: Recorder, root: &Path, script: &str, anonymous: bool) -> Recorded {
     let mut argv: Vec<OsString> = vec!["sh".into(), "-c".into()];
     argv.push(format!("cd '{}' || exit 9; {script}", root.display()).into());
@@ -33,6 +45,7 @@ fn run(recorder: Recorder, root: &Path, script: &str, anonymous: bool) -> Record
         recorder: Some(recorder),
         duration: None,
         anonymous,
+        buffer: BUFFER,
     };
     let (bytes, ending) = record(&request, Vec::new(), &CancelToken::new(), |_| ()).unwrap();
     let mut reader = Reader::new(&bytes[..]).unwrap();
@@ -176,8 +189,7 @@ fn both_recorders_give_the_same_recording() {
     if !strace_works() {
         return;
     }
-    if let Err(why) = fsdyno_recorder::ebpf::Probes::attach() {
-        println!("SKIP eBPF ({why}): both recorders give the same recording");
+    if !ebpf_works("both recorders give the same recording") {
         return;
     }
     let [ebpf, strace] = [Recorder::Ebpf, Recorder::Strace].map(|recorder| {
@@ -223,6 +235,7 @@ fn a_command_is_ended_after_its_time() {
         recorder: Some(Recorder::Strace),
         duration: Some(std::time::Duration::from_millis(300)),
         anonymous: false,
+        buffer: BUFFER,
     };
     let (_, ending) = record(&request, Vec::new(), &CancelToken::new(), |_| ()).unwrap();
     assert_eq!(ending.exit_status, Some(128 + 15));

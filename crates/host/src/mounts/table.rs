@@ -77,7 +77,7 @@ pub(crate) fn layers(target: &Path) -> io::Result<usize> {
 }
 
 /// The mount points at a path and below it.
-pub(crate) fn mounted_below(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn mounted_below(path: &Path) -> io::Result<Vec<PathBuf>> {
     // A path that cannot be resolved (its directory was removed) has nothing mounted below.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let targets = read()?.into_iter().map(|mount| mount.target);

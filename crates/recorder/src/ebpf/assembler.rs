@@ -22,15 +22,20 @@ pub enum Reg {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A condition of a jump that compares a register with a number.
+/// A condition of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum If {
     /// Equal.
-    Equal,
+    Equal = 0x15,
+    /// Not equal.
+    Differs = 0x55,
     /// Greater, unsigned.
-    Above,
+    Above = 0x25,
+    /// Less than, unsigned.
+    Below = 0xa5,
     /// Less than, signed.
-    Less,
+    Less = 0xc5,
 }
 
 /// Kernel functions (`enum bpf_func_id`).
@@ -42,6 +47,7 @@ pub enum Helper {
     MapDelete = 3,
     KtimeGetNs = 5,
     GetCurrentPidTgid = 14,
+    GetCurrentTask = 35,
     ProbeReadUser = 112,
     ProbeReadKernel = 113,
     ProbeReadUserStr = 114,
@@ -98,6 +104,11 @@ impl Assembler {
         self.put(0x0f, dst, src as u8, 0, 0);
     }
 
+    /// `dst &= src`.
+    pub fn and_register(&mut self, dst: Reg, src: Reg) {
+        self.put(0x5f, dst, src as u8, 0, 0);
+    }
+
     /// `dst &= number`.
     pub fn and(&mut self, dst: Reg, number: i32) {
         self.put(0x57, dst, 0, 0, number);
@@ -148,6 +159,13 @@ impl Assembler {
         self.put(0xdb, dst, src as u8, offset, 0);
     }
 
+    /// `dst = number`, of 64 bits.
+    pub fn set64(&mut self, dst: Reg, number: u64) {
+        let half = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or(0);
+        self.put(0x18, dst, 0, 0, half(number).cast_signed());
+        self.code.push(u64::from(half(number >> 32)) << 32);
+    }
+
     /// `dst = ` the map of a descriptor.
     pub fn map(&mut self, dst: Reg, descriptor: i32) {
         self.put(0x18, dst, 1, 0, descriptor);
@@ -165,15 +183,16 @@ impl Assembler {
         self.put(0x05, Reg::R0, 0, 0, 0);
     }
 
-    /// Branches on a condition.
+    /// Branches if a register compares so with a number.
     pub fn jump_if(&mut self, register: Reg, condition: If, number: i32, to: Label) {
-        let op = match condition {
-            If::Equal => 0x15,
-            If::Above => 0x25,
-            If::Less => 0xc5,
-        };
         self.branches.push((self.code.len(), to));
-        self.put(op, register, 0, 0, number);
+        self.put(condition as u8, register, 0, 0, number);
+    }
+
+    /// Branches if a register compares so with another.
+    pub fn jump_if_register(&mut self, register: Reg, condition: If, other: Reg, to: Label) {
+        self.branches.push((self.code.len(), to));
+        self.put(condition as u8 | 0x08, register, other as u8, 0, 0);
     }
 
     /// Ends the program with R0.

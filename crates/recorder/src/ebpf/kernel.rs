@@ -26,6 +26,9 @@ const PROGRAM_LOAD: i64 = 5;
 const RAW_TRACEPOINT_OPEN: i64 = 17;
 const ENABLE_STATS: i64 = 32;
 
+/// `BPF_F_NO_PREALLOC`.
+const NO_PREALLOC: u32 = 1;
+
 /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
 const RAW_TRACEPOINT: u32 = 17;
 
@@ -69,16 +72,22 @@ fn descriptor(command: i64, attributes: &Attributes) -> io::Result<OwnedFd> {
 /// Creates a map.
 pub fn create_map(kind: MapType, key: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes::new();
+    let flags = match kind {
+        // Space is taken as keys come.
+        MapType::Hash => NO_PREALLOC,
+        _ => 0,
+    };
     let attributes = attributes
         .u32(0, kind as u32)
         .u32(4, key)
         .u32(8, value)
-        .u32(12, entries);
+        .u32(12, entries)
+        .u32(16, flags);
     descriptor(MAP_CREATE, &attributes)
 }
 
-/// Sets the value of a key in a map of 32-bit keys and values.
-pub fn update(map: &OwnedFd, key: u32, value: u32) -> io::Result<()> {
+/// Sets the value of a key of 32 bits in a map whose values have `N` bytes.
+pub fn update<const N: usize>(map: &OwnedFd, key: u32, value: [u8; N]) -> io::Result<()> {
     let attributes = Attributes::new().u32(0, map.as_raw_fd().cast_unsigned());
     let attributes = attributes
         .pointer(8, &raw const key)
@@ -95,9 +104,9 @@ pub fn delete(map: &OwnedFd, key: u32) -> io::Result<()> {
     }
 }
 
-/// The value of key 0 in an array of 64-bit values.
-pub fn first_value(map: &OwnedFd) -> io::Result<u64> {
-    let (key, mut value) = (0_u32, 0_u64);
+/// The value of a key in an array of 64-bit values.
+pub fn value(map: &OwnedFd, key: u32) -> io::Result<u64> {
+    let mut value = 0_u64;
     let attributes = Attributes::new().u32(0, map.as_raw_fd().cast_unsigned());
     let attributes = attributes
         .pointer(8, &raw const key)

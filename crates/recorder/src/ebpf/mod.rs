@@ -3,56 +3,130 @@
 
 mod assembler;
 mod btf;
+mod feed;
 mod kernel;
 mod programs;
+mod requests;
 
-use crate::calls::{Call, Pointers, Syscall, TABLE};
-use crate::observation::{Observed, SessionError, Target, status};
-use crate::tracker::{Sharing, Tracker};
+use crate::calls::TABLE;
+use crate::observation::{Observed, SessionError, Target, cpu_ns, status};
+use crate::tracker::{MappedFile, Tracker};
+use feed::Feed;
 use fsdyno_host::foreground::{Foreground, Held};
 use fsdyno_model::CancelToken;
 use kernel::{MapType, Ring};
-use programs::{CALL, CALLS, EXEC, EXIT, FORK, LARGEST_EVENT, Maps};
+use programs::{CALLS, LARGEST_EVENT, Maps, REQUESTS, Watch};
+use requests::Shape;
 use rustix::process::Signal;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ffi::{CStr, OsStr};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of the ring buffer: half a second of 500,000 calls a second.
-const RING: u32 = 32 << 20;
+/// Bytes of the ring buffer unless something else is chosen: half a second of 500,000 calls a second.
+pub const BUFFER: u32 = 32 << 20;
 
 /// How often the ring buffer is read while it is empty.
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Polls without an event after which it is checked whether the processes still run.
+const IDLE_POLLS: u32 = 50;
 
 /// The initial namespace of process numbers (kernel: `PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The sentences that a recording by eBPF has as its limits.
-pub const LIMITS: &[&str] = &[
-    "Page faults of mapped files are not observed.",
-    "Requests of io_uring and io_submit are not observed; their use is reported.",
-    "Descriptors that arrive over a socket are not followed.",
-];
+/// The most threads and processes that are tracked at a time.
+const MOST_THREADS: u32 = 1 << 17;
+
+/// What this kernel lets the programs observe, besides system calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Observes {
+    /// Requests of `io_uring`.
+    pub requests: bool,
+    /// Page faults.
+    pub faults: bool,
+    /// Processes that join a control group.
+    pub joins: bool,
+}
 
 /// Programs in the kernel, until this is dropped.
 #[derive(Debug)]
 pub struct Probes {
-    tracked: OwnedFd,
-    lost: OwnedFd,
+    /// The tree.
+    root: PathBuf,
+    threads: OwnedFd,
+    mapped: OwnedFd,
+    counts: OwnedFd,
     ring: Ring,
     programs: Vec<OwnedFd>,
+    observes: Observes,
     /// Maps and attachments that must stay open.
     _open: Vec<OwnedFd>,
 }
 
+/// What the maps are, as descriptors.
+struct Created {
+    threads: OwnedFd,
+    mapped: OwnedFd,
+    in_flight: OwnedFd,
+    calls: OwnedFd,
+    requests: OwnedFd,
+    space: OwnedFd,
+    counts: OwnedFd,
+    events: OwnedFd,
+}
+
+impl Created {
+    fn new(buffer: u32) -> io::Result<Self> {
+        use kernel::create_map as map;
+        let created = Self {
+            threads: map(MapType::Hash, 4, programs::THREAD_BYTES, MOST_THREADS)?,
+            mapped: map(MapType::Hash, 4, programs::RANGE_BYTES, MOST_THREADS)?,
+            in_flight: map(MapType::Hash, 8, 4, MOST_THREADS)?,
+            calls: map(MapType::Array, 4, 4, CALLS)?,
+            requests: map(MapType::Array, 4, 4, REQUESTS)?,
+            space: map(MapType::PerCpuArray, 4, LARGEST_EVENT, 1)?,
+            counts: map(MapType::Array, 4, 8, 2)?,
+            events: map(MapType::Ring, 0, 0, buffer)?,
+        };
+        for call in TABLE {
+            let word = programs::describe(call).to_ne_bytes();
+            kernel::update(&created.calls, call.number, word)?;
+        }
+        for kind in 0..REQUESTS {
+            if let Shape::Read(texts, pointers) = requests::shape(kind) {
+                let word = programs::describe_pointers(texts, pointers).to_ne_bytes();
+                kernel::update(&created.requests, kind, word)?;
+            }
+        }
+        Ok(created)
+    }
+
+    fn numbers(&self) -> Maps {
+        Maps {
+            threads: self.threads.as_raw_fd(),
+            mapped: self.mapped.as_raw_fd(),
+            in_flight: self.in_flight.as_raw_fd(),
+            calls: self.calls.as_raw_fd(),
+            requests: self.requests.as_raw_fd(),
+            space: self.space.as_raw_fd(),
+            counts: self.counts.as_raw_fd(),
+            events: self.events.as_raw_fd(),
+        }
+    }
+}
+
 impl Probes {
-    /// Loads and attaches the programs.
+    /// Loads and attaches the programs, for the tree at `root`. The ring buffer has `buffer` bytes, a
+    /// power of two.
     ///
     /// # Errors
     /// Why eBPF is not available here: permission, or a feature of the kernel.
-    pub fn attach() -> Result<Self, String> {
+    pub fn attach(root: &Path, target: &Target, buffer: u32) -> Result<Self, String> {
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if namespace.as_os_str() != INITIAL_NAMESPACE {
             return Err("fsdyno runs in a container with process numbers of its own".to_owned());
@@ -61,107 +135,242 @@ impl Probes {
         let types = types.map_err(|error| {
             format!("cannot read the types of the kernel (/sys/kernel/btf/vmlinux): {error}")
         })?;
-        let offsets = btf::task_offsets(&types);
+        let offsets = btf::offsets(&types);
         let offsets = offsets.ok_or("the types of the kernel have an unknown form")?;
-        Self::load(&offsets).map_err(|error| format!("the kernel refuses eBPF programs: {error}"))
-    }
-
-    fn load(offsets: &btf::TaskOffsets) -> io::Result<Self> {
-        let mut open = Vec::new();
-        // Without statistics the cost is not known, and the recording is as good.
-        open.extend(kernel::enable_statistics().ok());
-        let tracked = kernel::create_map(MapType::Hash, 4, 4, 1 << 16)?;
-        let calls = kernel::create_map(MapType::Array, 4, 4, CALLS)?;
-        let starts = kernel::create_map(MapType::Hash, 4, 8, 1 << 17)?;
-        let space = kernel::create_map(MapType::PerCpuArray, 4, LARGEST_EVENT, 1)?;
-        let lost = kernel::create_map(MapType::Array, 4, 8, 1)?;
-        let events = kernel::create_map(MapType::Ring, 0, 0, RING)?;
-        for call in TABLE {
-            kernel::update(&calls, call.number, programs::describe(call))?;
-        }
-        let maps = Maps {
-            tracked: tracked.as_raw_fd(),
-            calls: calls.as_raw_fd(),
-            starts: starts.as_raw_fd(),
-            space: space.as_raw_fd(),
-            lost: lost.as_raw_fd(),
-            events: events.as_raw_fd(),
+        let watch = Watch {
+            device: device(root),
+            group: match target {
+                Target::Group(group) => std::fs::metadata(group).ok().map(|found| found.ino()),
+                _ => None,
+            },
         };
-        let ring = Ring::new(&events, RING as usize)?;
-        // Forks first: a child must be tracked before its first call.
-        let all = [
-            (c"sched_process_fork", programs::fork(&maps, offsets)),
-            (c"sched_process_exec", programs::exec(&maps)),
-            (c"sched_process_exit", programs::exit(&maps)),
-            (c"sys_exit", programs::sys_exit(&maps)),
-            (c"sys_enter", programs::sys_enter(&maps)),
-        ];
-        let mut loaded = Vec::new();
-        for (tracepoint, code) in all {
-            let program = kernel::load(&code)?;
-            open.push(kernel::attach(&program, tracepoint)?);
-            loaded.push(program);
-        }
-        open.extend([calls, starts, space, events]);
-        Ok(Self {
-            tracked,
-            lost,
-            ring,
-            programs: loaded,
-            _open: open,
-        })
+        Self::load(root, &offsets, &watch, buffer)
+            .map_err(|error| format!("the kernel refuses eBPF programs: {error}"))
     }
 
-    fn track(&self, pid: i32) -> io::Result<()> {
-        kernel::update(&self.tracked, pid.cast_unsigned(), 1)
+    fn load(root: &Path, offsets: &btf::Offsets, watch: &Watch, buffer: u32) -> io::Result<Self> {
+        let created = Created::new(buffer)?;
+        let maps = created.numbers();
+        let mut probes = Self {
+            root: root.to_owned(),
+            ring: Ring::new(&created.events, buffer as usize)?,
+            programs: Vec::new(),
+            observes: Observes::default(),
+            // Without statistics the cost is not known, and the recording is as good.
+            _open: kernel::enable_statistics().into_iter().collect(),
+            threads: created.threads,
+            mapped: created.mapped,
+            counts: created.counts,
+        };
+        probes._open.extend([
+            created.in_flight,
+            created.calls,
+            created.requests,
+            created.space,
+            created.events,
+        ]);
+        // Forks first: a child must be tracked before its first call.
+        let fork = programs::fork(&maps, offsets, watch);
+        probes.add(c"sched_process_fork", &fork)?;
+        probes.add(c"sched_process_exec", &programs::exec(&maps))?;
+        probes.add(c"sched_process_exit", &programs::exit(&maps))?;
+        if let Some(attach) = programs::attach_task(&maps, offsets, watch) {
+            probes.observes.joins = probes.add(c"cgroup_attach_task", &attach).is_ok();
+        }
+        if let Some(requests) = &offsets.request {
+            let submit = programs::submit(&maps, requests);
+            let complete = programs::complete(&maps, requests);
+            probes.observes.requests = probes.add(c"io_uring_complete", &complete).is_ok()
+                && (probes.add(c"io_uring_submit_req", &submit).is_ok()
+                    // Before Linux 6.4.
+                    || probes.add(c"io_uring_submit_sqe", &submit).is_ok());
+        }
+        let fault = programs::fault(&maps);
+        probes.observes.faults = probes.add(c"page_fault_user", &fault).is_ok()
+            && probes.add(c"page_fault_kernel", &fault).is_ok();
+        let sys_exit = programs::sys_exit(&maps, offsets, watch);
+        probes.add(c"sys_exit", &sys_exit)?;
+        probes.add(c"sys_enter", &programs::sys_enter(&maps))?;
+        Ok(probes)
+    }
+
+    fn add(&mut self, tracepoint: &CStr, code: &[u64]) -> io::Result<()> {
+        let program = kernel::load(code)?;
+        self._open.push(kernel::attach(&program, tracepoint)?);
+        self.programs.push(program);
+        Ok(())
+    }
+
+    /// What is observed.
+    pub fn observes(&self) -> Observes {
+        self.observes
+    }
+
+    /// Tracks a thread. Its current call is observed, without its start.
+    fn track(&self, tid: i32) -> io::Result<()> {
+        let mut state = [0; programs::THREAD_BYTES as usize];
+        state[8] = 1;
+        kernel::update(&self.threads, tid.cast_unsigned(), state)
+    }
+
+    /// Tracks all threads of a process, also those that it creates meanwhile.
+    fn track_process(&self, pid: i32) -> io::Result<()> {
+        self.watch_mapped(pid)?;
+        let mut known = HashSet::new();
+        loop {
+            let threads = crate::attach::threads(pid)?;
+            let fresh: Vec<i32> = threads
+                .into_iter()
+                .filter(|tid| known.insert(*tid))
+                .collect();
+            if fresh.is_empty() {
+                return Ok(());
+            }
+            for tid in fresh {
+                self.track(tid)?;
+            }
+        }
+    }
+
+    /// Observes page faults in the files of the tree that a process has mapped already.
+    fn watch_mapped(&self, pid: i32) -> io::Result<()> {
+        let inside =
+            |file: &MappedFile| Path::new(OsStr::from_bytes(&file.path)).starts_with(&self.root);
+        let mapped = crate::attach::mapped(pid)?;
+        let mapped = || mapped.iter().filter(|file| inside(file));
+        let first = mapped().map(|file| file.start).min();
+        let end = mapped().map(|file| file.start + file.length).max();
+        let (Some(first), Some(end)) = (first, end) else {
+            return Ok(());
+        };
+        let mut range = [0; programs::RANGE_BYTES as usize];
+        range[..8].copy_from_slice(&first.to_ne_bytes());
+        range[8..].copy_from_slice(&end.to_ne_bytes());
+        kernel::update(&self.mapped, pid.cast_unsigned(), range)
+    }
+
+    /// A number of each program's description.
+    fn sum(&self, name: &str) -> u64 {
+        let value = |program: &OwnedFd| {
+            let path = format!("/proc/self/fdinfo/{}", program.as_raw_fd());
+            let text = std::fs::read_to_string(path).ok()?;
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse::<u64>().ok()
+        };
+        self.programs.iter().filter_map(value).sum()
     }
 
     /// Time of the programs, ns.
     fn time_ns(&self) -> u64 {
-        let time = |program: &OwnedFd| {
-            let path = format!("/proc/self/fdinfo/{}", program.as_raw_fd());
-            let text = std::fs::read_to_string(path).ok()?;
-            let line = text
-                .lines()
-                .find_map(|line| line.strip_prefix("run_time_ns:"))?;
-            line.trim().parse::<u64>().ok()
-        };
-        self.programs.iter().filter_map(time).sum()
+        self.sum("run_time_ns:")
+    }
+
+    /// Events that were lost: the buffer was full, or a program was interrupted by itself.
+    fn lost(&self) -> io::Result<u64> {
+        let full = kernel::value(&self.counts, programs::LOST)?;
+        Ok(full + self.sum("recursion_misses:"))
     }
 }
 
-/// Observes programs until they end, `duration` has passed, or the user cancels.
+/// The device of a tree as the kernel numbers it. None if other file systems are mounted in the tree.
+fn device(root: &Path) -> Option<u32> {
+    let mount = fsdyno_host::mounts::mountinfo(root).ok()?;
+    let inside = fsdyno_host::mounts::mounted_below(root).ok()?;
+    if inside.iter().any(|target| target != root) {
+        return None;
+    }
+    let (major, minor) = mount.number;
+    (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
+}
+
+/// The sentences that a recording by eBPF has as its limits.
+pub fn limits(observes: Observes) -> Vec<&'static str> {
+    let mut limits = vec![
+        "Requests of io_submit are not observed; their use is reported.",
+        "Descriptors that arrive over a socket are not followed.",
+    ];
+    if observes.faults {
+        limits.push(
+            "Of mapped files, page faults are observed: pages that the kernel maps with a \
+             neighbour, and programs that are started, are not.",
+        );
+    } else {
+        limits.push("Page faults of mapped files are not observed.");
+    }
+    if !observes.requests {
+        limits.push("Requests of io_uring are not observed; their use is reported.");
+    }
+    limits
+}
+
+/// Observes programs until they end, `duration` has passed, or the user cancels. `started` is called
+/// when running processes are observed, or before a command starts.
 pub fn observe<W: Write>(
     tracker: &mut Tracker<W>,
     mut probes: Probes,
     target: &Target,
     duration: Option<Duration>,
     stop: &CancelToken,
+    started: impl FnOnce(),
 ) -> Result<Observed, SessionError> {
+    tracker.observes_requests(probes.observes.requests);
     let mut feed = Feed::new(tracker);
-    let command = match target {
-        Target::Command(argv) => {
-            let held = Held::start(argv).map_err(SessionError::Start)?;
-            probes.track(held.pid())?;
-            feed.start(held.pid())?;
-            Some(held.release().map_err(SessionError::Start)?)
-        }
-        Target::Processes(pids) => {
-            for pid in pids {
-                probes.track(*pid)?;
-                let added = crate::attach::add(feed.tracker, *pid);
-                added.map_err(|source| SessionError::Process { pid: *pid, source })?;
-                feed.processes.insert(*pid);
-            }
-            None
-        }
-    };
+    let command = start(&probes, &mut feed, target, started)?;
     let began = cpu_ns();
     let deadline = duration.map(|duration| Instant::now() + duration);
-    let mut stopped = false;
+    let over = || deadline.is_some_and(|deadline| Instant::now() >= deadline) || stop.requested();
+    read_events(&mut probes, &mut feed, command.as_ref(), &over)?;
+    let time_ns = probes.time_ns();
+    let duration_ns = feed.last_ns.saturating_sub(feed.start_ns);
+    if let Some(command) = &command
+        && feed.others_run(command.pid())
+    {
+        tracker.incomplete("processes of the command were still running at its end");
+    }
+    let (programs_ns, exit_status) = finish(command)?;
+    Ok(Observed {
+        lost: probes.lost()?,
+        unknown: 0,
+        outside: kernel::value(&probes.counts, programs::OUTSIDE)?,
+        recorder_ns: cpu_ns().saturating_sub(began),
+        kernel_ns: time_ns,
+        programs_ns: programs_ns.saturating_sub(time_ns),
+        exit_status,
+        duration_ns,
+    })
+}
+
+/// Starts the command, or attaches to what runs already.
+fn start<W: Write>(
+    probes: &Probes,
+    feed: &mut Feed<'_, W>,
+    target: &Target,
+    started: impl FnOnce(),
+) -> Result<Option<Foreground>, SessionError> {
+    let Target::Command(argv) = target else {
+        attach(probes, feed, target)?;
+        started();
+        return Ok(None);
+    };
+    let held = Held::start(argv).map_err(SessionError::Start)?;
+    probes.track(held.pid())?;
+    feed.start(held.pid())?;
+    started();
+    Ok(Some(held.release().map_err(SessionError::Start)?))
+}
+
+/// Passes events to the tracker until the programs have ended, or `over` is true. A command is then
+/// terminated.
+fn read_events<W: Write>(
+    probes: &mut Probes,
+    feed: &mut Feed<'_, W>,
+    command: Option<&Foreground>,
+    over: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let (mut stopped, mut idle) = (false, 0_u32);
     loop {
-        let over = deadline.is_some_and(|deadline| Instant::now() >= deadline) || stop.requested();
-        let ended = match &command {
+        let over = over();
+        let ended = match command {
             Some(command) => {
                 if over && !stopped {
                     stopped = true;
@@ -174,32 +383,55 @@ pub fn observe<W: Write>(
         };
         let read = probes.ring.read(|event| feed.event(event))?;
         for pid in feed.ended.drain(..) {
-            kernel::delete(&probes.tracked, pid.cast_unsigned())?;
+            kernel::delete(&probes.mapped, pid.cast_unsigned())?;
+        }
+        for pid in feed.joined.drain(..) {
+            // It may have ended meanwhile.
+            let _ = probes.track_process(pid);
         }
         if ended && read == 0 {
-            break;
+            return Ok(());
         }
         if read == 0 {
+            idle += 1;
+            if idle % IDLE_POLLS == 0 {
+                // The event of an end may be lost.
+                feed.others_run(0);
+            }
             std::thread::sleep(POLL);
         }
     }
-    let time_ns = probes.time_ns();
-    let duration_ns = feed.last_ns.saturating_sub(feed.start_ns);
-    if let Some(command) = &command
-        && feed.others_run(command.pid())
-    {
-        tracker.incomplete("processes of the command were still running at its end");
+}
+
+/// Adds the processes that run already.
+fn attach<W: Write>(
+    probes: &Probes,
+    feed: &mut Feed<'_, W>,
+    target: &Target,
+) -> Result<(), SessionError> {
+    let Target::Group(group) = target else {
+        let Target::Processes(pids) = target else {
+            return Ok(());
+        };
+        for pid in pids {
+            let tracked = probes.track_process(*pid);
+            let added = tracked.and_then(|()| feed.add(*pid));
+            added.map_err(|source| SessionError::Process { pid: *pid, source })?;
+        }
+        return Ok(());
+    };
+    if !probes.observes.joins {
+        feed.tracker
+            .incomplete("processes that joined the control group are not observed");
     }
-    let (programs_ns, exit_status) = finish(command)?;
-    Ok(Observed {
-        lost: kernel::first_value(&probes.lost)?,
-        unknown: 0,
-        recorder_ns: cpu_ns().saturating_sub(began),
-        kernel_ns: time_ns,
-        programs_ns: programs_ns.saturating_sub(time_ns),
-        exit_status,
-        duration_ns,
-    })
+    feed.group = Some(group.clone());
+    for pid in crate::attach::processes(group)? {
+        // It may have ended meanwhile.
+        if probes.track_process(pid).is_ok() {
+            let _ = feed.add(pid);
+        }
+    }
+    Ok(())
 }
 
 /// Processor time of the command, and its exit status.
@@ -212,187 +444,4 @@ fn finish(command: Option<Foreground>) -> io::Result<(u64, Option<i32>)> {
         time.own_ns + time.children_ns,
         Some(status(command.wait()?)),
     ))
-}
-
-/// Processor time of this process, ns.
-fn cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    nanoseconds(time)
-}
-
-fn nanoseconds(time: rustix::time::Timespec) -> u64 {
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
-}
-
-/// Passes events to the tracker.
-struct Feed<'t, W: Write> {
-    tracker: &'t mut Tracker<W>,
-    /// The entry of each number of a call.
-    calls: Vec<Option<&'static Syscall>>,
-    /// Threads of each process that runs.
-    threads: HashMap<i32, HashSet<i32>>,
-    processes: HashSet<i32>,
-    /// Processes that have ended since the last poll.
-    ended: Vec<i32>,
-    /// On the clock of the events.
-    start_ns: u64,
-    last_ns: u64,
-}
-
-impl<'t, W: Write> Feed<'t, W> {
-    fn new(tracker: &'t mut Tracker<W>) -> Self {
-        let mut calls = vec![None; CALLS as usize];
-        for call in TABLE {
-            calls[call.number as usize] = Some(call);
-        }
-        let start_ns = nanoseconds(rustix::time::clock_gettime(
-            rustix::time::ClockId::Monotonic,
-        ));
-        Self {
-            tracker,
-            calls,
-            threads: HashMap::new(),
-            processes: HashSet::new(),
-            ended: Vec::new(),
-            start_ns,
-            last_ns: start_ns,
-        }
-    }
-
-    /// Adds a command that is held.
-    fn start(&mut self, pid: i32) -> io::Result<()> {
-        let working = std::env::current_dir()?
-            .into_os_string()
-            .into_encoded_bytes();
-        let root = std::fs::read_link("/proc/self/root")?
-            .into_os_string()
-            .into_encoded_bytes();
-        self.tracker.add_process(pid, &working, &root)?;
-        self.processes.insert(pid);
-        crate::attach::add_inherited(self.tracker, pid)
-    }
-
-    /// Whether processes other than the command still run. The event of an end may be lost.
-    fn others_run(&mut self, command: i32) -> bool {
-        self.processes
-            .retain(|pid| *pid == command || Path::new(&format!("/proc/{pid}")).exists());
-        self.processes.iter().any(|pid| *pid != command)
-    }
-
-    fn event(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let at = |place: usize| number(bytes, place);
-        let kind = i32::try_from(at(0) & 0xffff_ffff).unwrap_or(0);
-        let (process, tid) = halves(at(8));
-        let since = |ns: u64| ns.saturating_sub(self.start_ns);
-        if kind == CALL {
-            let Some(call) = self.call(bytes) else {
-                return Ok(());
-            };
-            self.last_ns = self.last_ns.max(self.start_ns + call.end_ns);
-            return self.tracker.call(&call);
-        }
-        self.last_ns = self.last_ns.max(at(16));
-        let time = since(at(16));
-        match kind {
-            FORK => {
-                let (child_process, child) = halves(at(24));
-                let sharing = Sharing {
-                    thread: child_process == process,
-                    files: at(32) == at(40),
-                    directories: at(48) == at(56),
-                    memory: at(64) == at(72),
-                };
-                self.processes.insert(child_process);
-                if sharing.thread {
-                    self.threads.entry(process).or_default().insert(child);
-                }
-                self.tracker.fork(tid, child, sharing, time)
-            }
-            EXEC => {
-                let former = i32::try_from(at(24) & 0xffff_ffff).unwrap_or(tid);
-                self.threads.remove(&process);
-                self.tracker.exec(tid, former, time)
-            }
-            EXIT => {
-                self.tracker.exit(tid, time)?;
-                let others = self.threads.entry(process).or_default();
-                others.remove(&tid);
-                // A first thread may end before the others.
-                if others.is_empty() && (tid == process || !self.tracker.knows(process)) {
-                    self.threads.remove(&process);
-                    self.processes.remove(&process);
-                    self.ended.push(process);
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The call of an event.
-    fn call(&self, bytes: &[u8]) -> Option<Call> {
-        let at = |place: usize| number(bytes, place);
-        let entry = (*self.calls.get(usize::try_from(at(0) >> 32).ok()?)?)?;
-        let end_ns = at(24);
-        // A call that began before the programs were attached has no start.
-        let start_ns = if at(16) == 0 { end_ns } else { at(16) };
-        let result = at(32).cast_signed();
-        let mut call = Call {
-            tid: halves(at(8)).1,
-            name: entry.name,
-            result,
-            start_ns: start_ns.saturating_sub(self.start_ns),
-            end_ns: end_ns.saturating_sub(self.start_ns),
-            ..Call::default()
-        };
-        for (argument, value) in call.args.iter_mut().enumerate() {
-            *value = at(40 + 8 * argument);
-        }
-        let mut place = programs::CALL_BYTES.unsigned_abs() as usize;
-        let lengths = at(88);
-        for (text, length) in call
-            .texts
-            .iter_mut()
-            .zip([lengths & 0xffff_ffff, lengths >> 32])
-        {
-            // 0: no string; all ones: it could not be read.
-            if length > 0 && length < u64::from(LARGEST_EVENT) {
-                let length = usize::try_from(length).ok()?;
-                let bytes = bytes.get(place..place + length)?;
-                place += length;
-                *text = Some(bytes[..length - 1].to_vec());
-            }
-        }
-        match entry.pointers {
-            Pointers::None => {}
-            Pointers::Offsets(places) => {
-                for (number, argument) in places.iter().enumerate() {
-                    // The kernel has advanced the offset.
-                    let moved = u64::try_from(result).unwrap_or(0);
-                    let value = at(96 + 8 * number).wrapping_sub(moved);
-                    let given = call.args[usize::from(*argument)] != 0;
-                    call.numbers[number] = given.then_some(value);
-                }
-            }
-            Pointers::Structure(argument) => {
-                if call.args[usize::from(argument)] != 0 {
-                    call.numbers = [96, 104, 112, 120].map(|place| Some(at(place)));
-                }
-            }
-        }
-        Some(call)
-    }
-}
-
-/// Process and thread.
-fn halves(value: u64) -> (i32, i32) {
-    let half = |value: u64| i32::try_from(value & 0xffff_ffff).unwrap_or(0);
-    (half(value >> 32), half(value))
-}
-
-/// The number at a place of an event; 0 after its end.
-fn number(bytes: &[u8], at: usize) -> u64 {
-    let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
-    word.map_or(0, u64::from_ne_bytes)
 }

@@ -50,25 +50,32 @@ pub fn version() -> Result<String, SessionError> {
     Ok(ended.stdout.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Observes programs until they end, `duration` has passed, or the user cancels.
+/// Observes programs until they end, `duration` has passed, or the user cancels. `started` is called
+/// before a command starts, or strace.
 pub fn observe<W: Write>(
     tracker: &mut Tracker<W>,
     target: &Target,
     duration: Option<Duration>,
     stop: &CancelToken,
+    started: impl FnOnce(),
 ) -> Result<Observed, SessionError> {
+    let members = match target {
+        Target::Command(_) => Vec::new(),
+        Target::Processes(pids) => pids.clone(),
+        Target::Group(group) => crate::attach::processes(group)?,
+    };
     let directory = temporary_directory()?;
     let pipe = directory.0.join("calls");
     rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let output = File::from(rustix::fs::openat(CWD, &pipe, flags, Mode::empty())?);
     let start_ns = crate::observation::unix_ns();
-    let running = Foreground::start(&arguments(&pipe, target)).map_err(SessionError::Start)?;
+    started();
+    let running =
+        Foreground::start(&arguments(&pipe, target, &members)).map_err(SessionError::Start)?;
     let mut feed = Feed::new(tracker, start_ns, matches!(target, Target::Command(_)));
-    if let Target::Processes(pids) = target {
-        for pid in pids {
-            feed.attach(*pid)?;
-        }
+    for pid in &members {
+        feed.attach(*pid)?;
     }
     let deadline = duration.map(|duration| Instant::now() + duration);
     let mut stopped = false;
@@ -102,15 +109,23 @@ pub fn observe<W: Write>(
             Err(error) => return Err(error.into()),
         }
     }
+    if let Target::Group(group) = target {
+        let joined = |pid: &i32| !feed.tracker.knows(*pid);
+        if crate::attach::processes(group)?.iter().any(joined) {
+            feed.tracker
+                .incomplete("processes joined the control group during the recording");
+        }
+    }
     let (unreadable, waiting) = feed.end();
     let time = running.cpu_time();
     let status = running.wait()?;
-    if matches!(target, Target::Processes(_)) && !status.success() && !stopped {
+    if !matches!(target, Target::Command(_)) && !status.success() && !stopped {
         return Err(SessionError::Strace);
     }
     Ok(Observed {
         lost: 0,
         unknown: unreadable + waiting,
+        outside: 0,
         recorder_ns: time.own_ns,
         kernel_ns: 0,
         programs_ns: time.children_ns,
@@ -129,11 +144,11 @@ fn end(target: &Target, strace: &Foreground, first: Option<i32>) {
                 let _ = kill_process(pid, Signal::TERM);
             }
         }
-        Target::Processes(_) => strace.signal(Signal::INT),
+        Target::Processes(_) | Target::Group(_) => strace.signal(Signal::INT),
     }
 }
 
-fn arguments(pipe: &Path, target: &Target) -> Vec<OsString> {
+fn arguments(pipe: &Path, target: &Target, members: &[i32]) -> Vec<OsString> {
     let calls: Vec<String> = TABLE.iter().map(|call| format!("?{}", call.name)).collect();
     let trace = format!(
         "trace=?clone,?clone3,?fork,?vfork,execve,?execveat,{}",
@@ -166,8 +181,8 @@ fn arguments(pipe: &Path, target: &Target) -> Vec<OsString> {
             argv.push("--".into());
             argv.extend(command.iter().cloned());
         }
-        Target::Processes(pids) => {
-            for pid in pids {
+        Target::Processes(_) | Target::Group(_) => {
+            for pid in members {
                 argv.push("-p".into());
                 argv.push(pid.to_string().into());
             }

@@ -58,6 +58,9 @@ pub(super) fn offset(value: u64) -> u64 {
 impl<W: Write> Tracker<W> {
     /// The description of a descriptor of the caller.
     pub(super) fn description(&self, tid: i32, number: i32) -> Option<Rc<Description>> {
+        if let Some((_, held)) = self.held.iter().find(|(held, _)| *held == number) {
+            return Some(held.clone());
+        }
         let files = self.tasks.get(&tid)?.files.borrow();
         files.0.get(&number).map(|found| found.description.clone())
     }
@@ -84,22 +87,22 @@ impl<W: Write> Tracker<W> {
             return Err(Skip::Counted);
         };
         let task = self.tasks.get(&call.tid).ok_or(Skip::Outside)?;
-        let places = task.directories.borrow().clone();
-        let number = directory.map_or(AT_FDCWD, |at| descriptor(call.args[at]));
-        let base = if number == AT_FDCWD {
-            Some(places.working.clone())
-        } else {
-            let found = self.description(call.tid, number);
-            found.map(|found| found.path.borrow().clone())
-        };
+        let directories = Rc::clone(&task.directories);
         let pid = task.tgid;
         // The kernel does not resolve an empty path.
         if path.is_empty() {
             return Err(Skip::Outside);
         }
-        let found = self
-            .links
-            .resolve(pid, &places, base.as_deref(), path, follow);
+        let places = directories.borrow();
+        let number = directory.map_or(AT_FDCWD, |at| descriptor(call.args[at]));
+        let opened = self.description(call.tid, number);
+        let opened = opened.as_ref().map(|found| found.path.borrow());
+        let base = if number == AT_FDCWD {
+            Some(&places.working[..])
+        } else {
+            opened.as_ref().map(|path| &path[..])
+        };
+        let found = self.links.find(pid, &places, base, path, follow);
         found.ok_or(Skip::Outside)
     }
 

@@ -4,13 +4,17 @@ mod apply;
 mod arguments;
 mod descriptors;
 mod files;
+mod requests;
 mod resolve;
 
+pub use requests::Unrecorded;
+
 use crate::calls::Call;
-use files::{Description, Descriptor, Directories, Files, Memory, Numbers, Task};
+use files::{Description, Descriptor, Directories, Files, Memory, Numbers, Region, Task};
 use fsdyno_trace::{
     Action, Ending, Handle, Mapping, Operation, PathId, Thread, ThreadId, Via, Writer,
 };
+use requests::Pending;
 use resolve::{Found, Links};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,6 +66,24 @@ pub struct OpenFile {
     pub file: bool,
 }
 
+/// What procfs adds to the path of a file without a name.
+const DELETED: &[u8] = b" (deleted)";
+
+/// A file that was mapped before the recording.
+#[derive(Debug, Clone)]
+pub struct MappedFile {
+    /// Absolute path.
+    pub path: Vec<u8>,
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Whether writes to it change the file: it is shared and may be written.
+    pub writes: bool,
+}
+
 /// Follows processes and writes their operations.
 #[derive(Debug)]
 pub struct Tracker<W: Write> {
@@ -76,6 +98,13 @@ pub struct Tracker<W: Write> {
     paths: HashMap<Vec<u8>, PathId>,
     /// Descriptions with a path in the tree, whose path changes when a directory is renamed.
     open: Vec<Weak<Description>>,
+    /// Requests of `io_uring` in flight.
+    pending: HashMap<u64, Pending>,
+    /// The open files of the request that is applied.
+    held: Vec<(i32, Rc<Description>)>,
+    /// How the operation that is applied reached the kernel.
+    via: Via,
+    observes_requests: bool,
     outside: u64,
     /// Calls that could not be interpreted, by reason.
     unknown: BTreeMap<&'static str, u64>,
@@ -98,6 +127,10 @@ impl<W: Write> Tracker<W> {
             mappings: Numbers::default(),
             paths: HashMap::new(),
             open: Vec::new(),
+            pending: HashMap::new(),
+            held: Vec::new(),
+            via: Via::Syscall,
+            observes_requests: false,
             outside: 0,
             unknown: BTreeMap::new(),
             incomplete: BTreeSet::new(),
@@ -145,7 +178,12 @@ impl<W: Write> Tracker<W> {
     /// Adds a file that a process had open before the recording.
     pub fn add_open_file(&mut self, pid: i32, file: &OpenFile) -> io::Result<()> {
         let inside = self.links.relative(&file.path).map(<[u8]>::to_vec);
-        let path = match inside.filter(|_| file.file) {
+        let inside = inside.filter(|_| file.file);
+        if inside.is_some() && file.path.ends_with(DELETED) {
+            self.incomplete("a program had a file open that had no name any more");
+            return Ok(());
+        }
+        let path = match inside {
             Some(relative) => self.id(&relative)?,
             None => None,
         };
@@ -168,6 +206,62 @@ impl<W: Write> Tracker<W> {
         };
         let thread = task.thread;
         self.write(thread, 0, 0, action, 0)
+    }
+
+    /// Adds a file that a process had mapped before the recording.
+    pub fn add_mapped_file(&mut self, pid: i32, mapped: &MappedFile) -> io::Result<()> {
+        let inside = self.links.relative(&mapped.path).map(<[u8]>::to_vec);
+        let inside = inside.filter(|_| !mapped.path.ends_with(DELETED));
+        let Some(relative) = inside else {
+            return Ok(());
+        };
+        let Some(path) = self.id(&relative)? else {
+            return Ok(());
+        };
+        let Some(task) = self.tasks.get(&pid) else {
+            return Ok(());
+        };
+        let (thread, memory) = (task.thread, task.memory.clone());
+        let handle = Handle(self.handles.next());
+        let mapping = Mapping(self.mappings.next());
+        let access = if mapped.writes {
+            libc::O_RDWR
+        } else {
+            libc::O_RDONLY
+        };
+        let protection = libc::PROT_READ | if mapped.writes { libc::PROT_WRITE } else { 0 };
+        let kind = if mapped.writes {
+            libc::MAP_SHARED
+        } else {
+            libc::MAP_PRIVATE
+        };
+        let actions = [
+            Action::Inherit {
+                path,
+                flags: access.unsigned_abs(),
+                position: 0,
+                handle,
+            },
+            Action::Map {
+                handle,
+                offset: mapped.offset,
+                length: mapped.length,
+                protection: protection.unsigned_abs(),
+                flags: kind.unsigned_abs(),
+                mapping: Some(mapping),
+            },
+            Action::Close { handle },
+        ];
+        for action in actions {
+            self.write(thread, 0, 0, action, 0)?;
+        }
+        let region = Region {
+            length: mapped.length,
+            offset: 0,
+            mapping: Rc::new(mapping),
+        };
+        memory.borrow_mut().0.insert(mapped.start, region);
+        Ok(())
     }
 
     /// A thread created another.
@@ -356,7 +450,7 @@ impl<W: Write> Tracker<W> {
         for tid in tids {
             self.tasks.remove(&tid);
         }
-        ending.outside = self.outside;
+        ending.outside += self.outside;
         ending.unknown += self.unknown.values().sum::<u64>();
         let texts = self.unknown.iter();
         ending
@@ -452,7 +546,7 @@ impl<W: Write> Tracker<W> {
         action: Action,
         result: i64,
     ) -> io::Result<()> {
-        let via = Via::Syscall;
+        let via = self.via;
         let end_ns = end_ns.max(start_ns);
         let operation = Operation {
             thread,

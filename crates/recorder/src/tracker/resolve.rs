@@ -13,7 +13,7 @@ use std::path::Path;
 /// Links that the kernel follows in one path: `MAXSYMLINKS`.
 const MOST_LINKS: usize = 40;
 
-/// Paths outside the tree that are remembered.
+/// Paths that are remembered.
 const MOST_REMEMBERED: usize = 100_000;
 
 /// Where a path leads.
@@ -36,6 +36,10 @@ pub(crate) struct Links {
     inside: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Text of links outside, and none for other names.
     outside: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Where paths led, until a link in the tree changes.
+    known: HashMap<Vec<u8>, Found>,
+    /// The key of a path in `known`.
+    key: Vec<u8>,
 }
 
 impl Links {
@@ -44,6 +48,8 @@ impl Links {
             root,
             inside,
             outside: HashMap::new(),
+            known: HashMap::new(),
+            key: Vec::new(),
         }
     }
 
@@ -66,6 +72,7 @@ impl Links {
     /// A symbolic link was made in the tree.
     pub fn made(&mut self, path: &[u8], text: &[u8]) {
         self.inside.insert(path.to_vec(), text.to_vec());
+        self.known.clear();
     }
 
     /// The link of that path, if there is one.
@@ -75,13 +82,18 @@ impl Links {
 
     /// A name was removed from the tree, or replaced by something that is no link.
     pub fn removed(&mut self, path: &[u8]) {
-        self.inside.remove(path);
+        if self.inside.remove(path).is_some() {
+            self.known.clear();
+        }
     }
 
     /// A file or directory was renamed. A path is none outside the tree.
     pub fn renamed(&mut self, from: &[u8], to: &[u8], exchange: bool) {
         let moved = self.take_below(from);
         let replaced = self.take_below(to);
+        if !moved.is_empty() || !replaced.is_empty() {
+            self.known.clear();
+        }
         self.inside.extend(
             moved
                 .into_iter()
@@ -110,9 +122,44 @@ impl Links {
         found.into_iter().filter_map(take).collect()
     }
 
+    /// As [`Links::resolve`], from memory where the same path was resolved before.
+    pub fn find(
+        &mut self,
+        pid: i32,
+        place: &Directories,
+        base: Option<&[u8]>,
+        text: &[u8],
+        follow: bool,
+    ) -> Option<Found> {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        key.push(u8::from(follow));
+        key.extend(&place.root);
+        key.push(0);
+        if !text.starts_with(b"/") {
+            key.extend(base?);
+        }
+        key.push(0);
+        key.extend(text);
+        let known = self.known.get(&key).cloned();
+        let found = known.or_else(|| {
+            let found = self.resolve(pid, place, base, text, follow)?;
+            // Names of a process differ between processes.
+            if !found.named.starts_with(b"/proc/") && !found.real.starts_with(b"/proc/") {
+                if self.known.len() >= MOST_REMEMBERED {
+                    self.known.clear();
+                }
+                self.known.insert(key.clone(), found.clone());
+            }
+            Some(found)
+        });
+        self.key = key;
+        found
+    }
+
     /// Resolves a path. `base` is the directory that it is relative to; none if that is not known.
     /// None if the path cannot be resolved: too many links, or an unknown directory.
-    pub fn resolve(
+    fn resolve(
         &mut self,
         pid: i32,
         place: &Directories,
@@ -271,7 +318,11 @@ mod tests {
 
     fn check(path: &str, follow: bool) -> Option<(String, String)> {
         let places = places();
-        let found = links().resolve(9, &places, Some(&places.working), path.as_bytes(), follow)?;
+        let mut links = links();
+        let mut find = || links.find(9, &places, Some(&places.working), path.as_bytes(), follow);
+        let found = find();
+        assert_eq!(found, find(), "from memory");
+        let found = found?;
         let text = |path| String::from_utf8(path).unwrap();
         Some((text(found.named), text(found.real)))
     }
@@ -315,7 +366,7 @@ mod tests {
         let mut links = links();
         let mut resolve = |path: &[u8]| {
             let found = links
-                .resolve(9, &places, Some(&places.working), path, true)
+                .find(9, &places, Some(&places.working), path, true)
                 .unwrap();
             String::from_utf8(found.real).unwrap()
         };
@@ -328,12 +379,31 @@ mod tests {
     fn descriptors_have_names_in_proc() {
         let places = places();
         let resolve = |path: &[u8]| {
-            let found = links().resolve(9, &places, Some(&places.working), path, true);
+            let found = links().find(9, &places, Some(&places.working), path, true);
             found.unwrap().descriptor
         };
         assert_eq!(resolve(b"/proc/self/fd/3"), Some((9, 3)));
         assert_eq!(resolve(b"/proc/12/fd/4"), Some((12, 4)));
         assert_eq!(resolve(b"/proc/self/status"), None);
+    }
+
+    #[test]
+    fn a_link_that_changes_leads_elsewhere() {
+        let mut links = links();
+        let places = places();
+        let check = |links: &mut Links, expected: &str| {
+            let found = links.find(9, &places, None, b"/srv/tree/dirlink/x", true);
+            assert_eq!(found.unwrap().real, expected.as_bytes());
+        };
+        check(&mut links, "/srv/tree/dir/x");
+        links.made(b"dirlink", b"other");
+        check(&mut links, "/srv/tree/other/x");
+        links.renamed(b"dirlink", b"moved", false);
+        check(&mut links, "/srv/tree/dirlink/x");
+        links.renamed(b"moved", b"dirlink", false);
+        check(&mut links, "/srv/tree/other/x");
+        links.removed(b"dirlink");
+        check(&mut links, "/srv/tree/dirlink/x");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The command line of `record`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use fsdyno_model::Nanos;
+use fsdyno_model::{Bytes, Nanos};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct NewRecording {
     /// Record a running process and its future children; repeatable
     #[arg(long, value_name = "PID")]
     pub pid: Vec<i32>,
-    /// Record the processes of a control group, as /sys/fs/cgroup/user.slice
+    /// Record a control group and what joins it, as /sys/fs/cgroup/user.slice
     #[arg(long, value_name = "DIR", conflicts_with = "pid")]
     pub cgroup: Option<PathBuf>,
     /// End after this time, as 10s or 5m; a command is terminated
@@ -59,6 +59,9 @@ pub struct NewRecording {
         hide_possible_values = true
     )]
     pub recorder: RecorderChoice,
+    /// Buffer of eBPF, a power of two: a larger one loses fewer events
+    #[arg(long, value_name = "SIZE", default_value = "32M")]
+    pub buffer: Bytes,
     /// File of the recording
     #[arg(long, short, value_name = "FILE", required = true)]
     pub output: Option<PathBuf>,

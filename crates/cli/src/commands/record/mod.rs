@@ -11,7 +11,7 @@ use args::{NewRecording, RecordCommand, RecorderChoice};
 use fsdyno_files::Output;
 use fsdyno_host::command::CommandError;
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Nanos};
+use fsdyno_model::{Bytes, CancelToken, Nanos};
 use fsdyno_recorder::observation::{SessionError, Target};
 use fsdyno_recorder::session::{Request, Started, record as record_session};
 use fsdyno_trace::{Ending, Recorder};
@@ -41,6 +41,7 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
         },
         duration: args.duration.map(|Nanos(ns)| Duration::from_nanos(ns)),
         anonymous: args.anonymous,
+        buffer: buffer(args.buffer)?,
     };
     if !request.root.is_dir() {
         let root = request.root.display();
@@ -71,25 +72,38 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
+/// The size of the buffer of eBPF.
+fn buffer(Bytes(size): Bytes) -> Result<u32, CliError> {
+    let fits = (1 << 12..=1 << 30).contains(&size) && size.is_power_of_two();
+    match u32::try_from(size) {
+        Ok(size) if fits => Ok(size),
+        _ => Err(CliError::usage(format!(
+            "--buffer {}: it is a power of two from 4K to 1G",
+            Bytes(size)
+        ))),
+    }
+}
+
 fn target(args: &NewRecording) -> Result<Target, CliError> {
     if !args.argv.is_empty() {
         return Ok(Target::Command(args.argv.clone()));
     }
-    let pids = match &args.cgroup {
-        None => args.pid.clone(),
-        Some(group) => fsdyno_recorder::attach::processes(group).map_err(|error| {
-            let group = group.display();
-            CliError::usage(format!("cannot read the processes of {group}: {error}"))
-        })?,
+    let Some(group) = &args.cgroup else {
+        if args.pid.is_empty() {
+            return Err(CliError::usage(
+                "nothing to record. Add -- COMMAND, --pid PID or --cgroup DIR",
+            ));
+        }
+        return Ok(Target::Processes(args.pid.clone()));
     };
-    if pids.is_empty() {
-        let message = match &args.cgroup {
-            Some(group) => format!("no process is in {}", group.display()),
-            None => "nothing to record. Add -- COMMAND, --pid PID or --cgroup DIR".to_owned(),
-        };
-        return Err(CliError::usage(message));
+    let shown = group.display();
+    let members = fsdyno_recorder::attach::processes(group).map_err(|error| {
+        CliError::usage(format!("cannot read the processes of {shown}: {error}"))
+    })?;
+    if members.is_empty() {
+        return Err(CliError::usage(format!("no process is in {shown}")));
     }
-    Ok(Target::Processes(pids))
+    Ok(Target::Group(group.clone()))
 }
 
 fn recorded(args: &NewRecording) -> Vec<String> {

@@ -30,7 +30,10 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
 pub fn missing(ending: &Ending) -> Vec<String> {
     let mut lines = Vec::new();
     if ending.lost > 0 {
-        lines.push(format!("not complete: {} events were lost", ending.lost));
+        lines.push(format!(
+            "not complete: {} events were lost. Record again with a larger --buffer",
+            ending.lost
+        ));
     }
     if ending.unknown > 0 {
         let count = ending.unknown;
@@ -62,6 +65,13 @@ pub fn overhead(ending: &Ending) -> Option<String> {
         let _ = write!(
             text,
             "; the programs took {programs} ({in_kernel:.1} % and {outside:.1} % of it)"
+        );
+    }
+    if overhead.manifest_ns > 0 {
+        let manifest = Nanos(overhead.manifest_ns);
+        let _ = write!(
+            text,
+            "; the list of the tree took {manifest} before they started"
         );
     }
     Some(text)
