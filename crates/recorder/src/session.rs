@@ -82,19 +82,11 @@ pub fn record<W: Write>(
         no_ebpf,
     };
     let started = || started(&how);
-    let observed = match probes {
-        Some(probes) => ebpf::observe(
-            &mut tracker,
-            probes,
-            &request.target,
-            request.duration,
-            stop,
-            started,
-        )?,
-        None => {
-            let (target, duration) = (&request.target, request.duration);
-            strace::observe(&mut tracker, target, duration, stop, started)?
-        }
+    let (target, duration) = (&request.target, request.duration);
+    let observed = if let Some(probes) = probes {
+        ebpf::observe(&mut tracker, probes, target, duration, stop, started)?
+    } else {
+        strace::observe(&mut tracker, target, duration, stop, started)?
     };
     let overhead = Overhead {
         kernel_ns: observed.kernel_ns,

@@ -156,7 +156,7 @@ pub fn offsets(btf: &[u8]) -> Option<Offsets> {
 
 /// The types of a kernel.
 struct Types<'b> {
-    types: &'b [u8],
+    content: &'b [u8],
     strings: &'b [u8],
     /// Where each type begins; the first has the number 1.
     starts: Vec<u32>,
@@ -176,13 +176,13 @@ impl<'b> Types<'b> {
             btf.get(start..start.checked_add(size as usize)?)
         };
         let mut found = Self {
-            types: section(header(8)?, header(12)?)?,
+            content: section(header(8)?, header(12)?)?,
             strings: section(header(16)?, header(20)?)?,
             starts: Vec::new(),
             structures: HashMap::new(),
         };
         let mut at = 0;
-        while at < found.types.len() {
+        while at < found.content.len() {
             found.starts.push(u32::try_from(at).ok()?);
             let (name, kind, count) = found.head(at)?;
             if kind == STRUCT && count > 0 {
@@ -212,9 +212,9 @@ impl<'b> Types<'b> {
 
     /// Name, kind and number of members of the type that begins there.
     fn head(&self, at: usize) -> Option<(u32, u32, usize)> {
-        let info = number(self.types, at + 4)?;
+        let info = number(self.content, at + 4)?;
         let count = (info & 0xffff) as usize;
-        Some((number(self.types, at)?, info >> 24 & 0x1f, count))
+        Some((number(self.content, at)?, info >> 24 & 0x1f, count))
     }
 
     fn text(&self, offset: u32) -> Option<&'b [u8]> {
@@ -236,20 +236,20 @@ impl<'b> Types<'b> {
         if !matches!(kind, STRUCT | UNION) {
             return None;
         }
-        let has_sizes = number(self.types, at + 4)? >> 31 == 1;
+        let has_sizes = number(self.content, at + 4)? >> 31 == 1;
         for member in 0..count {
             let at = at + 12 + 12 * member;
-            let mut offset = number(self.types, at + 8)?;
+            let mut offset = number(self.content, at + 8)?;
             if has_sizes {
                 // The upper byte is the size of a bit field.
                 offset &= 0x00ff_ffff;
             }
-            let name = self.text(number(self.types, at)?)?;
+            let name = self.text(number(self.content, at)?)?;
             if name == field {
                 return Some(offset);
             }
             if name.is_empty() && depth > 0 {
-                let number = number(self.types, at + 4)?.checked_sub(1)?;
+                let number = number(self.content, at + 4)?.checked_sub(1)?;
                 let inner = *self.starts.get(number as usize)? as usize;
                 if let Some(within) = self.field(inner, field, depth - 1) {
                     return Some(offset + within);

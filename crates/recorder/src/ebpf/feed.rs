@@ -122,7 +122,10 @@ impl<'t, W: Write> Feed<'t, W> {
                 self.tracker.exec(tid, former, time)
             }
             EXIT => self.exit(process, tid, time),
-            JOIN => self.join(process, tid),
+            JOIN => {
+                self.join(process, tid);
+                Ok(())
+            }
             SUBMIT => self.submit(bytes, time),
             COMPLETE => {
                 let result = low(at(32)).cast_signed();
@@ -138,18 +141,18 @@ impl<'t, W: Write> Feed<'t, W> {
     }
 
     /// A process joined the control group.
-    fn join(&mut self, process: i32, tid: i32) -> io::Result<()> {
+    fn join(&mut self, process: i32, tid: i32) {
         let Some(group) = &self.group else {
-            return Ok(());
+            return;
         };
         // The kernel numbers the groups of each hierarchy from 1.
         let members = crate::attach::processes(group).unwrap_or_default();
         if !members.contains(&process) && crate::attach::lives(process) {
             self.strangers.insert(tid);
-            return Ok(());
+            return;
         }
         if self.tracker.knows(tid) {
-            return Ok(());
+            return;
         }
         if self.add(process).is_err() {
             self.tracker.incomplete(
@@ -157,7 +160,6 @@ impl<'t, W: Write> Feed<'t, W> {
             );
         }
         self.joined.push(process);
-        Ok(())
     }
 
     fn exit(&mut self, process: i32, tid: i32, time: u64) -> io::Result<()> {

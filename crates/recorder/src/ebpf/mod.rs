@@ -65,7 +65,8 @@ pub struct Probes {
     programs: Vec<OwnedFd>,
     observes: Observes,
     /// Maps and attachments that must stay open.
-    _open: Vec<OwnedFd>,
+    #[allow(dead_code, reason = "they are closed with the others")]
+    open: Vec<OwnedFd>,
 }
 
 /// What the maps are, as descriptors.
@@ -157,12 +158,12 @@ impl Probes {
             programs: Vec::new(),
             observes: Observes::default(),
             // Without statistics the cost is not known, and the recording is as good.
-            _open: kernel::enable_statistics().into_iter().collect(),
+            open: kernel::enable_statistics().into_iter().collect(),
             threads: created.threads,
             mapped: created.mapped,
             counts: created.counts,
         };
-        probes._open.extend([
+        probes.open.extend([
             created.in_flight,
             created.calls,
             created.requests,
@@ -196,7 +197,7 @@ impl Probes {
 
     fn add(&mut self, tracepoint: &CStr, code: &[u64]) -> io::Result<()> {
         let program = kernel::load(code)?;
-        self._open.push(kernel::attach(&program, tracepoint)?);
+        self.open.push(kernel::attach(&program, tracepoint)?);
         self.programs.push(program);
         Ok(())
     }

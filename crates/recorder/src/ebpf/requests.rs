@@ -1,4 +1,5 @@
-//! Requests of `io_uring`, as the system calls that do the same (kernel: include/uapi/linux/io_uring.h).
+//! Requests of `io_uring`, as the system calls that do the same (kernel:
+//! `include/uapi/linux/io_uring.h`).
 
 use crate::calls::{Call, Pointers};
 use crate::tracker::Unrecorded;
@@ -72,10 +73,9 @@ pub fn as_call(kind: u64, event: Call) -> Result<Call, Unrecorded> {
         3 => ("fsync", [descriptor, 0, 0, 0, 0, 0]),
         8 => ("sync_file_range", [descriptor, off, length, bits, 0, 0]),
         17 => ("fallocate", [descriptor, length, off, addr, 0, 0]),
-        18 | 28 if other != 0 => return Err(Unrecorded::RegisteredFile),
+        18 | 19 | 28 if other != 0 => return Err(Unrecorded::RegisteredFile),
         18 => ("openat", [descriptor, addr, bits, length, 0, 0]),
         28 => ("openat2", [descriptor, addr, 1, length, 0, 0]),
-        19 if other != 0 => return Err(Unrecorded::RegisteredFile),
         19 => ("close", [descriptor, 0, 0, 0, 0, 0]),
         21 => ("statx", [descriptor, addr, bits, length, off, 0]),
         24 => {
