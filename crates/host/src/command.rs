@@ -77,17 +77,21 @@ impl Finished {
 
     /// One message for a run that failed: the command, how it ended, its last output.
     pub fn failure(&self, argv: &[String]) -> String {
-        let end = match (self.status, self.signal) {
-            (Some(status), _) => format!("ended with status {status}"),
-            (None, Some(signal)) => format!("was killed by signal {signal}"),
-            (None, None) => "ended".to_owned(),
-        };
         let words = [&self.stderr, &self.stdout]
             .into_iter()
             .map(|text| last_lines(text, 5))
             .find(|lines| !lines.is_empty())
             .unwrap_or_else(|| "it printed nothing".to_owned());
-        format!("`{}` {end}: {words}", shell_line(argv))
+        format!("`{}` {}: {words}", shell_line(argv), self.ended())
+    }
+
+    /// `ended with status 4`, or the signal that killed it.
+    pub fn ended(&self) -> String {
+        match (self.status, self.signal) {
+            (Some(status), _) => format!("ended with status {status}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        }
     }
 }
 

@@ -251,7 +251,8 @@ pub enum Violation {
     Extra,
 }
 
-/// What was found: violations with the same signature.
+/// What was found in a program: violations with the same signature. [`Signatures`] joins those of
+/// several programs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// What the violations have in common.
@@ -280,6 +281,10 @@ pub struct Finding {
 /// The least that shows a finding.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Minimal {
+    /// What findings of one cause have in common, whatever else their programs do: the broken
+    /// promise and the pattern of the least operations. Empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signature: String,
     /// The program, in its text form.
     pub program: String,
     /// The number of its operations.
@@ -296,6 +301,14 @@ pub struct Minimal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<PathBuf>,
 }
+
+/// Which findings are one, by contender: those whose least programs have the same signature. Of
+/// equal signatures only the first finding is minimised, and its signature counts for all.
+#[derive(Debug, Clone, Default)]
+pub struct Signatures(BTreeMap<(String, String), Least>);
+
+/// The operations and the text of the least program, and its signature.
+type Least = (u64, String, String);
 
 /// A program on a contender: what is executed, recorded and resumed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -316,6 +329,31 @@ pub enum Score {
     /// It is seen only where the disk acknowledges flushes that it does not perform: a fault of the
     /// disk.
     Disk,
+}
+
+impl Signatures {
+    /// Adds the findings of a program.
+    pub fn add(&mut self, program: &ExploredProgram) {
+        for finding in &program.findings {
+            let minimal = finding.minimal.as_ref();
+            let minimal = minimal.filter(|minimal| !minimal.signature.is_empty());
+            let least = minimal.map_or_else(
+                || (u64::MAX, String::new(), finding.signature.clone()),
+                |one| (one.operations, one.program.clone(), one.signature.clone()),
+            );
+            let key = (program.contender.clone(), finding.signature.clone());
+            let known = self.0.entry(key).or_insert_with(|| least.clone());
+            if least < *known {
+                *known = least;
+            }
+        }
+    }
+
+    /// The signature that counts for a finding of an added program, by that of the finding.
+    pub fn of<'a>(&'a self, contender: &str, signature: &'a str) -> &'a str {
+        let known = self.0.get(&(contender.to_owned(), signature.to_owned()));
+        known.map_or(signature, |(.., least)| least)
+    }
 }
 
 impl ExplorationInfo {
@@ -463,6 +501,15 @@ impl Exploration {
 
     /// The name of an exploration in its id, where a run has its suite.
     pub const NAME: &'static str = "explore";
+
+    /// The signatures of the findings of all its programs.
+    pub fn signatures(&self) -> Signatures {
+        let mut signatures = Signatures::default();
+        for program in &self.programs {
+            signatures.add(program);
+        }
+        signatures
+    }
 
     /// A digest of all explored programs, in the order of the search. It is the same however the
     /// search is split into shards.

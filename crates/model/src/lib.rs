@@ -61,7 +61,7 @@ pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use exploration::{
     ClassCount, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram, Finding, Minimal,
-    ProgramCost, ProgramSource, Score, Search, StateClass, StateCounts, Violation,
+    ProgramCost, ProgramSource, Score, Search, Signatures, StateClass, StateCounts, Violation,
 };
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};

@@ -101,7 +101,14 @@ impl Store {
                 (SELECT count(*) FROM explored WHERE exploration = exploration.id),
                 (SELECT coalesce(sum(distinct_states), 0) FROM explored
                     WHERE exploration = exploration.id),
-                (SELECT count(DISTINCT contender || ' ' || signature) FROM finding
+                (SELECT count(DISTINCT contender || ' ' || coalesce(
+                    (SELECT min(nullif(json_extract(least.minimal, '$.signature'), ''))
+                        FROM finding AS least
+                        WHERE least.exploration = finding.exploration
+                            AND least.contender = finding.contender
+                            AND least.signature = finding.signature
+                            AND least.minimal IS NOT NULL),
+                    signature)) FROM finding
                     WHERE exploration = exploration.id AND class <> 'c5' AND violation <> 'extra')
             FROM exploration
             ORDER BY started_unix_ns DESC, rowid DESC";

@@ -19,6 +19,9 @@ use history::{History, Pin, Pins};
 use resolve::{Choices, Resolved};
 use std::collections::BTreeSet;
 
+/// What divides the promise from the rest of a signature.
+const AFTER: &str = " after ";
+
 /// How many assignments of entries to files are tried.
 const MOST_ASSIGNMENTS: usize = 256;
 
@@ -114,8 +117,8 @@ pub struct Broken {
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// Equal for violations of one cause in different programs: the promise and the operations on
-    /// the file.
+    /// Equal for violations of one cause in programs that differ in other files: the promise
+    /// ([`promise`]), what made it durable and the operations on the file.
     pub signature: String,
 }
 
@@ -243,7 +246,7 @@ impl Case<'_> {
         }
     }
 
-    /// The promise, the kinds of the files, the operations on them, and what made them durable.
+    /// The promise and the kinds of the files, the operations on them, and what made them durable.
     fn signature(&self, rule: &str, inodes: &[InodeId], pin: Pin) -> String {
         let kind = |inode: &InodeId| {
             let version = self.history.window(*inode, 0, u32::MAX).next();
@@ -293,11 +296,19 @@ impl Case<'_> {
         };
         let kinds: Vec<&str> = kinds.into_iter().collect();
         format!(
-            "{rule}: {} after {pinned} ({})",
+            "{rule}: {}{AFTER}{pinned} ({})",
             kinds.join("+"),
             words.join(" ")
         )
     }
+}
+
+/// The broken promise in the signature of a [`Broken`], with the kinds of the files:
+/// `unlinked file returned: file`.
+pub fn promise(signature: &str) -> &str {
+    signature
+        .split_once(AFTER)
+        .map_or(signature, |(promise, _)| promise)
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ impl Safety {
         let (mut weakest, mut strongest) = (None, None);
         let mut explored = false;
         for exploration in explorations {
+            let signatures = exploration.signatures();
             let contenders = exploration.info.contenders.iter();
             let labels: Vec<&str> = contenders
                 .filter(|one| {
@@ -64,7 +65,8 @@ impl Safety {
                 strongest = strongest.max(program.states.classes.keys().copied().max());
                 let findings = program.findings.iter();
                 for finding in findings.filter(|one| one.score() == Score::Violation) {
-                    found.insert(finding.signature.as_str());
+                    let signature = signatures.of(&program.contender, &finding.signature);
+                    found.insert(signature.to_owned());
                     let weaker = weakest.is_none_or(|class| finding.class < class);
                     weakest = if weaker { Some(finding.class) } else { weakest };
                 }

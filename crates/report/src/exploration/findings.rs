@@ -170,7 +170,7 @@ fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
         ("programs", clip(&numbers.join(", "), BRIEF)),
         ("operations", kinds.join(", ")),
         ("first state", finding.state.clone()),
-        ("signature", finding.signature.clone()),
+        ("signature", found.signature.clone()),
     ];
     let message = printable(&finding.message);
     let brief = clip(&message, BRIEF);

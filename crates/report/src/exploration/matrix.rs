@@ -17,6 +17,7 @@ pub fn section(exploration: &Exploration, totals: &[Totals]) -> Option<Section> 
         return None;
     }
     let contenders = &exploration.info.contenders;
+    let signatures = exploration.signatures();
     let rows = kinds.into_iter().map(|kind| {
         let cells = contenders.iter().enumerate().map(|(at, contender)| {
             let of_contender = exploration
@@ -24,7 +25,7 @@ pub fn section(exploration: &Exploration, totals: &[Totals]) -> Option<Section> 
                 .iter()
                 .filter(|one| one.contender == contender.label);
             let of_kind = of_contender.filter(|one| one.kinds.iter().any(|own| own == kind));
-            let of = Totals::of(of_kind);
+            let of = Totals::of(of_kind, &signatures);
             // The finding has its place in the list of all programs.
             let whole = totals.get(at);
             let first = whole.and_then(|whole| {

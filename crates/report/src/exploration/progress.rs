@@ -2,7 +2,7 @@
 
 use super::answer::counted;
 use crate::terms::grouped;
-use fsdyno_model::{ExploredProgram, Nanos, Score};
+use fsdyno_model::{ExploredProgram, Finding, Nanos, Score, Signatures};
 use std::collections::BTreeSet;
 
 /// The progress of an exploration.
@@ -15,7 +15,8 @@ pub struct Progress {
     /// States that this session checked.
     states: u64,
     /// Violations by contender and signature.
-    findings: BTreeSet<(String, String)>,
+    violations: BTreeSet<(String, String)>,
+    signatures: Signatures,
 }
 
 impl Progress {
@@ -32,14 +33,35 @@ impl Progress {
         progress
     }
 
-    /// Adds a program that was explored.
-    pub fn add(&mut self, program: &ExploredProgram) {
+    /// Adds a program that was explored; returns its findings that no former program has shown.
+    pub fn add<'a>(&mut self, program: &'a ExploredProgram) -> Vec<&'a Finding> {
+        let mut known = self.findings();
         self.done += 1;
         self.states = self.states.saturating_add(program.states.distinct);
+        self.signatures.add(program);
         let violations = program.findings.iter();
         let violations = violations.filter(|one| one.score() == Score::Violation);
-        self.findings
-            .extend(violations.map(|one| (program.contender.clone(), one.signature.clone())));
+        let mut new = Vec::new();
+        for finding in violations {
+            let (contender, signature) = (&program.contender, &finding.signature);
+            self.violations
+                .insert((contender.clone(), signature.clone()));
+            let joined = self.signatures.of(contender, signature);
+            if known.insert((contender.clone(), joined.to_owned())) {
+                new.push(finding);
+            }
+        }
+        new
+    }
+
+    /// The findings by contender and signature of the least program.
+    fn findings(&self) -> BTreeSet<(String, String)> {
+        let all = self.violations.iter();
+        let joined = all.map(|(contender, signature)| {
+            let signature = self.signatures.of(contender, signature);
+            (contender.clone(), signature.to_owned())
+        });
+        joined.collect()
     }
 
     /// `412 of 2,700 programs, 212,000 states (1,900/s), 3 findings, 12:30 of 30:00`; `elapsed` is
@@ -57,7 +79,7 @@ impl Progress {
             counted(self.planned, "program"),
             counted(self.states, "state"),
             rate.unwrap_or_default(),
-            counted(self.findings.len() as u64, "finding"),
+            counted(self.findings().len() as u64, "finding"),
             elapsed.clock(),
             budget.unwrap_or_default()
         )

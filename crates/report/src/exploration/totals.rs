@@ -1,7 +1,7 @@
 //! The sums of an exploration: by contender, and by contender and kind of operation.
 
 use fsdyno_model::{
-    ClassCount, Exploration, ExploredProgram, Finding, ProgramCost, Score, StateClass,
+    ClassCount, Exploration, ExploredProgram, Finding, ProgramCost, Score, Signatures, StateClass,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,9 +30,11 @@ pub struct Totals {
     pub found: Vec<Found>,
 }
 
-/// Findings with the same signature on one contender.
+/// Findings on one contender whose least programs have the same signature.
 #[derive(Debug, Clone)]
 pub struct Found {
+    /// That signature.
+    pub signature: String,
     /// The finding that shows it best: minimised, with the fewest operations.
     pub finding: Finding,
     /// The number of the program of that finding.
@@ -48,14 +50,19 @@ pub struct Found {
 }
 
 impl Totals {
-    /// The sums of these programs.
-    pub fn of<'a>(programs: impl Iterator<Item = &'a ExploredProgram>) -> Self {
+    /// The sums of these programs. Signatures are those of the whole exploration.
+    pub fn of<'a>(
+        programs: impl Iterator<Item = &'a ExploredProgram>,
+        signatures: &Signatures,
+    ) -> Self {
         let mut totals = Self::default();
-        let mut found: BTreeMap<&str, Found> = BTreeMap::new();
+        let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for program in programs {
             totals.add(program);
             for finding in &program.findings {
+                let signature = signatures.of(&program.contender, &finding.signature);
                 let new = || Found {
+                    signature: signature.to_owned(),
                     finding: finding.clone(),
                     number: program.number,
                     program: program.program.clone(),
@@ -63,7 +70,7 @@ impl Totals {
                     programs: BTreeSet::new(),
                     kinds: BTreeSet::new(),
                 };
-                let one = found.entry(&finding.signature).or_insert_with(new);
+                let one = found.entry(signature.to_owned()).or_insert_with(new);
                 if operations(finding) < operations(&one.finding) {
                     one.finding = finding.clone();
                     (one.number, one.program) = (program.number, program.program.clone());
@@ -83,9 +90,11 @@ impl Totals {
     /// The sums of each contender, in the order of the exploration.
     pub fn of_contenders(exploration: &Exploration) -> Vec<Self> {
         let contenders = exploration.info.contenders.iter();
+        let signatures = exploration.signatures();
         let of = |label: &str| {
             let programs = exploration.programs.iter();
-            Self::of(programs.filter(|program| program.contender == label))
+            let programs = programs.filter(|program| program.contender == label);
+            Self::of(programs, &signatures)
         };
         contenders.map(|contender| of(&contender.label)).collect()
     }

@@ -70,6 +70,7 @@ fn the_terminal_shows_the_most_frequent_findings_and_the_way_to_all() {
     for number in 0..7 {
         let mut other = first.clone();
         (other.signature, other.count) = (format!("other {number}"), 1000 + number);
+        other.minimal.as_mut().unwrap().signature = other.signature.clone();
         findings.push(other);
     }
     let page = text(&many, Format::Terminal, &brief(80));
@@ -77,6 +78,27 @@ fn the_terminal_shows_the_most_frequent_findings_and_the_way_to_all() {
     assert!(page.contains("4 findings more. All: `fsdyno report 20261123-1000-explore --long`"));
     let page = text(&many, Format::Terminal, &wide(80));
     assert!(page.contains("btrfs 9:"), "{page}");
+}
+
+#[test]
+fn findings_with_equal_least_programs_are_one() {
+    let mut joined = exploration();
+    let mut other = joined.programs[4].findings[0].clone();
+    (other.signature, other.count) = ("returned:rename unlink".into(), 1000);
+    joined.programs[4].findings.push(other.clone());
+    // Of equal signatures, one is minimised.
+    other.minimal = None;
+    joined.programs[7].findings.push(other);
+    let page = text(&joined, Format::Csv, &wide(80));
+    let before = text(&exploration(), Format::Csv, &wide(80));
+    let findings = |page: &str| {
+        let mut lines = page.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().unwrap();
+        let column = header.iter().position(|name| *name == "findings").unwrap();
+        let of: Vec<String> = lines.map(|line| line[column].to_owned()).collect();
+        of
+    };
+    assert_eq!(findings(&page), findings(&before));
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn info() -> ExplorationInfo {
 fn returned() -> Finding {
     Finding {
         minimal: Some(Minimal {
+            signature: "unlinked file returned: remove file1 from dir1; fsync file1".into(),
             program: "setup write a 0 4096\nopen a d\nunlink a\nfsync @d".into(),
             operations: 3,
             state: "2/c2/3".into(),

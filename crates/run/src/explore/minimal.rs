@@ -1,13 +1,47 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::program::{Recorded, contents, window_of};
+use super::program::{Recorded, Wrong, contents, window_of};
 use super::{Case, ExploreError, Explorer, kept};
+use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
-use fsdyno_model::{Finding, Minimal, StateClass};
+use fsdyno_model::{Finding, Minimal, StateClass, Violation};
 use std::path::Path;
 
 /// The most states of a window that are tried for a shorter program.
 const STATES: u64 = 24;
+
+/// What a shorter program must show too.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    class: StateClass,
+    promise: &'a str,
+}
+
+impl Wanted<'_> {
+    fn is_broken_by(self, wrong: &Wrong) -> bool {
+        promise(wrong.violation, &wrong.signature) == self.promise
+    }
+}
+
+/// The broken promise of a signature. The operations that are part of a signature of the oracle are
+/// not: most of them are not needed.
+fn promise(violation: Violation, signature: &str) -> &str {
+    match violation {
+        Violation::Missing
+        | Violation::Returned
+        | Violation::Content
+        | Violation::Foreign
+        | Violation::Metadata
+        | Violation::Atomic
+        | Violation::Extra => fsdyno_crash::promise(signature),
+        Violation::Mount
+        | Violation::Kernel
+        | Violation::Checker
+        | Violation::Unstable
+        | Violation::Unusable
+        | Violation::Application => signature,
+    }
+}
 
 impl Explorer<'_> {
     /// Minimises a finding of a case, and keeps the image and its script in `work_dir`. An
@@ -18,18 +52,21 @@ impl Explorer<'_> {
         finding: &Finding,
         work_dir: &Path,
     ) -> Result<Option<Minimal>, ExploreError> {
-        let (class, signature) = (finding.class, finding.signature.as_str());
+        let wanted = Wanted {
+            class: finding.class,
+            promise: promise(finding.violation, &finding.signature),
+        };
         let (least, operations) = match case {
             Case::Application(_) => (case.clone(), 0),
             Case::Program(program) => {
-                let least = self.least(program, class, signature)?;
+                let least = self.least(program, wanted)?;
                 let operations = least.operations.len() as u64;
                 (Case::Program(least), operations)
             }
         };
         let recorded = self.record(&least)?;
         let state = match case {
-            Case::Program(_) => self.first(&recorded, class, signature)?,
+            Case::Program(_) => self.first(&recorded, wanted)?,
             // The state is one of this recording.
             Case::Application(_) => state_of(finding),
         };
@@ -41,7 +78,7 @@ impl Explorer<'_> {
             // Each state has its own second mount and check.
             let mut found = self.search(&recorded)?;
             let wrong = self.state(&mut found, &window, selection, false)?;
-            Ok::<_, ExploreError>(wrong.iter().any(|one| one.signature == signature))
+            Ok::<_, ExploreError>(wrong.iter().any(|one| wanted.is_broken_by(one)))
         })?;
         let illegal = |error: fsdyno_crash::IllegalState| ExploreError::State(error.to_string());
         let overlay = window.overlay(&selection).map_err(illegal)?;
@@ -54,7 +91,14 @@ impl Explorer<'_> {
             (&least, finding),
             &image,
         )?;
+        let signature = match &least {
+            Case::Program(program) if wanted.promise != finding.signature => {
+                signature::of_least(wanted.promise, program)
+            }
+            _ => finding.signature.clone(),
+        };
         Ok(Some(Minimal {
+            signature,
             program: least.to_string(),
             operations,
             state: StateId::new(selection).to_string(),
@@ -65,14 +109,9 @@ impl Explorer<'_> {
     }
 
     /// The shortest program that shows a finding.
-    fn least(
-        &mut self,
-        program: &Program,
-        class: StateClass,
-        signature: &str,
-    ) -> Result<Program, ExploreError> {
+    fn least(&mut self, program: &Program, wanted: Wanted<'_>) -> Result<Program, ExploreError> {
         let operations = minimise(&program.operations, |some| {
-            self.has(&with_operations(program, some), class, signature)
+            self.has(&with_operations(program, some), wanted)
         })?;
         let least = with_operations(program, &operations);
         let setup = minimise(&least.setup, |some| {
@@ -80,40 +119,34 @@ impl Explorer<'_> {
                 setup: some.to_vec(),
                 operations: least.operations.clone(),
             };
-            self.has(&shorter, class, signature)
+            self.has(&shorter, wanted)
         })?;
         Ok(Program { setup, ..least })
     }
 
     /// Whether a program shows the finding. One that cannot be performed shows nothing.
-    fn has(
-        &mut self,
-        program: &Program,
-        class: StateClass,
-        signature: &str,
-    ) -> Result<bool, ExploreError> {
+    fn has(&mut self, program: &Program, wanted: Wanted<'_>) -> Result<bool, ExploreError> {
         let case = Case::Program(program.clone());
         let recorded = match self.record(&case) {
             Err(ExploreError::State(_)) => return Ok(false),
             recorded => recorded?,
         };
-        Ok(self.first(&recorded, class, signature)?.is_some())
+        Ok(self.first(&recorded, wanted)?.is_some())
     }
 
     /// The first state that shows the finding.
     fn first(
         &mut self,
         recorded: &Recorded<'_>,
-        class: StateClass,
-        signature: &str,
+        wanted: Wanted<'_>,
     ) -> Result<Option<Selection>, ExploreError> {
         let mut found = self.search(recorded)?;
         // Most bugs show after the last durable moment.
         for window in recorded.states.windows().iter().rev() {
             let window = window_of(recorded, window.number)?;
-            for selection in window.select(class, STATES, 1, &*self.roles.clone()) {
+            for selection in window.select(wanted.class, STATES, 1, &*self.roles.clone()) {
                 let wrong = self.state(&mut found, &window, &selection, false)?;
-                if wrong.iter().any(|one| one.signature == signature) {
+                if wrong.iter().any(|one| wanted.is_broken_by(one)) {
                     return Ok(Some(selection));
                 }
             }

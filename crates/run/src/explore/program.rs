@@ -1,6 +1,7 @@
 //! The exploration of one program, or of a part of an application.
 
 use super::{Application, Case, ExploreError, Explorer};
+use fsdyno_crash::signature::{names, normalised};
 use fsdyno_crash::{
     Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Selection,
     StateId, Trace, TraceEvent, Tree, WindowStates,
@@ -83,6 +84,8 @@ pub(super) struct Found<'p> {
     judged: HashMap<(Progress, usize, bool), Vec<Wrong>>,
     counts: StateCounts,
     findings: BTreeMap<String, Finding>,
+    /// The names of files, which are no part of signatures.
+    names: BTreeSet<String>,
 }
 
 impl Explorer<'_> {
@@ -218,6 +221,7 @@ impl Explorer<'_> {
             judged: HashMap::new(),
             counts: StateCounts::default(),
             findings: BTreeMap::new(),
+            names: recorded.case.program().map(names).unwrap_or_default(),
         })
     }
 
@@ -266,7 +270,7 @@ impl Explorer<'_> {
         };
         let contents = contents(&found.recorded.performed.base, overlay);
         let recovered = self.guest.recover(contents, options)?;
-        let (mut wrong, _) = ended(&recovered);
+        let (mut wrong, _) = ended(&recovered, &found.names);
         if let Ok(report) = &recovered.end
             && let Some(text) = &report.application
         {
@@ -274,7 +278,7 @@ impl Explorer<'_> {
             let last = last.map_or_else(String::new, |line| format!(", the last `{line}`"));
             wrong.push(Wrong {
                 violation: Violation::Application,
-                signature: format!("check: {}", without_numbers(text)),
+                signature: format!("check: {}", normalised(text, &found.names)),
                 message: format!("{text} (acknowledged lines: {acknowledged}{last})"),
                 kernel: report.kernel.clone(),
                 checker: None,
@@ -309,7 +313,7 @@ impl Explorer<'_> {
         contents.log_only(Arc::clone(&found.logged));
         let recovered = self.guest.recover(contents, RecoveryOptions::default())?;
         found.counts.recovered += 1;
-        let (mut wrong, tree) = ended(&recovered);
+        let (mut wrong, tree) = ended(&recovered, &found.names);
         let mut number = None;
         if let Some(tree) = tree {
             let known = found.numbers.get(&tree).copied();
@@ -361,7 +365,7 @@ impl Explorer<'_> {
         };
         let recorded = options.recorded;
         let recovered = self.guest.recover(contents, options)?;
-        let (mut wrong, _) = ended(&recovered);
+        let (mut wrong, _) = ended(&recovered, &found.names);
         if let Ok(report) = &recovered.end {
             let texts = [
                 (Violation::Unstable, "second mount", &report.unstable),
@@ -371,7 +375,7 @@ impl Explorer<'_> {
                 if let Some(text) = text {
                     wrong.push(Wrong {
                         violation,
-                        signature: format!("{what}: {}", without_numbers(text)),
+                        signature: format!("{what}: {}", normalised(text, &found.names)),
                         message: text.clone(),
                         kernel: report.kernel.clone(),
                         checker: None,
@@ -382,15 +386,15 @@ impl Explorer<'_> {
             if overlay.unreadable().is_none()
                 && report.refused.is_none()
                 && let Some(checker) = &mut self.checker
-                && let Some(text) = checker.check(base, &recovered.changes)?
+                && let Some(complaint) = checker.check(base, &recovered.changes)?
             {
+                let first = complaint.lines.first().map_or("", String::as_str).trim();
                 wrong.push(Wrong {
                     violation: Violation::Checker,
-                    // The words of a checker name blocks and inodes of one state.
-                    signature: "the checker finds errors".to_owned(),
-                    message: "the checker finds errors after the recovery".to_owned(),
+                    signature: format!("checker: {}", normalised(first, &found.names)),
+                    message: format!("the checker finds errors after the recovery: {first}"),
                     kernel: report.kernel.clone(),
-                    checker: Some(text),
+                    checker: Some(complaint.to_string()),
                 });
             }
         }
@@ -434,7 +438,7 @@ impl Explorer<'_> {
             let options = RecoveryOptions::default();
             let recovered = self.guest.recover(contents(before, overlay), options)?;
             found.counts.nested += 1;
-            let (wrong, _) = ended(&recovered);
+            let (wrong, _) = ended(&recovered, &found.names);
             all.extend(wrong.into_iter().map(|one| Wrong {
                 signature: format!("power cut during the recovery: {}", one.signature),
                 message: format!("after a power cut during the recovery: {}", one.message),
@@ -522,10 +526,10 @@ impl From<Broken> for Wrong {
 }
 
 /// What is wrong with a recovery in any case, and the recovered files.
-fn ended(recovered: &Recovered) -> (Vec<Wrong>, Option<Tree>) {
+fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wrong>, Option<Tree>) {
     let wrong = |violation, what: &str, text: &str, kernel: &[String]| Wrong {
         violation,
-        signature: format!("{what}: {}", without_numbers(text)),
+        signature: format!("{what}: {}", normalised(text, names)),
         message: text.to_owned(),
         kernel: kernel.to_vec(),
         checker: None,
@@ -546,20 +550,6 @@ fn ended(recovered: &Recovered) -> (Vec<Wrong>, Option<Tree>) {
             (all, report.tree.clone())
         }
     }
-}
-
-/// A message whose numbers differ in each state, without them.
-fn without_numbers(text: &str) -> String {
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    let words = first.unwrap_or_default().split_whitespace();
-    let plain = words.map(|word| {
-        if word.chars().any(|c| c.is_ascii_digit()) {
-            "N"
-        } else {
-            word
-        }
-    });
-    plain.collect::<Vec<_>>().join(" ")
 }
 
 /// A base with the content of a state.

@@ -76,6 +76,35 @@ fn an_exploration_round_trips_in_the_order_of_its_search() {
 }
 
 #[test]
+fn findings_with_equal_least_programs_are_counted_once() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let info = begin(&mut store, u64::MAX);
+    let other = |number, signature: &str, is_least| {
+        let mut program = explored_with_findings("xfs", number);
+        let finding = &mut program.findings[0];
+        finding.signature = signature.to_owned();
+        finding.minimal = finding.minimal.take().filter(|_| is_least);
+        program
+    };
+    // The third has the signature of the second, which was minimised.
+    let programs = [
+        explored_with_findings("xfs", 0),
+        other(1, "missing b", true),
+        other(2, "missing b", false),
+        other(3, "missing c", false),
+    ];
+    for program in &programs {
+        store.record_program(&info.id, program).unwrap();
+    }
+    assert_eq!(store.explorations().unwrap()[0].findings, 2);
+    let signatures = store.exploration(&info.id).unwrap().signatures();
+    let of = |signature| signatures.of("xfs", signature);
+    assert_eq!(of("missing a"), of("missing b"));
+    assert_eq!(of("missing c"), "missing c");
+}
+
+#[test]
 fn an_interrupted_exploration_resumes_with_what_is_missing_or_failed() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();

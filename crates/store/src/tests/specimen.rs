@@ -642,6 +642,7 @@ pub(crate) fn explored_with_findings(contender: &str, number: u32) -> ExploredPr
         state: "3/2/c2/17".into(),
         count: 12,
         minimal: Some(Minimal {
+            signature: "name missing: make file1 in dir1; fsync file1".into(),
             program: "create a\nfsync a\n".into(),
             operations: 2,
             state: "0/1/c2/1".into(),

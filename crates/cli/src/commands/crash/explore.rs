@@ -8,7 +8,7 @@ use fsdyno_crash::{StateId, render_programs};
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
-    GuestSize, ModelDisk, Nanos, ProgramSource, Score, Search, StopReason,
+    Finding, GuestSize, ModelDisk, Nanos, ProgramSource, Score, Search, StopReason,
 };
 use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, render_exploration};
@@ -328,7 +328,6 @@ fn conduct(
         }
         drop(send);
         let mut result = Ok(());
-        let mut seen = BTreeSet::new();
         loop {
             match received.recv_timeout(REDRAW) {
                 Ok(Ok(program)) => {
@@ -337,8 +336,7 @@ fn conduct(
                         result = Err(error.into());
                         break;
                     }
-                    progress.add(&program);
-                    announce(&bar, &program, &mut seen);
+                    announce(&bar, &program, &progress.add(&program));
                 }
                 Ok(Err(error)) if error.is_stopped() => {}
                 Ok(Err(error)) => result = result.and(Err(failed(error))),
@@ -355,18 +353,15 @@ fn conduct(
     ended
 }
 
-/// Prints each finding once, as soon as it is known.
-fn announce(bar: &ProgressBar, program: &ExploredProgram, seen: &mut BTreeSet<(String, String)>) {
-    for finding in &program.findings {
-        let key = (program.contender.clone(), finding.signature.clone());
-        if finding.score() == Score::Violation && seen.insert(key) {
-            bar.suspend(|| {
-                output::note(format_args!(
-                    "{}: {} (program {}, {})",
-                    program.contender, finding.message, program.number, finding.class
-                ));
-            });
-        }
+/// Prints new findings, as soon as they are known.
+fn announce(bar: &ProgressBar, program: &ExploredProgram, new: &[&Finding]) {
+    for finding in new {
+        bar.suspend(|| {
+            output::note(format_args!(
+                "{}: {} (program {}, {})",
+                program.contender, finding.message, program.number, finding.class
+            ));
+        });
     }
 }
 

@@ -3,14 +3,21 @@
 
 use super::super::GuestLab;
 use super::{Base, Delta};
+use fsdyno_crash::signature::normalised;
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::image::{ImageError, Scratch};
+use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, CancelToken, Contender};
 use fsdyno_recipes::Check;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+/// The most lines of a complaint.
+const MOST_LINES: usize = 20;
 
 /// The file system in memory of the host.
 const MEMORY: &str = "/dev/shm";
@@ -29,6 +36,21 @@ pub enum CheckError {
     Command(#[from] CommandError),
 }
 
+/// What a checker found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// Its command line and exit status.
+    pub ended: String,
+    /// The first lines that it does not print of a new file system.
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.ended, self.lines.join("\n"))
+    }
+}
+
 /// Checks the states of one contender.
 pub struct Checker {
     check: Check,
@@ -37,6 +59,8 @@ pub struct Checker {
     path: String,
     /// What is in the file.
     held: Base,
+    /// The lines that it prints of a new file system, normalised: they are no complaints.
+    usual: BTreeSet<String>,
     stop: CancelToken,
     _scratch: Scratch,
 }
@@ -70,18 +94,38 @@ impl Checker {
         for (at, page) in base.written() {
             file.write_all_at(page, at)?;
         }
-        Ok(Some(Self {
+        let mut checker = Self {
             check,
             file,
             path: device,
             held: base.clone(),
+            usual: BTreeSet::new(),
             stop: lab.stop.clone(),
             _scratch: scratch,
-        }))
+        };
+        let (_, lines) = checker.run()?;
+        checker.usual = lines.iter().map(|line| usual(line)).collect();
+        Ok(Some(checker))
+    }
+
+    /// Runs it; returns how it ended, unless it found nothing, and what it printed.
+    fn run(&self) -> Result<(Option<String>, Vec<String>), CheckError> {
+        let argv = self.check.step.argv();
+        let finished = command::run(&argv, &self.stop)?;
+        let clean = finished
+            .status
+            .is_some_and(|status| self.check.clean.contains(&status));
+        // The path differs in each process, and equal states have equal reports.
+        let plain = |text: &str| text.replace(&self.path, "image");
+        let lines = [&finished.stderr, &finished.stdout].map(|text| plain(text));
+        let lines = lines.iter().flat_map(|text| text.lines());
+        let lines = lines.filter(|line| !line.trim().is_empty());
+        let ended = || format!("`{}` {}", plain(&shell_line(&argv)), finished.ended());
+        Ok(((!clean).then(ended), lines.map(str::to_owned).collect()))
     }
 
     /// Checks a base with changes; returns what the checker found, if it found anything.
-    pub fn check(&mut self, base: &Base, changes: &Delta) -> Result<Option<String>, CheckError> {
+    pub fn check(&mut self, base: &Base, changes: &Delta) -> Result<Option<Complaint>, CheckError> {
         let state = base.with(changes);
         for at in self.held.differing(&state) {
             let mut page = [0; Base::PAGE];
@@ -89,18 +133,19 @@ impl Checker {
             self.file.write_all_at(&page, at)?;
         }
         self.held = state;
-        let argv = self.check.step.argv();
-        let finished = command::run(&argv, &self.stop)?;
-        let clean = finished
-            .status
-            .is_some_and(|status| self.check.clean.contains(&status));
-        // The path differs in each process, and equal states have equal reports.
-        let found = || finished.failure(&argv).replace(&self.path, "image");
-        Ok((!clean).then(found))
+        let (ended, mut lines) = self.run()?;
+        lines.retain(|line| !self.usual.contains(&usual(line)));
+        lines.truncate(MOST_LINES);
+        Ok(ended.map(|ended| Complaint { ended, lines }))
     }
 
     /// The size of the image.
     pub fn size(&self) -> Bytes {
         Bytes(self.held.bytes())
     }
+}
+
+/// A line without numbers.
+fn usual(line: &str) -> String {
+    normalised(line, &BTreeSet::new())
 }
