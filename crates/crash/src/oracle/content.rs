@@ -14,8 +14,10 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         *links.entry(entry.inode).or_default() += 1;
     }
     for (path, (_, entry, inode)) in &resolved.entries {
+        let changed = inode.is_none_or(|inode| case.changed_since(inode, case.pins.of(inode).time));
+        let torn = changed && !case.promises.consistent;
         if let Some(errno) = &entry.unreadable {
-            if !case.promises.unreadable {
+            if !case.promises.unreadable && !torn {
                 let inodes: Vec<InodeId> = inode.iter().copied().collect();
                 let what = format!("cannot be read ({errno})");
                 let none = Pin::default();
@@ -27,7 +29,7 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         let Some(inode) = *inode else { continue };
         broken.extend(judge_file(case, path, entry, inode));
         let found = links[&entry.inode];
-        if entry.kind != EntryKind::Directory && entry.links != found {
+        if entry.kind != EntryKind::Directory && entry.links != found && !torn {
             let what = format!("counts {} links and has {found} names", entry.links);
             let none = Pin::default();
             let rule = "link count";

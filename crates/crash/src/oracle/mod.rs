@@ -77,6 +77,9 @@ pub struct Promises {
     pub atomic: bool,
     /// Free space shows in a file whose data was not made durable (`data=writeback`).
     pub stale_data: bool,
+    /// The structures agree with each other, by themselves or after a repair: what changed can be
+    /// read and deleted, and has its number of links.
+    pub consistent: bool,
     /// A sector cannot be read (class C4): an unreadable file is no violation.
     pub unreadable: bool,
     /// Extra: operations on names survive in their order.
@@ -92,6 +95,7 @@ impl Promises {
     pub const JOURNALED: Self = Self {
         atomic: true,
         stale_data: false,
+        consistent: true,
         unreadable: false,
         ordered_metadata: false,
         all_link_names: false,
@@ -103,6 +107,12 @@ impl Promises {
         atomic: false,
         stale_data: true,
         ..Self::JOURNALED
+    };
+
+    /// A file system without a journal that no program repairs.
+    pub const UNREPAIRED: Self = Self {
+        consistent: false,
+        ..Self::UNJOURNALED
     };
 }
 

@@ -256,6 +256,10 @@ fn links_readability_and_unknown_names_are_judged() {
         tree.entries.get_mut("A/foo").unwrap().unreadable = Some("EIO".into());
     };
     assert_eq!(violations("sync", 0, unreadable), [Violation::Content]);
+    // What nothing repairs may have wrong counts where it changed.
+    let unrepaired = |operations| judged(operations, 0, Promises::UNREPAIRED, links);
+    assert_eq!(unrepaired("chmod A/foo 600"), []);
+    assert_eq!(unrepaired("chmod B/bar 600").len(), 1);
     let unknown = |path: &'static str| {
         move |tree: &mut Tree| {
             let mut entry = tree.entries["A"].clone();

@@ -14,7 +14,7 @@ pub use program::{Judged, Wrong};
 use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
 use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};
 use fsdyno_lab::{GuestLab, GuestLabError};
-use fsdyno_model::{BlockRole, Contender, ModelDisk, ProgramSource, Search};
+use fsdyno_model::{BlockRole, Consistency, Contender, ModelDisk, ProgramSource, Search};
 use fsdyno_recipes::Roles;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -117,18 +117,18 @@ impl<'a> Subject<'a> {
     /// A contender on a model disk.
     pub fn new(lab: &'a GuestLab, contender: &Contender, disk: &ModelDisk) -> Self {
         let recipe = fsdyno_recipes::find(&contender.filesystem);
-        let unjournaled = recipe.is_some_and(|recipe| {
-            let device = [String::from("device")];
-            recipe.check_at_boot(&device).is_some()
-        });
+        let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
+        let unjournaled = consistency == Some(Consistency::None);
+        let device = [String::from("device")];
+        let repaired = recipe.is_some_and(|recipe| recipe.check_at_boot(&device).is_some());
         Self {
             lab,
             contender: contender.clone(),
             disk: disk.clone(),
-            promises: if unjournaled {
-                Promises::UNJOURNALED
-            } else {
-                Promises::JOURNALED
+            promises: match (unjournaled, repaired) {
+                (false, _) => Promises::JOURNALED,
+                (true, true) => Promises::UNJOURNALED,
+                (true, false) => Promises::UNREPAIRED,
             },
             prepared: Mutex::new(None),
         }

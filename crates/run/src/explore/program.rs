@@ -366,6 +366,15 @@ impl Explorer<'_> {
         let recorded = options.recorded;
         let recovered = self.guest.recover(contents, options)?;
         let (mut wrong, _) = ended(&recovered, &found.names);
+        // What nothing repairs is not promised to be in order.
+        let consistent = self.subject.promises.consistent;
+        let promised = |violation| {
+            if consistent {
+                violation
+            } else {
+                Violation::Extra
+            }
+        };
         if let Ok(report) = &recovered.end {
             let texts = [
                 (Violation::Unstable, "second mount", &report.unstable),
@@ -374,7 +383,7 @@ impl Explorer<'_> {
             for (violation, what, text) in texts {
                 if let Some(text) = text {
                     wrong.push(Wrong {
-                        violation,
+                        violation: promised(violation),
                         signature: format!("{what}: {}", normalised(text, &found.names)),
                         message: text.clone(),
                         kernel: report.kernel.clone(),
@@ -390,7 +399,7 @@ impl Explorer<'_> {
             {
                 let first = complaint.lines.first().map_or("", String::as_str).trim();
                 wrong.push(Wrong {
-                    violation: Violation::Checker,
+                    violation: promised(Violation::Checker),
                     signature: format!("checker: {}", normalised(first, &found.names)),
                     message: format!("the checker finds errors after the recovery: {first}"),
                     kernel: report.kernel.clone(),
