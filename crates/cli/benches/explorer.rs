@@ -1,91 +1,146 @@
-//! How many crash states one guest recovers in an hour, on one processor: each is mounted and its
-//! files are read. `cargo bench --bench explorer -- KERNEL SECONDS [FILE SYSTEM ...]`.
+//! How many crash states the search checks in an hour on one processor: those that differ in their
+//! image, each mounted, read and judged, or found equal to a mounted one. Also, what a
+//! recovery alone takes. `./x bench crash [--seconds N] [--kernel PATH] [FILE SYSTEM ...]`.
 
 use fsdyno_crash::{Data, Operation, Program, Target, TraceEvent, WriteKind};
 use fsdyno_host::journal::Journal;
 use fsdyno_lab::GuestLab;
-use fsdyno_lab::explorer::{
-    Checker, Contents, ExplorerGuest, Performed, RecoveryOptions, disk_size,
+use fsdyno_lab::explorer::{Contents, ExplorerGuest, Performed, RecoveryOptions, disk_size};
+use fsdyno_model::{
+    Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice, ProgramSource, Search,
+    StateClass, StateCounts,
 };
-use fsdyno_model::{Bytes, CancelToken, Contender, GuestSize, KernelChoice, LabChoice};
+use fsdyno_run::explore::{Programs, Subject};
 use std::error::Error;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
+
+/// How many recoveries of a guest are timed alone.
+const RECOVERIES: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    let usage = "usage: explorer KERNEL SECONDS [FILE SYSTEM ...]";
-    let (kernel, seconds) = (words.next().ok_or(usage)?, words.next().ok_or(usage)?);
-    let time = Duration::from_secs(seconds.parse()?);
-    let mut names: Vec<String> = words.collect();
+    let (mut seconds, mut kernel, mut names) = (60, None, Vec::new());
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--seconds" => seconds = value()?.parse()?,
+            "--kernel" => kernel = Some(KernelChoice::File(value()?.into())),
+            _ => names.push(word),
+        }
+    }
     if names.is_empty() {
         names = ["ext4", "xfs", "btrfs"].map(str::to_owned).into(); // example
     }
     let directory = tempfile::tempdir()?;
     let journal = Journal::open(&directory.path().join("journal"))?;
     let size = GuestSize {
-        memory: Bytes(256 << 20),
-        kernel: Some(KernelChoice::File(kernel.into())),
+        memory: Bytes(512 << 20),
+        kernel,
         ..GuestSize::default()
     };
     let (scratch, stop) = (directory.path().to_owned(), CancelToken::new());
     let lab = GuestLab::for_crash_tests(&LabChoice::Uml, size, scratch, journal, stop)?;
     let lab = lab.with_program(Path::new(env!("CARGO_BIN_EXE_fsdyno")));
+    let jobs = thread::available_parallelism()?.get();
     println!(
-        "{:<10} {:>12} {:>10} {:>10} {:>10}",
-        "", "states/h", "ms each", "thorough", "check"
+        "A search on {jobs} processors, {seconds} s for each file system; states per processor and \
+         hour\n\n{:<10} {:>9} {:>9} {:>9} {:>11} {:>11} {:>12}",
+        "", "programs", "states", "mounted", "states/h", "mounted/h", "recovery, ms"
     );
     for name in names {
-        measure(&lab, &Contender::plain(&name), time)?;
+        let contender = Contender::plain(&name);
+        let recovery = recovery(&lab, &contender)?;
+        let (programs, counts, elapsed) =
+            search(&lab, &contender, jobs, Duration::from_secs(seconds))?;
+        let rate = |count: u64| count as f64 * 3600.0 / elapsed.as_secs_f64() / jobs as f64;
+        println!(
+            "{:<10} {programs:>9} {:>9} {:>9} {:>11.0} {:>11.0} {recovery:>12.2}",
+            contender.label,
+            counts.distinct,
+            counts.recovered + counts.nested,
+            rate(counts.distinct),
+            rate(counts.recovered + counts.nested),
+        );
     }
     Ok(())
 }
 
-fn measure(lab: &GuestLab, contender: &Contender, time: Duration) -> Result<(), Box<dyn Error>> {
+/// Explores the first generated programs, as `fsdyno crash` does without minimising; returns how
+/// many, and their states.
+fn search(
+    lab: &GuestLab,
+    contender: &Contender,
+    jobs: usize,
+    time: Duration,
+) -> Result<(u64, StateCounts, Duration), Box<dyn Error>> {
+    let search = Search {
+        programs: ProgramSource::Generated {
+            operations: 2,
+            sampled: 0,
+        },
+        class: StateClass::C2,
+        states: 32,
+        nested: true,
+        seed: 1,
+    };
+    let programs = Programs::of(&search)?;
     let model = fsdyno_lab::model_disk(Path::new("sata-2008"))?;
-    let size = disk_size(contender);
-    let mut guest = ExplorerGuest::start(lab, contender, &model, size)?;
+    let subject = Subject::new(lab, contender, &model);
+    let (next, began) = (AtomicU32::new(0), Instant::now());
+    let work = || -> Result<(u64, StateCounts), String> {
+        let failed = |error: fsdyno_run::explore::ExploreError| error.to_string();
+        let mut guest = subject.explorer().map_err(failed)?;
+        let (mut explored, mut counts) = (0, StateCounts::default());
+        while began.elapsed() < time {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = programs.get(number) else {
+                break;
+            };
+            let program = guest.explore(number, &case, &search).map_err(failed)?;
+            explored += 1;
+            counts.distinct += program.states.distinct;
+            counts.recovered += program.states.recovered;
+            counts.nested += program.states.nested;
+        }
+        Ok((explored, counts))
+    };
+    let all = thread::scope(|threads| {
+        let workers: Vec<_> = (0..jobs).map(|_| threads.spawn(work)).collect();
+        let joined = workers.into_iter().map(|worker| {
+            let result = worker.join();
+            result.unwrap_or_else(|_| Err("a worker failed".to_owned()))
+        });
+        joined.collect::<Result<Vec<_>, _>>()
+    })?;
+    let elapsed = began.elapsed();
+    let (mut explored, mut counts) = (0, StateCounts::default());
+    for (programs, of) in all {
+        explored += programs;
+        counts.distinct += of.distinct;
+        counts.recovered += of.recovered;
+        counts.nested += of.nested;
+    }
+    Ok((explored, counts, elapsed))
+}
+
+/// What one recovery takes: mount, read all files, unmount; milliseconds.
+fn recovery(lab: &GuestLab, contender: &Contender) -> Result<f64, Box<dyn Error>> {
+    let model = fsdyno_lab::model_disk(Path::new("sata-2008"))?;
+    let mut guest = ExplorerGuest::start(lab, contender, &model, disk_size(contender))?;
     let prepared = guest.prepare()?;
     let performed = guest.perform(&prepared.base, &program())?;
     let writes = writes(&performed);
     let began = Instant::now();
-    let mut states = 0_u64;
-    while began.elapsed() < time {
-        let state = state(&performed, &writes, states);
-        let recovered = guest.recover(state, RecoveryOptions::default())?;
-        std::hint::black_box(recovered);
-        states += 1;
+    for number in 0..RECOVERIES {
+        guest.recover(
+            state(&performed, &writes, number),
+            RecoveryOptions::default(),
+        )?;
     }
-    let each = began.elapsed().as_secs_f64() / states as f64;
-    let began = Instant::now();
-    let thorough = RecoveryOptions {
-        thorough: true,
-        recorded: false,
-        check: None,
-    };
-    let mut changes = Vec::new();
-    for number in 0..20 {
-        let recovered = guest.recover(state(&performed, &writes, number), thorough.clone())?;
-        changes.push(recovered.changes);
-    }
-    let thorough = began.elapsed().as_secs_f64() / 20.0;
-    let mut check = 0.0;
-    if let Some(mut checker) = Checker::new(lab, contender, &performed.base)? {
-        let began = Instant::now();
-        for changes in &changes {
-            checker.check(&performed.base, changes)?;
-        }
-        check = began.elapsed().as_secs_f64() / 20.0;
-    }
-    println!(
-        "{:<10} {:>12.0} {:>10.2} {:>10.2} {:>10.2}",
-        contender.label,
-        3600.0 / each,
-        each * 1e3,
-        thorough * 1e3,
-        check * 1e3
-    );
-    Ok(())
+    Ok(began.elapsed().as_secs_f64() * 1e3 / RECOVERIES as f64)
 }
 
 /// Files that are written, linked and renamed, with fsync.
