@@ -101,8 +101,9 @@ fn advice(cause: &io::Error) -> &'static str {
 }
 
 /// A device or a file, opened for direct I/O.
-#[derive(Debug)]
 pub struct DirectFile {
+    /// Created with the first requests in parallel. Before the buffers, so that it is dropped first.
+    ring: Option<IoUring>,
     file: OwnedFd,
     path: PathBuf,
     size: u64,
@@ -163,6 +164,7 @@ impl DirectFile {
 
     fn of(file: OwnedFd, path: &Path, size: u64, writable: bool, stop: &CancelToken) -> Self {
         Self {
+            ring: None,
             file,
             path: path.to_owned(),
             size,
@@ -216,7 +218,13 @@ impl DirectFile {
         let times = if depth == 1 {
             self.run_alone(requests, &mut buffers)
         } else {
-            self.run_queued(requests, depth, &mut buffers)
+            // One ring for all requests: its kernel threads are started once.
+            let ring = self.ring.take().map_or_else(ring, Ok);
+            ring.and_then(|mut ring| {
+                let times = self.run_queued(requests, depth, &mut buffers, &mut ring);
+                self.ring = Some(ring);
+                times
+            })
         };
         self.buffers = buffers;
         times
@@ -256,10 +264,9 @@ impl DirectFile {
         requests: &[DirectRequest],
         depth: usize,
         buffers: &mut Buffers,
+        ring: &mut IoUring,
     ) -> Result<Vec<DirectTime>, DirectError> {
-        let entries = u32::try_from(depth).unwrap_or(1);
-        // On return the ring is dropped before the buffers, and no request is in flight.
-        let mut ring = IoUring::new(entries).map_err(DirectError::Ring)?;
+        // On return no request is in flight.
         let mut times = vec![(0, 0); requests.len()];
         let mut free: Vec<usize> = (0..depth).collect();
         let mut slots = vec![0; requests.len()];
@@ -350,6 +357,19 @@ impl DirectFile {
             cause,
         }
     }
+}
+
+/// A ring that keeps the most requests in flight.
+fn ring() -> Result<IoUring, DirectError> {
+    let entries = u32::try_from(MOST_IN_FLIGHT).unwrap_or(1);
+    let ring = IoUring::new(entries).map_err(DirectError::Ring)?;
+    // The kernel reads a file without asynchronous direct I/O, such as one of FUSE, in threads. Its
+    // default is four for each processor (io_uring_register_iowq_max_workers(3)), which would limit
+    // the depth. A kernel before 5.15 cannot raise it.
+    let _ = ring
+        .submitter()
+        .register_iowq_max_workers(&mut [entries, 0]);
+    Ok(ring)
 }
 
 /// Fewer bytes than requested.

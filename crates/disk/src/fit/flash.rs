@@ -4,7 +4,7 @@
 //! solid state drives", HPCA 2011).
 
 use super::FitError;
-use super::probes::{LARGE, Measurements, Prober, SMALL, quantile, rate, second_half};
+use super::probes::{LARGE, Measurements, Prober, SMALL, median, quantile, rate, second_half};
 use super::target::{Access, TargetError};
 use crate::models::flash::PAGE;
 use fsdyno_model::Bytes;
@@ -18,6 +18,9 @@ const MOST_UNITS: u64 = 256;
 
 /// A second read in the same unit delays a pair by at least this share of a read.
 const LEAST_DELAY: f64 = 0.12;
+
+/// Two reads of whole program units on one channel take longer by at least this share.
+const LEAST_WAIT: f64 = 0.04;
 
 /// Pairs of reads at the same time, microseconds until both are complete.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -113,21 +116,29 @@ fn pair_us(
     Ok(quantile(&all, 0.25))
 }
 
-/// The number of channels: pairs of whole program units on one channel wait for it.
+/// The number of channels: pairs of whole program units on one channel wait for it. It is the divisor
+/// of the units whose multiples are the slowest distances, so that a single disturbed pair decides
+/// nothing.
 fn channels(prober: &mut Prober<'_>, units: u64, unit: u64) -> Result<Option<u64>, TargetError> {
     let mut all = Vec::new();
     for number in 1..units {
-        all.push(pair_us(prober, Some(number * unit), unit, PAIRS)?);
+        let us = pair_us(prober, Some(number * unit), unit, PAIRS)?;
+        all.push((number, us));
     }
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = all.iter().copied().fold(0.0, f64::max);
-    if most < 1.04 * least {
-        return Ok(Some(units));
-    }
-    let limit = f64::midpoint(least, most);
-    let found = (1..units).zip(&all).find(|(_, us)| **us > limit);
-    let found = found.map(|(number, _)| number);
-    Ok(found.filter(|number| units.is_multiple_of(*number)))
+    let part = |of: u64, multiples: bool| {
+        let distances = all.iter();
+        let own = distances.filter(|(number, _)| number.is_multiple_of(of) == multiples);
+        median(&own.map(|(_, us)| *us).collect::<Vec<_>>())
+    };
+    let divisors = (2..units).filter(|of| units.is_multiple_of(*of));
+    let slower = divisors.map(|of| (part(of, true) - part(of, false), of));
+    let most = slower.max_by(|a, b| a.0.total_cmp(&b.0));
+    let least = all.iter().map(|(_, us)| *us).fold(f64::INFINITY, f64::min);
+    Ok(Some(match most {
+        Some((more_us, of)) if more_us > LEAST_WAIT * least => of,
+        // No pair waits: each unit has a channel of its own.
+        _ => units,
+    }))
 }
 
 /// Parameters of a flash disk that its reads determine.

@@ -21,7 +21,7 @@ pub use target::{Access, Corrected, Overhead, Simulated, Target, TargetError, Ti
 pub use volume::VolumeFit;
 pub use writes::Writes;
 
-use crate::profiles::{Profile, ProfileError};
+use crate::profiles::{Profile, ProfileError, Timing as Model};
 use probes::quantile;
 use serde::Serialize;
 
@@ -68,6 +68,67 @@ impl Figure {
     }
 }
 
+/// A device of known latency on the same way, which shows what the way takes.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// What was measured on it.
+    pub measurements: Measurements,
+    /// What the way takes.
+    pub overhead: Overhead,
+}
+
+impl Reference {
+    /// From the measurements of a device each of whose reads takes `latency_us`.
+    pub fn of(measurements: Measurements, latency_us: f64) -> Self {
+        let overhead = Overhead::of(&measurements, latency_us);
+        Self {
+            measurements,
+            overhead,
+        }
+    }
+
+    /// The parameters that the way hides: times that are shorter than the share of the way in a
+    /// request, and rates above that of the way. What is left after the subtraction is then mostly
+    /// its error.
+    fn hidden(&self, model: &Model) -> Vec<&'static str> {
+        let (times, rates): (Vec<(&str, f64)>, Vec<(&str, f64)>) = match model {
+            Model::Hdd(spec) => (
+                vec![
+                    ("hdd.track_skew_ms", 1e3 * spec.track_skew_ms.unwrap_or(1.0)),
+                    (
+                        "hdd.cylinder_skew_ms",
+                        1e3 * spec.cylinder_skew_ms.unwrap_or(1.0),
+                    ),
+                    ("hdd.command_overhead_ms", 1e3 * spec.command_overhead_ms),
+                ],
+                vec![("hdd.bus_mb_s", spec.bus_mb_s)],
+            ),
+            Model::Flash(spec) => (
+                vec![
+                    ("flash.read_us", spec.read_us),
+                    ("flash.read_firmware_us", spec.read_firmware_us),
+                ],
+                vec![
+                    ("flash.channel_mb_s", spec.channel_mb_s),
+                    ("flash.link_mb_s", spec.link_mb_s[0]),
+                ],
+            ),
+            Model::Volume(spec) => (
+                vec![("volume.latency_us", spec.latency_us)],
+                vec![("volume.mib_s", spec.mib_s * 1.048_576)],
+            ),
+            Model::Null => (Vec::new(), Vec::new()),
+        };
+        let times = times
+            .into_iter()
+            .filter(|(_, us)| *us < self.overhead.request_us);
+        let rates = rates
+            .into_iter()
+            .filter(|(_, mb_s)| mb_s * self.overhead.byte_us > 1.0);
+        times.chain(rates).map(|(key, _)| key).collect()
+    }
+}
+
 /// A model fitted to a device.
 #[derive(Debug, Clone)]
 pub struct Fitted {
@@ -77,6 +138,9 @@ pub struct Fitted {
     pub figures: Vec<Figure>,
     /// Root mean square of the logarithms of model / measured: 0.1 is 10 %.
     pub error: f64,
+    /// The keys of parameters that are below what the way to the device resolves. They are estimates
+    /// of the profile.
+    pub unresolved: Vec<String>,
 }
 
 /// The models of a device, best first, and why the others do not apply.
@@ -92,7 +156,7 @@ pub struct Fit {
 /// the device limits are not compared: those above half of the rates of `reference`.
 pub fn fit(
     measured: &Measurements,
-    reference: Option<&Measurements>,
+    reference: Option<&Reference>,
     identity: &Identity,
     effort: Effort,
 ) -> Result<Fit, FitError> {
@@ -147,7 +211,7 @@ pub fn fit(
 /// the error, one parameter after the other.
 fn refine(
     start: &FlashFit,
-    both: (&Measurements, Option<&Measurements>),
+    both: (&Measurements, Option<&Reference>),
     identity: &Identity,
     effort: Effort,
 ) -> Result<Fitted, FitError> {
@@ -188,7 +252,7 @@ fn refine(
 fn candidate(
     name: &str,
     text: &str,
-    (measured, reference): (&Measurements, Option<&Measurements>),
+    (measured, reference): (&Measurements, Option<&Reference>),
     effort: Effort,
 ) -> Result<Fitted, FitError> {
     let mut profile = Profile::parse(name, text)?;
@@ -205,10 +269,13 @@ fn candidate(
         .map(|figure| (figure.model / figure.measured).ln().powi(2))
         .collect();
     let error = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
+    let hidden = reference.map(|of| of.hidden(&profile.timing));
+    let unresolved: Vec<String> = hidden.into_iter().flatten().map(str::to_owned).collect();
     Ok(Fitted {
-        profile,
+        profile: profile::with_estimates(&profile, &unresolved)?,
         figures,
         error,
+        unresolved,
     })
 }
 
@@ -216,10 +283,11 @@ fn candidate(
 fn figures(
     measured: &Measurements,
     model: &Measurements,
-    reference: Option<&Measurements>,
+    reference: Option<&Reference>,
 ) -> Vec<Figure> {
     let mut of_model = named(model);
-    let of_way = reference.map(named).unwrap_or_default();
+    let of_way = reference.map(|of| named(&of.measurements));
+    let of_way = of_way.unwrap_or_default();
     // In a burst, the way is part of the time.
     let limited = |name: &str, unit: &str, value: f64| {
         let found = of_way.iter().find(|(other, ..)| other == name);

@@ -7,7 +7,7 @@ use super::hdd::HddFit;
 use super::probes::{Depth, Effort, Measurements};
 use super::target::Simulated;
 use super::volume::VolumeFit;
-use crate::profiles::Profile;
+use crate::profiles::{Profile, ProfileError};
 use std::fmt::{Display, Write as _};
 
 /// Segments of a hard disk's cache, and bytes of one, where they were not found.
@@ -208,6 +208,20 @@ impl Keys {
             None => self.guess(key, otherwise),
         }
     }
+}
+
+/// The same profile with more keys listed as estimates.
+pub(super) fn with_estimates(profile: &Profile, keys: &[String]) -> Result<Profile, ProfileError> {
+    let is_new = |key: &&String| !profile.estimated.contains(key);
+    let new: String = keys
+        .iter()
+        .filter(is_new)
+        .map(|key| format!("\"{key}\", "))
+        .collect();
+    let text = profile
+        .text
+        .replacen("estimated = [", &format!("estimated = [{new}"), 1);
+    Profile::parse(&profile.name, &text)
 }
 
 /// A hard disk with the queue depth whose rates are nearest to the measured ones.

@@ -101,20 +101,22 @@ fn every_included_disk_is_found_again_within_a_tenth_despite_noise() {
     assert!(off.is_empty(), "{off:#?}");
 }
 
+/// A volume without limits: a way that takes so long for a request.
+fn way(latency_us: u32) -> Profile {
+    let text = format!(
+        "title = \"way\"\nsource = \"a test\"\ncapacity = \"20G\"\nqueue_depth = 1024\n\
+         [volume]\niops = 1e8\nburst = 1000000000\ncounted = 1000000000\nmib_s = 1e6\n\
+         burst_bytes = 1000000000000\nlatency_us = {latency_us}\nsigma = 0\nseed = 1\n"
+    );
+    Profile::parse("way", &text).unwrap()
+}
+
 #[test]
 fn what_the_way_to_a_disk_takes_is_subtracted() {
-    let effort = EFFORT;
-    let profile = |text: &str| Profile::parse("way", text).unwrap();
     // A way of 150 us a request, which is measured on a disk of 100 us.
-    let way = |latency_us: u32| {
-        profile(&format!(
-            "title = \"way\"\nsource = \"a test\"\ncapacity = \"20G\"\nqueue_depth = 1024\n\
-             [volume]\niops = 1e8\nburst = 1000000000\ncounted = 1000000000\nmib_s = 1e6\n\
-             burst_bytes = 1000000000000\nlatency_us = {latency_us}\nsigma = 0\nseed = 1\n"
-        ))
-    };
-    let reference = measure(&mut Simulated::new(&way(250)), effort, &mut |_| {}).unwrap();
-    let overhead = Overhead::of(&reference, 100.0);
+    let measured = measure(&mut Simulated::new(&way(250)), EFFORT, &mut |_| {}).unwrap();
+    let reference = Reference::of(measured, 100.0);
+    let overhead = reference.overhead;
     assert!((overhead.request_us - 150.0).abs() < 1.0, "{overhead:?}");
     let slow = way(450);
     let mut device = Simulated::new(&slow);
@@ -122,8 +124,8 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
         target: &mut device,
         overhead,
     };
-    let measured = measure(&mut target, effort, &mut |_| {}).unwrap();
-    let fit = fit(&measured, Some(&reference), &identity(), effort).unwrap();
+    let measured = measure(&mut target, EFFORT, &mut |_| {}).unwrap();
+    let fit = fit(&measured, Some(&reference), &identity(), EFFORT).unwrap();
     let volume = fit.models.iter().find_map(|one| match &one.profile.timing {
         Timing::Volume(spec) => Some(spec.latency_us),
         _ => None,
@@ -132,6 +134,26 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
     // Rates that the way allows no disk to exceed are not compared.
     let best = &fit.models[0];
     assert!(best.figures.iter().all(|figure| figure.unit != "MB/s"));
+    assert!(best.unresolved.is_empty(), "{:?}", best.unresolved);
+}
+
+#[test]
+fn parameters_that_the_way_hides_are_estimates() {
+    let measured = measure(&mut Simulated::new(&way(60)), EFFORT, &mut |_| {}).unwrap();
+    let reference = Reference::of(measured, 0.0);
+    let profile = Profile::named(std::path::Path::new("nvme")).unwrap();
+    let measured = measure(&mut Simulated::new(&profile), EFFORT, &mut |_| {}).unwrap();
+    let fit = fit(&measured, Some(&reference), &identity(), EFFORT).unwrap();
+    let best = &fit.models[0];
+    // The way takes no time for a byte, so that rates are found.
+    assert_eq!(best.unresolved, ["flash.read_us", "flash.read_firmware_us"]);
+    for key in &best.unresolved {
+        assert!(
+            best.profile.estimated.contains(key),
+            "{:?}",
+            best.profile.estimated
+        );
+    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! the model that is nearest to them.
 
 use super::args::{FitArgs, Model};
+use crate::commands::measuring::LockArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::Kind;
 use fsdyno_disk::fit::{
     self, Access, Corrected, Effort, Figure, Fit, FitError, Fitted, Identity, Measurements,
-    Overhead, Target, TargetError, Timing, Writes,
+    Overhead, Reference, Target, TargetError, Timing, Writes,
 };
 use fsdyno_host::direct_io::{Action, DirectError, DirectFile, DirectRequest};
 use fsdyno_host::sysfs::Block;
@@ -86,29 +87,20 @@ pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
     signals::install(&stop)?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
-    let effort = Effort {
-        budget_ns: args.duration.unwrap_or(DURATION).0,
-        seed: SEED,
-    };
+    let effort = effort(args.duration);
     let reference = match &args.reference {
         Some(path) => Some(reference(path, effort, &stop)?),
         None => None,
     };
-    let overhead = reference.as_ref().map(|reference| {
+    let reference = reference.map(|measured| {
         let latency_us = args
             .reference_latency
             .map_or(0.0, |time| time.0 as f64 / 1e3);
-        Overhead::of(reference, latency_us)
+        Reference::of(measured, latency_us)
     });
+    let overhead = reference.as_ref().map(|reference| reference.overhead);
     let measured = measure(args, effort, overhead, &stop)?;
-    let identity = identity(&args.device, effort)?;
-    let fitted =
-        fit::fit(&measured, reference.as_ref(), &identity, effort).map_err(
-            |error| match error {
-                FitError::Target(error) => stopped(error),
-                error => CliError::failure(format!("{}: {error}", args.device.display())),
-            },
-        )?;
+    let fitted = fit_models(&args.device, &measured, reference.as_ref(), effort)?;
     let best = choose(&fitted, args.model)?;
     if args.json {
         output::json(&Report::of(&fitted, best, &measured, overhead))?;
@@ -131,6 +123,48 @@ pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
         ));
     }
     Ok(Code::Ok)
+}
+
+/// Fits a profile to the reads of a device.
+pub fn fit_to_reads(
+    device: &Path,
+    lock: &LockArgs,
+    stop: &CancelToken,
+) -> Result<Fitted, CliError> {
+    let measuring = lock.take(stop)?;
+    measuring.print_warning();
+    let effort = effort(None);
+    let measured = measure_reads(&mut open(device, stop)?, effort)?;
+    let fit = fit_models(device, &measured, None, effort)?;
+    choose(&fit, None).cloned()
+}
+
+fn effort(duration: Option<Nanos>) -> Effort {
+    Effort {
+        budget_ns: duration.unwrap_or(DURATION).0,
+        seed: SEED,
+    }
+}
+
+/// Fits all models to the measurements of a device.
+fn fit_models(
+    device: &Path,
+    measured: &Measurements,
+    reference: Option<&Reference>,
+    effort: Effort,
+) -> Result<Fit, CliError> {
+    let identity = identity(device, effort)?;
+    let fitted = fit::fit(measured, reference, &identity, effort);
+    fitted.map_err(|error| match error {
+        FitError::Target(error) => stopped(error),
+        error => CliError::failure(format!("{}: {error}", device.display())),
+    })
+}
+
+/// Measures a target by reads, and prints each step.
+fn measure_reads(target: &mut dyn Target, effort: Effort) -> Result<Measurements, CliError> {
+    let mut report = |step: &str| output::note(format_args!("fsdyno: measuring {step}"));
+    fit::measure(target, effort, &mut report).map_err(stopped)
 }
 
 /// The named model, or the one with the smallest error.
@@ -188,20 +222,18 @@ fn measure(
     stop: &CancelToken,
 ) -> Result<Measurements, CliError> {
     let mut device = open(&args.device, stop)?;
-    let mut report = |step: &str| output::note(format_args!("fsdyno: measuring {step}"));
     let mut measured = match overhead {
         Some(overhead) => {
             let mut target = Corrected {
                 target: &mut device,
                 overhead,
             };
-            fit::measure(&mut target, effort, &mut report)
+            measure_reads(&mut target, effort)?
         }
-        None => fit::measure(&mut device, effort, &mut report),
-    }
-    .map_err(stopped)?;
+        None => measure_reads(&mut device, effort)?,
+    };
     if let Some(path) = &args.scratch {
-        report("writes to the scratch file");
+        output::note("fsdyno: measuring writes to the scratch file");
         let mut scratch = scratch(path, args.scratch_size, stop)?;
         measured.writes = Some(Writes::measure(&mut scratch, effort).map_err(stopped)?);
     }
@@ -266,6 +298,7 @@ struct Report<'a> {
     error: f64,
     figures: &'a [Figure],
     estimated: &'a [String],
+    unresolved: &'a [String],
     others: Vec<Other>,
     overhead: Option<Overhead>,
     measurements: &'a Measurements,
@@ -294,6 +327,7 @@ impl<'a> Report<'a> {
             error: best.error,
             figures: &best.figures,
             estimated: &best.profile.estimated,
+            unresolved: &best.unresolved,
             others: others(fit, best),
             overhead,
             measurements,
@@ -369,13 +403,22 @@ fn summary(fit: &Fit, best: &Fitted, overhead: Option<Overhead>) -> String {
             (None, why) => writeln!(text, "  not {}: {}", other.model, why.unwrap_or_default()),
         };
     }
-    let estimated = &best.profile.estimated;
-    if !estimated.is_empty() {
-        let _ = writeln!(
-            text,
-            "usual values, because the measurement does not determine them:\n{}",
-            wrapped(estimated)
-        );
+    let is_resolved = |key: &&String| !best.unresolved.contains(key);
+    let usual = best.profile.estimated.iter().filter(is_resolved);
+    let usual: Vec<String> = usual.cloned().collect();
+    for (why, keys) in [
+        (
+            "below what the way to this device resolves, so no figure of the disk:",
+            &best.unresolved,
+        ),
+        (
+            "usual values, because the measurement does not determine them:",
+            &usual,
+        ),
+    ] {
+        if !keys.is_empty() {
+            let _ = writeln!(text, "{why}\n{}", wrapped(keys));
+        }
     }
     text
 }
@@ -396,7 +439,7 @@ fn wrapped(keys: &[String]) -> String {
 }
 
 /// The profile with its error.
-fn profile_text(best: &Fitted) -> String {
+pub fn profile_text(best: &Fitted) -> String {
     format!(
         "# Root mean square error of {} figures: {:.1} %\n{}",
         best.figures.len(),

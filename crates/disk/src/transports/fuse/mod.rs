@@ -24,6 +24,10 @@ use wire::{FuseRequest, Malformed, Operation};
 /// Maximum length of a wait.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A wait that is this short is no sleep: a processor that sleeps needs as long to wake up. After a
+/// reply the next request of a program that waited for it arrives this soon.
+const BUSY: Duration = Duration::from_micros(100);
+
 /// Number of requests that the server reads before it sends the due replies.
 const AT_ONCE: usize = 64;
 
@@ -73,6 +77,10 @@ pub struct Fuse<'a, D> {
     next: u64,
     buffer: Vec<u8>,
     served: Served,
+    /// When the last reply was sent.
+    replied: Instant,
+    /// Whether short waits are no sleeps: another processor is there for the rest of the machine.
+    busy: bool,
 }
 
 impl<'a, D: AsFd> Fuse<'a, D> {
@@ -87,6 +95,8 @@ impl<'a, D: AsFd> Fuse<'a, D> {
             next: 0,
             buffer: Vec::new(),
             served: Served::default(),
+            replied: Instant::now(),
+            busy: std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
         }
     }
 
@@ -114,10 +124,16 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     /// Waits for input or for a due completion. Returns whether the kernel and the owner have sent
     /// data.
     fn wait(&self, owner: &dyn Owner) -> Result<(bool, bool), FuseError> {
-        let next_poll = Instant::now() + POLL_INTERVAL;
+        let now = Instant::now();
+        let next_poll = now + POLL_INTERVAL;
         let due = self.disk.next_completion();
         let due = due.map(|next| self.epoch + Duration::from_nanos(next.0));
-        let until = due.map_or(next_poll, |due| due.min(next_poll));
+        let until = match due {
+            _ if self.busy && now < self.replied + BUSY => now,
+            // The last part of the wait is no sleep.
+            Some(due) if self.busy => due.min(next_poll).checked_sub(BUSY).unwrap_or(now),
+            due => due.map_or(next_poll, |due| due.min(next_poll)),
+        };
         let line = owner.line();
         let mut lines = [
             PollFd::new(&self.device, PollFlags::IN),
@@ -252,6 +268,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
             }
             while let Some(completion) = self.disk.complete(now)? {
                 self.completed(&completion)?;
+                self.replied = Instant::now();
             }
         }
     }
