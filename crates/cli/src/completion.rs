@@ -114,7 +114,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         ("rerun", "name") => whole(|| plain(reruns::ALL.iter().map(|one| one.name))),
         ("schema", "name") => whole(|| plain(schemas::ALL.map(|one| one.name))),
         ("completions", "shell") => whole(|| plain(SHELLS)),
-        ("report" | "rerun" | "show" | "why", "format") => {
+        ("advise" | "report" | "rerun" | "show" | "why", "format") => {
             whole(|| plain(Format::ALL.iter().map(|one| one.name())))
         }
         ("show" | "report" | "chart" | "why" | "rm" | "name" | "tag", "run" | "runs")

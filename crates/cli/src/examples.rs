@@ -335,6 +335,10 @@ const ALL: &[Examples] = &[
                 "with needs, for mail on a hard disk",
             ),
             (
+                "advise --fit /dev/vda --budget 10m",
+                "on a model of this device, which is only read",
+            ),
+            (
                 "advise --workload-trace build.trace -o advice.html",
                 "for a recording of your programs, as a page",
             ),

@@ -121,14 +121,6 @@ pub enum ReportError {
         /// The format.
         format: Format,
     },
-    /// The report is text for readers.
-    #[error("cannot write {what} as {format}: it is text. Use one of terminal, html, markdown")]
-    NoFigures {
-        /// The subject of the report.
-        what: String,
-        /// The format.
-        format: Format,
-    },
     /// A value has no representation in JSON, for example a path that is not UTF-8.
     #[error("cannot write {what} as JSON; every other format can show it")]
     Json {

@@ -35,7 +35,7 @@ pub mod why;
 pub use format::{Format, ReportError};
 pub use options::{Advice, Assets, Options};
 
-use advice::Recommendation;
+use advice::{AdviceReport, Recommendation};
 use formats::{Report, bencher, bonnie, json, openmetrics};
 use fsdyno_model::{Exploration, ResultSet, Series};
 use history::History;
@@ -242,13 +242,12 @@ pub fn render_exploration(
     formats::render(&report, exploration, format, options)
 }
 
-/// Renders advice as a page, as Markdown, or on one screen of a terminal.
+/// Renders advice, on a terminal on one screen.
 pub fn render_advice(
     advice: &Recommendation,
     format: Format,
     options: &Options,
 ) -> Result<Vec<u8>, ReportError> {
-    let whole = || advice::document(advice, usize::MAX);
     match format {
         Format::Terminal => {
             let mut screens = advice::ROWS.into_iter().map(|rows| {
@@ -259,11 +258,13 @@ pub fn render_advice(
             let shown = screens.find(|(_, fits)| *fits);
             Ok(shown.map_or_else(Vec::new, |(text, _)| text))
         }
-        Format::Html => Ok(formats::html::render(&whole(), options)),
-        Format::Markdown => Ok(formats::markdown::render(&whole(), options)),
-        format => Err(ReportError::NoFigures {
-            what: "the advice".to_owned(),
-            format,
-        }),
+        format => {
+            let report = Report {
+                what: "the advice",
+                document: &|| advice::document(advice, usize::MAX),
+                figures: &|| advice::figures(advice),
+            };
+            formats::render(&report, &AdviceReport::of(advice), format, options)
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Schemas are open: a later version of the program may add properties. The number in `schema`
 //! is raised when a property is removed, or changes its type or its meaning.
 
+use crate::advice::AdviceReport;
 use crate::compare::Comparisons;
 use crate::history::History;
 use crate::run_json::RunReport;
@@ -27,7 +28,7 @@ pub struct Schema {
 }
 
 /// All schemas.
-pub const ALL: [Schema; 7] = [
+pub const ALL: [Schema; 8] = [
     Schema {
         name: "report",
         title: "A run",
@@ -63,6 +64,12 @@ pub const ALL: [Schema; 7] = [
         title: "Figures over kernels, dates or commits",
         printed_by: "`fsdyno history --format json`",
         generate: SchemaGenerator::into_root_schema_for::<History>,
+    },
+    Schema {
+        name: "advice",
+        title: "Which file system to choose for some work",
+        printed_by: "`fsdyno advise --format json`",
+        generate: SchemaGenerator::into_root_schema_for::<AdviceReport>,
     },
     Schema {
         name: "crash",

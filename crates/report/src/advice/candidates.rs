@@ -3,8 +3,10 @@
 use super::Safety;
 use crate::comparison::Comparisons;
 use crate::terms;
-use fsdyno_model::{Contender, ResultSet};
+use fsdyno_model::{Contender, ResultSet, StopReason};
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, judge_table, ratio_paired};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A measured contender.
@@ -36,7 +38,7 @@ pub struct PhaseTime {
 }
 
 /// What is not recommended, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Dropped {
     /// The file system, or the label of a contender; escaped for printing.
     pub name: String,
@@ -141,7 +143,10 @@ impl Field {
             }
             let failed = unmeasured.iter().find(|one| one.contender == label);
             let why = failed.map_or_else(
-                || "not all phases were measured".to_owned(),
+                || match set.run.stop {
+                    Some(StopReason::Budget) => "the time budget ended before it".to_owned(),
+                    _ => "not all phases were measured".to_owned(),
+                },
                 |one| {
                     let reason = one.reason.lines().next().unwrap_or_default();
                     format!("{} ({}): {reason}", one.outcome, one.place)

@@ -1,6 +1,6 @@
 //! The advice as a report: on a terminal it is one screen.
 
-use super::{Candidate, Effect, Pair, Recommendation, RunnerUp, Safety, Validation};
+use super::{Candidate, Departure, Effect, Pair, Recommendation, RunnerUp, Safety, Validation};
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Label, Row, Section, Table, Tone,
 };
@@ -16,10 +16,13 @@ pub const ROWS: [usize; 5] = [6, 5, 4, 3, 2];
 pub fn document(advice: &Recommendation, rows: usize) -> Document {
     let date = terms::date(advice.started_unix_ns);
     let mut blocks = Vec::new();
-    blocks.extend(phases(advice, rows).map(Block::Table));
+    // The comparison with a measurement takes the place of the rest on a screen.
+    let is_brief = is_screen(rows) && advice.validation.is_some();
+    blocks.extend(phases(advice, rows).filter(|_| !is_brief).map(Block::Table));
     blocks.extend(turn(advice).map(Block::paragraph));
     blocks.push(contenders(advice, rows).into());
-    blocks.extend(not_recommended(advice, rows));
+    blocks.extend(left_out(advice).map(Block::paragraph));
+    blocks.extend(not_recommended(advice, rows).filter(|_| !is_brief));
     blocks.extend(commands(advice));
     blocks.extend(advice.validation.as_ref().map(|one| validation(one, rows)));
     Document {
@@ -39,9 +42,18 @@ fn is_screen(rows: usize) -> bool {
 /// Where it was measured, and the runs.
 fn place(advice: &Recommendation) -> String {
     let runs = advice.runs.join(" and ");
-    match &advice.model_disk {
-        Some(disk) => format!("Measured on the model disk {disk} in virtual time: {runs}."),
-        None => format!("Measured on image files in real time: {runs}."),
+    match (&advice.model_disk, &advice.fit) {
+        (Some(disk), Some(fit)) => format!(
+            "Measured in virtual time on {disk}, the {} model of {} (error {} in {}): {runs}.",
+            fit.model,
+            terms::printable(&fit.device),
+            terms::percent(fit.error),
+            terms::count(fit.figures, "figure")
+        ),
+        (Some(disk), None) => {
+            format!("Measured on the model disk {disk} in virtual time: {runs}.")
+        }
+        (None, _) => format!("Measured on image files in real time: {runs}."),
     }
 }
 
@@ -230,6 +242,12 @@ fn contenders(advice: &Recommendation, rows: usize) -> Table {
     }
 }
 
+/// The options that the time budget left out.
+fn left_out(advice: &Recommendation) -> Option<String> {
+    let all = &advice.left_out;
+    (!all.is_empty()).then(|| format!("Left out, by the time budget: {}.", all.join(", ")))
+}
+
 /// Options that are faster and cost safety.
 fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, String)> {
     let choice = advice.choice.iter();
@@ -305,17 +323,77 @@ fn validation(validation: &Validation, rows: usize) -> Block {
         figure(validation.median_error),
         terms::count(pairs.len(), "pair")
     );
-    Section::new("validation", "Predicted and measured")
+    let departures: Vec<Block> = pairs
+        .iter()
+        .filter_map(|pair| Some((pair, pair.departure.as_ref()?)))
+        .take(if is_screen(rows) { 1 } else { usize::MAX })
+        .map(|(pair, one)| departure(pair, one, is_screen(rows)))
+        .collect();
+    let left_out = validation
+        .pairs
+        .iter()
+        .filter(|pair| pair.departure.is_some())
+        .count()
+        - departures.len();
+    let more = (left_out > 0).then(|| {
+        let pairs = terms::count(left_out, "more pair");
+        Block::paragraph(format!("With -o page.html: the causes of {pairs}."))
+    });
+    let table = Table {
+        name: "Predicted and measured ratios".to_owned(),
+        rows_are: "pair",
+        columns: ["predicted", "measured", "error"].map(Column::new).into(),
+        groups: vec![Group {
+            rows: pairs.iter().take(rows).map(row).collect(),
+            ..Group::default()
+        }],
+        ..Table::default()
+    };
+    let mut section = Section::new("validation", "Predicted and measured")
         .with(Block::paragraph(text))
-        .with(Table {
-            name: "Predicted and measured ratios".to_owned(),
-            rows_are: "pair",
-            columns: ["predicted", "measured", "error"].map(Column::new).into(),
-            groups: vec![Group {
-                rows: pairs.iter().take(rows).map(row).collect(),
-                ..Group::default()
-            }],
-            ..Table::default()
-        })
-        .into()
+        .with(table);
+    for block in departures.into_iter().chain(more) {
+        section = section.with(block);
+    }
+    section.into()
+}
+
+/// Why the measurement departs from the prediction.
+fn departure(pair: &Pair, departure: &Departure, is_brief: bool) -> Block {
+    let [one, other] = &pair.labels;
+    let Departure {
+        phase,
+        predicted,
+        measured,
+    } = departure;
+    let text = format!("{other} / {one} departs in {phase}. Measured: {measured}");
+    Block::paragraph(if is_brief {
+        text
+    } else {
+        format!("{text} Predicted: {predicted}")
+    })
+}
+
+/// The figures of all measured contenders: the total, and each phase.
+pub fn figures(advice: &Recommendation) -> Table {
+    let ranking = advice.ranking();
+    let phases = ranking.first().map_or(&[][..], |one| &one.phases);
+    let row = |one: &&Candidate| {
+        let phases = one.phases.iter().map(|phase| phase.time_ns);
+        let times = std::iter::once(one.total_ns).chain(phases);
+        Row::new(one.label.as_str(), times.map(Cell::Number).collect())
+    };
+    let columns = phases.iter().map(|phase| format!("{} ns", phase.phase));
+    Table {
+        rows_are: "contender",
+        columns: std::iter::once("total ns".to_owned())
+            .chain(columns)
+            .map(Column::new)
+            .collect(),
+        groups: vec![Group {
+            rows: ranking.iter().map(row).collect(),
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
 }

@@ -3,26 +3,30 @@
 
 mod candidates;
 mod document;
+mod json;
 mod safety;
 mod validation;
 
 pub use candidates::{Candidate, Dropped, PhaseTime};
-pub use document::{ROWS, document};
+pub use document::{ROWS, document, figures};
+pub use json::AdviceReport;
 pub use safety::Safety;
-pub use validation::{Pair, Validation};
+pub use validation::{Departure, Pair, Validation};
 
 use crate::comparison::Comparisons;
 use crate::terms;
 use candidates::Field;
 use fsdyno_model::{Contender, Exploration, ResultSet, StateClass};
 use fsdyno_stats::{PairedRatio, Verdict};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What the advice is made of.
 pub struct Question<'a> {
     /// The run of all file systems with their defaults.
     pub defaults: &'a ResultSet,
-    /// The run of the best of them with further options.
-    pub variants: Option<&'a ResultSet>,
+    /// The runs of the best of them with further options, in order. The last one decides.
+    pub later: &'a [ResultSet],
     /// The explorations of crash states in the store.
     pub explorations: &'a [Exploration],
     /// The strongest class of crash states without violations that is required.
@@ -31,18 +35,35 @@ pub struct Question<'a> {
     pub dropped: Vec<Dropped>,
     /// The measured options.
     pub options: &'a [VariantNote],
+    /// The options that were not measured, because the time budget ended.
+    pub left_out: Vec<String>,
+    /// The device to which the model disk was fitted.
+    pub fit: Option<DeviceFit>,
     /// Returns the commands that make and mount a contender.
     pub commands: &'a dyn Fn(&Contender) -> Commands,
     /// A run of the same contenders in real time, with which the prediction is compared.
     pub validated: Option<&'a ResultSet>,
 }
 
+/// A device whose model disk the runs used.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct DeviceFit {
+    /// Its path.
+    pub device: String,
+    /// The model: `hdd`, `flash` or `volume`.
+    pub model: String,
+    /// Root mean square of the logarithms of model / measured: 0.1 is 10 %.
+    pub error: f64,
+    /// The number of figures in that error.
+    pub figures: usize,
+}
+
 /// Options of a contender that were measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct VariantNote {
     /// The label of the contender.
     pub label: String,
-    /// The label of the contender without them.
+    /// The label of the contender without them; without the last of them, if they were joined.
     pub base: String,
     /// What they change.
     pub why: String,
@@ -80,6 +101,10 @@ pub struct Recommendation {
     pub choice: Option<Choice>,
     /// The measured options of the runs.
     pub options: Vec<VariantNote>,
+    /// The options that the time budget left out, escaped for printing.
+    pub left_out: Vec<String>,
+    /// The device to which the model disk was fitted.
+    pub fit: Option<DeviceFit>,
     /// What is not recommended, and why.
     pub dropped: Vec<Dropped>,
     /// The comparison with a run in real time.
@@ -128,7 +153,7 @@ pub struct RunnerUp {
 }
 
 /// The phase that would turn a decision first.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Turn {
     /// The phase.
     pub phase: String,
@@ -139,18 +164,20 @@ pub struct Turn {
 impl Recommendation {
     /// The advice on some runs.
     pub fn of(question: &Question<'_>) -> Self {
-        let set = question.variants.unwrap_or(question.defaults);
+        let set = question.later.last().unwrap_or(question.defaults);
         let field = Field::of(set);
         let mut dropped = question.dropped.clone();
-        dropped.extend(field.dropped.iter().cloned());
         let mut candidates = field.candidates.clone();
-        if question.variants.is_some() {
-            let others = Field::of(question.defaults);
-            let is_new = |one: &&Candidate| candidates.iter().all(|c| c.label != one.label);
-            let new: Vec<Candidate> = others.candidates.iter().filter(is_new).cloned().collect();
+        dropped.extend(field.dropped.iter().cloned());
+        let earlier = question.later.iter().rev().skip(1);
+        let first = (!question.later.is_empty()).then_some(question.defaults);
+        for others in earlier.chain(first).map(Field::of) {
+            let is_new = |one: &Candidate| candidates.iter().all(|c| c.label != one.label);
+            let new: Vec<Candidate> = others.candidates.into_iter().filter(is_new).collect();
             candidates.extend(new);
             dropped.extend(others.dropped);
         }
+        dropped.dedup();
         for one in &mut candidates {
             let notes = question.options.iter();
             one.costs = notes
@@ -165,13 +192,9 @@ impl Recommendation {
         }
         let choice = Choice::of(&field, &candidates, question);
         let plan = &set.run.plan;
-        let runs = [Some(question.defaults), question.variants];
+        let runs = std::iter::once(question.defaults).chain(question.later);
         Self {
-            runs: runs
-                .into_iter()
-                .flatten()
-                .map(|set| terms::printable(&set.run.id))
-                .collect(),
+            runs: runs.map(|set| terms::printable(&set.run.id)).collect(),
             started_unix_ns: question.defaults.run.started_unix_ns,
             model_disk: plan
                 .disk
@@ -183,6 +206,12 @@ impl Recommendation {
             candidates,
             choice,
             options: question.options.to_vec(),
+            left_out: question
+                .left_out
+                .iter()
+                .map(|one| terms::printable(one))
+                .collect(),
+            fit: question.fit.clone(),
             dropped,
             validation: question
                 .validated
@@ -213,6 +242,30 @@ pub fn best_two(set: &ResultSet) -> Vec<Contender> {
     best
 }
 
+/// The measured options of a run that are faster than their base by a verdict, fastest first: those
+/// that cost no safety, and those that do.
+pub fn helpful<'a>(
+    set: &ResultSet,
+    notes: &'a [VariantNote],
+) -> (Vec<&'a VariantNote>, Vec<&'a VariantNote>) {
+    let field = Field::of(set);
+    let place = |label: &str| {
+        let label = terms::printable(label);
+        field.candidates.iter().position(|one| one.label == label)
+    };
+    let mut faster: Vec<(f64, &VariantNote)> = notes
+        .iter()
+        .filter_map(|note| {
+            let (at, base) = (place(&note.label)?, place(&note.base)?);
+            let is_faster = field.verdict(at, base) == Some(Verdict::Faster);
+            is_faster.then_some((field.candidates[at].total_ns, note))
+        })
+        .collect();
+    faster.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let notes = faster.into_iter().map(|(_, note)| note);
+    notes.partition(|note| note.costs.is_none())
+}
+
 impl Choice {
     /// The choice among the candidates of the last run, which are first in the list.
     fn of(field: &Field, candidates: &[Candidate], question: &Question<'_>) -> Option<Self> {
@@ -231,25 +284,35 @@ impl Choice {
             let mut own_notes = notes.clone().filter(|one| of_label(&one.label) == Some(at));
             own_notes.find_map(|note| of_label(&note.base))
         };
-        // Options without an effect are left out.
-        let needed = |at: usize| match base_of(at) {
-            Some(base) if field.verdict(at, base) != Some(Verdict::Faster) => base,
-            _ => at,
+        // Options without an effect are left out, of joined options the last one first.
+        let needed = |mut at: usize| {
+            while let Some(base) = base_of(at)
+                && field.verdict(at, base) != Some(Verdict::Faster)
+            {
+                at = base;
+            }
+            at
+        };
+        let defaults_of = |mut at: usize| {
+            while let Some(base) = base_of(at) {
+                at = base;
+            }
+            at
         };
         let best = needed(first);
-        let base = base_of(best);
+        let defaults = defaults_of(best);
         let has_notes = notes.clone().any(|note| of_label(&note.base) == Some(best));
-        let options = match base {
-            Some(base) => Effect::Faster(own[base].total_ns / own[best].total_ns),
-            None if has_notes => Effect::NoDifference,
-            None => Effect::NotMeasured,
+        let options = match (defaults == best, has_notes) {
+            (false, _) => Effect::Faster(own[defaults].total_ns / own[best].total_ns),
+            (true, true) => Effect::NoDifference,
+            (true, false) => Effect::NotMeasured,
         };
         let others = eligible.iter().copied().filter(|at| *at != best);
         let of_another =
             |at: &usize| own[*at].contender.filesystem != own[best].contender.filesystem;
         let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
             // Contenders of one file system that the user compares.
-            fastest(&mut others.filter(|at| base != Some(*at) && base_of(*at).is_none()))
+            fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
         });
         let next = next.map(needed);
         let runner_up = next.map(|at| RunnerUp {

@@ -2,9 +2,11 @@
 
 use crate::explored;
 use crate::fixture::{one_phase, workload};
-use fsdyno_model::{Contender, DiskTime, ModelDisk, Nanos, Outcome, ResultSet, StateClass};
+use fsdyno_model::{
+    Contender, DiskTime, ModelDisk, Nanos, Outcome, ResultSet, StateClass, StopReason,
+};
 use fsdyno_report::advice::{
-    Commands, Dropped, Effect, Question, Recommendation, VariantNote, best_two,
+    Commands, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, helpful,
 };
 use fsdyno_report::{Format, Options, render_advice};
 use fsdyno_stats::Verdict;
@@ -19,11 +21,13 @@ fn commands(contender: &Contender) -> Commands {
 fn question(set: &ResultSet) -> Question<'_> {
     Question {
         defaults: set,
-        variants: None,
+        later: &[],
         explorations: &[],
         safety: None,
         dropped: Vec::new(),
         options: &[],
+        left_out: Vec::new(),
+        fit: None,
         commands: &commands,
         validated: None,
     }
@@ -175,9 +179,13 @@ fn in_real_time_the_interval_of_the_ratio_is_printed_and_noise_decides_nothing()
 }
 
 fn note(label: &str, costs: Option<&str>) -> VariantNote {
+    joined("ext4", label, costs)
+}
+
+fn joined(base: &str, label: &str, costs: Option<&str>) -> VariantNote {
     VariantNote {
         label: label.to_owned(),
-        base: "ext4".to_owned(),
+        base: base.to_owned(),
         why: "reads do not update access times".to_owned(),
         costs: costs.map(str::to_owned),
         source: "mount(8)".to_owned(),
@@ -200,7 +208,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
     let advice = |times: &[&[u64]]| {
         let variants = exact(&labels, times);
         Recommendation::of(&Question {
-            variants: Some(&variants),
+            later: &[variants],
             options: &notes,
             ..question(&defaults)
         })
@@ -231,7 +239,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
     let alone = exact(&["ext4", "ext4:noatime"], &[&[1000], &[1001]]);
     let only = exact(&["ext4"], &[&[1000]]);
     let alone = Recommendation::of(&Question {
-        variants: Some(&alone),
+        later: &[alone],
         options: &notes[..1],
         ..question(&only)
     });
@@ -245,6 +253,95 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
     assert_eq!(equal.candidates[choice.best].label, "ext4");
     assert_eq!(choice.options, Effect::NoDifference);
     assert!(choice.unsafe_options.is_empty());
+}
+
+#[test]
+fn joined_options_are_recommended_only_if_each_of_them_adds_something() {
+    let defaults = exact(&["ext4", "xfs"], &[&[1000], &[1200]]);
+    let notes = [
+        note("ext4:noatime", None),
+        note("ext4:commit=60", None),
+        note("ext4:data=writeback", Some("files may have old data")),
+        joined("ext4:commit=60", "ext4:commit=60,noatime", None),
+    ];
+    let singles = exact(
+        &[
+            "ext4",
+            "ext4:noatime",
+            "ext4:commit=60",
+            "ext4:data=writeback",
+        ],
+        &[&[1000], &[900], &[800], &[500]],
+    );
+    let (safe, costly) = helpful(&singles, &notes);
+    let labels = |notes: &[&VariantNote]| -> Vec<String> {
+        notes.iter().map(|one| one.label.clone()).collect()
+    };
+    assert_eq!(labels(&safe), ["ext4:commit=60", "ext4:noatime"]);
+    assert_eq!(labels(&costly), ["ext4:data=writeback"]);
+    let advice = |joined: u64| {
+        let last = exact(
+            &["ext4", "ext4:commit=60", "ext4:commit=60,noatime", "xfs"],
+            &[&[1000], &[800], &[joined], &[1200]],
+        );
+        Recommendation::of(&Question {
+            later: &[singles.clone(), last],
+            options: &notes,
+            left_out: vec!["xfs:logbsize=256k".to_owned()],
+            ..question(&defaults)
+        })
+    };
+    let chosen = |advice: &Recommendation| {
+        let choice = advice.choice.as_ref().unwrap();
+        (advice.candidates[choice.best].label.clone(), choice.options)
+    };
+    let both = advice(700);
+    let (label, effect) = chosen(&both);
+    assert_eq!(label, "ext4:commit=60,noatime");
+    assert_eq!(effect, Effect::Faster(1000.0 / 700.0));
+    assert_eq!(chosen(&advice(799)).0, "ext4:commit=60");
+    let text = terminal(&both);
+    assert!(
+        text.contains("Left out, by the time budget: xfs:logbsize=256k."),
+        "{text}"
+    );
+    assert!(
+        both.candidates
+            .iter()
+            .any(|one| one.label == "ext4:noatime"),
+        "contenders of earlier runs stay in the table"
+    );
+}
+
+#[test]
+fn contenders_that_the_time_budget_left_out_are_named() {
+    let mut set = exact(&["ext4", "xfs"], &[&[1000], &[500]]);
+    set.cells.truncate(1);
+    set.run.stop = Some(StopReason::Budget);
+    let advice = Recommendation::of(&question(&set));
+    assert_eq!(
+        advice.dropped,
+        [Dropped::new("xfs", "the time budget ended before it")]
+    );
+}
+
+#[test]
+fn the_report_names_the_device_and_the_error_of_its_fitted_model() {
+    let set = exact(&["ext4", "xfs"], &[&[1000], &[2000]]);
+    let advice = Recommendation::of(&Question {
+        fit: Some(DeviceFit {
+            device: "/dev/vda".to_owned(),
+            model: "flash".to_owned(),
+            error: 0.082,
+            figures: 31,
+        }),
+        ..question(&set)
+    });
+    let text = terminal(&advice).replace("\n", " ");
+    assert!(
+        text.contains("the flash model of /dev/vda (error 8.2 % in 31 figures)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -342,4 +439,94 @@ fn a_prediction_is_compared_with_the_measurement_pair_by_pair() {
         "{text}"
     );
     assert!(text.contains("xfs / ext4"), "{text}");
+    // The order of xfs and jfs is the predicted one.
+    assert!(validation.pairs.iter().all(|pair| pair.departure.is_none()));
+}
+
+#[test]
+fn a_reversed_order_is_explained_by_the_phase_that_departs_most() {
+    let predicted = exact(
+        &["ext4", "xfs", "jfs"],
+        &[&[100, 100], &[90, 200], &[500, 500]],
+    );
+    let measured = exact(
+        &["ext4", "xfs", "jfs"],
+        &[&[1000, 1000], &[900, 500], &[6000, 6000]],
+    );
+    let advice = Recommendation::of(&Question {
+        validated: Some(&measured),
+        ..question(&predicted)
+    });
+    let pairs = &advice.validation.as_ref().unwrap().pairs;
+    let departures: Vec<_> = pairs
+        .iter()
+        .filter_map(|pair| Some((&pair.labels, pair.departure.as_ref()?)))
+        .collect();
+    let [(labels, departure), (worst, _)] = &departures[..] else {
+        panic!("{departures:?}");
+    };
+    assert_eq!(**labels, ["ext4", "xfs"]);
+    // The rank correlation is 0.5, so that the pair with the largest error is explained too.
+    assert_eq!(**worst, ["xfs", "jfs"]);
+    assert_eq!(departure.phase, "phase 1");
+    assert!(departure.measured.starts_with("ext4 took"), "{departure:?}");
+    assert!(departure.predicted.starts_with("xfs took"), "{departure:?}");
+    let text = terminal(&advice);
+    assert!(text.contains("jfs / xfs departs in phase 1."), "{text}");
+    assert!(text.contains("the causes of 1 more pair"), "{text}");
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+/// An advice in which nothing is absent.
+pub fn complete() -> Recommendation {
+    let defaults = exact(
+        &["ext4", "xfs", "jfs"],
+        &[&[100, 100], &[90, 200], &[500, 500]],
+    );
+    let last = exact(
+        &["ext4", "ext4:noatime", "ext4:data=writeback", "xfs"],
+        &[&[100, 100], &[90, 90], &[50, 50], &[80, 200]],
+    );
+    let measured = exact(
+        &["ext4", "xfs", "jfs"],
+        &[&[1000, 1000], &[900, 500], &[5000, 5000]],
+    );
+    Recommendation::of(&Question {
+        later: &[last],
+        options: &[
+            note("ext4:noatime", None),
+            note("ext4:data=writeback", Some("files may have old data")),
+        ],
+        left_out: vec!["xfs:logbsize=256k".to_owned()],
+        dropped: vec![Dropped::new("zfs", "zpool is missing")],
+        fit: Some(DeviceFit {
+            device: "/dev/vda".to_owned(),
+            model: "flash".to_owned(),
+            error: 0.082,
+            figures: 31,
+        }),
+        validated: Some(&measured),
+        ..question(&defaults)
+    })
+}
+
+#[test]
+fn all_formats_have_the_figures_of_the_contenders() {
+    let set = exact(&["ext4", "xfs"], &[&[1000, 20], &[2000, 30]]);
+    let advice = Recommendation::of(&question(&set));
+    let render = |format| {
+        let bytes = render_advice(&advice, format, &Options::default()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&render(Format::Json)).unwrap();
+    assert_eq!(json["choice"]["contender"], "ext4");
+    assert_eq!(json["choice"]["runner_up"]["verdict"], "faster");
+    assert_eq!(json["contenders"][1]["total_ns"], 2_030_000_000_u64);
+    let csv = render(Format::Csv);
+    assert!(csv.contains("total ns,phase 0 ns,phase 1 ns"), "{csv}");
+    assert!(csv.contains("xfs,2030000000"), "{csv}");
 }

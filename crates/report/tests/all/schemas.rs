@@ -8,7 +8,7 @@ use fsdyno_model::{
 };
 use fsdyno_report::compare::{Comparisons, RunComparison, check};
 use fsdyno_report::why::Why;
-use fsdyno_report::{Format, render_why, schemas};
+use fsdyno_report::{Format, render_advice, render_why, schemas};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -190,6 +190,16 @@ fn crash_tests_are_valid_by_their_schemas() {
 fn an_exploration_is_valid_by_its_schema() {
     let exploration = crate::explored::exploration();
     assert_eq!(violations("exploration", &to_value(&exploration)), NONE);
+}
+
+#[test]
+fn advice_is_valid_by_its_schema() {
+    let advice = crate::advice::complete();
+    let json = render_advice(&advice, Format::Json, &wide(80)).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(violations("advice", &json), NONE);
+    assert!(json["validation"]["pairs"][0]["departure"].is_object());
+    assert!(json["choice"]["runner_up"]["turn"].is_object());
 }
 
 /// The file with the properties of the published schema of that name.

@@ -1,8 +1,9 @@
 //! The arguments of `advise`.
 
-use crate::args::unknown;
+use crate::args::{report_format, unknown};
 use clap::Args;
-use fsdyno_model::{KernelChoice, StateClass};
+use fsdyno_model::{KernelChoice, Nanos, StateClass};
+use fsdyno_report::Format;
 use fsdyno_run::advise::Feature;
 use fsdyno_run::options;
 use std::path::PathBuf;
@@ -38,12 +39,23 @@ pub struct AdviseArgs {
     /// fsdyno disk fit writes a profile of your disk. It needs the lab kernel.
     #[arg(long, value_name = "PROFILE", help_heading = PLACE)]
     pub disk: Option<PathBuf>,
+    /// Model disk fitted to this device or file, which is opened for reading only
+    ///
+    /// The device is measured as by `fsdyno disk fit`, which takes about a minute for a hard disk and 20
+    /// seconds for other disks.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "disk", help_heading = PLACE)]
+    pub fit: Option<PathBuf>,
     /// Kernel of the guests instead of the lab kernel: packaged, or its path
     #[arg(long, value_name = "KERNEL", value_parser = options::kernel(), help_heading = PLACE)]
     pub guest_kernel: Option<KernelChoice>,
     /// Directory of image files and mount points [default: /var/tmp]
     #[arg(long, value_name = "DIR", help_heading = PLACE)]
     pub work_dir: Option<PathBuf>,
+    /// Time limit of all measurements: 5m, 1h
+    ///
+    /// Options that do not fit into it are left out, and named. No measurement starts after it.
+    #[arg(long, value_name = "TIME", help_heading = PLACE)]
+    pub budget: Option<Nanos>,
     /// Contenders, separated by commas [default: all that work here]
     #[arg(long, value_name = "LIST", help_heading = CHOICE)]
     pub fs: Option<String>,
@@ -66,7 +78,10 @@ pub struct AdviseArgs {
     /// with a profile of the disk below the image files.
     #[arg(long, help_heading = CHOICE)]
     pub validate: bool,
-    /// Write the advice to a file too: .html, .md or .txt
+    /// Format of standard output: terminal, html, csv, json or markdown
+    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+    pub format: Format,
+    /// Write the advice to a file too: .html, .md, .txt, .json or .csv
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace a file that exists

@@ -1,48 +1,36 @@
-//! `advise`: measures the file systems that meet the needs, then options of the best two, and
-//! recommends one of them.
+//! `advise`: measures the file systems that meet the needs, then options of the best two, then joins
+//! of the options that help, and recommends one of them.
 
 mod args;
+mod measure;
+mod variants;
 
 pub use args::{AdviseArgs, CLASSES};
 
-use crate::catalogue::{catalogue_here, unavailable};
+use crate::catalogue::unavailable;
 use crate::commands::report;
-use crate::commands::run::{Execution, fresh, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
 use fsdyno_model::{
-    CancelToken, Contender, ContenderSpec, Exploration, FilesystemKind, KernelChoice, LabChoice,
-    Nanos, Plan, ResultSet, Step,
+    CancelToken, Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet, Step,
 };
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{Commands, Dropped, Question, Recommendation, VariantNote, best_two};
-use fsdyno_report::{Format, Options, render_advice};
-use fsdyno_run::RunOptions;
+use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
-use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
+use measure::{FittedFile, Measurer, Stage};
 use std::path::Path;
-
-/// The name of the runs.
-const NAME: &str = "advise";
-
-/// The model disk without `--disk`.
-const DISK: &str = "sata-ssd";
-
-/// The size of generated datasets in virtual time, with which a disk takes some seconds.
-const SCALE: f64 = 0.02;
-
-/// The time limit of a run in real time, unless a suite has its own.
-const BUDGET: Nanos = Nanos(120_000_000_000);
+use variants::Selected;
 
 pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
     let existing = output::existing(args.force);
     output::check(args.output.as_deref(), existing)?;
-    let format = format_of_file(args)?;
+    let format = formats(args)?;
     let table = FeatureTable::read().map_err(CliError::failure)?;
     let in_guest = is_virtual(args)?;
     if args.validate && !in_guest {
@@ -53,70 +41,122 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     let (contenders, dropped) = candidates(&table, args, &|filesystem| {
         unavailable(recipes::find(filesystem)?, in_guest)
     })?;
-    output::note(format_args!(
-        "fsdyno: {} with their defaults, {}",
-        count(contenders.len(), "contender"),
-        if in_guest {
-            "on a model disk in virtual time"
-        } else {
-            "on image files in real time (a model disk needs: fsdyno lab setup)"
-        }
-    ));
-    let run = |contenders: &[Contender]| measure(args, contenders, in_guest, store, &stop);
-    let defaults = run(&contenders)?;
-    let best = best_two(&defaults);
-    let (with_options, notes) = with_variants(&table, &best, &args.needs);
-    let variants = if notes.is_empty() {
-        None
+    let measurer = Measurer::new(args, in_guest, store, &stop);
+    let fitted = args
+        .fit
+        .as_deref()
+        .map(|device| FittedFile::of(device, &stop));
+    let fitted = fitted.transpose()?;
+    let measurer = measurer.on(fitted.as_ref());
+    let measured = measure_all(&measurer, &table, &contenders)?;
+    let (defaults, later) = (&measured.runs[0], &measured.runs[1..]);
+    let validated = if args.validate {
+        Some(measurer.validate(defaults)?)
     } else {
-        output::note(format_args!(
-            "fsdyno: {} of {}",
-            count(notes.len(), "variant"),
-            labels(&best)
-        ));
-        Some(run(&with_options)?)
+        None
     };
-    let validated = args
-        .validate
-        .then(|| validate(args, &defaults, store, &stop))
-        .transpose()?;
     let store = Store::open_existing_read_only(store)?;
-    let explorations = explorations(&store, &defaults)?;
+    let explorations = explorations(&store, defaults)?;
     let advice = Recommendation::of(&Question {
-        defaults: &defaults,
-        variants: variants.as_ref(),
+        defaults,
+        later,
         explorations: &explorations,
         safety: args.safety,
         dropped,
-        options: &notes,
+        options: &measured.notes,
+        left_out: measured.left_out,
+        fit: fitted.map(|fitted| fitted.note),
         commands: &commands,
         validated: validated.as_ref(),
     });
-    let text = render_advice(&advice, Format::Terminal, &report::options(false, false));
-    output::coloured(&text.map_err(CliError::failure)?)?;
-    if let Some(file) = &args.output {
-        let options: Options = report::options(false, true);
-        let page = render_advice(&advice, format, &options).map_err(CliError::failure)?;
-        output::to(Some(file), &page, existing)?;
-    }
+    print(&advice, args, format)?;
     Ok(match advice.choice {
         Some(_) => Code::Ok,
         None => Code::Failure,
     })
 }
 
-/// The format of the output file, by its extension.
-fn format_of_file(args: &AdviseArgs) -> Result<Format, CliError> {
+/// The runs, with the options that were measured and those that were left out.
+struct Measured {
+    /// The first with the defaults, the last with the contenders to choose from.
+    runs: Vec<ResultSet>,
+    notes: Vec<VariantNote>,
+    left_out: Vec<String>,
+}
+
+/// Measures the contenders, options of the best two, and joins of the options that help.
+fn measure_all(
+    measurer: &Measurer<'_>,
+    table: &FeatureTable,
+    contenders: &[Contender],
+) -> Result<Measured, CliError> {
+    output::note(format_args!(
+        "fsdyno: {} with their defaults, {}",
+        count(contenders.len(), "contender"),
+        measurer.place()
+    ));
+    let defaults = measurer.run(contenders, Stage::Defaults)?;
+    let best = best_two(&defaults);
+    let mut measured = Measured {
+        runs: vec![defaults],
+        notes: Vec::new(),
+        left_out: Vec::new(),
+    };
+    let needs = &measurer.args.needs;
+    let mut singles = Selected::singles(table, &best, needs);
+    let slots = measurer.slots(&measured.runs, Stage::Singles);
+    measured.left_out.extend(singles.keep(slots, best.len()));
+    if singles.all.is_empty() {
+        return Ok(measured);
+    }
+    singles.announce("variant", &best);
+    let run = measurer.run(&singles.contenders(&best), Stage::Singles)?;
+    let mut joins = Selected::joins(table, &best, needs, &singles, &run);
+    measured.runs.push(run);
+    measured.notes.extend(singles.notes());
+    let slots = measurer.slots(&measured.runs, Stage::Joins);
+    measured
+        .left_out
+        .extend(joins.keep(slots, best.len() + joins.earlier.len()));
+    if !joins.all.is_empty() {
+        joins.announce("join", &best);
+        let run = measurer.run(&joins.contenders(&best), Stage::Joins)?;
+        measured.runs.push(run);
+        measured.notes.extend(joins.notes());
+    }
+    Ok(measured)
+}
+
+/// Prints the advice, and writes it to the output file.
+fn print(advice: &Recommendation, args: &AdviseArgs, of_file: Format) -> Result<(), CliError> {
+    let text = render_advice(advice, args.format, &report::options(false, false));
+    output::coloured(&text.map_err(CliError::failure)?)?;
+    if let Some(file) = &args.output {
+        let page = render_advice(advice, of_file, &report::options(false, true));
+        let page = page.map_err(CliError::failure)?;
+        output::to(Some(file), &page, output::existing(args.force))?;
+    }
+    Ok(())
+}
+
+/// Checks the format of standard output, and returns that of the output file, by its extension.
+fn formats(args: &AdviseArgs) -> Result<Format, CliError> {
+    let names = Format::OF_ALL_REPORTS.map(Format::name).join(", ");
+    if !Format::OF_ALL_REPORTS.contains(&args.format) {
+        return Err(CliError::usage(format!(
+            "--format {}: it has the figures of one run. Use one of {names}",
+            args.format
+        )));
+    }
     let Some(file) = &args.output else {
         return Ok(Format::Terminal);
     };
-    match Format::of_file(file).unwrap_or(Format::Terminal) {
-        format @ (Format::Terminal | Format::Html | Format::Markdown) => Ok(format),
-        format => Err(CliError::usage(format!(
-            "-o {}: advice is no {format}. Name a file that ends in .html, .md or .txt",
+    Format::of_file(file).ok_or_else(|| {
+        CliError::usage(format!(
+            "-o {}: unknown extension. Name a file that ends in .html, .md, .txt, .json or .csv",
             file.display()
-        ))),
-    }
+        ))
+    })
 }
 
 /// Whether the lab kernel is there, so that figures are exact.
@@ -124,14 +164,16 @@ fn is_virtual(args: &AdviseArgs) -> Result<bool, CliError> {
     if args.guest_kernel.is_some() || kernels::state().is_ok() {
         return Ok(true);
     }
-    match &args.disk {
+    let flags = [("--disk", &args.disk), ("--fit", &args.fit)];
+    let mut given = flags.into_iter();
+    match given.find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
         None => Ok(false),
-        Some(disk) => Err(CliError::new(
+        Some((flag, value)) => Err(CliError::new(
             Code::Missing,
             format!(
-                "--disk {}: a model disk in virtual time needs the lab kernel, which was not built \
-                 yet. Run fsdyno lab setup, or leave out --disk to measure on image files",
-                disk.display()
+                "{flag} {}: a model disk in virtual time needs the lab kernel, which was not built \
+                 yet. Run fsdyno lab setup, or leave out {flag} to measure on image files",
+                value.display()
             ),
         )),
     }
@@ -181,132 +223,6 @@ fn candidates(
         )));
     }
     Ok((kept, dropped))
-}
-
-/// The best contenders, each followed by its variants, with notes on these.
-fn with_variants(
-    table: &FeatureTable,
-    best: &[Contender],
-    needs: &[Feature],
-) -> (Vec<Contender>, Vec<VariantNote>) {
-    let (mut all, mut notes) = (Vec::new(), Vec::new());
-    for base in best {
-        all.push(base.clone());
-        for (contender, variant) in table.variants(base, needs) {
-            notes.push(VariantNote {
-                label: contender.label.clone(),
-                base: base.label.clone(),
-                why: variant.why.clone(),
-                costs: variant.costs.clone(),
-                source: variant.source.clone(),
-            });
-            all.push(contender);
-        }
-    }
-    (all, notes)
-}
-
-/// Measures contenders, and returns the run from the store.
-fn measure(
-    args: &AdviseArgs,
-    contenders: &[Contender],
-    in_guest: bool,
-    store: &Path,
-    stop: &CancelToken,
-) -> Result<ResultSet, CliError> {
-    measure_with(&options(args, contenders, in_guest), store, stop)
-}
-
-/// Runs with these settings, and returns the run from the store.
-fn measure_with(
-    options: &RunOptions,
-    store: &Path,
-    stop: &CancelToken,
-) -> Result<ResultSet, CliError> {
-    let plan = resolve(options, &catalogue_here());
-    let plan = Plan {
-        name: NAME.to_owned(),
-        ..plan.map_err(plan_error)?
-    };
-    let ended = fresh(plan, &Execution::silent(), store, stop)?;
-    match ended.run {
-        Some(run) if ended.code != Code::Interrupted => {
-            Ok(Store::open_existing_read_only(store)?.load(&run)?)
-        }
-        _ => Err(CliError::new(Code::Interrupted, "interrupted")),
-    }
-}
-
-/// Measures the contenders of a run on image files in real time.
-fn validate(
-    args: &AdviseArgs,
-    predicted: &ResultSet,
-    store: &Path,
-    stop: &CancelToken,
-) -> Result<ResultSet, CliError> {
-    let contenders = predicted.run.plan.contenders.iter().cloned();
-    let (here, missing): (Vec<Contender>, Vec<Contender>) = contenders.partition(|contender| {
-        let recipe = recipes::find(&contender.filesystem);
-        recipe.is_some_and(|recipe| unavailable(recipe, false).is_none())
-    });
-    if here.len() < 2 {
-        return Err(CliError::new(
-            Code::Missing,
-            format!(
-                "--validate: fewer than two of the contenders work on this machine without a guest. \
-                 See fsdyno doctor: {}",
-                labels(&missing)
-            ),
-        ));
-    }
-    output::note(format_args!(
-        "fsdyno: {} on image files in real time",
-        count(here.len(), "contender")
-    ));
-    let scale = args
-        .workload_trace
-        .is_none()
-        .then_some(predicted.run.plan.scale);
-    let options = RunOptions {
-        scale,
-        ..options(args, &here, false)
-    };
-    measure_with(&options, store, stop)
-}
-
-/// The settings of a run of these contenders.
-fn options(args: &AdviseArgs, contenders: &[Contender], in_guest: bool) -> RunOptions {
-    let common = RunOptions {
-        suite: args.suite.clone(),
-        contenders: contenders
-            .iter()
-            .map(|one| one.label.as_str().into())
-            .collect(),
-        phases: args.phases.clone(),
-        dataset: args.dataset.clone(),
-        workload_trace: args.workload_trace.clone(),
-        scale: args.scale,
-        work_dir: args.work_dir.clone(),
-        lab: Some(LabChoice::Host),
-        ..RunOptions::default()
-    };
-    if !in_guest {
-        return RunOptions {
-            budget: args.suite.is_none().then_some(BUDGET),
-            ..common
-        };
-    }
-    let generated = args.workload_trace.is_none();
-    let guest_kernel: Option<KernelChoice> = args.guest_kernel.clone();
-    RunOptions {
-        scale: common.scale.or_else(|| generated.then_some(SCALE)),
-        lab: Some(LabChoice::Uml),
-        disk: Some(args.disk.clone().unwrap_or_else(|| DISK.into())),
-        guest_kernel,
-        // The same figures each time.
-        repeats: Some(1),
-        ..common
-    }
 }
 
 /// The explorations of crash states of these file systems.

@@ -1,7 +1,9 @@
 //! Needs, options and commands, without a measurement.
 
+use super::measure::{SCALE, options};
 use super::*;
 use clap::{Args as _, FromArgMatches as _};
+use fsdyno_model::LabChoice;
 
 fn parsed(words: &[&str]) -> AdviseArgs {
     let command = AdviseArgs::augment_args(clap::Command::new("advise"));
@@ -59,13 +61,45 @@ fn the_commands_are_those_of_the_recipe_with_the_options() {
 #[test]
 fn virtual_time_has_one_repeat_and_a_recording_its_own_size() {
     let contenders = [Contender::plain("ext4")];
-    let virtual_time = options(&parsed(&[]), &contenders, true);
+    let virtual_time = options(&parsed(&[]), None, &contenders, true);
     assert_eq!(virtual_time.repeats, Some(1));
     assert_eq!(virtual_time.scale, Some(SCALE));
     assert_eq!(virtual_time.lab, Some(LabChoice::Uml));
-    let recorded = options(&parsed(&["--workload-trace", "a"]), &contenders, true);
+    let recorded = options(&parsed(&["--workload-trace", "a"]), None, &contenders, true);
     assert_eq!(recorded.scale, None);
-    let real = options(&parsed(&[]), &contenders, false);
+    let real = options(&parsed(&[]), None, &contenders, false);
     assert_eq!((real.repeats, real.disk), (None, None));
     assert_eq!(real.lab, Some(LabChoice::Host));
+}
+
+#[test]
+fn options_that_cost_safety_are_the_first_that_a_budget_leaves_out() {
+    let table = FeatureTable::read().unwrap();
+    let best = [Contender::plain("ext4"), Contender::plain("btrfs")];
+    let mut singles = Selected::singles(&table, &best, &[]);
+    let all = singles.contenders(&best).len();
+    assert!(singles.keep(None, 2).is_empty());
+    let out = singles.keep(Some(all - 3), best.len());
+    assert_eq!(out.len(), 3, "{out:?}");
+    assert!(out.contains(&"btrfs:nodatacow".to_owned()), "{out:?}");
+    assert!(
+        singles
+            .notes()
+            .iter()
+            .any(|note| note.label == "btrfs:noatime")
+    );
+    let kept = singles.contenders(&best);
+    assert_eq!(kept[0].label, "ext4");
+    assert_eq!(kept.len(), all - 3);
+    assert_eq!(singles.keep(Some(1), best.len()).len(), all - 5);
+}
+
+#[test]
+fn the_format_of_the_output_is_checked_before_anything_is_measured() {
+    let json = parsed(&["--format", "json", "-o", "a.csv"]);
+    assert_eq!(formats(&json).unwrap(), Format::Csv);
+    let bencher = formats(&parsed(&["--format", "bencher"])).unwrap_err();
+    assert_eq!(bencher.code, Code::Usage);
+    let unknown = formats(&parsed(&["-o", "a.pdf"])).unwrap_err();
+    assert!(unknown.to_string().contains(".json"), "{unknown}");
 }

@@ -1,0 +1,281 @@
+//! The runs of an advice: on a model disk in virtual time, or on image files in real time, within a
+//! time budget.
+
+use super::args::AdviseArgs;
+use super::{count, labels};
+use crate::catalogue::{catalogue_here, unavailable};
+use crate::commands::disk::{fit_to_reads, profile_text};
+use crate::commands::measuring::LockArgs;
+use crate::commands::run::{Execution, fresh, plan_error};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, Plan, ResultSet};
+use fsdyno_recipes as recipes;
+use fsdyno_report::advice::DeviceFit;
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::resolve;
+use fsdyno_store::Store;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The name of the runs.
+const NAME: &str = "advise";
+
+/// The model disk without `--disk`.
+const DISK: &str = "sata-ssd";
+
+/// The size of generated datasets in virtual time, with which a disk takes some seconds.
+pub const SCALE: f64 = 0.02;
+
+/// The time limit of a run in real time, unless a suite has its own.
+const BUDGET: Duration = Duration::from_secs(120);
+
+/// The smallest number of blocks in real time from which intervals follow.
+const BLOCKS: f64 = 6.0;
+
+/// A stage of the measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// All contenders with their defaults.
+    Defaults,
+    /// Options of the best two, each alone.
+    Singles,
+    /// Joins of the options that help.
+    Joins,
+    /// Image files in real time.
+    Validation,
+}
+
+impl Stage {
+    /// The share of the time that is left which the stage may use. The rest is for later stages.
+    fn share(self, in_guest: bool, validates: bool) -> f64 {
+        let rest = if validates { 0.6 } else { 1.0 };
+        match self {
+            // In virtual time a stage ends when its cells end. In real time repeats fill its share.
+            Self::Defaults if in_guest => rest,
+            Self::Defaults => 0.4,
+            Self::Singles => 0.6 * rest,
+            Self::Joins => rest,
+            Self::Validation => 1.0,
+        }
+    }
+}
+
+/// A profile that was fitted to a device, in a file that ends with this value.
+#[derive(Debug)]
+pub struct FittedFile {
+    /// What was fitted.
+    pub note: DeviceFit,
+    path: PathBuf,
+    _directory: TempDir,
+}
+
+impl FittedFile {
+    /// Measures a device by reads.
+    pub fn of(device: &Path, stop: &CancelToken) -> Result<Self, CliError> {
+        let best = fit_to_reads(device, &LockArgs::default(), stop)?;
+        let note = DeviceFit {
+            device: device.display().to_string(),
+            model: best.profile.timing.name().to_owned(),
+            error: best.error,
+            figures: best.figures.len(),
+        };
+        output::note(format_args!(
+            "fsdyno: {} is a disk of the model {}; error of {}: {:.1} %",
+            note.device,
+            note.model,
+            count(note.figures, "figure"),
+            100.0 * note.error
+        ));
+        let directory = TempDir::with_prefix("fsdyno-fit-")?;
+        let name = device.file_name().unwrap_or_default().to_string_lossy();
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = name.chars().map(plain).collect();
+        let path = directory.path().join(format!("fit-of-{name}.toml"));
+        fs::write(&path, profile_text(&best))?;
+        Ok(Self {
+            note,
+            path,
+            _directory: directory,
+        })
+    }
+}
+
+/// Measures contenders, and counts the time.
+pub struct Measurer<'a> {
+    /// The arguments of the user.
+    pub args: &'a AdviseArgs,
+    in_guest: bool,
+    disk: Option<&'a Path>,
+    store: &'a Path,
+    stop: &'a CancelToken,
+    began: Instant,
+}
+
+impl<'a> Measurer<'a> {
+    /// Starts the time budget.
+    pub fn new(
+        args: &'a AdviseArgs,
+        in_guest: bool,
+        store: &'a Path,
+        stop: &'a CancelToken,
+    ) -> Self {
+        Self {
+            args,
+            in_guest,
+            disk: args.disk.as_deref(),
+            store,
+            stop,
+            began: Instant::now(),
+        }
+    }
+
+    /// The same on a fitted model disk.
+    #[must_use]
+    pub fn on(self, fitted: Option<&'a FittedFile>) -> Self {
+        let disk = fitted.map(|fitted| fitted.path.as_path()).or(self.disk);
+        Self { disk, ..self }
+    }
+
+    /// Where it measures.
+    pub fn place(&self) -> &'static str {
+        if self.in_guest {
+            "on a model disk in virtual time"
+        } else {
+            "on image files in real time (a model disk needs: fsdyno lab setup)"
+        }
+    }
+
+    /// The time limit of a stage; `None` without `--budget`.
+    fn limit(&self, stage: Stage) -> Option<Duration> {
+        let budget = Duration::from_nanos(self.args.budget?.0);
+        let left = budget.saturating_sub(self.began.elapsed());
+        Some(left.mul_f64(stage.share(self.in_guest, self.args.validate)))
+    }
+
+    /// The number of contenders that a stage can measure within its limit, by the time of earlier
+    /// runs; `None` without `--budget`.
+    pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> Option<usize> {
+        let limit = self.limit(stage)?;
+        let cells: usize = earlier.iter().map(|set| set.cells.len()).sum();
+        let took = |set: &ResultSet| {
+            let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
+            ended.saturating_sub(set.run.started_unix_ns)
+        };
+        let all: u64 = earlier.iter().map(took).sum();
+        let each = Nanos(all).seconds() / cells.max(1) as f64;
+        let blocks = if self.in_guest { 1.0 } else { BLOCKS };
+        let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
+        // A fraction of a contender is none.
+        (0..1000)
+            .take_while(|n| f64::from(*n + 1) <= fits)
+            .count()
+            .into()
+    }
+
+    /// Measures contenders, and returns the run from the store.
+    pub fn run(&self, contenders: &[Contender], stage: Stage) -> Result<ResultSet, CliError> {
+        let limit = self.limit(stage);
+        let options = options(self.args, self.disk, contenders, self.in_guest);
+        self.measure(limited(options, limit))
+    }
+
+    /// Measures the contenders of a run on image files in real time.
+    pub fn validate(&self, predicted: &ResultSet) -> Result<ResultSet, CliError> {
+        let contenders = predicted.run.plan.contenders.iter().cloned();
+        let (here, missing): (Vec<Contender>, Vec<Contender>) = contenders.partition(|contender| {
+            let recipe = recipes::find(&contender.filesystem);
+            recipe.is_some_and(|recipe| unavailable(recipe, false).is_none())
+        });
+        if here.len() < 2 {
+            return Err(CliError::new(
+                Code::Missing,
+                format!(
+                    "--validate: fewer than two of the contenders work on this machine without a \
+                     guest. See fsdyno doctor: {}",
+                    labels(&missing)
+                ),
+            ));
+        }
+        output::note(format_args!(
+            "fsdyno: {} on image files in real time",
+            count(here.len(), "contender")
+        ));
+        let is_recorded = self.args.workload_trace.is_some();
+        let scale = (!is_recorded).then_some(predicted.run.plan.scale);
+        let options = RunOptions {
+            scale,
+            ..options(self.args, None, &here, false)
+        };
+        self.measure(limited(options, self.limit(Stage::Validation)))
+    }
+
+    /// Runs with these settings, and returns the run from the store.
+    fn measure(&self, options: RunOptions) -> Result<ResultSet, CliError> {
+        let plan = resolve(&options, &catalogue_here());
+        let plan = Plan {
+            name: NAME.to_owned(),
+            ..plan.map_err(plan_error)?
+        };
+        let ended = fresh(plan, &Execution::silent(), self.store, self.stop)?;
+        match ended.run {
+            Some(run) if ended.code != Code::Interrupted => {
+                Ok(Store::open_existing_read_only(self.store)?.load(&run)?)
+            }
+            _ => Err(CliError::new(Code::Interrupted, "interrupted")),
+        }
+    }
+}
+
+/// The settings with a time limit, if there is one.
+fn limited(options: RunOptions, limit: Option<Duration>) -> RunOptions {
+    match limit {
+        // A limit of zero is no valid setting: the first cell runs in any case.
+        Some(limit) => RunOptions {
+            budget: Some(Nanos::from(limit.max(Duration::from_millis(1)))),
+            ..options
+        },
+        None => options,
+    }
+}
+
+/// The settings of a run of these contenders.
+pub fn options(
+    args: &AdviseArgs,
+    disk: Option<&Path>,
+    contenders: &[Contender],
+    in_guest: bool,
+) -> RunOptions {
+    let common = RunOptions {
+        suite: args.suite.clone(),
+        contenders: contenders
+            .iter()
+            .map(|one| one.label.as_str().into())
+            .collect(),
+        phases: args.phases.clone(),
+        dataset: args.dataset.clone(),
+        workload_trace: args.workload_trace.clone(),
+        scale: args.scale,
+        work_dir: args.work_dir.clone(),
+        lab: Some(LabChoice::Host),
+        ..RunOptions::default()
+    };
+    if !in_guest {
+        return RunOptions {
+            budget: args.suite.is_none().then(|| BUDGET.into()),
+            ..common
+        };
+    }
+    let generated = args.workload_trace.is_none();
+    RunOptions {
+        scale: common.scale.or_else(|| generated.then_some(SCALE)),
+        lab: Some(LabChoice::Uml),
+        disk: Some(disk.unwrap_or(Path::new(DISK)).to_owned()),
+        guest_kernel: args.guest_kernel.clone(),
+        // The same figures each time.
+        repeats: Some(1),
+        ..common
+    }
+}
