@@ -71,7 +71,7 @@ impl About {
 /// The cost of recording.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Processor time that the recorder's part in the kernel used, ns.
+    /// Processor time that the recorder's part in the kernel used at returns of calls, ns.
     pub kernel_ns: u64,
     /// Processor time that the recorder's own processes used, ns.
     pub recorder_ns: u64,

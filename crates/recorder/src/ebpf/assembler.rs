@@ -104,6 +104,11 @@ impl Assembler {
         self.put(0x0f, dst, src as u8, 0, 0);
     }
 
+    /// `dst -= src`.
+    pub fn sub_register(&mut self, dst: Reg, src: Reg) {
+        self.put(0x1f, dst, src as u8, 0, 0);
+    }
+
     /// `dst &= src`.
     pub fn and_register(&mut self, dst: Reg, src: Reg) {
         self.put(0x5f, dst, src as u8, 0, 0);

@@ -24,7 +24,6 @@ const MAP_LOOKUP: i64 = 1;
 const MAP_DELETE: i64 = 3;
 const PROGRAM_LOAD: i64 = 5;
 const RAW_TRACEPOINT_OPEN: i64 = 17;
-const ENABLE_STATS: i64 = 32;
 
 /// `BPF_F_NO_PREALLOC`.
 const NO_PREALLOC: u32 = 1;
@@ -115,6 +114,23 @@ pub fn value(map: &OwnedFd, key: u32) -> io::Result<u64> {
     Ok(value)
 }
 
+/// The sum of the values of key 0 in an array for each processor.
+pub fn sum_of_processors(map: &OwnedFd) -> io::Result<u64> {
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = possible.trim().rsplit([',', '-']).next();
+    let last = last.and_then(|last| last.parse::<usize>().ok());
+    let last =
+        last.ok_or_else(|| io::Error::other("the list of processors has an unknown form"))?;
+    let key = 0_u32;
+    let mut values = vec![0_u64; last + 1];
+    let attributes = Attributes::new().u32(0, map.as_raw_fd().cast_unsigned());
+    let attributes = attributes
+        .pointer(8, &raw const key)
+        .pointer(16, values.as_mut_ptr());
+    bpf(MAP_LOOKUP, &attributes)?;
+    Ok(values.iter().sum())
+}
+
 /// Loads a program for a raw tracepoint. If the kernel refuses it, the error has the last lines of
 /// its verifier.
 pub fn load(code: &[u64]) -> io::Result<OwnedFd> {
@@ -155,11 +171,6 @@ pub fn attach(program: &OwnedFd, tracepoint: &std::ffi::CStr) -> io::Result<Owne
     let attributes = Attributes::new().pointer(0, tracepoint.as_ptr());
     let program = program.as_raw_fd().cast_unsigned();
     descriptor(RAW_TRACEPOINT_OPEN, &attributes.u32(8, program))
-}
-
-/// Has the kernel count the time of programs, until the descriptor is closed.
-pub fn enable_statistics() -> io::Result<OwnedFd> {
-    descriptor(ENABLE_STATS, &Attributes::new())
 }
 
 /// The memory of a ring buffer map (kernel: Documentation/bpf/ringbuf.rst).

@@ -61,6 +61,7 @@ pub struct Probes {
     threads: OwnedFd,
     mapped: OwnedFd,
     counts: OwnedFd,
+    time: OwnedFd,
     ring: Ring,
     programs: Vec<OwnedFd>,
     observes: Observes,
@@ -78,6 +79,7 @@ struct Created {
     requests: OwnedFd,
     space: OwnedFd,
     counts: OwnedFd,
+    time: OwnedFd,
     events: OwnedFd,
 }
 
@@ -92,6 +94,7 @@ impl Created {
             requests: map(MapType::Array, 4, 4, REQUESTS)?,
             space: map(MapType::PerCpuArray, 4, LARGEST_EVENT, 1)?,
             counts: map(MapType::Array, 4, 8, 2)?,
+            time: map(MapType::PerCpuArray, 4, 8, 1)?,
             events: map(MapType::Ring, 0, 0, buffer)?,
         };
         for call in TABLE {
@@ -116,6 +119,7 @@ impl Created {
             requests: self.requests.as_raw_fd(),
             space: self.space.as_raw_fd(),
             counts: self.counts.as_raw_fd(),
+            time: self.time.as_raw_fd(),
             events: self.events.as_raw_fd(),
         }
     }
@@ -157,11 +161,11 @@ impl Probes {
             ring: Ring::new(&created.events, buffer as usize)?,
             programs: Vec::new(),
             observes: Observes::default(),
-            // Without statistics the cost is not known, and the recording is as good.
-            open: kernel::enable_statistics().into_iter().collect(),
+            open: Vec::new(),
             threads: created.threads,
             mapped: created.mapped,
             counts: created.counts,
+            time: created.time,
         };
         probes.open.extend([
             created.in_flight,
@@ -250,26 +254,27 @@ impl Probes {
         kernel::update(&self.mapped, pid.cast_unsigned(), range)
     }
 
-    /// A number of each program's description.
-    fn sum(&self, name: &str) -> u64 {
-        let value = |program: &OwnedFd| {
+    /// Runs of the programs that did not take place, because they were interrupted by themselves.
+    fn missed(&self) -> u64 {
+        let missed = |program: &OwnedFd| {
             let path = format!("/proc/self/fdinfo/{}", program.as_raw_fd());
             let text = std::fs::read_to_string(path).ok()?;
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let mut lines = text.lines();
+            let line = lines.find_map(|line| line.strip_prefix("recursion_misses:"))?;
             line.trim().parse::<u64>().ok()
         };
-        self.programs.iter().filter_map(value).sum()
+        self.programs.iter().filter_map(missed).sum()
     }
 
-    /// Time of the programs, ns.
-    fn time_ns(&self) -> u64 {
-        self.sum("run_time_ns:")
+    /// Time of the programs at the return of observed calls, ns.
+    fn time_ns(&self) -> io::Result<u64> {
+        kernel::sum_of_processors(&self.time)
     }
 
     /// Events that were lost: the buffer was full, or a program was interrupted by itself.
     fn lost(&self) -> io::Result<u64> {
         let full = kernel::value(&self.counts, programs::LOST)?;
-        Ok(full + self.sum("recursion_misses:"))
+        Ok(full + self.missed())
     }
 }
 
@@ -321,7 +326,7 @@ pub fn observe<W: Write>(
     let deadline = duration.map(|duration| Instant::now() + duration);
     let over = || deadline.is_some_and(|deadline| Instant::now() >= deadline) || stop.requested();
     read_events(&mut probes, &mut feed, command.as_ref(), &over)?;
-    let time_ns = probes.time_ns();
+    let time_ns = probes.time_ns()?;
     let duration_ns = feed.last_ns.saturating_sub(feed.start_ns);
     if let Some(command) = &command
         && feed.others_run(command.pid())

@@ -64,6 +64,8 @@ pub struct Maps {
     pub space: i32,
     /// Numbers of events that were lost, and of calls that are outside the tree.
     pub counts: i32,
+    /// Time of the programs at the return of calls, for each processor, ns.
+    pub time: i32,
     /// The ring buffer.
     pub events: i32,
 }
@@ -170,12 +172,16 @@ const REGISTERS: i16 = 128;
 const REGISTERS: i16 = 288;
 
 /// Places on the stack: a key, the number of the call, its start, a word that is read from the
-/// kernel, and a range of addresses.
+/// kernel, a range of addresses, and the time of the return.
 const KEY: i16 = -4;
 const CALL_NUMBER: i16 = -16;
 const START: i16 = -24;
 const WORD: i16 = -32;
 const RANGE: i16 = -48;
+const RETURN: i16 = -56;
+
+/// The place of the registers on the stack.
+const SAVED: i16 = RETURN - REGISTERS;
 
 /// Ends with R0 = 0 at `end`.
 fn end(code: &mut Assembler, end: Label) {
@@ -278,22 +284,23 @@ pub fn sys_enter(maps: &Maps) -> Vec<u64> {
 /// arguments, lengths of two strings (32 bits each), four numbers, strings.
 pub fn sys_exit(maps: &Maps, offsets: &Offsets, watch: &Watch) -> Vec<u64> {
     let mut code = Assembler::default();
-    let over = code.label();
-    let registers = RANGE - REGISTERS;
+    let (unobserved, over) = (code.label(), code.label());
     code.load(R9, R1, 0);
     code.load(R7, R1, 8);
-    tracked(&mut code, maps, over);
+    tracked(&mut code, maps, unobserved);
     code.load(R1, R0, 8);
-    code.jump_if(R1, If::Equal, 0, over);
+    code.jump_if(R1, If::Equal, 0, unobserved);
     code.store_number(R0, 8, 0);
     code.load(R1, R0, 0);
     code.store(R10, START, R1);
+    code.call(Helper::KtimeGetNs);
+    code.store(R10, RETURN, R0);
     code.copy(R1, R10);
-    code.add(R1, registers.into());
+    code.add(R1, SAVED.into());
     code.set(R2, REGISTERS.into());
     code.copy(R3, R9);
     code.call(Helper::ProbeReadKernel);
-    code.load(R6, R10, registers + NUMBER);
+    code.load(R6, R10, SAVED + NUMBER);
     // ARM64 has the number in 32 bits.
     code.shift_left(R6, 32);
     code.shift_right(R6, 32);
@@ -312,14 +319,31 @@ pub fn sys_exit(maps: &Maps, offsets: &Offsets, watch: &Watch) -> Vec<u64> {
     code.store(R9, 16, R1);
     code.store(R9, 32, R7);
     for (at, from) in (0_i16..).zip(ARGUMENTS) {
-        code.load(R1, R10, registers + from);
+        code.load(R1, R10, SAVED + from);
         code.store(R9, 40 + 8 * at, R1);
     }
-    code.call(Helper::KtimeGetNs);
-    code.store(R9, 24, R0);
+    code.load(R1, R10, RETURN);
+    code.store(R9, 24, R1);
     send(&mut code, maps, over);
-    end(&mut code, over);
+    code.here(over);
+    add_time(&mut code, maps, unobserved);
+    end(&mut code, unobserved);
     code.finish()
+}
+
+/// Adds the time since the return of the call to that of the programs. The kernel could count the time
+/// of all programs (`BPF_ENABLE_STATS`), but does so for each call of every process.
+fn add_time(code: &mut Assembler, maps: &Maps, over: Label) {
+    code.store_number32(R10, KEY, 0);
+    lookup(code, maps.time);
+    code.jump_if(R0, If::Equal, 0, over);
+    code.copy(R6, R0);
+    code.call(Helper::KtimeGetNs);
+    code.load(R1, R10, RETURN);
+    code.sub_register(R0, R1);
+    code.load(R1, R6, 0);
+    code.add_register(R1, R0);
+    code.store(R6, 0, R1);
 }
 
 /// R9 = the space of this processor.
@@ -354,7 +378,7 @@ fn on_the_device(code: &mut Assembler, maps: &Maps, offsets: &Offsets, watch: &W
     };
     let (is, other) = (code.label(), code.label());
     has_flag(code, ON_FILE, is);
-    code.load(R1, R10, RANGE - REGISTERS + ARGUMENTS[0]);
+    code.load(R1, R10, SAVED + ARGUMENTS[0]);
     compare_device(code, &offsets.task, &file, device, other);
     code.jump(is);
     code.here(other);
@@ -404,21 +428,20 @@ fn compare_device(
 /// of addresses of mapped files, for page faults.
 fn in_memory(code: &mut Assembler, maps: &Maps, offsets: &Offsets, watch: &Watch, over: Label) {
     let (emit, mapped, none) = (code.label(), code.label(), code.label());
-    let registers = RANGE - REGISTERS;
     has_flag(code, MEMORY, emit);
     has_flag(code, MAPS, none);
     // An error, or a mapping without a file.
     code.jump_if(R7, If::Less, 0, none);
-    code.load(R1, R10, registers + ARGUMENTS[3]);
+    code.load(R1, R10, SAVED + ARGUMENTS[3]);
     code.and(R1, libc::MAP_ANONYMOUS);
     code.jump_if(R1, If::Differs, 0, none);
     if let (Some(device), Some(file)) = (watch.device, offsets.file) {
-        code.load(R1, R10, registers + ARGUMENTS[4]);
+        code.load(R1, R10, SAVED + ARGUMENTS[4]);
         compare_device(code, &offsets.task, &file, device, none);
     }
     // The range from R7.
     code.store(R10, RANGE, R7);
-    code.load(R1, R10, registers + ARGUMENTS[1]);
+    code.load(R1, R10, SAVED + ARGUMENTS[1]);
     code.add_register(R1, R7);
     code.store(R10, RANGE + 8, R1);
     process_key(code);
