@@ -14,7 +14,7 @@ pub enum Unrecorded {
     RegisteredFile,
     /// It accesses an extended attribute by the path of the file.
     AttributeOfPath,
-    /// It asked for no completion, so that its result is not known.
+    /// It requested no completion, so that its result is not known.
     NoCompletion,
     /// A kind that this version does not know.
     UnknownKind,

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_changes_leads_elsewhere() {
+    fn a_link_that_changes_leads_to_another_place() {
         let mut links = links();
         let places = places();
         let check = |links: &mut Links, expected: &str| {
