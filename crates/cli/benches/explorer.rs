@@ -22,12 +22,12 @@ const RECOVERIES: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    let (mut seconds, mut kernel, mut names) = (60, None, Vec::new());
+    let (mut seconds, mut kernel, mut names) = (60, KernelChoice::Lab, Vec::new());
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--seconds" => seconds = value()?.parse()?,
-            "--kernel" => kernel = Some(KernelChoice::File(value()?.into())),
+            "--kernel" => kernel = KernelChoice::File(value()?.into()),
             _ => names.push(word),
         }
     }
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let journal = Journal::open(&directory.path().join("journal"))?;
     let size = GuestSize {
         memory: Bytes(512 << 20),
-        kernel,
+        kernel: Some(kernel),
         ..GuestSize::default()
     };
     let (scratch, stop) = (directory.path().to_owned(), CancelToken::new());

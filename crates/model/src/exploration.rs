@@ -281,7 +281,7 @@ pub struct Finding {
 /// The least that shows a finding.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Minimal {
-    /// What findings of one cause have in common, whatever else their programs do: the broken
+    /// What findings of one cause have in common, in programs that differ otherwise: the broken
     /// promise and the pattern of the least operations. Empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,

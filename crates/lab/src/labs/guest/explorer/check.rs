@@ -38,14 +38,14 @@ pub enum CheckError {
 
 /// What a checker found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct CheckerReport {
     /// Its command line and exit status.
     pub ended: String,
     /// The first lines that it does not print of a new file system.
     pub lines: Vec<String>,
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for CheckerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.ended, self.lines.join("\n"))
     }
@@ -125,7 +125,11 @@ impl Checker {
     }
 
     /// Checks a base with changes; returns what the checker found, if it found anything.
-    pub fn check(&mut self, base: &Base, changes: &Delta) -> Result<Option<Complaint>, CheckError> {
+    pub fn check(
+        &mut self,
+        base: &Base,
+        changes: &Delta,
+    ) -> Result<Option<CheckerReport>, CheckError> {
         let state = base.with(changes);
         for at in self.held.differing(&state) {
             let mut page = [0; Base::PAGE];
@@ -136,7 +140,7 @@ impl Checker {
         let (ended, mut lines) = self.run()?;
         lines.retain(|line| !self.usual.contains(&usual(line)));
         lines.truncate(MOST_LINES);
-        Ok(ended.map(|ended| Complaint { ended, lines }))
+        Ok(ended.map(|ended| CheckerReport { ended, lines }))
     }
 
     /// The size of the image.

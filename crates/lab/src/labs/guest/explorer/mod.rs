@@ -7,7 +7,7 @@ mod recording;
 mod running;
 
 pub use crate::explorer_messages::{ApplicationCheck, RecoveryReport};
-pub use check::{CheckError, Checker, Complaint};
+pub use check::{CheckError, Checker, CheckerReport};
 pub use fsdyno_disk::{Base, Contents, Delta, SectorSet};
 pub use fsdyno_load::crash::FailedOperation;
 pub use running::Death;
