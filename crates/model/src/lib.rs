@@ -79,7 +79,7 @@ pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
 pub use result::{LabShare, ResultSet, RunInfo, StopReason};
-pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally};
+pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Probe, Sample, Tally};
 pub use series::{Series, SeriesInfo};
 pub use shard::Shard;
 pub use state::{Fill, FillError, InitialState};

@@ -4,7 +4,7 @@ use crate::disk_use::Point;
 use crate::hardware::HardwareEvent;
 use crate::kernel_work::KernelWork;
 use crate::result::ResultSet;
-use crate::sample::Sample;
+use crate::sample::{Probe, Sample};
 
 /// A figure of a sample that contenders and runs are compared by. Less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +89,8 @@ pub struct MetricLine {
     pub metric: Metric,
     /// The figures of each contender, each with its block.
     pub figures: Vec<Vec<(u32, f64)>>,
+    /// The speed of the machine before each of these figures, in the same order.
+    pub probes: Vec<Vec<Option<Probe>>>,
 }
 
 impl ResultSet {
@@ -105,19 +107,20 @@ impl ResultSet {
             for phase in 0..planned.phases.len() {
                 let samples = self.samples_of_all(workload, phase);
                 for metric in metrics.iter().copied() {
-                    let of = |of_one: &Vec<(u32, &Sample)>| -> Vec<(u32, f64)> {
-                        let figures = of_one.iter();
-                        let figures = figures
-                            .filter_map(|(block, sample)| Some((*block, metric.of(sample)?)));
-                        figures.collect()
+                    let of = |of_one: &Vec<(u32, &Sample)>| -> (Vec<(u32, f64)>, Vec<_>) {
+                        let figures = of_one.iter().filter_map(|(block, sample)| {
+                            Some(((*block, metric.of(sample)?), sample.probe))
+                        });
+                        figures.unzip()
                     };
-                    let figures: Vec<_> = samples.iter().map(of).collect();
+                    let (figures, probes): (Vec<_>, _) = samples.iter().map(of).unzip();
                     if figures.iter().any(|of_one| !of_one.is_empty()) {
                         lines.push(MetricLine {
                             workload,
                             phase,
                             metric,
                             figures,
+                            probes,
                         });
                     }
                 }

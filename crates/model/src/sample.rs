@@ -64,6 +64,9 @@ pub struct Sample {
     /// What else the machine did meanwhile; none in virtual time, and where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// The speed of the machine just before it; none if no probe was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
     /// What a reader must know of this sample.
     pub warnings: Vec<Warning>,
 }
@@ -105,6 +108,16 @@ pub struct CpuUse {
     pub machine_busy_ns: Nanos,
     /// Time taken by the hypervisor until durable (`/proc/stat`, steal).
     pub steal_ns: Nanos,
+}
+
+/// The speed of the machine, from short operations that do not use the file system of the contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Probe {
+    /// The mean time of open, read and close of a file of the kernel (`/proc`).
+    pub system_ns: Nanos,
+    /// The mean time of a random direct read of 4 KiB: from the device, or for image files from a
+    /// file on the device that holds them; none without a device.
+    pub device_ns: Option<Nanos>,
 }
 
 /// Traffic at the devices of a contender, all of them together, until durable.

@@ -193,7 +193,7 @@ fn insert_sample(
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
         disks, space_before, space_after, fragmentation, figures, latencies, progress, kernel, observed,
-        warnings: _,
+        probe, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -244,6 +244,8 @@ fn insert_sample(
             waits.map(|of| signed(of[1])),
             waits.map(|of| signed(of[2])),
             waits.map(|of| signed(of[3])),
+            probe.map(|of| signed(of.system_ns.0)),
+            probe.and_then(|of| of.device_ns).map(|ns| signed(ns.0)),
         ])?;
     if let Some(fragmentation) = fragmentation {
         insert_fragmentation(transaction, cell, place, fragmentation)?;

@@ -9,7 +9,8 @@ use crate::timeline;
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
-    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
+    Figure, Fragmentation, Nanos, Outcome, Probe, ResultSet, RunInfo, Sample, StopReason, Tally,
+    Warning,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
@@ -402,12 +403,18 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         progress: None,
         kernel: Vec::new(),
         observed: None,
+        probe: None,
         warnings: Vec::new(),
     };
     let waits = fields.waits()?;
     if let Some(device) = &mut sample.device {
         device.waits = waits;
     }
+    let (system, device_ns) = (fields.number_or_none()?, fields.number_or_none()?);
+    sample.probe = system.map(|ns| Probe {
+        system_ns: Nanos(ns),
+        device_ns: device_ns.map(Nanos),
+    });
     Ok((key, sample))
 }
 

@@ -22,7 +22,8 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
     calls, matches, user_ns, system_ns, machine_busy_ns, steal_ns, device_reads, \
     device_read_bytes, device_writes, device_written_bytes, device_discards, \
     device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes, \
-    device_reads_ns, device_writes_ns, device_discards_ns, device_flushes_ns";
+    device_reads_ns, device_writes_ns, device_discards_ns, device_flushes_ns, \
+    probe_system_ns, probe_device_ns";
 pub(crate) const FRAGMENTATION: &str = "cell, place, min_file_bytes, files, fragmented_files, \
     extents, data_bytes, extents_by_size, unavailable";
 pub(crate) const REPORTED: &str = "cell, sample, place, name, value, unit, better";

@@ -114,7 +114,7 @@ impl Assembly<'_> {
         }
         if plan.uses(&LabChoice::Host) {
             let lab = HostLab::new(plan, self.preflight, journal, released, self.stop.clone());
-            labs.add(LabChoice::Host, lab);
+            labs.add(LabChoice::Host, lab.with_probes(plan));
         }
         check_that_a_cell_can_run(&labs, plan)?;
         if plan.uses(&LabChoice::Host) && starts_cold(plan) {

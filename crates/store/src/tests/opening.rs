@@ -306,6 +306,7 @@ fn runs_of_an_older_schema_are_read_without_the_new_fields() {
         sample.latencies.clear();
         sample.progress = None;
         sample.observed = None;
+        sample.probe = None;
         sample.kernel.clear();
     }
     let file = fs::read(work_dir.path()).unwrap();

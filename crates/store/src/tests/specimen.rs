@@ -9,9 +9,10 @@ use fsdyno_model::{
     DiskFigures, DiskTime, DiskUse, Effective, ExplorationInfo, ExploredProgram, Failure, Figure,
     Finding, Fragmentation, Frequency, GuestSize, InitialState, Judgement, KernelWork, LabChoice,
     LatencyDistribution, LayoutChoice, Loss, Minimal, ModelDisk, Nanos, Observed, OtherIo, Outcome,
-    PhasePlan, Plan, Point, PowerCut, Pressure, ProgramCost, ProgramSource, Progress, Provenance,
-    Recovery, RunInfo, Sample, Search, SeriesInfo, Slice, Stage, StateClass, StateCounts,
-    StopReason, Tally, ThreadWork, Traced, Violation, Waits, Warning, WarningKind, Workload,
+    PhasePlan, Plan, Point, PowerCut, Pressure, Probe, ProgramCost, ProgramSource, Progress,
+    Provenance, Recovery, RunInfo, Sample, Search, SeriesInfo, Slice, Stage, StateClass,
+    StateCounts, StopReason, Tally, ThreadWork, Traced, Violation, Waits, Warning, WarningKind,
+    Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -289,6 +290,10 @@ pub(crate) fn sample(phase: u32) -> Sample {
         }),
         kernel: kernel_work(),
         observed: Some(observed(&mut next)),
+        probe: Some(Probe {
+            system_ns: Nanos(next()),
+            device_ns: Some(Nanos(next())),
+        }),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
     }
 }
@@ -393,6 +398,7 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         progress: None,
         kernel: Vec::new(),
         observed: None,
+        probe: None,
         warnings: Vec::new(),
         ..sample(1)
     };

@@ -3,6 +3,7 @@
 
 use super::caches;
 use super::fragmentation;
+use super::probes::Probes;
 use super::sampling;
 use super::states;
 use super::verified;
@@ -86,6 +87,8 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) work_dir: WorkDir,
     /// Whether reading the clock adds to the measured time.
     pub(super) virtual_time: bool,
+    /// The probes of the machine's speed before each phase, if they are taken.
+    pub(super) probes: Option<&'a mut Probes>,
     /// Counts the work of the kernel, and charges it.
     pub(super) counter: Option<&'a mut fsdyno_observe::kernel_work::WorkCounter>,
     /// Whether extents were counted after the previous phase.
@@ -129,6 +132,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             watched: Vec::new(),
             work_dir: WorkDir::new(PathBuf::new()),
             virtual_time: false,
+            probes: None,
             counter: None,
             counted: false,
         }
@@ -308,7 +312,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 }
 
 /// The name of the journal without its ending: unique on this machine.
-fn tag(journal: &Journal) -> String {
+pub(super) fn tag(journal: &Journal) -> String {
     journal
         .path()
         .file_stem()

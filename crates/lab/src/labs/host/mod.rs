@@ -4,6 +4,7 @@ mod caches;
 mod devices;
 mod executor;
 pub(crate) mod fragmentation;
+mod probes;
 mod programs;
 mod sampling;
 mod states;
@@ -25,6 +26,7 @@ use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan,
 };
 use fsdyno_observe::kernel_work::WorkCounter;
+use probes::Probes;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -40,6 +42,7 @@ pub struct HostLab {
     below: Option<Box<dyn Below + Send>>,
     marks: Box<dyn FnMut(Mark) + Send>,
     virtual_time: bool,
+    probes: Option<Probes>,
     /// Counts the work of the kernel, where it can.
     counter: Option<WorkCounter>,
 }
@@ -64,8 +67,17 @@ impl HostLab {
             below: None,
             marks: Box::new(|_| ()),
             virtual_time: false,
+            probes: None,
             counter: None,
         }
+    }
+
+    /// Takes probes of the machine's speed before each phase of this plan.
+    #[must_use]
+    pub fn with_probes(mut self, plan: &Plan) -> Self {
+        let probes = Probes::new(plan, &self.scratch, &self.journal, &self.stop);
+        self.probes = Some(probes);
+        self
     }
 
     /// Sets the layer below the devices that also caches their data.
@@ -144,6 +156,7 @@ impl Lab for HostLab {
                 &mut *self.marks,
             );
             executor.virtual_time = self.virtual_time;
+            executor.probes = self.probes.as_mut();
             executor.counter = self.counter.as_mut();
             let mut result = procedure::run(&mut executor, &job);
             if let Err(CellEnd::Failed(failure)) = &mut result {

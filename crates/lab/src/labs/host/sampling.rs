@@ -15,7 +15,7 @@ use fsdyno_load::measure::{self, Measured};
 use fsdyno_load::phases::bonnie;
 use fsdyno_model::{
     Bytes, CacheEvidence, CacheState, CpuUse, DeviceUse, Effective, KernelWork, Mark, Nanos,
-    Observed, PhasePlan, Point, Sample,
+    Observed, PhasePlan, Point, Probe, Sample,
 };
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
 use fsdyno_observe::kernel_work::{UserCharge, WorkCounter};
@@ -48,6 +48,7 @@ pub(super) fn measure(
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| fsdyno_host::space::used(root).unwrap_or_default();
     let space_before = space(&executor.work_dir.root);
+    let probe = probe(executor, job, &evidence);
     let Pass {
         measured,
         machine,
@@ -82,6 +83,7 @@ pub(super) fn measure(
         progress: measured.progress,
         kernel,
         observed,
+        probe,
         warnings: measured.warnings,
     };
     sample.fragmentation = fragmentation::after(executor, job, phase)?;
@@ -90,6 +92,16 @@ pub(super) fn measure(
     sample.warnings.extend(found_warnings);
     executor.notes.sample(sample);
     Ok(())
+}
+
+/// The speed of the machine now.
+fn probe(
+    executor: &mut HostExecutor<'_, '_>,
+    job: &Job<'_>,
+    evidence: &CacheEvidence,
+) -> Option<Probe> {
+    let probes = executor.probes.as_deref_mut()?;
+    probes.take(job, executor.released, evidence)
 }
 
 /// Runs a phase once, or repeatedly if that changes nothing; returns the median pass.

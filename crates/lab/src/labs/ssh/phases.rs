@@ -221,6 +221,7 @@ pub(super) fn measure(
         progress: None,
         kernel: Vec::new(),
         observed: None,
+        probe: None,
         warnings: Vec::new(),
     };
     sample.warnings.extend(too_short(executor, job, &sample));
