@@ -83,6 +83,9 @@ pub struct PhaseResult {
     pub measure: Measure,
     /// Whether it is the whole time of the phase, which answers and means use.
     pub whole: bool,
+    /// The share of the variance within blocks that is removed by the adjustment for the speed of the
+    /// machine before each phase; null if ratios and verdicts use the times as measured.
+    pub variance_removed: Option<f64>,
     /// The fastest contender by verdict, if there is one.
     pub fastest: Option<String>,
     /// The confidence set of the fastest: with 95 % confidence for this line alone, it holds the
@@ -160,6 +163,7 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
                         comparison::Measure::Durable => Measure::Durable,
                     },
                     whole: at + 1 == phase.lines.len(),
+                    variance_removed: line.removed,
                     fastest: line.leaders().and_then(|one| one.winner()).map(name),
                     may_be_fastest: line.may_be_fastest(&comparison.rule).map(&name).collect(),
                     contenders: contenders(phase, at, &name),

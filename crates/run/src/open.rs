@@ -5,7 +5,7 @@
 //! uninterrupted one.
 
 use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
-use fsdyno_stats::{Rule, open_in};
+use fsdyno_stats::{Rule, Times, open_in};
 
 /// The progress of a plan with a variable number of repeats.
 pub struct Open {
@@ -101,7 +101,8 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     before.cells.retain(|record| record.cell.block < blocks);
     for share in before.labs() {
         let lines = before.only(&share.contenders).time_lines();
-        let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
+        let times: Vec<Times> = lines.iter().map(Times::from).collect();
+        let times: Vec<&Times> = times.iter().collect();
         let rule = Rule::during(plan);
         // Plans without an error rate are of a version that continued for the baseline alone.
         let open = open_in(&times, &rule, adaptive.precision, plan.errors.is_some());

@@ -17,6 +17,7 @@
 
 mod bisection;
 mod change_points;
+mod covariance;
 mod describe;
 mod exact;
 mod forecast;
@@ -35,9 +36,11 @@ mod signed_rank;
 mod student;
 mod table;
 mod tiers;
+mod times;
 mod verdict;
 
 pub use change_points::{ChangePoint, Detection, change_points};
+pub use covariance::Timed;
 pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
 pub use forecast::{Forecast, forecast};
@@ -45,13 +48,14 @@ pub use independent::{IndependentRatio, ratio_unpaired};
 pub use interim::{InterimAnalyses, Spending};
 pub use multiple::{benjamini_hochberg, holm};
 pub use pair_medians::median_interval;
-pub use pairs::{Line, PairedRatio, Series, geometric_line, geometric_ratio, ratio_paired};
+pub use pairs::{PairedRatio, Series, geometric_ratio, ratio_paired};
 pub use proportion::proportion_interval;
 pub use ranks::{FEWEST_RANKED, chance_of_order, midranks, rank_correlation};
 pub use repeats::{Modes, dependence, modes};
 pub use series::{Drift, OUTLYING, drift, outliers};
 pub use table::{Verdicts, best_set, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
+pub use times::Times;
 pub use verdict::{
     EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Verdict, judge, judge_all, judge_unpaired, reached,
 };

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 /// Times of one contender, each with its block.
 pub type Series<'a> = &'a [(u32, f64)];
 
-/// The times of one line: a list for each contender, each time with its block.
-pub type Line = [Vec<(u32, f64)>];
+/// The figures of one line: a list for each contender, each figure with its block.
+pub(crate) type Line = [Vec<(u32, f64)>];
 
 /// The confidence level of intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -87,7 +87,7 @@ pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRati
 
 /// The geometric mean of several lines, each with the same contenders: a line with the mean of each
 /// contender in each block in which it has a figure of all lines.
-pub fn geometric_line(lines: &[&Line]) -> Vec<Vec<(u32, f64)>> {
+pub(crate) fn geometric_line(lines: &[&Line]) -> Vec<Vec<(u32, f64)>> {
     let contenders = lines.first().map_or(0, |line| line.len());
     let of = |contender: usize| {
         let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

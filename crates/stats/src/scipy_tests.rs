@@ -20,7 +20,7 @@ fn ours(what: &str, x: &[f64]) -> Vec<f64> {
         "normal_below" => vec![normal::below(x[0])],
         "normal_quantile" => vec![normal::quantile(x[0])],
         "signed_rank" | "signed_rank_ties" => two(signed_rank::beyond(&x[1..], x[0])),
-        "student" => two(student::beyond(&x[1..], x[0])),
+        "student" => two(student::beyond(&x[1..], x[0], 0)),
         "signed_rank_interval" => {
             let interval = signed_rank::interval(x, 0.95).unwrap();
             vec![signed_rank::middle(x).unwrap(), interval.low, interval.high]

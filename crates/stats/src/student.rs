@@ -33,15 +33,15 @@ pub(crate) fn above(t: f64, df: u32) -> f64 {
 }
 
 /// The one-sided p-values of Student's test that the mean is above, and below, `limit`. `None` with
-/// fewer than two values.
+/// fewer than two values. Where the values depend on `fitted` slopes, as many degrees of freedom are
+/// lost.
 ///
 /// Student, "The Probable Error of a Mean", Biometrika 6 (1908), 1-25.
-pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
+pub(crate) fn beyond(values: &[f64], limit: f64, fitted: usize) -> Option<(f64, f64)> {
     let (middle, variance) = spread(values)?;
     let error = (variance / values.len() as f64).sqrt();
-    let df = u32::try_from(values.len() - 1)
-        .unwrap_or(u32::MAX)
-        .min(10_000);
+    let df = (values.len() - 1).saturating_sub(fitted).max(1);
+    let df = u32::try_from(df).unwrap_or(u32::MAX).min(10_000);
     Some(tails(middle - limit, error, df))
 }
 

@@ -1,8 +1,8 @@
 //! Verdicts on a whole table: several lines of times, all pairs of contenders compared.
 
 use crate::interim::Analysis;
-use crate::pairs::{Line, Series};
-use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Verdict, before, judge_all, unsettled};
+use crate::times::Times;
+use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Verdict, is_unsettled, judge_until};
 
 /// The verdicts of one line, for each pair of contenders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,23 +38,22 @@ impl Verdicts {
 /// A contender leaves the set if it is slower than another one. The test is one-sided, at the level
 /// divided by the number of others. If the fastest contender leaves the set, one of these tests is
 /// wrong. J. C. Hsu, "Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the
-/// Best", The Annals of Statistics 12 (1984), 1136-1144, with the tests of [`judge_all`] and with
+/// Best", The Annals of Statistics 12 (1984), 1136-1144, with the tests of [`judge_table`] and with
 /// Bonferroni's instead of Dunnett's critical value, which assumes normal noise.
-pub fn best_set(line: &Line, rule: &Rule) -> Vec<bool> {
-    let all = || line.iter().flatten();
-    let blocks = all().map(|(block, _)| block + 1).max().unwrap_or(0);
+pub fn best_set(times: &Times, rule: &Rule) -> Vec<bool> {
+    let blocks = times.blocks();
     let once = || {
         let (until, level, end) = (blocks, LEVEL, true);
         vec![Analysis { until, level, end }]
     };
     let analyses = rule.analyses.as_ref();
     let analyses = analyses.map_or_else(once, |of| of.until(blocks, LEVEL));
-    let mut kept = vec![true; line.len()];
+    let mut kept = vec![true; times.contenders()];
     for Analysis { until, level, end } in analyses {
-        let line: Vec<_> = line.iter().map(|of| before(of, until)).collect();
-        for (at, one) in line.iter().enumerate() {
-            let others = line.iter().enumerate().filter(|(other, _)| *other != at);
-            let paired = others.map(|(_, other)| Paired::of(one, other));
+        let line = times.until(until);
+        for at in 0..kept.len() {
+            let others = (0..kept.len()).filter(|other| *other != at);
+            let paired = others.map(|other| line.paired(at, other));
             let enough = |paired: &Paired| paired.logs.len() >= FEWEST;
             let paired: Vec<Paired> = paired.filter(enough).collect();
             let level = level / paired.len().max(1) as f64;
@@ -69,14 +68,19 @@ pub fn best_set(line: &Line, rule: &Rule) -> Vec<bool> {
     kept
 }
 
-/// Judges all pairs of contenders of all lines as one family of comparisons ([`judge_all`]).
-pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
-    let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
+/// Judges all pairs of contenders of all lines as one family of comparisons
+/// ([`judge_all`](crate::judge_all)). Each analysis adjusts the times by its own blocks.
+pub fn judge_table(lines: &[&Times], rule: &Rule) -> Vec<Verdicts> {
+    let places = places(lines);
     let mut table: Vec<Verdicts> = lines
         .iter()
-        .map(|line| Verdicts(vec![vec![None; line.len()]; line.len()]))
+        .map(|line| Verdicts(vec![vec![None; line.contenders()]; line.contenders()]))
         .collect();
-    for ((line, one, other), verdict) in places.into_iter().zip(judge_all(&family, rule)) {
+    let blocks = lines.iter().map(|line| line.blocks()).max().unwrap_or(0);
+    let verdicts = judge_until(blocks, places.len(), rule, &mut |until| {
+        family(lines, until)
+    });
+    for ((line, one, other), verdict) in places.into_iter().zip(verdicts) {
         table[line].0[one][other] = verdict;
         table[line].0[other][one] = verdict.map(Verdict::turned);
     }
@@ -86,14 +90,16 @@ pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
 /// Marks for each line the contenders that need more repeats: both of a comparison that is neither
 /// decided nor as precise as requested, if one of them is the first contender. If `best`, also if
 /// both may be the fastest.
-pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64, best: bool) -> Vec<Vec<bool>> {
-    let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
-    let mut open: Vec<Vec<bool>> = lines.iter().map(|line| vec![false; line.len()]).collect();
-    let unsettled = unsettled(&family, rule, precision);
-    let candidates = judge_table(lines, rule).into_iter();
-    let candidates: Vec<Vec<usize>> = candidates.map(|line| line.candidates()).collect();
-    for ((line, one, other), is_open) in places.into_iter().zip(unsettled) {
+pub fn open_in(lines: &[&Times], rule: &Rule, precision: f64, best: bool) -> Vec<Vec<bool>> {
+    let mut open: Vec<Vec<bool>> = lines
+        .iter()
+        .map(|line| vec![false; line.contenders()])
+        .collect();
+    let table = judge_table(lines, rule);
+    let candidates: Vec<Vec<usize>> = table.iter().map(Verdicts::candidates).collect();
+    for ((line, one, other), paired) in places(lines).into_iter().zip(family(lines, u32::MAX)) {
         let may_be_best = |one| candidates[line].contains(&one);
+        let is_open = is_unsettled(table[line].of(one, other), &paired, precision);
         if is_open && (other == 0 || best && may_be_best(one) && may_be_best(other)) {
             open[line][one] = true;
             open[line][other] = true;
@@ -102,19 +108,24 @@ pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64, best: bool) -> Vec<
     open
 }
 
-type Place = (usize, usize, usize);
-
-/// All pairs of contenders of all lines.
-fn family<'a>(lines: &[&'a Line]) -> Vec<(Place, (Series<'a>, Series<'a>))> {
-    let mut family = Vec::new();
+/// All pairs of contenders of all lines: line, contender and reference.
+fn places(lines: &[&Times]) -> Vec<(usize, usize, usize)> {
+    let mut places = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        for (other, base) in line.iter().enumerate() {
-            for (one, times) in line.iter().enumerate().skip(other + 1) {
-                family.push(((at, one, other), (&times[..], &base[..])));
-            }
+        for other in 0..line.contenders() {
+            places.extend((other + 1..line.contenders()).map(|one| (at, one, other)));
         }
     }
-    family
+    places
+}
+
+/// These pairs, by the figures of the blocks before this one.
+fn family(lines: &[&Times], until: u32) -> Vec<Paired> {
+    let figures: Vec<_> = lines.iter().map(|line| line.until(until)).collect();
+    let places = places(lines).into_iter();
+    let pairs =
+        places.map(|(line, one, other): (usize, usize, usize)| figures[line].paired(one, other));
+    pairs.collect()
 }
 
 #[cfg(test)]
@@ -131,11 +142,13 @@ mod tests {
             };
             (0..).zip(factors).map(of).collect()
         };
-        let set = |factors: &[f64]| best_set(&line(factors), &Rule::default());
+        let set =
+            |factors: &[f64]| best_set(&Times::without_probes(&line(factors)), &Rule::default());
         assert_eq!(set(&[1.5, 1.0, 1.2]), [false, true, false]);
         assert_eq!(set(&[1.0, 1.0, 1.5]), [true, true, false]);
         assert_eq!(set(&[1.0]), [true]);
         let few: Vec<Vec<(u32, f64)>> = vec![vec![(0, 1.0)], vec![(0, 9.0)]];
+        let few = Times::without_probes(&few);
         assert_eq!(best_set(&few, &Rule::default()), [true, true]);
     }
 }

@@ -149,6 +149,23 @@ impl Default for Rule {
 /// before 6 pairs decide nothing: with a bimodal distribution, 3 pairs do not overlap in up to 1 of
 /// 32 cases, which exceeds the budget of so early an analysis.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
+    let all = family.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
+    let blocks = all.map(|(block, _)| block + 1).max().unwrap_or(0);
+    judge_until(blocks, family.len(), rule, &mut |until| {
+        let paired = family.iter();
+        let paired = paired.map(|(a, b)| Paired::of(&before(a, until), &before(b, until)));
+        paired.collect()
+    })
+}
+
+/// The same for comparisons whose figures depend on the number of blocks: `paired` returns those of
+/// the blocks before one.
+pub(crate) fn judge_until(
+    blocks: u32,
+    comparisons: usize,
+    rule: &Rule,
+    paired: &mut dyn FnMut(u32) -> Vec<Paired>,
+) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let one = |level, exact| Judging {
         margin,
@@ -158,17 +175,11 @@ pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option
         certain: rule.certain,
     };
     let Some(analyses) = rule.analyses.as_ref().filter(|_| !rule.certain) else {
-        let paired: Vec<Paired> = family.iter().map(|(a, b)| Paired::of(a, b)).collect();
-        return at_once(&paired, one(LEVEL, false));
+        return at_once(&paired(blocks), one(LEVEL, false));
     };
-    let all = family.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
-    let blocks = all.map(|(block, _)| block + 1).max().unwrap_or(0);
-    let mut kept = vec![None; family.len()];
+    let mut kept = vec![None; comparisons];
     for Analysis { until, level, end } in analyses.until(blocks, LEVEL) {
-        let paired = family
-            .iter()
-            .map(|(a, b)| Paired::of(&before(a, until), &before(b, until)));
-        let found = at_once(&paired.collect::<Vec<_>>(), one(level, !end));
+        let found = at_once(&paired(until), one(level, !end));
         for (kept, found) in kept.iter_mut().zip(found) {
             if matches!(kept, None | Some(Verdict::Inconclusive)) {
                 *kept = found;
@@ -179,7 +190,7 @@ pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option
 }
 
 /// The figures of the blocks before this one.
-pub(crate) fn before(series: Series<'_>, block: u32) -> Vec<(u32, f64)> {
+fn before(series: Series<'_>, block: u32) -> Vec<(u32, f64)> {
     let before = series.iter().filter(|(of, _)| *of < block);
     before.copied().collect()
 }
@@ -205,13 +216,20 @@ pub(crate) struct Paired {
     times: Vec<(f64, f64)>,
     /// The logarithms of their ratios.
     pub logs: Vec<f64>,
+    /// The slopes on which they depend.
+    pub fitted: usize,
 }
 
 impl Paired {
     pub fn of(a: Series<'_>, b: Series<'_>) -> Self {
         let times = pairs(a, b);
         let logs = times.iter().map(|(a, b)| (a / b).ln()).collect();
-        Self { times, logs }
+        let fitted = 0;
+        Self {
+            times,
+            logs,
+            fitted,
+        }
     }
 
     /// The p-value that the ratio is beyond the margin, and whether it is above. With `exact`, it
@@ -224,7 +242,10 @@ impl Paired {
         if n >= EXACT_FROM && ROOM * signed_rank::smallest(n) <= level {
             return sides(&|limit| signed_rank::beyond(&self.logs, limit), margin);
         }
-        let (p, above) = sides(&|limit| student::beyond(&self.logs, limit), margin);
+        let (p, above) = sides(
+            &|limit| student::beyond(&self.logs, limit, self.fitted),
+            margin,
+        );
         let holds = if n >= EXACT_FROM {
             sides(&|limit| signed_rank::beyond(&self.logs, limit), margin).0 <= LEVEL
         } else {
@@ -332,31 +353,28 @@ fn equivalent(logs: &[f64], margin: f64, level: f64) -> bool {
     interval.is_some_and(|of| -margin <= of.low && of.high <= margin)
 }
 
-/// Marks the comparisons that more repeats may decide: they have pairs, are open, and their
-/// interval is wider than the requested precision.
-pub(crate) fn unsettled(
-    family: &[(Series<'_>, Series<'_>)],
-    rule: &Rule,
-    precision: f64,
-) -> Vec<bool> {
-    let verdicts = judge_all(family, rule).into_iter();
-    let each = verdicts.zip(family);
-    each.map(|(verdict, (a, b))| match verdict {
-        None => !pairs(a, b).is_empty(),
-        Some(verdict) => verdict == Verdict::Inconclusive && !precise(a, b, precision),
-    })
-    .collect()
+/// Whether more repeats may decide a comparison: it has pairs, is open, and its interval is wider
+/// than the requested precision.
+pub(crate) fn is_unsettled(verdict: Option<Verdict>, paired: &Paired, precision: f64) -> bool {
+    match verdict {
+        None => !paired.logs.is_empty(),
+        Some(verdict) => verdict == Verdict::Inconclusive && !precise(paired, precision),
+    }
 }
 
 /// Whether the interval of the ratio has the requested precision: both ends are within `precision`
 /// (0.01 is 1 %) of the estimate. More repeats are then pointless.
-fn precise(times: Series<'_>, baseline: Series<'_>, precision: f64) -> bool {
-    reached(times, baseline).is_some_and(|reached| reached <= precision)
+fn precise(paired: &Paired, precision: f64) -> bool {
+    half_width(paired).is_some_and(|reached| reached <= precision)
 }
 
 /// The distance of the interval's ends from the estimate: 0.01 is 1 % on each side.
 pub fn reached(times: Series<'_>, baseline: Series<'_>) -> Option<f64> {
-    let interval = signed_rank::interval(&Paired::of(times, baseline).logs, CONFIDENCE)?;
+    half_width(&Paired::of(times, baseline))
+}
+
+fn half_width(paired: &Paired) -> Option<f64> {
+    let interval = signed_rank::interval(&paired.logs, CONFIDENCE)?;
     Some(((interval.high - interval.low) / 2.0).exp_m1())
 }
 

@@ -2,9 +2,9 @@
 //! known truth: equal contenders under the stopping rule with noise of many shapes, and detection
 //! of real differences.
 
-use fsdyno_model::ErrorRate;
+use fsdyno_model::{ErrorRate, Nanos, Probe};
 use fsdyno_stats::{
-    InterimAnalyses, Line, Rule, Spending, Verdict, Verdicts, best_set, geometric_line,
+    InterimAnalyses, PairedRatio, Rule, Spending, Timed, Times, Verdict, Verdicts, best_set,
     judge_table, open_in, proportion_interval, ratio_paired,
 };
 use std::f64::consts::TAU;
@@ -67,15 +67,33 @@ const SHAPES: [Shape; 5] = [
     },
 ];
 
+/// The probes before a phase: a noise that correlates with that of the time by `r`, and one that
+/// does not.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times in nanoseconds"
+)]
+fn probes(r: f64, noise: f64, others: [f64; 2]) -> Probe {
+    let ns = |log: f64| Nanos((1e9 * log.exp()) as u64);
+    Probe {
+        system_ns: ns(r * noise.ln() + (1.0 - r * r).sqrt() * others[0].ln()),
+        device_ns: Some(ns(others[1].ln())),
+    }
+}
+
 /// An experiment: contenders with these relative times, measured in several phases, in blocks of
 /// random order.
 struct Experiment<'a> {
     chance: &'a mut Chance,
     shape: &'a Shape,
     truth: &'a [f64],
-    /// The times by phase and contender, each with its block.
-    times: Vec<Vec<Vec<(u32, f64)>>>,
-    memory: Vec<f64>,
+    /// The correlation of the probes with the times, if there are probes.
+    probes: Option<f64>,
+    /// The times by phase and contender.
+    times: Vec<Vec<Vec<Timed>>>,
+    /// The state of the noise of each phase: that of its times, and those of its probes.
+    memory: Vec<[f64; 3]>,
     place: f64,
     cells: usize,
 }
@@ -86,11 +104,16 @@ impl<'a> Experiment<'a> {
             chance,
             shape,
             truth,
+            probes: None,
             times: vec![vec![Vec::new(); truth.len()]; phases],
-            memory: vec![0.0; phases],
+            memory: vec![[0.0; 3]; phases],
             place: 0.0,
             cells: 0,
         }
+    }
+
+    fn with_probes(self, probes: Option<f64>) -> Self {
+        Self { probes, ..self }
     }
 
     #[expect(
@@ -105,8 +128,18 @@ impl<'a> Experiment<'a> {
         }
         for contender in order {
             for (phase, memory) in self.times.iter_mut().zip(&mut self.memory) {
-                let noise = (self.shape.next)(self.chance, self.place, memory);
-                phase[contender].push((block, self.truth[contender] * noise));
+                let [of_time, others @ ..] = memory;
+                let noise = (self.shape.next)(self.chance, self.place, of_time);
+                let probe = self.probes.map(|r| {
+                    let [a, b] = others;
+                    let others = [a, b].map(|of| (self.shape.next)(self.chance, self.place, of));
+                    probes(r, noise, others)
+                });
+                phase[contender].push(Timed {
+                    block,
+                    time: self.truth[contender] * noise,
+                    probe,
+                });
             }
             self.place += 1.0;
             self.cells += 1;
@@ -123,7 +156,7 @@ impl<'a> Experiment<'a> {
                 continue;
             }
             takes_part.fill(false);
-            for line in open_in(&self.lines(), rule, precision, false) {
+            for line in open_in(&refs(&self.lines()), rule, precision, false) {
                 takes_part
                     .iter_mut()
                     .zip(line)
@@ -135,13 +168,19 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn lines(&self) -> Vec<&Line> {
-        self.times.iter().map(|line| &line[..]).collect()
+    fn lines(&self) -> Vec<Times> {
+        self.times.iter().cloned().map(Times::of).collect()
+    }
+
+    /// The ratio of the second contender to the first in the first phase.
+    fn ratio(&self) -> PairedRatio {
+        let figures = Times::of(self.times[0].clone()).figures();
+        ratio_paired(&figures[1], &figures[0]).unwrap()
     }
 
     /// The verdicts of all contenders, each compared with all before it.
     fn verdicts(&self, rule: &Rule) -> Vec<Option<Verdict>> {
-        let table = judge_table(&self.lines(), rule);
+        let table = judge_table(&refs(&self.lines()), rule);
         let n = self.truth.len();
         let pairs = (0..n).flat_map(|other| (other + 1..n).map(move |one| (one, other)));
         let of_line = |line: &Verdicts| pairs.clone().map(|(a, b)| line.of(a, b)).collect();
@@ -150,6 +189,10 @@ impl<'a> Experiment<'a> {
             .flat_map(|line| -> Vec<_> { of_line(line) })
             .collect()
     }
+}
+
+fn refs(lines: &[Times]) -> Vec<&Times> {
+    lines.iter().collect()
 }
 
 const ADAPTIVE: InterimAnalyses = InterimAnalyses {
@@ -227,8 +270,7 @@ fn intervals_cover_the_truth_in_93_to_97_of_100_experiments() {
             for _ in 0..2000 {
                 let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
                 (0..repeats).for_each(|block| one.block(block, &[true; 2]));
-                let ratio = ratio_paired(&one.times[0][1], &one.times[0][0]).unwrap();
-                let interval = ratio.interval.unwrap();
+                let interval = one.ratio().interval.unwrap();
                 held += u32::from(interval.low <= 1.1 && 1.1 <= interval.high);
             }
             let share = f64::from(held) / 2000.0;
@@ -254,8 +296,7 @@ fn intervals_cover_the_truth_under_the_stopping_rule() {
         for _ in 0..8000 {
             let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
             one.run(&rule, PRECISION);
-            let ratio = ratio_paired(&one.times[0][1], &one.times[0][0]).unwrap();
-            let Some(interval) = ratio.interval else {
+            let Some(interval) = one.ratio().interval else {
                 continue;
             };
             all += 1;
@@ -381,7 +422,7 @@ fn run_by_default(one: &mut Experiment<'_>, errors: ErrorRate, margin: f64, limi
         one.block(block, &takes_part);
         if places.contains(&(block + 1)) {
             takes_part.fill(false);
-            for line in open_in(&one.lines(), &rule, PRECISION, true) {
+            for line in open_in(&refs(&one.lines()), &rule, PRECISION, true) {
                 let both = takes_part.iter_mut().zip(line);
                 both.for_each(|(part, open)| *part |= open);
             }
@@ -400,13 +441,14 @@ fn error_rates(
     shape: &Shape,
     truth: &[f64],
     errors: ErrorRate,
+    probes: Option<f64>,
     experiments: u32,
     seed: u64,
 ) -> (f64, f64) {
     let mut chance = Chance(seed);
     let (mut any, mut part) = (0.0, 0.0);
     for at in 0..experiments {
-        let mut one = Experiment::new(&mut chance, shape, truth, 8);
+        let mut one = Experiment::new(&mut chance, shape, truth, 8).with_probes(probes);
         // Machines of all speeds: the time limit ends runs after 6 to 20 blocks.
         let ended = run_by_default(&mut one, errors, 0.0, 6 + at % 15);
         let rule = Rule {
@@ -414,7 +456,7 @@ fn error_rates(
             ..default_rule(errors, ended)
         };
         let (mut given, mut wrong) = (0.0, 0.0);
-        for line in judge_table(&one.lines(), &rule) {
+        for line in judge_table(&refs(&one.lines()), &rule) {
             for a in 0..truth.len() {
                 for b in 0..a {
                     let right = match line.of(a, b) {
@@ -433,20 +475,21 @@ fn error_rates(
     (any / f64::from(experiments), part / f64::from(experiments))
 }
 
-fn check_error_rates(experiments: u32) {
+fn check_error_rates(all: &[ErrorRate], probes: Option<f64>, experiments: u32) {
     // One standard deviation at 5 %.
     let deviation = (0.05 * 0.95 / f64::from(experiments)).sqrt();
     let most = 0.05 + 2.0 * deviation;
     for (shape, seed) in SHAPES.iter().zip(1995..) {
-        for errors in ErrorRate::ALL {
+        for errors in all.iter().copied() {
             // If all are equal, both rates are the probability of any verdict.
-            let (any, _) = error_rates(shape, &[1.0; 3], errors, experiments, seed);
+            let (any, _) = error_rates(shape, &[1.0; 3], errors, probes, experiments, seed);
             // Two are equal, and a third differs by much.
             let truth = [1.0, 1.0, 1.3];
-            let (family, share) = error_rates(shape, &truth, errors, experiments, seed + 10);
+            let (family, share) =
+                error_rates(shape, &truth, errors, probes, experiments, seed + 10);
             println!(
-                "{}, {}: all equal: {:.1} % of tables wrong; two equal: {:.1} % of tables, {:.1} % \
-                 of verdicts wrong",
+                "{}, {}, probes {probes:?}: all equal: {:.1} % of tables wrong; two equal: {:.1} % \
+                 of tables, {:.1} % of verdicts wrong",
                 shape.name,
                 errors.name(),
                 100.0 * any,
@@ -464,13 +507,50 @@ fn check_error_rates(experiments: u32) {
 
 #[test]
 fn default_runs_hold_the_error_rate_that_they_name() {
-    check_error_rates(300);
+    check_error_rates(&ErrorRate::ALL, None, 300);
 }
 
 #[test]
 #[ignore = "minutes; the figures in docs/statistics.md"]
 fn default_runs_hold_the_error_rate_that_they_name_in_many_experiments() {
-    check_error_rates(3000);
+    check_error_rates(&ErrorRate::ALL, None, 3000);
+}
+
+/// Correlations of a probe with the time.
+const CORRELATIONS: [f64; 3] = [0.0, 0.5, 0.7];
+
+#[test]
+fn runs_with_probes_hold_the_error_rate_that_they_name() {
+    for r in CORRELATIONS {
+        check_error_rates(&[ErrorRate::Fdr], Some(r), 200);
+    }
+}
+
+#[test]
+#[ignore = "minutes; the figures in docs/statistics.md"]
+fn runs_with_probes_hold_the_error_rate_that_they_name_in_many_experiments() {
+    for r in CORRELATIONS {
+        check_error_rates(&[ErrorRate::Fdr], Some(r), 3000);
+    }
+}
+
+#[test]
+fn adjusted_intervals_cover_the_truth_in_93_to_98_of_100_experiments() {
+    for (shape, seed) in SHAPES.iter().zip(1932..) {
+        for (r, repeats) in [(0.0, 10), (0.7, 10), (0.7, 25)] {
+            let (mut chance, mut held) = (Chance(seed), 0);
+            for _ in 0..2000 {
+                let truth = [1.0, 1.1, 1.2];
+                let mut one = Experiment::new(&mut chance, shape, &truth, 1).with_probes(Some(r));
+                (0..repeats).for_each(|block| one.block(block, &[true; 3]));
+                let interval = one.ratio().interval.unwrap();
+                held += u32::from(interval.low <= 1.1 && 1.1 <= interval.high);
+            }
+            let share = f64::from(held) / 2000.0;
+            println!("{}, probes {r}, {repeats} repeats: {share:.3}", shape.name);
+            assert!((0.93..=0.98).contains(&share), "{}: {share}", shape.name);
+        }
+    }
 }
 
 #[test]
@@ -482,7 +562,7 @@ fn the_confidence_set_holds_the_fastest_in_95_of_100_runs_with_stopping() {
                 let mut one = Experiment::new(&mut chance, shape, &truth, 1);
                 let ended = run_by_default(&mut one, ErrorRate::Fdr, 0.02, 6 + at % 15);
                 let rule = default_rule(ErrorRate::Fdr, ended);
-                held += u32::from(best_set(&one.times[0], &rule)[0]);
+                held += u32::from(best_set(&one.lines()[0], &rule)[0]);
             }
             println!("{}, {truth:?}: in {held} of 1000 sets", shape.name);
             assert!(held >= 940, "{}: {held}", shape.name);
@@ -528,26 +608,33 @@ fn fastest(verdicts: &Verdicts) -> Option<usize> {
 }
 
 /// The mean number of phases of which the fastest is named, of verdicts that separate contenders,
-/// and the share of experiments in which the fastest overall is named, after 15 blocks.
-fn power(rule: &Rule, overall: &Rule, experiments: u32) -> [f64; 3] {
+/// and the share of experiments in which the fastest overall is named, after this number of blocks
+/// with these probes.
+fn power(rule: &Rule, overall: &Rule, blocks: u32, correlation: Option<f64>) -> [f64; 3] {
+    const EXPERIMENTS: u32 = 300;
     let mut chance = Chance(2008);
     let mut found = [0.0; 3];
-    for _ in 0..experiments {
+    for _ in 0..EXPERIMENTS {
         let mut times = vec![vec![Vec::new(); 3]; 8];
-        for block in 0..15 {
+        for block in 0..blocks {
             for ((phase, noise), ratios) in
                 times.iter_mut().zip(MEASURED_NOISE).zip(MEASURED_RATIOS)
             {
                 let truth = [1.0, ratios[0], ratios[1]];
                 for (of_one, truth) in phase.iter_mut().zip(truth) {
                     // The ratio of two has the noise of both.
-                    let noise = noise / std::f64::consts::SQRT_2 * chance.normal();
-                    of_one.push((block, truth * noise.exp()));
+                    let mut next = || (noise / std::f64::consts::SQRT_2 * chance.normal()).exp();
+                    let noise = next();
+                    of_one.push(Timed {
+                        block,
+                        time: truth * noise,
+                        probe: correlation.map(|r| probes(r, noise, [next(), next()])),
+                    });
                 }
             }
         }
-        let lines: Vec<&Line> = times.iter().map(|line| &line[..]).collect();
-        let table = judge_table(&lines, rule);
+        let lines: Vec<Times> = times.into_iter().map(Times::of).collect();
+        let table = judge_table(&refs(&lines), rule);
         for line in &table {
             found[0] += f64::from(u8::from(fastest(line).is_some()));
             for (a, b) in [(1, 0), (2, 0), (2, 1)] {
@@ -555,11 +642,10 @@ fn power(rule: &Rule, overall: &Rule, experiments: u32) -> [f64; 3] {
                 found[1] += f64::from(u8::from(differs));
             }
         }
-        let mean = geometric_line(&lines);
-        let named = fastest(&judge_table(&[&mean], overall)[0]);
+        let named = fastest(&judge_table(&[&Times::mean(&lines)], overall)[0]);
         found[2] += f64::from(u8::from(named == Some(0)));
     }
-    found.map(|of| of / f64::from(experiments))
+    found.map(|of| of / f64::from(EXPERIMENTS))
 }
 
 #[test]
@@ -589,7 +675,7 @@ fn the_false_discovery_rate_names_more_than_twice_as_many_fastest_contenders() {
         ("false discoveries", &discovery),
     ] {
         let overall = rule.clone().family_wise();
-        let found = power(rule, &overall, 300);
+        let found = power(rule, &overall, 15, None);
         println!(
             "{name}: fastest named in {:.1} of 8 phases, {:.1} of 24 verdicts, overall {:.0} %",
             found[0],
@@ -600,4 +686,28 @@ fn the_false_discovery_rate_names_more_than_twice_as_many_fastest_contenders() {
     }
     assert!(shown[1][0] >= shown[0][0] && shown[2][0] > 2.0 * shown[0][0]);
     assert!(shown[2][1] > 1.5 * shown[0][1] && shown[2][2] >= shown[0][2]);
+}
+
+#[test]
+fn probes_that_correlate_with_the_times_name_more_contenders() {
+    let rule = default_rule(ErrorRate::Fdr, true);
+    let overall = rule.clone().family_wise();
+    for blocks in [7, 15] {
+        let of = |correlation| {
+            let found = power(&rule, &overall, blocks, correlation);
+            println!(
+                "{blocks} blocks, probes {correlation:?}: fastest named in {:.1} of 8 phases, {:.1} \
+                 of 24 verdicts, overall {:.0} %",
+                found[0],
+                found[1],
+                100.0 * found[2]
+            );
+            found
+        };
+        let [none, useless, half, much] = [None, Some(0.0), Some(0.5), Some(0.7)].map(of);
+        // Probes that measure nothing cost little.
+        assert!(useless[0] >= none[0] - 0.2 && useless[1] >= none[1] - 0.4);
+        assert!(half[0] > none[0] && half[1] > none[1]);
+        assert!(much[0] > half[0] && much[1] > half[1]);
+    }
 }

@@ -17,7 +17,7 @@ use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
-use fsdyno_stats::{Rule, Verdict, judge_table, proportion_interval, reached};
+use fsdyno_stats::{Rule, Times, Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::slice;
@@ -215,9 +215,8 @@ pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<Resul
 
 /// The verdict on the second contender over all phases.
 fn judge(set: &ResultSet) -> TrialVerdict {
-    let lines = set.time_lines();
-    let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
-    let table = judge_table(&times, &Rule::of(&set.run));
+    let times: Vec<Times> = set.time_lines().iter().map(Times::from).collect();
+    let table = judge_table(&times.iter().collect::<Vec<_>>(), &Rule::of(&set.run));
     let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
     let any = |wanted| verdicts.contains(&Some(wanted));
     if any(Verdict::Faster) {
@@ -242,7 +241,10 @@ fn blocks(set: &ResultSet) -> u32 {
 /// The half-width of the widest interval.
 fn width(set: &ResultSet) -> Option<f64> {
     let lines = set.time_lines().into_iter();
-    let widths = lines.filter_map(|line| reached(&line.figures[1], &line.figures[0]));
+    let widths = lines.filter_map(|line| {
+        let figures = Times::from(&line).figures();
+        reached(&figures[1], &figures[0])
+    });
     widths.max_by(f64::total_cmp)
 }
 

@@ -2,7 +2,7 @@
 //! decided.
 
 use fsdyno_model::{Cell, CellRecord, Metric, Nanos, Outcome, ResultSet, RunInfo};
-use fsdyno_stats::{Rule, Verdict, judge_table, ratio_paired};
+use fsdyno_stats::{Rule, Times, Verdict, judge_table, ratio_paired};
 use std::collections::BTreeMap;
 
 /// The measurements so far.
@@ -106,9 +106,10 @@ impl Standings {
             lines.retain(|line| {
                 line.metric == Metric::Durable || !whole.contains(&(line.workload, line.phase))
             });
-            let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
-            let rule = Rule::during(plan);
-            for (line, verdicts) in lines.iter().zip(judge_table(&times, &rule)) {
+            let times: Vec<Times> = lines.iter().map(Times::from).collect();
+            let table = judge_table(&times.iter().collect::<Vec<_>>(), &Rule::during(plan));
+            for ((line, times), verdicts) in lines.iter().zip(&times).zip(table) {
+                let figures = times.figures();
                 let workload = &plan.workloads[line.workload];
                 let phase = &workload.phases[line.phase].label;
                 for one in 1..labels.len() {
@@ -120,7 +121,7 @@ impl Standings {
                         Some(Verdict::Slower) => summary.decided[1] += 1,
                         Some(Verdict::Indistinguishable) => summary.decided[2] += 1,
                         None | Some(Verdict::Inconclusive) => {
-                            let ratio = ratio_paired(&line.figures[one], &line.figures[0]);
+                            let ratio = ratio_paired(&figures[one], &figures[0]);
                             summary.open.push(OpenOne {
                                 phase: if one_workload {
                                     phase.clone()

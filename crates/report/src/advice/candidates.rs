@@ -1,10 +1,10 @@
 //! The measured contenders of a run with the sum of the times of their phases.
 
 use super::Safety;
-use crate::comparison::Comparisons;
+use crate::comparison::{Comparisons, Value};
 use crate::terms;
 use fsdyno_model::{Contender, ResultSet, StopReason};
-use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, judge_table, ratio_paired};
+use fsdyno_stats::{PairedRatio, Summary, Times, Verdict, Verdicts, judge_table, ratio_paired};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -65,6 +65,17 @@ pub(super) struct Field {
     verdicts: Verdicts,
 }
 
+/// The sum of the times of all phases in each block that has them.
+fn totals(values: &[&Value], times: impl Fn(&Value) -> &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let mut blocks: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
+    for (block, time) in values.iter().flat_map(|value| times(value)) {
+        let sum = blocks.entry(*block).or_default();
+        *sum = (sum.0 + 1, sum.1 + time);
+    }
+    let whole = blocks.into_iter().filter(|(_, (n, _))| *n == values.len());
+    whole.map(|(block, (_, sum))| (block, sum)).collect()
+}
+
 impl Field {
     /// The contenders that have all phases. The others are dropped with the reason.
     pub fn of(set: &ResultSet) -> Self {
@@ -97,14 +108,10 @@ impl Field {
                 let (Some(contender), Some(times)) = (contender, times) else {
                     continue;
                 };
-                let mut blocks: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
-                for (block, time) in times.iter().flat_map(|(_, value)| &value.times) {
-                    let sum = blocks.entry(*block).or_default();
-                    *sum = (sum.0 + 1, sum.1 + time);
-                }
-                let whole = blocks.into_iter().filter(|(_, (n, _))| *n == times.len());
-                let total: Vec<(u32, f64)> = whole.map(|(block, (_, sum))| (block, sum)).collect();
-                let figures: Vec<f64> = total.iter().map(|(_, sum)| *sum).collect();
+                let values: Vec<&Value> = times.iter().map(|(_, value)| *value).collect();
+                let total = totals(&values, |value| &value.adjusted);
+                let figures = totals(&values, |value| &value.times);
+                let figures: Vec<f64> = figures.iter().map(|(_, sum)| *sum).collect();
                 let Some(summary) = Summary::of(&figures) else {
                     continue;
                 };
@@ -128,7 +135,10 @@ impl Field {
         }
         field.drop_others(set);
         // One line: the error rate is of all its pairs together.
-        let verdicts = judge_table(&[&field.totals], &rule.family_wise());
+        let verdicts = judge_table(
+            &[&Times::without_probes(&field.totals)],
+            &rule.family_wise(),
+        );
         field.verdicts = verdicts.into_iter().next().unwrap_or_default();
         field
     }

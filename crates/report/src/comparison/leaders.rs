@@ -3,7 +3,7 @@
 
 use super::{Comparison, Line, PhaseTable};
 use fsdyno_stats::{
-    PairedRatio, Rule, Verdict, Verdicts, best_set, geometric_line, geometric_ratio, judge_table,
+    PairedRatio, Rule, Times, Verdict, Verdicts, best_set, geometric_ratio, judge_table,
 };
 
 /// The contenders that may be the fastest, by index.
@@ -65,11 +65,8 @@ impl Line {
 impl Line {
     /// The confidence set of the fastest contender, by index, of those with figures.
     pub fn may_be_fastest(&self, rule: &Rule) -> impl Iterator<Item = usize> {
-        let times: Vec<_> = (0..self.values.len())
-            .map(|at| self.times(at).to_vec())
-            .collect();
-        let set = best_set(&times, rule).into_iter().enumerate();
-        set.filter_map(move |(at, kept)| (kept && !times[at].is_empty()).then_some(at))
+        let set = best_set(&self.compared, rule).into_iter().enumerate();
+        set.filter_map(|(at, kept)| (kept && self.values[at].is_some()).then_some(at))
     }
 }
 
@@ -110,19 +107,9 @@ impl Overall {
     /// The means of some lists of lines, judged as one family.
     fn of_each(comparison: &Comparison, lists: &[Vec<&Line>], rule: &Rule) -> Vec<Self> {
         let contenders = comparison.contenders.len();
-        let figures: Vec<Vec<_>> = lists
-            .iter()
-            .map(|lines| {
-                let times = |line: &&Line| -> Vec<_> {
-                    (0..contenders).map(|at| line.times(at).to_vec()).collect()
-                };
-                let lines: Vec<Vec<_>> = lines.iter().map(times).collect();
-                let lines: Vec<_> = lines.iter().map(Vec::as_slice).collect();
-                geometric_line(&lines)
-            })
-            .collect();
-        let family: Vec<_> = figures.iter().map(Vec::as_slice).collect();
-        let verdicts = judge_table(&family, rule).into_iter();
+        let mean = |lines: &Vec<&Line>| Times::mean(lines.iter().map(|line| &line.compared));
+        let means: Vec<Times> = lists.iter().map(mean).collect();
+        let verdicts = judge_table(&means.iter().collect::<Vec<_>>(), rule).into_iter();
         let of = |(lines, verdicts): (&Vec<&Line>, Verdicts)| {
             let ratio = |one: usize| {
                 let phases = lines.iter().map(|line| (line.times(one), line.times(0)));
@@ -164,9 +151,11 @@ impl Line {
         among.iter().all(counts)
     }
 
-    /// The figures of a contender.
+    /// The compared figures of a contender.
     pub(super) fn times(&self, at: usize) -> &[(u32, f64)] {
-        self.values[at].as_ref().map_or(&[], |value| &value.times)
+        self.values[at]
+            .as_ref()
+            .map_or(&[], |value| &value.adjusted)
     }
 }
 

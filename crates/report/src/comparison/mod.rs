@@ -229,13 +229,35 @@ impl Comparison {
     pub fn ratios_text(&self) -> String {
         let baseline = &self.contenders[0];
         if self.repeated() {
+            let adjusted = if self.lines().any(|line| line.removed.is_some()) {
+                ", adjusted for the machine's speed"
+            } else {
+                ""
+            };
             format!(
-                "Ratio to {baseline}: the Hodges-Lehmann estimate within blocks, not the ratio of the \
-                 medians."
+                "Ratio to {baseline}: the Hodges-Lehmann estimate within blocks{adjusted}, not the \
+                 ratio of the medians."
             )
         } else {
             format!("Ratio to {baseline}.")
         }
+    }
+
+    /// The phases whose times are adjusted for the machine's speed, each with the share of the
+    /// variance that this removes. `None` if there are none.
+    pub fn adjusted_text(&self) -> Option<String> {
+        let workloads = self.workloads.iter();
+        let phases = workloads.flat_map(|one| one.phases.iter().map(move |phase| (one, phase)));
+        let adjusted = phases.filter_map(|(workload, phase)| {
+            let removed = terms::percent(phase.lines.last()?.removed?);
+            Some(format!("{} ({removed})", self.place(workload, phase)))
+        });
+        let adjusted: Vec<String> = adjusted.collect();
+        let list = (!adjusted.is_empty()).then(|| adjusted.join(", "))?;
+        Some(format!(
+            "Comparisons are adjusted for the machine's speed, which was measured before each phase. \
+             This removes the given share of the variance within blocks: {list}."
+        ))
     }
 
     fn has_standing(&self, wanted: fn(Standing) -> bool) -> bool {

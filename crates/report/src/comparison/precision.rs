@@ -35,7 +35,8 @@ pub(super) fn reached(
                         terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
                     let base = line.values[0].as_ref();
                     let needs = base.and_then(|base| {
-                        let of = forecast(&value.times, &base.times, &comparison.rule, family)?;
+                        let of =
+                            forecast(&value.adjusted, &base.adjusted, &comparison.rule, family)?;
                         Some(describe(&of, seconds_of_block))
                     });
                     open.push(format!("{name} at {label}{}", needs.unwrap_or_default()));

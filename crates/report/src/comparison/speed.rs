@@ -4,7 +4,9 @@ use super::warnings::not_warm;
 use crate::figures::{Blocked, FEWEST, astray, trend};
 use crate::resolution::{both_negligible, have_ratio, is_negligible};
 use fsdyno_model::Sample;
-use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};
+use fsdyno_stats::{
+    PairedRatio, Summary, Times, Verdict, Verdicts, rank_intervals, ratio_paired, tiers,
+};
 
 /// A time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,11 @@ pub struct Line {
     pub measure: Measure,
     /// Its figures by contender; `None` if a contender has none.
     pub values: Vec<Option<Value>>,
+    /// The share of the variance within blocks that the adjustment for the speed of the machine
+    /// removes; `None` if the compared times are not adjusted.
+    pub removed: Option<f64>,
+    /// The compared times.
+    pub(super) compared: Times,
     verdicts: Verdicts,
 }
 
@@ -30,6 +37,9 @@ pub struct Line {
 pub struct Value {
     /// Every figure in nanoseconds, with its block.
     pub times: Vec<Blocked>,
+    /// The figures by which it is compared: adjusted for the speed of the machine, if that was
+    /// measured and matters.
+    pub adjusted: Vec<Blocked>,
     /// Median and spread, nanoseconds.
     pub summary: Summary,
     /// The ratio to the baseline, paired by block; `None` if no other contender has a figure, or if
@@ -100,7 +110,7 @@ impl Value {
     /// Its ratio to another, paired by block. `None` if a time is negligible.
     pub fn ratio_to(&self, other: &Self) -> Option<PairedRatio> {
         let has_ratio = have_ratio(self.summary.median, other.summary.median);
-        ratio_paired(&self.times, &other.times).filter(|_| has_ratio)
+        ratio_paired(&self.adjusted, &other.adjusted).filter(|_| has_ratio)
     }
 
     /// Whether its median is below the resolution.
@@ -112,16 +122,20 @@ impl Value {
 /// The lines of a phase, from its samples by contender.
 pub(super) fn lines(
     samples: &[Vec<(u32, &Sample)>],
-    verdicts: impl Fn(Measure) -> Verdicts,
+    judged: impl Fn(Measure) -> (Times, Verdicts),
 ) -> Vec<Line> {
     [Measure::Return, Measure::Durable]
         .into_iter()
-        .filter_map(|measure| Line::of(measure, samples, verdicts(measure)))
+        .filter_map(|measure| Line::of(measure, samples, judged(measure)))
         .collect()
 }
 
 impl Line {
-    fn of(measure: Measure, samples: &[Vec<(u32, &Sample)>], verdicts: Verdicts) -> Option<Self> {
+    fn of(
+        measure: Measure,
+        samples: &[Vec<(u32, &Sample)>],
+        (compared, verdicts): (Times, Verdicts),
+    ) -> Option<Self> {
         let times: Vec<Vec<Blocked>> = samples
             .iter()
             .map(|of_one| {
@@ -132,12 +146,15 @@ impl Line {
             })
             .collect();
         let most = times.iter().map(Vec::len).max().unwrap_or(0);
-        let compared = times.iter().filter(|t| !t.is_empty()).count() > 1;
+        let several = times.iter().filter(|t| !t.is_empty()).count() > 1;
+        let mut adjusted = compared.figures();
+        adjusted.resize(times.len(), Vec::new());
         let values: Vec<Option<Value>> = times
             .into_iter()
+            .zip(adjusted)
             .zip(samples)
             .enumerate()
-            .map(|(at, (times, samples))| {
+            .map(|(at, ((times, adjusted), samples))| {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
                 let (drift, outliers) = (trend(&times), astray(&times, summary.median));
                 Some(Value {
@@ -158,15 +175,18 @@ impl Line {
                     outliers,
                     summary,
                     times,
+                    adjusted,
                 })
             })
             .collect();
         let mut line = values.iter().any(Option::is_some).then_some(Self {
             measure,
             values,
+            removed: compared.removed(),
+            compared,
             verdicts,
         })?;
-        if compared {
+        if several {
             line.compare();
         }
         Some(line)

@@ -3,32 +3,33 @@
 
 use super::Measure;
 use fsdyno_model::{Metric, ResultSet};
-use fsdyno_stats::{Rule, Verdict, Verdicts, judge_table};
+use fsdyno_stats::{Rule, Times, Verdict, Verdicts, judge_table};
 use std::collections::BTreeMap;
 
 /// The verdicts of all lines of times.
 #[derive(Debug, Clone)]
 pub struct Judged {
     rule: Rule,
-    lines: BTreeMap<(usize, usize, bool), Verdicts>,
+    lines: BTreeMap<(usize, usize, bool), (Times, Verdicts)>,
 }
 
 impl Judged {
     /// Judges the contenders of a run of one lab.
     pub fn of(set: &ResultSet) -> Self {
         let (rule, lines) = (Rule::of(&set.run), set.time_lines());
-        let times: Vec<_> = lines.iter().map(|line| &line.figures[..]).collect();
         let keys = lines
             .iter()
             .map(|l| (l.workload, l.phase, l.metric == Metric::Durable));
+        let times: Vec<Times> = lines.iter().map(Times::from).collect();
+        let verdicts = judge_table(&times.iter().collect::<Vec<_>>(), &rule);
         Self {
-            lines: keys.zip(judge_table(&times, &rule)).collect(),
+            lines: keys.zip(times.into_iter().zip(verdicts)).collect(),
             rule,
         }
     }
 
-    /// The verdicts of one line.
-    pub fn line(&self, workload: usize, phase: usize, measure: Measure) -> Verdicts {
+    /// The compared times of one line, with their verdicts.
+    pub fn line(&self, workload: usize, phase: usize, measure: Measure) -> (Times, Verdicts) {
         let key = (workload, phase, measure == Measure::Durable);
         self.lines.get(&key).cloned().unwrap_or_default()
     }
@@ -36,7 +37,8 @@ impl Judged {
     /// The verdicts of the whole time: to durable if there is one, else to return.
     pub fn whole(&self, workload: usize, phase: usize) -> Verdicts {
         let durable = self.lines.get(&(workload, phase, true)).cloned();
-        durable.unwrap_or_else(|| self.line(workload, phase, Measure::Return))
+        let (_, verdicts) = durable.unwrap_or_else(|| self.line(workload, phase, Measure::Return));
+        verdicts
     }
 
     /// The rule of the verdicts.

@@ -19,7 +19,7 @@ use crate::terms;
 use conclusions::judge_conclusions;
 use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
 use fsdyno_stats::{
-    Rule, Summary, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
+    Rule, Summary, Times, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
 };
 use rerun::{Context, explain};
 use serde::Serialize;
@@ -485,7 +485,12 @@ fn judge(lines: &mut [ComparedPhase], rule: &Rule) {
         entries.map(|entry| entry.figures.clone()).collect()
     });
     let figures: Vec<Vec<Vec<Blocked>>> = figures.collect();
-    let families: Vec<&[Vec<Blocked>]> = figures.iter().map(|line| &line[..]).collect();
+    // Not adjusted: a published figure may be a rate.
+    let families: Vec<Times> = figures
+        .iter()
+        .map(|line| Times::without_probes(line))
+        .collect();
+    let families: Vec<&Times> = families.iter().collect();
     for (line, verdicts) in lines.iter_mut().zip(judge_table(&families, rule)) {
         line.verdicts = verdicts;
         line.compare();

@@ -200,6 +200,7 @@ mod tests {
         let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
         Value {
             summary: Summary::of(&figures).unwrap(),
+            adjusted: times.clone(),
             times,
             ratio: None,
             standing: Standing::Plain,

@@ -1,7 +1,9 @@
 //! The answer at the top matches the figures.
 
 use crate::fixture::one_phase;
+use fsdyno_model::{Nanos, Probe};
 use fsdyno_report::comparison::Comparisons;
+use fsdyno_stats::Verdict;
 
 fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
     let answer = Comparisons::of(&one_phase(labels, times))
@@ -112,4 +114,40 @@ fn a_contender_with_too_few_repeats_may_still_be_the_fastest() {
         .answers()
         .join(" ");
     assert!(!answer.contains("is fastest"), "{answer}");
+}
+
+#[test]
+fn probes_that_explain_the_noise_decide_and_medians_stay_as_measured() {
+    // The speed of the machine in each block, in percent of its time.
+    let machine: [&[u64]; 2] = [
+        &[100, 180, 120, 160, 105, 150, 130, 170, 110, 140],
+        &[175, 105, 150, 125, 165, 100, 180, 115, 155, 130],
+    ];
+    let of = |contender: usize, time: u64| -> Vec<u64> {
+        machine[contender]
+            .iter()
+            .map(|percent| time * percent / 100)
+            .collect()
+    };
+    let times = [of(0, 1000), of(1, 900)];
+    let mut set = one_phase(&["ext4", "xfs"], &[&times[0], &times[1]]);
+    let line = |set: &_| {
+        let comparison = Comparisons::of(set).labs.remove(0);
+        let line = comparison.lines().last().unwrap().clone();
+        let medians = [0, 1].map(|at: usize| line.values[at].as_ref().unwrap().summary.median);
+        (line.verdict(1, 0), medians, comparison.adjusted_text())
+    };
+    let (verdict, medians, text) = line(&set);
+    assert_eq!((verdict, text), (Some(Verdict::Inconclusive), None));
+    for record in &mut set.cells {
+        let percent = machine[record.cell.contender as usize][record.cell.block as usize];
+        record.samples[0].probe = Some(Probe {
+            system_ns: Nanos(1000 * percent),
+            device_ns: None,
+        });
+    }
+    let (verdict, with_probes, text) = line(&set);
+    assert_eq!(verdict, Some(Verdict::Faster));
+    assert_eq!(with_probes, medians);
+    assert!(text.unwrap().ends_with("within blocks: copy (100 %)."));
 }
