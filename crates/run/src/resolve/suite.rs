@@ -14,8 +14,8 @@ pub struct Suite {
     pub name: &'static str,
     /// The text of its plan file.
     pub text: &'static str,
-    /// The scale with which a comparison on a model disk takes some seconds; none if a run does not
-    /// make that comparison beside its own.
+    /// The scale with which a comparison on a model disk takes some seconds; none if a run makes no
+    /// such comparison.
     pub model_scale: Option<f64>,
 }
 
