@@ -251,8 +251,8 @@ pub enum Violation {
     Extra,
 }
 
-/// What was found in a program: violations with the same signature. [`Signatures`] joins those of
-/// several programs.
+/// What was found in a program: violations with the same signature. Reports join those of several
+/// programs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// What the violations have in common.
