@@ -212,12 +212,10 @@ impl Keys {
 
 /// The same profile with more keys listed as estimates.
 pub(super) fn with_estimates(profile: &Profile, keys: &[String]) -> Result<Profile, ProfileError> {
-    let is_new = |key: &&String| !profile.estimated.contains(key);
-    let new: String = keys
-        .iter()
-        .filter(is_new)
-        .map(|key| format!("\"{key}\", "))
-        .collect();
+    let mut new = String::new();
+    for key in keys.iter().filter(|key| !profile.estimated.contains(key)) {
+        let _ = write!(new, "\"{key}\", ");
+    }
     let text = profile
         .text
         .replacen("estimated = [", &format!("estimated = [{new}"), 1);

@@ -1,6 +1,7 @@
 //! What a fit measures: a disk that takes requests and returns their times. It is a device, a file,
 //! or a model in simulated time.
 
+use super::Reference;
 use super::probes::Measurements;
 use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
@@ -105,8 +106,8 @@ impl Overhead {
 pub struct Corrected<'a> {
     /// The disk.
     pub target: &'a mut dyn Target,
-    /// The time of the way.
-    pub overhead: Overhead,
+    /// What shows the time of the way.
+    pub reference: &'a Reference,
 }
 
 impl Target for Corrected<'_> {
@@ -121,7 +122,7 @@ impl Target for Corrected<'_> {
     fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
         let mut times = self.target.run(all, depth)?;
         for (time, access) in times.iter_mut().zip(all) {
-            let us = self.overhead.request_us + self.overhead.byte_us * access.bytes as f64;
+            let us = self.reference.way_us(access.bytes);
             let completed = time
                 .completed
                 .saturating_sub(crate::arithmetic::us_to_ns(us));

@@ -122,7 +122,7 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
     let mut device = Simulated::new(&slow);
     let mut target = Corrected {
         target: &mut device,
-        overhead,
+        reference: &reference,
     };
     let measured = measure(&mut target, EFFORT, &mut |_| {}).unwrap();
     let fit = fit(&measured, Some(&reference), &identity(), EFFORT).unwrap();
@@ -132,6 +132,7 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
     });
     assert!((volume.unwrap() - 300.0).abs() < 3.0, "{volume:?}");
     // Rates that the way allows no disk to exceed are not compared.
+    assert!((reference.way_us(6144) - 150.0).abs() < 1.0);
     let best = &fit.models[0];
     assert!(best.figures.iter().all(|figure| figure.unit != "MB/s"));
     assert!(best.unresolved.is_empty(), "{:?}", best.unresolved);
@@ -141,18 +142,29 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
 fn parameters_that_the_way_hides_are_estimates() {
     let measured = measure(&mut Simulated::new(&way(60)), EFFORT, &mut |_| {}).unwrap();
     let reference = Reference::of(measured, 0.0);
-    let profile = Profile::named(std::path::Path::new("nvme")).unwrap();
-    let measured = measure(&mut Simulated::new(&profile), EFFORT, &mut |_| {}).unwrap();
-    let fit = fit(&measured, Some(&reference), &identity(), EFFORT).unwrap();
-    let best = &fit.models[0];
-    // The way takes no time for a byte, so that rates are found.
-    assert_eq!(best.unresolved, ["flash.read_us", "flash.read_firmware_us"]);
-    for key in &best.unresolved {
-        assert!(
-            best.profile.estimated.contains(key),
-            "{:?}",
-            best.profile.estimated
-        );
+    // The way takes no time for a byte, so that rates of a flash disk are found.
+    for (name, hidden) in [
+        ("nvme", &["flash.read_us", "flash.read_firmware_us"][..]),
+        (
+            "sata-2008",
+            &[
+                "hdd.seek.three-point.minimum_ms",
+                "hdd.track_skew_ms",
+                "hdd.cylinder_skew_ms",
+                "hdd.command_overhead_ms",
+                "hdd.bus_mb_s",
+            ],
+        ),
+    ] {
+        let profile = Profile::named(std::path::Path::new(name)).unwrap();
+        let measured = measure(&mut Simulated::new(&profile), EFFORT, &mut |_| {}).unwrap();
+        let fit = fit(&measured, Some(&reference), &identity(), EFFORT).unwrap();
+        let best = &fit.models[0];
+        assert_eq!(best.unresolved, hidden, "{name}");
+        let estimated = &best.profile.estimated;
+        for key in &best.unresolved {
+            assert!(estimated.contains(key), "{estimated:?}");
+        }
     }
 }
 

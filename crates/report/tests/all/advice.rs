@@ -337,7 +337,7 @@ fn the_report_names_the_device_and_the_error_of_its_fitted_model() {
         }),
         ..question(&set)
     });
-    let text = terminal(&advice).replace("\n", " ");
+    let text = terminal(&advice).replace('\n', " ");
     assert!(
         text.contains("the flash model of /dev/vda (error 8.2 % in 31 figures)"),
         "{text}"

@@ -99,7 +99,7 @@ pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
         Reference::of(measured, latency_us)
     });
     let overhead = reference.as_ref().map(|reference| reference.overhead);
-    let measured = measure(args, effort, overhead, &stop)?;
+    let measured = measure(args, effort, reference.as_ref(), &stop)?;
     let fitted = fit_models(&args.device, &measured, reference.as_ref(), effort)?;
     let best = choose(&fitted, args.model)?;
     if args.json {
@@ -218,15 +218,15 @@ fn reference(path: &Path, effort: Effort, stop: &CancelToken) -> Result<Measurem
 fn measure(
     args: &FitArgs,
     effort: Effort,
-    overhead: Option<Overhead>,
+    reference: Option<&Reference>,
     stop: &CancelToken,
 ) -> Result<Measurements, CliError> {
     let mut device = open(&args.device, stop)?;
-    let mut measured = match overhead {
-        Some(overhead) => {
+    let mut measured = match reference {
+        Some(reference) => {
             let mut target = Corrected {
                 target: &mut device,
-                overhead,
+                reference,
             };
             measure_reads(&mut target, effort)?
         }
