@@ -22,8 +22,8 @@ const FREE: u64 = 16;
 
 /// What the probes of a run read.
 pub(super) struct Probes {
-    /// A file beside the image files.
-    beside_images: Option<DirectFile>,
+    /// A file next to the image files.
+    next_to_images: Option<DirectFile>,
     random: u64,
     stop: CancelToken,
 }
@@ -34,7 +34,7 @@ impl Probes {
         let on_disk = matches!(plan.device, DeviceChoice::Loop { memory: false, .. });
         let wanted = on_disk && plan.disk.is_none();
         Self {
-            beside_images: wanted.then(|| file(base, journal, stop)).flatten(),
+            next_to_images: wanted.then(|| file(base, journal, stop)).flatten(),
             random: 0,
             stop: stop.clone(),
         }
@@ -63,7 +63,7 @@ impl Probes {
             return None;
         }
         if released.is_empty() {
-            let file = self.beside_images.as_mut()?;
+            let file = self.next_to_images.as_mut()?;
             return probe::device(std::slice::from_mut(file), &mut self.random).ok()?;
         }
         let devices = released.iter().take(job.contender.layout.devices as usize);
@@ -73,7 +73,7 @@ impl Probes {
     }
 }
 
-/// Writes a file beside the image files. It has no name: it is gone however this process ends.
+/// Writes a file next to the image files. It has no name: it is gone however this process ends.
 fn file(base: &Path, journal: &Journal, stop: &CancelToken) -> Option<DirectFile> {
     if space::free(base).ok()?.0 / FREE < FILE_BYTES {
         return None;
