@@ -119,12 +119,14 @@ fn work(
     Ok((name, workloads.map_err(layers.wrong("workers"))?))
 }
 
-/// The name of the plan: that of the plan file, the suite or the dataset.
+/// The name of the plan: the given one, or that of the plan file, the suite or the dataset.
 fn name(layers: &Layers<'_>, workloads: &[Workload]) -> String {
     let file = layers.arguments.plan.as_deref().and_then(Path::file_stem);
     let named = |file: &planfile::PlanFile| file.options.name.clone();
     let in_plan = layers.plan.as_ref().and_then(named);
-    in_plan
+    let given = layers.arguments.name.clone();
+    given
+        .or(in_plan)
         .or_else(|| file.map(|stem| stem.to_string_lossy().into_owned()))
         .or_else(|| layers.suite.as_ref().and_then(named))
         .or_else(|| {

@@ -9,7 +9,7 @@ use crate::commands::measuring::LockArgs;
 use crate::commands::run::{Execution, fresh, plan_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, Plan, ResultSet};
+use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::DeviceFit;
 use fsdyno_run::RunOptions;
@@ -214,11 +214,11 @@ impl<'a> Measurer<'a> {
 
     /// Runs with these settings, and returns the run from the store.
     fn measure(&self, options: RunOptions) -> Result<ResultSet, CliError> {
-        let plan = resolve(&options, &catalogue_here());
-        let plan = Plan {
-            name: NAME.to_owned(),
-            ..plan.map_err(plan_error)?
+        let options = RunOptions {
+            name: Some(NAME.to_owned()),
+            ..options
         };
+        let plan = resolve(&options, &catalogue_here()).map_err(plan_error)?;
         let ended = fresh(plan, &Execution::silent(), self.store, self.stop)?;
         match ended.run {
             Some(run) if ended.code != Code::Interrupted => {
