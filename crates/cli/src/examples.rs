@@ -399,6 +399,20 @@ const ALL: &[Examples] = &[
         ],
     ),
     (
+        "lab kernels",
+        &[("lab kernels", "list built kernels with their sizes")],
+    ),
+    (
+        "lab remove",
+        &[
+            (
+                "lab remove --older-than 30 --dry-run",
+                "print what is older than 30 days",
+            ),
+            ("lab remove --older-than 30", "remove it"),
+        ],
+    ),
+    (
         "cpu list",
         &[("cpu list", "list the profiles of processors")],
     ),

@@ -377,28 +377,35 @@ impl Workshop {
 
     /// Removes what a build left that was killed after its kernel was complete.
     fn remove_abandoned(kernels: &Path, identity: &Identity) -> Result<(), SetupError> {
+        match Self::claim_idle(kernels, &identity.name())? {
+            // A build that has not ended removes its sources itself.
+            None => Ok(()),
+            Some(abandoned) => abandoned.remove(),
+        }
+    }
+
+    /// Claims it without waiting; none if there is none, or if a build holds it.
+    pub(super) fn claim_idle(kernels: &Path, name: &str) -> Result<Option<Self>, SetupError> {
         let unfinished = kernels.join(UNFINISHED);
-        let lock = unfinished.join(format!("{}.lock", identity.name()));
+        let lock = unfinished.join(format!("{name}.lock"));
         let claim: OwnedFd = match File::open(&lock) {
             Ok(file) => file.into(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // Builds of other kernels may be in the same directory.
                 let _ = fs::remove_dir(&unfinished);
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(refused("open", &lock)(error)),
         };
         if flock(&claim, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // The build has not ended: it removes its sources itself.
-            return Ok(());
+            return Ok(None);
         }
-        let folder = unfinished.join(identity.name());
-        Self {
+        let folder = unfinished.join(name);
+        Ok(Some(Self {
             folder,
             lock,
             claim,
-        }
-        .remove()
+        }))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

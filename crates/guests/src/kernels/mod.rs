@@ -17,6 +17,7 @@ mod import;
 mod patches;
 mod source;
 mod sources;
+mod stored;
 mod tools;
 mod trees;
 mod verified;
@@ -28,7 +29,8 @@ pub use identity::Identity;
 pub use import::{ImportError, install};
 pub use patches::{Unfit, has_amx, known_end};
 pub use source::{KernelSource, NamedSource};
-pub use trees::{TreeOrder, TreeSource, build};
+pub use stored::Stored;
+pub use trees::{TreeOrder, TreeSource, build, program_of};
 pub use verified::NotVerified;
 
 use super::uml::{self, Uml};

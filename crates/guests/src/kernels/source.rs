@@ -46,6 +46,18 @@ enum Files {
 }
 
 impl NamedSource {
+    /// The source as a [`KernelSource`] reads it, independent of the current directory and of later
+    /// commits.
+    pub fn lasting(&self) -> std::io::Result<KernelSource> {
+        Ok(match &self.files {
+            Files::Directory(path) => KernelSource::Tree(path.canonicalize()?),
+            Files::Commit(repository, commit) => KernelSource::Git {
+                repository: repository.git_dir().to_owned(),
+                commits: Commits::One(commit.clone()),
+            },
+        })
+    }
+
     /// What to build.
     pub fn source(&self) -> TreeSource<'_> {
         match &self.files {

@@ -10,7 +10,7 @@ use super::build::{
 use super::git::Repository;
 use super::identity::Identity;
 use super::patches::COUNT_OPTION;
-use super::{Kernels, LabKernel, fragment, patches, tools};
+use super::{Kernels, LabKernel, PROGRAM, fragment, patches, tools};
 use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_host::removal::remove_tree;
 use fsdyno_model::CancelToken;
@@ -41,6 +41,43 @@ pub struct TreeOrder {
     pub must_count: bool,
 }
 
+/// The program that [`build`] makes of these sources, whether it exists or not.
+pub fn program_of(
+    kernels: &Kernels,
+    source: TreeSource<'_>,
+    stop: &CancelToken,
+    on_progress: OnProgress<'_>,
+) -> Result<PathBuf, SetupError> {
+    have_tools(stop, on_progress)?;
+    let compiler = tools::compiler(stop)?;
+    let tree = match source {
+        TreeSource::Revision(repository, revision) => repository.tree(revision)?,
+        TreeSource::Directory(path) => {
+            let folder = TrustedDir::create(kernels.folder())?;
+            let place = place_of(source)?;
+            let workshop = Workshop::claim(folder.path(), &place, stop, on_progress)?;
+            stored(&workshop, path, stop, on_progress)?.1
+        }
+    };
+    let folder = kernels.folder().join(identity_of(&tree, &compiler).name());
+    Ok(folder.join(PROGRAM))
+}
+
+/// A repository of the private directory, with the files of this directory as a tree.
+fn stored(
+    workshop: &Workshop,
+    path: &Path,
+    stop: &CancelToken,
+    on_progress: OnProgress<'_>,
+) -> Result<(Repository, String), SetupError> {
+    workshop.has_room()?;
+    on_progress(Progress::Step(&format!("reading {}", path.display())));
+    let ours = Repository::create(&workshop.path("objects.git"), stop)?;
+    let index = unlocked(workshop.path("directory.index"))?;
+    let tree = ours.store_tree(path, &index, stop)?;
+    Ok((ours, tree))
+}
+
 /// Builds the kernel of these sources, unless it exists. The same files, options, patches and
 /// compiler are the same kernel.
 pub fn build(
@@ -67,14 +104,7 @@ pub fn build(
         TreeSource::Revision(repository, revision) => {
             (repository.clone(), repository.tree(revision)?)
         }
-        TreeSource::Directory(path) => {
-            workshop.has_room()?;
-            on_progress(Progress::Step(&format!("reading {}", path.display())));
-            let ours = Repository::create(&workshop.path("objects.git"), stop)?;
-            let index = unlocked(workshop.path("directory.index"))?;
-            let tree = ours.store_tree(path, &index, stop)?;
-            (ours, tree)
-        }
+        TreeSource::Directory(path) => stored(&workshop, path, stop, on_progress)?,
     };
     let identity = identity_of(&tree, &compiler);
     if let Some(kernel) = existing(kernels, &identity)? {

@@ -35,6 +35,26 @@ pub enum LabCommand {
     /// The same files, options and compiler are built once. Trees and repositories are only read. A
     /// kernel that cannot be built is reported, the others are built, and the exit code is 1.
     Build(BuildArgs),
+    /// List built kernels and the sources of builds, with their sizes
+    Kernels(JsonArgs),
+    /// Remove kernels that were built here, and sources of builds
+    ///
+    /// A removed kernel is built again when a run needs it. What a build uses stays, and the exit
+    /// code is 1.
+    Remove(RemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// Names in `fsdyno lab kernels`
+    #[arg(value_name = "NAME", required_unless_present = "older_than")]
+    pub names: Vec<String>,
+    /// Remove all that are this old, except for the default lab kernel; days
+    #[arg(long, value_name = "DAYS")]
+    pub older_than: Option<u64>,
+    /// Print what would be removed, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]

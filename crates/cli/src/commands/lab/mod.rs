@@ -3,6 +3,7 @@
 mod args;
 mod build;
 mod setup;
+mod stored;
 
 pub use args::LabArgs;
 pub use setup::BuildScreen;
@@ -50,6 +51,8 @@ pub fn lab(command: &LabCommand) -> Result<Code, CliError> {
         LabCommand::Shell(args) => shell(args),
         LabCommand::Setup(args) => setup::setup(args),
         LabCommand::Build(args) => build::build_all(args),
+        LabCommand::Kernels(args) => stored::list(args),
+        LabCommand::Remove(args) => stored::remove(args),
     }
 }
 
