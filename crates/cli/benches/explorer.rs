@@ -85,10 +85,11 @@ fn search(
         states: 32,
         nested: true,
         seed: 1,
+        extra: fsdyno_run::explore::extra_promises(std::slice::from_ref(contender)),
     };
     let programs = Programs::of(&search)?;
     let model = fsdyno_lab::model_disk(Path::new("sata-2008"))?;
-    let subject = Subject::new(lab, contender, &model);
+    let subject = Subject::new(lab, contender, &model, &search);
     let (next, began) = (AtomicU32::new(0), Instant::now());
     let work = || -> Result<(u64, StateCounts), String> {
         let failed = |error: fsdyno_run::explore::ExploreError| error.to_string();

@@ -227,3 +227,43 @@ fn an_application_that_acknowledges_too_early_is_found() {
     assert!(failed.err.contains("No such file"), "{}", failed.err);
     home.assert_no_guest();
 }
+
+/// A file system that its checker recovers.
+const CHECKED: &str = "ext2"; // example
+
+#[test]
+fn a_long_program_is_explored_in_sampled_windows_and_its_checker_is_interrupted() {
+    let test = "a_long_program_is_explored_in_sampled_windows_and_its_checker_is_interrupted";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext2"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let place = ["crash", "--fs", CHECKED, "--work-dir", &work, "--json"];
+    let guest = ["--guest-memory", "256M", "--guest-kernel", &kernel];
+    let program = ["--ops", "random:1:3", "--windows", "4", "--states", "4"];
+    let found = home.fsdyno(&[&place[..], &guest, &program, &["--no-minimize"]].concat());
+    assert!(
+        matches!(found.code, Some(0 | 1)),
+        "{}{}",
+        found.out,
+        found.err
+    );
+    let found = json(&found);
+    let parts = found["programs"].as_array().unwrap();
+    assert_eq!(parts.len(), 16);
+    let sum = |name: &str| -> u64 {
+        let of = |part: &Value| part["states"][name].as_u64().unwrap_or_default();
+        parts.iter().map(of).sum()
+    };
+    assert!(parts.iter().all(|part| part["failed"].is_null()), "{found}");
+    assert_eq!(sum("windows"), 4);
+    assert!(
+        sum("skipped_windows") > 0 && sum("nested_checks") > 4,
+        "{found}"
+    );
+    home.assert_no_guest();
+}

@@ -123,6 +123,7 @@ fn paths(tree: &Tree) -> Vec<&str> {
 const THOROUGH: RecoveryOptions = RecoveryOptions {
     thorough: true,
     recorded: true,
+    repair: false,
     check: None,
 };
 

@@ -10,7 +10,7 @@ pub use fsdyno_model::BlockRole as Role;
 use fsdyno_model::exploration::StateClass;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The role of a request, by its first sector and its bytes; a write of zeros or a discard has none.
 pub type RoleOf<'a> = &'a dyn Fn(u64, &[u8]) -> Role;
@@ -347,6 +347,21 @@ impl Selected<'_> {
     }
 }
 
+/// The places of the explored windows of a recording with `count` windows: all if there are at most
+/// `most`, else the last, where the most was promised, and others at random. Equal arguments give
+/// equal places.
+pub fn sample_windows(count: usize, most: usize, seed: u64) -> BTreeSet<usize> {
+    if count <= most {
+        return (0..count).collect();
+    }
+    let mut random = Random::new(seed);
+    let mut chosen = BTreeSet::from([count - 1]);
+    while chosen.len() < most {
+        chosen.insert(random.index(count));
+    }
+    chosen
+}
+
 /// Pseudorandom numbers of a seed.
 struct Random(SplitMix64);
 
@@ -471,6 +486,18 @@ fn families(groups: &[usize]) -> Vec<Box<dyn Iterator<Item = Units>>> {
 mod tests {
     use super::*;
     use crate::{CrashStates, Trace, TraceEvent};
+
+    #[test]
+    fn a_sample_of_windows_has_the_last_one_and_depends_on_the_seed_only() {
+        assert_eq!(sample_windows(3, 5, 1), BTreeSet::from([0, 1, 2]));
+        assert!(sample_windows(0, 5, 1).is_empty());
+        let some = sample_windows(1000, 40, 7);
+        assert!(some.len() == 40 && some.contains(&999));
+        assert_eq!(some, sample_windows(1000, 40, 7));
+        assert_ne!(some, sample_windows(1000, 40, 8));
+        let early = some.iter().filter(|place| **place < 500).count();
+        assert!((8..32).contains(&early), "{early}");
+    }
 
     /// A journal of two blocks and its commit block, then data blocks far away.
     fn trace(writes: u64) -> Trace {

@@ -24,8 +24,11 @@ pub(crate) enum Command {
         /// Its shell command.
         shell: String,
     },
-    /// Recover it after a power cut, and read its files.
+    /// Recover it after a power cut, and read its files. The marks of operation 0 enclose the
+    /// programs that run before the mount.
     Recover {
+        /// Repair it before the mount, instead of the checks of a boot.
+        repair: bool,
         /// Also mount it again, and delete and create its files.
         thorough: bool,
         /// The paths that a new file system has.

@@ -72,10 +72,38 @@ pub struct Search {
     pub class: StateClass,
     /// The most states of one window that are recovered.
     pub states: u64,
-    /// Whether the power is also cut during the recovery.
+    /// Whether the power is also cut during the recovery, its checker and repairs.
     pub nested: bool,
     /// The seed of samples.
     pub seed: u64,
+    /// What the documents of each contender promise beyond POSIX, by label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Vec<DeclaredPromise>>,
+}
+
+/// A promise about power cuts beyond POSIX, which some file systems make.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtraPromise {
+    /// Operations on names survive in their order.
+    OrderedMetadata,
+    /// What `fsync` of a file makes durable includes the operations on which its names depend.
+    DependentMetadata,
+    /// `fsync` of a file makes all its names durable.
+    AllLinkNames,
+    /// A new file that replaces another by rename has its data, without `fsync`.
+    ReplaceByRename,
+}
+
+/// An extra promise of a contender.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DeclaredPromise {
+    /// The promise.
+    pub promise: ExtraPromise,
+    /// The document that makes it, with its version or date.
+    pub source: String,
 }
 
 /// Where programs come from.
@@ -93,6 +121,15 @@ pub enum ProgramSource {
     Given {
         /// The programs.
         programs: Vec<String>,
+    },
+    /// One long program. Its windows are explored in parts, each as a program.
+    Long {
+        /// The program, in its text form.
+        program: String,
+        /// What it is, in words.
+        about: String,
+        /// The most windows that are explored.
+        windows: u32,
     },
     /// An application, with a command that checks its data.
     Application {
@@ -169,8 +206,11 @@ pub struct ExploredProgram {
 /// How many states a program has, and how many were checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StateCounts {
-    /// Windows: times between two moments at which data becomes durable.
+    /// Explored windows: times between two moments at which data becomes durable.
     pub windows: u64,
+    /// Windows of a long program that were not explored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_windows: u64,
     /// By class.
     pub classes: BTreeMap<StateClass, ClassCount>,
     /// States with an image of their own; each was mounted or equals a mounted one in all that its
@@ -182,8 +222,19 @@ pub struct StateCounts {
     pub equivalent: u64,
     /// States of a power cut during the recovery that were mounted.
     pub nested: u64,
+    /// States of a power cut during a checker or a repair program that were mounted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nested_checks: u64,
     /// Distinct recovered trees; the checker ran on each.
     pub trees: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The states of one class.
@@ -462,6 +513,18 @@ impl Finding {
     }
 }
 
+impl ExtraPromise {
+    /// The displayed name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OrderedMetadata => "ordered metadata",
+            Self::DependentMetadata => "dependent metadata",
+            Self::AllLinkNames => "all link names",
+            Self::ReplaceByRename => "replace by rename",
+        }
+    }
+}
+
 impl Violation {
     /// The displayed name.
     pub fn name(self) -> &'static str {
@@ -544,6 +607,7 @@ mod tests {
                 states: 10,
                 nested: false,
                 seed: 1,
+                extra: BTreeMap::new(),
             },
             programs_planned: programs,
             budget: None,

@@ -60,8 +60,9 @@ pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use exploration::{
-    ClassCount, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram, Finding, Minimal,
-    ProgramCost, ProgramSource, Score, Search, Signatures, StateClass, StateCounts, Violation,
+    ClassCount, DeclaredPromise, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
+    ExtraPromise, Finding, Minimal, ProgramCost, ProgramSource, Score, Search, Signatures,
+    StateClass, StateCounts, Violation,
 };
 pub use hardware::HardwareEvent;
 pub use kernel_work::{KernelWork, ModelCpu, ThreadWork};

@@ -12,6 +12,7 @@ pub mod fs;
 pub mod layouts;
 mod mkfs_options;
 pub mod options;
+mod promises;
 mod roles;
 mod validate;
 
@@ -19,5 +20,6 @@ pub use error::RecipeError;
 pub use fs::{Check, Filesystem, Forget, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;
+pub use promises::Documented;
 pub use roles::{ReadAt, Roles};
 pub use validate::{check_options, validate};

@@ -14,7 +14,7 @@ pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The migrations from an empty database to the current schema: step `n` (from 1) gives version
 /// `n`.
-pub(crate) const VERSIONS: [&str; 16] = [
+pub(crate) const VERSIONS: [&str; 17] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -31,6 +31,7 @@ pub(crate) const VERSIONS: [&str; 16] = [
     include_str!("schema/0014.sql"),
     include_str!("schema/0015.sql"),
     include_str!("schema/0016.sql"),
+    include_str!("schema/0017.sql"),
 ];
 
 /// The schema version this program writes (`PRAGMA user_version`).

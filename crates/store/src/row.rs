@@ -58,8 +58,8 @@ pub(crate) const EXPLORATION: &str = "id, started_unix_ns, ended_unix_ns, stop, 
     search, programs_planned, budget_ns, shard, guest_size, disk, work_dir, provenance, \
     command_line";
 pub(crate) const EXPLORED: &str = "exploration, number, contender, program, kinds, guest, failed, \
-    windows, classes, distinct_states, recovered, equivalent, nested, trees, operations, took_ns, \
-    flushes, written_bytes, requested_bytes";
+    windows, skipped_windows, classes, distinct_states, recovered, equivalent, nested, nested_checks, trees, \
+    operations, took_ns, flushes, written_bytes, requested_bytes";
 pub(crate) const FINDING: &str = "exploration, number, contender, place, signature, violation, \
     class, message, state, states, minimal, kernel, checker";
 

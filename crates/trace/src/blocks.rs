@@ -8,7 +8,7 @@ use crate::TraceError;
 use std::io::{self, Read, Write};
 
 /// The mark of a recording; the version follows.
-const MAGIC: &[u8; 8] = b"fsdynoW\n";
+pub const MARK: &[u8; 8] = b"fsdynoW\n";
 
 /// The writer writes a block when it reaches this size.
 pub(crate) const BLOCK: usize = 256 << 10;
@@ -32,7 +32,7 @@ pub(crate) struct BlockWriter<W> {
 
 impl<W: Write> BlockWriter<W> {
     pub fn new(mut out: W) -> io::Result<Self> {
-        out.write_all(MAGIC)?;
+        out.write_all(MARK)?;
         out.write_all(&crate::VERSION.to_le_bytes())?;
         let zstd = zstd::bulk::Compressor::new(LEVEL)?;
         Ok(Self { out, zstd })
@@ -74,7 +74,7 @@ impl<R: Read> BlockReader<R> {
         let failed = |source| TraceError::Read { at: 0, source };
         let mut head = [0; 12];
         let read = fsdyno_files::read_full(&mut from, &mut head).map_err(failed)?;
-        if read < 8 || head[..8] != *MAGIC {
+        if read < 8 || head[..8] != *MARK {
             return Err(TraceError::NoRecording);
         }
         if read < head.len() {

@@ -25,6 +25,7 @@ mod tests;
 mod writer;
 
 pub use about::{About, Ending, Overhead, Recorder};
+pub use blocks::MARK;
 pub use check::Invalid;
 pub use error::TraceError;
 pub use manifest::{Entry, EntryKind, Hole, LinkTarget, XattrSize};

@@ -5,12 +5,15 @@ use crate::operation::Operation;
 use crate::simulation::{InodeId, Kind, Name};
 use crate::tree::EntryKind;
 use fsdyno_model::exploration::Violation;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken = Vec::new();
     if case.promises.ordered_metadata {
         broken.extend(ordered(case, resolved));
+    }
+    if case.promises.dependent_metadata {
+        broken.extend(dependent(case, resolved));
     }
     if case.promises.all_link_names {
         broken.extend(link_names(case, resolved));
@@ -23,11 +26,12 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
 
 /// All names are those of one moment, after the last change of each file that was fsynced.
 fn ordered(case: &Case<'_>, resolved: &Resolved<'_>) -> Option<Broken> {
-    let found: BTreeMap<Name, InodeId> = resolved
-        .entries
-        .values()
-        .filter_map(|(place, _, inode)| Some((place.clone(), (*inode)?)))
-        .collect();
+    let mut found: BTreeMap<InodeId, BTreeSet<Name>> = BTreeMap::new();
+    for (place, _, inode) in resolved.entries.values() {
+        if let Some(inode) = inode {
+            found.entry(*inode).or_default().insert(place.clone());
+        }
+    }
     let (mut first, mut pin) = (case.program.first(), Pin::default());
     for (inode, fsync) in &case.pins.fsyncs {
         let changes = case.history.changes[..fsync.time as usize].iter();
@@ -42,11 +46,77 @@ fn ordered(case: &Case<'_>, resolved: &Resolved<'_>) -> Option<Broken> {
             (first, pin) = (time, *fsync);
         }
     }
-    if (first..=case.began).any(|time| case.history.tree(time) == found) {
-        return None;
+    // The moments at which each file had the names that it has now.
+    let mut moments: BTreeSet<u32> = (first..=case.began).collect();
+    for inode in 1..case.history.inodes() {
+        let now = found.remove(&inode).unwrap_or_default();
+        let mut versions = case.history.name_versions(inode).iter().peekable();
+        let mut names = BTreeSet::new();
+        let mut from = 0;
+        loop {
+            let until = versions.peek().map_or(u32::MAX, |(time, _)| *time);
+            if names != now {
+                moments.retain(|time| !(from..until).contains(time));
+            }
+            let Some((time, next)) = versions.next() else {
+                break;
+            };
+            (from, names) = (*time, next.clone());
+        }
+        if moments.is_empty() {
+            let what = "has names of different moments, or older ones than a file that was fsynced";
+            let rule = "ordered metadata";
+            return Some(case.broken(Violation::Extra, rule, "", &[], pin, what));
+        }
     }
-    let what = "has names of different moments, or older ones than a file that was fsynced";
-    Some(case.broken(Violation::Extra, "ordered metadata", "", &[], pin, what))
+    None
+}
+
+/// What a file that was fsynced depends on is there: the operations on its names, the earlier ones
+/// on the same names, and those that made the directories of these names.
+fn dependent(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
+    let mut broken: BTreeMap<&Name, Broken> = BTreeMap::new();
+    for (fsynced, pin) in &case.pins.fsyncs {
+        for (operation, place) in dependencies(case, *fsynced, pin.time) {
+            let from = (operation + 1).max(case.pins.of(place.0).time);
+            let allowed = case.history.bindings(place, from, case.began);
+            let found = resolved.at(place).and_then(|(.., inode)| *inode);
+            if !allowed.contains(&found) {
+                let directory = resolved.directories.get(&place.0).copied();
+                let path = format!("{}/{}", directory.unwrap_or("?"), place.1);
+                let path = path.trim_start_matches('/');
+                let what =
+                    format!("is older than operation {operation}, on which an fsync depends");
+                let rule = "dependent metadata";
+                let inodes: Vec<InodeId> = allowed.into_iter().flatten().collect();
+                let one = case.broken(Violation::Extra, rule, path, &inodes, *pin, &what);
+                broken.entry(place).or_insert(one);
+            }
+        }
+    }
+    broken.into_values().collect()
+}
+
+/// The operations before a time that a file depends on, each with the names that it changed.
+fn dependencies<'a>(case: &'a Case<'_>, file: InodeId, until: u32) -> Vec<(u32, &'a Name)> {
+    let mut inodes = BTreeSet::from([file]);
+    let mut names: BTreeSet<&Name> = BTreeSet::new();
+    let mut all = Vec::new();
+    for operation in (case.program.first()..until).rev() {
+        let places = case.history.places(operation);
+        let renamed = &case.history.changes[operation as usize].renamed;
+        if renamed.is_disjoint(&inodes)
+            && places.is_disjoint(&names)
+            && places.iter().all(|place| place.0 != file)
+        {
+            continue;
+        }
+        inodes.extend(renamed);
+        inodes.extend(places.iter().map(|place| place.0));
+        all.extend(places.iter().map(|place| (operation, *place)));
+        names.extend(places);
+    }
+    all
 }
 
 /// A file that was fsynced has all names that it had then.
@@ -75,7 +145,7 @@ fn link_names(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     broken
 }
 
-/// A file that was renamed over another one has the data that it had then.
+/// A new file that was renamed over another one has the data that it had then.
 fn replaced(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken = Vec::new();
     for (number, operation) in case.program.numbered().take(case.began as usize) {
@@ -89,6 +159,11 @@ fn replaced(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         let EntryKind::File { size, runs } = &entry.kind else {
             continue;
         };
+        // Nothing is promised of data that overwrites older data in place.
+        let was_there = case.history.window(*inode, 0, case.program.first()).next();
+        if was_there.is_some() {
+            continue;
+        }
         let after = case.history.bindings(place, number + 1, number + 1);
         let before = case.history.bindings(place, number, number);
         if !after.contains(&Some(*inode)) || before.contains(&None) {

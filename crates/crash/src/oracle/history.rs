@@ -129,6 +129,30 @@ impl History {
             .map(|(_, names)| names)
     }
 
+    /// The versions of the names of an inode: from when on each is in force, in order of time. Before
+    /// the first it has none.
+    pub fn name_versions(&self, inode: InodeId) -> &[(u32, BTreeSet<Name>)] {
+        &self.names[inode]
+    }
+
+    /// The names that an operation added, removed or gave to another file.
+    pub fn places(&self, operation: u32) -> BTreeSet<&Name> {
+        let renamed = &self.changes[operation as usize].renamed;
+        let of = |inode: &InodeId, time| self.names(*inode, time, time).last();
+        let changed = renamed.iter().flat_map(|inode| {
+            let (before, after) = (of(inode, operation), of(inode, operation + 1));
+            let all = before.into_iter().chain(after).flatten();
+            let differs = move |name: &&Name| {
+                let is_in = |names: Option<&BTreeSet<Name>>| {
+                    names.is_some_and(|names| names.contains(*name))
+                };
+                !(is_in(before) && is_in(after))
+            };
+            all.filter(differs)
+        });
+        changed.collect()
+    }
+
     /// All names that a directory has had until this time.
     pub fn names_in(&self, directory: InodeId, until: u32) -> BTreeSet<&str> {
         let window = self.window(directory, 0, until);
@@ -137,22 +161,6 @@ impl History {
             _ => None,
         });
         names.flatten().collect()
-    }
-
-    /// All paths with a name at this time: the directory and the inode of each name.
-    pub fn tree(&self, time: u32) -> BTreeMap<Name, InodeId> {
-        let mut tree = BTreeMap::new();
-        let mut rest = vec![0];
-        while let Some(directory) = rest.pop() {
-            let version = self.window(directory, time, time).last();
-            if let Some(Kind::Directory(names)) = version.map(|version| &version.kind) {
-                for (name, inode) in names {
-                    tree.insert((directory, name.clone()), *inode);
-                    rest.push(*inode);
-                }
-            }
-        }
-        tree
     }
 
     /// What was made durable by operations that have returned.

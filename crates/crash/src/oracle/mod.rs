@@ -84,9 +84,11 @@ pub struct Promises {
     pub unreadable: bool,
     /// Extra: operations on names survive in their order.
     pub ordered_metadata: bool,
+    /// Extra: fsync of a file makes durable what its names depend on.
+    pub dependent_metadata: bool,
     /// Extra: fsync of a file makes all its names durable.
     pub all_link_names: bool,
-    /// Extra: a file that was renamed over another one has its data.
+    /// Extra: a new file that was renamed over another one has its data.
     pub replace_by_rename: bool,
 }
 
@@ -98,6 +100,7 @@ impl Promises {
         consistent: true,
         unreadable: false,
         ordered_metadata: false,
+        dependent_metadata: false,
         all_link_names: false,
         replace_by_rename: false,
     };

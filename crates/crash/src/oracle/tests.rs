@@ -285,9 +285,20 @@ fn extra_promises_are_judged_where_they_are_declared() {
         replace_by_rename: true,
         ..Promises::JOURNALED
     };
+    let dependent = Promises {
+        dependent_metadata: true,
+        ..Promises::JOURNALED
+    };
     let first_lost = |tree: &mut Tree| drop(tree.entries.remove("A/n"));
     let empty = |tree: &mut Tree| set_runs(tree, "B/bar", &[]);
-    let cases: [(Promises, &str, u32, Change<'_>); 4] = [
+    let cases: [(Promises, &str, u32, Change<'_>); 6] = [
+        (
+            dependent,
+            "unlink B/bar\nlink A/foo B/bar\nfsync A/foo",
+            0,
+            &|_| (),
+        ),
+        (dependent, "link A/foo B/n\nfsync A/foo", 0, &|_| ()),
         (ordered, "create A/n\ncreate B/m", 2, &first_lost),
         (ordered, "create A/n\nfsync A/n", 0, &|_| ()),
         (linked, "link A/foo B/n\nfsync A/foo", 0, &|_| ()),
@@ -388,6 +399,7 @@ proptest! {
         let tree = tree_at(&program, time);
         let promises = Promises {
             ordered_metadata: true,
+            dependent_metadata: true,
             all_link_names: true,
             ..Promises::JOURNALED
         };

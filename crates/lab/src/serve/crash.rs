@@ -151,19 +151,25 @@ impl<'a> TestedFilesystem<'a> {
         Ok(Some(judgement))
     }
 
+    /// The checks of a boot before the mount.
+    fn checks_at_boot(&self) -> impl Iterator<Item = Check> {
+        let replay = self.recipe.replay(&self.devices);
+        let check = self.recipe.check_at_boot(&self.devices);
+        replay.into_iter().chain(check)
+    }
+
+    pub(super) fn has_checks_at_boot(&self) -> bool {
+        self.checks_at_boot().next().is_some()
+    }
+
     /// Runs the checks of a boot before the mount; returns the last one that corrected anything.
     pub(super) fn boot(&self) -> Result<Option<String>, String> {
-        let mut corrected_by = None;
-        let replay = self.recipe.replay(&self.devices);
-        for Check { step, clean } in replay
-            .into_iter()
-            .chain(self.recipe.check_at_boot(&self.devices))
-        {
-            if program(&step, clean)? != 0 {
-                corrected_by = Some(shell_line(&step.argv()));
-            }
-        }
-        Ok(corrected_by)
+        corrected_by(self.checks_at_boot())
+    }
+
+    /// Runs the repair program; returns it if it corrected anything.
+    pub(super) fn repair(&self) -> Result<Option<String>, String> {
+        corrected_by(self.recipe.repair(&self.devices))
     }
 
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
@@ -183,6 +189,17 @@ impl<'a> TestedFilesystem<'a> {
         program(&step, clean)?;
         self.mount(self.contender)
     }
+}
+
+/// Runs checks; returns the last one that corrected anything (fsck(8): a status other than 0).
+fn corrected_by(checks: impl IntoIterator<Item = Check>) -> Result<Option<String>, String> {
+    let mut corrected_by = None;
+    for Check { step, clean } in checks {
+        if program(&step, clean)? != 0 {
+            corrected_by = Some(shell_line(&step.argv()));
+        }
+    }
+    Ok(corrected_by)
 }
 
 /// Runs a program; returns its status. A status outside `good` is an error with the program's

@@ -104,13 +104,15 @@ impl Line {
             Command::Perform { program } => self.perform_program(tested, &program),
             Command::Execute { shell } => self.execute(tested, &shell),
             Command::Recover {
+                repair,
                 thorough,
                 kept,
                 check,
             } => {
                 let mut report = RecoveryReport::default();
+                let kept = thorough.then_some(&kept);
                 let done = match check {
-                    None => self.recover(tested, thorough, &kept, &mut report)?,
+                    None => self.recover(tested, repair, kept, &mut report)?,
                     Some(check) => check_application(tested, &check, &mut report)?,
                 };
                 report.stuck = done.and_then(|()| tested.forget()).err();
@@ -172,16 +174,38 @@ impl Line {
         })
     }
 
-    /// Recovers the file system. The outer error is that of the mailbox, the inner one that the
-    /// file system cannot be unmounted.
+    /// Runs the programs that recover or repair a file system before it is mounted. Marks enclose
+    /// them, so that the requests of a recording are known as theirs. The outer error is that of the
+    /// mailbox.
+    fn before_mount(
+        &mut self,
+        tested: &TestedFilesystem<'_>,
+        repair: bool,
+    ) -> io::Result<Result<Option<String>, String>> {
+        if !repair && !tested.has_checks_at_boot() {
+            return Ok(Ok(None));
+        }
+        self.send(&Answer::Began { operation: 0 })?;
+        let ended = if repair {
+            tested.repair()
+        } else {
+            tested.boot()
+        };
+        self.send(&Answer::Returned { operation: 0 })?;
+        Ok(ended)
+    }
+
+    /// Recovers the file system; with the paths of a new one, also mounts it again and uses it. The
+    /// outer error is that of the mailbox, the inner one that the file system cannot be unmounted.
     fn recover(
         &mut self,
         tested: &TestedFilesystem<'_>,
-        thorough: bool,
-        kept: &BTreeSet<String>,
+        repair: bool,
+        kept: Option<&BTreeSet<String>>,
         report: &mut RecoveryReport,
     ) -> io::Result<Result<(), String>> {
-        let mounted = tested.boot().and_then(|corrected_by| {
+        let ready = self.before_mount(tested, repair)?;
+        let mounted = ready.and_then(|corrected_by| {
             report.corrected_by = corrected_by;
             tested.mount(tested.contender)
         });
@@ -197,10 +221,9 @@ impl Line {
             return Ok(Err(reason));
         }
         self.send(&Answer::Unmounted)?;
-        let stuck = if thorough {
-            try_again(tested, &tree, kept, report)
-        } else {
-            Ok(())
+        let stuck = match kept {
+            Some(kept) => try_again(tested, &tree, kept, report),
+            None => Ok(()),
         };
         report.tree = Some(tree);
         Ok(stuck)

@@ -8,11 +8,14 @@
 //!
 //! A program of the crash explorer is performed by [`perform()`], and [`dump()`] reads the files that
 //! a recovery left; the crate `fsdyno-crash` judges them. [`execute`] runs an application of the user
-//! instead, and [`check`] its check.
+//! instead, and [`check`] its check. [`random_program`] and [`recorded_program`] make long programs:
+//! of the script, and of a recording.
 
 mod dump;
 mod judge;
 mod perform;
+mod random;
+mod recorded;
 mod script;
 mod write;
 
@@ -20,6 +23,8 @@ pub use crate::command::application::{Executed, check, execute};
 pub use dump::{dump, try_use};
 pub use judge::judge;
 pub use perform::{FailedOperation, Performed, Point, perform};
+pub use random::{MOST_STEPS, random_program};
+pub use recorded::{MOST_OPERATIONS, RecordedProgram, recorded_program};
 pub use write::write;
 
 use std::path::{Path, PathBuf};

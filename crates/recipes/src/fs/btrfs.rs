@@ -3,8 +3,9 @@
 use super::{Facts, Filesystem, Forget, make_on, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
+use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
-use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, ExtraPromise, Step};
 use std::path::Path;
 
 /// Btrfs with the defaults of mkfs.btrfs.
@@ -115,6 +116,13 @@ impl Btrfs {
     }
 }
 
+/// A replacement by rename has only started to write the data (`btrfs_rename` of Linux 6.12): nothing
+/// is promised since Linux 3.17.
+const PROMISES: &[Documented] = &[Documented::of(
+    ExtraPromise::DependentMetadata,
+    "F. Manana, linux-btrfs, 26 October 2025",
+)];
+
 static FACTS: Facts = Facts {
     name: "btrfs",
     title: "copy on write, checksums, compression, pools",
@@ -132,6 +140,7 @@ static FACTS: Facts = Facts {
     smallest: Bytes(125 << 20),
     // It finds the other members of a pool itself.
     check: Some((&["btrfs", "check", "--readonly"], &[0])),
+    promises: PROMISES,
     defragmenter: Some("btrfs filesystem defragment -r"),
     package: "btrfs-progs",
     version: Some("--version"),

@@ -2,7 +2,9 @@
 //! delayed allocation.
 
 use super::Facts;
-use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, TEMPLATE, joined};
+use super::ext_family::{
+    Ext, JOURNAL, PROMISES, SHARED, SMALLEST_WITH_JOURNAL, STALE_DATA, TEMPLATE, joined,
+};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// Mount options of the family and of the journal.
@@ -21,5 +23,7 @@ pub static EXT3: Ext = Ext(Facts {
     mkfs: &["mkfs.ext3"],
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
+    promises: PROMISES,
+    stale_data: STALE_DATA,
     ..TEMPLATE
 });

@@ -1,7 +1,9 @@
 //! ext4: journal, extents, delayed allocation.
 
 use super::Facts;
-use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, TEMPLATE, joined};
+use super::ext_family::{
+    Ext, JOURNAL, PROMISES, SHARED, SMALLEST_WITH_JOURNAL, STALE_DATA, TEMPLATE, joined,
+};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// Mount options of ext4 only.
@@ -34,5 +36,7 @@ pub static EXT4: Ext = Ext(Facts {
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
     defragmenter: Some("e4defrag"),
+    promises: PROMISES,
+    stale_data: STALE_DATA,
     ..TEMPLATE
 });

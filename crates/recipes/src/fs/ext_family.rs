@@ -6,8 +6,9 @@
 
 use super::{Facts, Filesystem, on_first};
 use crate::mkfs_options::MkfsGrammar;
+use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
-use fsdyno_model::{Bytes, Contender, Step};
+use fsdyno_model::{Bytes, Contender, ExtraPromise, Step};
 use std::path::Path;
 
 /// A file system of the family.
@@ -26,6 +27,25 @@ pub const TEMPLATE: Facts = Facts {
     package: "e2fsprogs",
     ..Facts::TEMPLATE
 };
+
+/// What their journal promises, for ext3 and ext4.
+pub const PROMISES: &[Documented] = &[
+    Documented::of(ExtraPromise::OrderedMetadata, ONE_JOURNAL),
+    Documented::of(ExtraPromise::AllLinkNames, ONE_JOURNAL),
+    Documented {
+        without: &["noauto_da_alloc", "auto_da_alloc=0", "data=writeback"],
+        ..Documented::of(
+            ExtraPromise::ReplaceByRename,
+            "auto_da_alloc in admin-guide/ext4 of Linux 6.12",
+        )
+    },
+];
+
+const ONE_JOURNAL: &str = "one linear journal of all metadata: filesystems/ext4/journal of Linux \
+                           6.12, and A. Goldstein, linux-fsdevel, 13 March 2019";
+
+/// With this order of data, files may show stale data (admin-guide/ext4 of Linux 6.12).
+pub const STALE_DATA: &[&str] = &["data=writeback"];
 
 /// mke2fs accepts smaller devices, but without the journal that distinguishes these from ext2.
 pub const SMALLEST_WITH_JOURNAL: Bytes = Bytes(2 << 20);

@@ -2,7 +2,8 @@
 
 use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Capabilities, Consistency};
+use crate::promises::Documented;
+use fsdyno_model::{Bytes, Capabilities, Consistency, ExtraPromise};
 
 /// F2FS with the defaults of mkfs.f2fs.
 pub static F2FS: Facts = Facts {
@@ -28,9 +29,18 @@ pub static F2FS: Facts = Facts {
     check: Some((&["fsck.f2fs", "--dry-run"], &[0])),
     // `-f`: corrects all inconsistencies.
     repair: Some((&["fsck.f2fs", "-f"], &[0])),
+    promises: PROMISES,
     package: "f2fs-tools",
     ..Facts::TEMPLATE
 };
+
+const PROMISES: &[Documented] = &[Documented {
+    with: &["fsync_mode=strict"],
+    ..Documented::of(
+        ExtraPromise::DependentMetadata,
+        "fsync_mode in filesystems/f2fs of Linux 6.12, and C. Yu, linux-fsdevel, March 2019",
+    )
+}];
 
 /// Option grammar of mkfs.f2fs (f2fs-tools 1.15, mkfs.f2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {

@@ -3,6 +3,7 @@
 
 use super::{Check, Filesystem, on};
 use crate::mkfs_options::MkfsGrammar;
+use crate::promises::Documented;
 use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
 
 /// A program on the device, and its exit codes for success.
@@ -43,6 +44,10 @@ pub struct Facts {
     pub check_at_boot: Option<OnDevice>,
     /// The repair program.
     pub repair: Option<OnDevice>,
+    /// What its documents promise about power cuts beyond POSIX.
+    pub promises: &'static [Documented],
+    /// Mount options with which free space may show in files whose data was not made durable.
+    pub stale_data: &'static [&'static str],
     /// The defragmentation program for a mounted file system.
     pub defragmenter: Option<&'static str>,
     /// The Debian package of its programs.
@@ -70,6 +75,8 @@ impl Facts {
         replay: None,
         check_at_boot: None,
         repair: None,
+        promises: &[],
+        stale_data: &[],
         defragmenter: None,
         package: "",
         version: Some("-V"),

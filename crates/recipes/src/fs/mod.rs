@@ -28,11 +28,13 @@ mod xfs_roles;
 mod zfs;
 
 use crate::mkfs_options::MkfsGrammar;
+use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
 pub use fs_facts::Facts;
 use fs_facts::on_devices;
 use fsdyno_model::{
-    Bytes, Capabilities, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step,
+    Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, Need, Pool,
+    Requirement, Step,
 };
 use std::path::Path;
 
@@ -201,6 +203,22 @@ pub trait Filesystem: Sync {
     /// than that (fsck(8)).
     fn replay(&self, devices: &[String]) -> Option<Check> {
         on_devices(self.facts().replay, first(devices))
+    }
+
+    /// What its documents promise about power cuts beyond POSIX, with these mount options.
+    fn extra_promises(&self, contender: &Contender) -> Vec<DeclaredPromise> {
+        let documented = self.facts().promises.iter();
+        let holding = documented.filter(|one| one.holds(contender));
+        holding.map(Documented::declared).collect()
+    }
+
+    /// Whether free space may show in files whose data was not made durable.
+    fn shows_stale_data(&self, contender: &Contender) -> bool {
+        let options = self.facts().stale_data;
+        contender
+            .mount
+            .iter()
+            .any(|one| options.contains(&one.as_str()))
     }
 
     /// The check at boot after an unclean unmount, for file systems without a journal. None with a

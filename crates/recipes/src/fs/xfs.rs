@@ -2,8 +2,9 @@
 
 use super::{Facts, Filesystem, on_directory};
 use crate::mkfs_options::MkfsGrammar;
+use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
-use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
+use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, ExtraPromise, Step};
 use std::path::Path;
 
 /// XFS with the defaults of mkfs.xfs.
@@ -63,6 +64,14 @@ const OPTIONS: &[&str] = &[
     "wsync",
 ];
 
+const PROMISES: &[Documented] = &[
+    Documented::of(ExtraPromise::OrderedMetadata, LOG_ORDER),
+    Documented::of(ExtraPromise::AllLinkNames, LOG_ORDER),
+];
+
+const LOG_ORDER: &str = "\"global ordering guarantees\" of the log in \
+                         filesystems/xfs/xfs-delayed-logging-design of Linux 6.12";
+
 static FACTS: Facts = Facts {
     name: "xfs",
     title: "extents in B+ trees, allocation groups, metadata journal",
@@ -82,6 +91,7 @@ static FACTS: Facts = Facts {
     check: Some((&["xfs_repair", "-n"], &[0])),
     // `-L` discards the log. It runs only if a mount cannot replay the log.
     repair: Some((&["xfs_repair", "-L"], &[0])),
+    promises: PROMISES,
     defragmenter: Some("xfs_fsr"),
     package: "xfsprogs",
     ..Facts::TEMPLATE

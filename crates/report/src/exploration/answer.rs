@@ -79,6 +79,10 @@ pub fn status(exploration: &Exploration) -> String {
                 let parts = counted(info.programs_planned.into(), "part");
                 format!("1 application in {parts}")
             }
+            ProgramSource::Long { .. } => {
+                let parts = counted(info.programs_planned.into(), "part");
+                format!("1 long program in {parts}")
+            }
             _ => counted(info.programs_planned.into(), "program"),
         },
         terms::count(info.contenders.len(), "contender"),
@@ -102,7 +106,9 @@ pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
         };
         let classes = of.classes.iter();
         let classes = classes.map(|(class, count)| Text::from(share(*class, count)));
-        let mut more: Vec<(Text, Tone)> = classes.map(|text| (text, Tone::Soft)).collect();
+        let windows = windows(of).map(Text::from).into_iter().chain(classes);
+        let lines = windows.chain(nested(of).map(Text::from));
+        let mut more: Vec<(Text, Tone)> = lines.map(|text| (text, Tone::Soft)).collect();
         if of.failed > 0 {
             let failed = exploration.programs.iter();
             let mut failed = failed.filter(|one| one.contender == contender.label);
@@ -155,6 +161,25 @@ fn outcome(of: &Totals) -> String {
     text
 }
 
+/// `power cut again: 14 states during the recovery, 15 during a checker or a repair`; none if no
+/// checker was interrupted.
+fn nested(of: &Totals) -> Option<String> {
+    (of.nested_checks > 0).then(|| {
+        format!(
+            "power cut again: {} during the recovery, {} during a checker or a repair",
+            counted(of.nested, "state"),
+            grouped(of.nested_checks)
+        )
+    })
+}
+
+/// `explored 512 of 3,201 windows, and of these`; none if all were explored.
+fn windows(of: &Totals) -> Option<String> {
+    let all = of.windows.saturating_add(of.skipped_windows);
+    let (explored, all) = (grouped(of.windows), grouped(all));
+    (of.skipped_windows > 0).then(|| format!("explored {explored} of {all} windows, and of these"))
+}
+
 /// `C2: checked 120 of 340 legal states (35.3 %)`.
 fn share(class: StateClass, count: &ClassCount) -> String {
     let checked = grouped(count.checked);
@@ -192,7 +217,8 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
         .collect();
     let mut parts = vec![
         "Violation: a state after whose recovery a promise of POSIX or of the file system's \
-         documents is broken. Extra: one that lacks a promise beyond these."
+         documents is broken. Extra: one that lacks a promise beyond POSIX that its documents \
+         make."
             .to_owned(),
     ];
     if matches!(programs, ProgramSource::Application { .. }) {
@@ -218,6 +244,11 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
             grouped(*states)
         ));
     }
+    if totals.iter().any(|of| of.skipped_windows > 0) {
+        parts.push(format!(
+            "The explored windows of a long program are its last, and a sample (seed {seed})."
+        ));
+    }
     if !brief {
         let classes = classes.iter();
         parts.extend(classes.map(|class| format!("{class}: {}.", meaning(*class))));
@@ -229,6 +260,9 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
         );
         if *nested {
             parts.push("Nested: the power is also cut during the recovery.".to_owned());
+        }
+        if totals.iter().any(|of| of.nested_checks > 0) {
+            parts.push("In checker: during a checker or a repair program that writes.".to_owned());
         }
     }
     Block::Legend(parts.join(" ").into())

@@ -15,8 +15,8 @@ use crate::document::{
 };
 use crate::terms;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Exploration, ProgramSource, Score, StateClass};
-use std::collections::BTreeSet;
+use fsdyno_model::{Contender, DeclaredPromise, Exploration, ProgramSource, Score, StateClass};
+use std::collections::{BTreeMap, BTreeSet};
 use totals::Totals;
 
 /// The exploration: the answer, the states, the costs and the findings. The brief form of findings
@@ -83,6 +83,7 @@ fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
         ("mounted", 1),
         ("equivalent", 2),
         ("nested", 3),
+        ("in checker", 3),
         ("trees", 0),
         ("violations", 0),
         ("findings", 0),
@@ -94,6 +95,7 @@ fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
     let ignores_flushes = exploration.info.search.class == StateClass::C5;
     let is_shown = |name: &str| match name {
         "nested" => nested,
+        "in checker" => totals.iter().any(|of| of.nested_checks > 0),
         "C5" => ignores_flushes || totals.iter().any(|of| of.scored(Score::Disk).count() > 0),
         _ => true,
     };
@@ -104,6 +106,7 @@ fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
             of.recovered,
             of.equivalent,
             of.nested,
+            of.nested_checks,
             of.trees,
             of.states_with(Score::Violation),
             of.scored(Score::Violation).count() as u64,
@@ -172,10 +175,13 @@ pub fn figures(exploration: &Exploration) -> Table {
         "programs",
         "failed_programs",
         "complete",
+        "windows",
+        "skipped_windows",
         "states",
         "mounted",
         "equivalent",
         "nested",
+        "nested_checks",
         "trees",
         "violations",
         "findings",
@@ -203,10 +209,13 @@ pub fn figures(exploration: &Exploration) -> Table {
             Cell::Count(of.programs),
             Cell::Count(of.failed),
             Cell::Text(if of.is_complete() { "yes" } else { "no" }.to_owned()),
+            Cell::Count(of.windows),
+            Cell::Count(of.skipped_windows),
             Cell::Count(of.states),
             Cell::Count(of.recovered),
             Cell::Count(of.equivalent),
             Cell::Count(of.nested),
+            Cell::Count(of.nested_checks),
             Cell::Count(of.trees),
             Cell::Count(of.states_with(Score::Violation)),
             Cell::Count(of.scored(Score::Violation).count() as u64),
@@ -254,6 +263,7 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
             "generated: all of at most {operations} operations, {sampled} of three operations"
         ),
         ProgramSource::Given { programs } => terms::count(programs.len(), "program"),
+        ProgramSource::Long { about, .. } => about.clone(),
         ProgramSource::Application { command, check } => {
             format!("application `{command}`, checked by `{check}`")
         }
@@ -271,12 +281,13 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
                 search.class,
                 terms::grouped(search.states),
                 if search.nested {
-                    ", and power cuts during the recovery"
+                    ", and power cuts during the recovery and the checker"
                 } else {
                     ""
                 }
             ),
         ),
+        ("extra promises", extra_promises(&search.extra)),
         ("seed", search.seed.to_string()),
         ("digest", exploration.digest()),
     ];
@@ -293,6 +304,23 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
         *text = terms::printable_lines(text);
     }
     facts
+}
+
+/// What the documents of each contender promise beyond POSIX.
+fn extra_promises(extra: &BTreeMap<String, Vec<DeclaredPromise>>) -> String {
+    let of = |(label, declared): (&String, &Vec<DeclaredPromise>)| {
+        let promises = declared.iter();
+        let promises: Vec<String> = promises
+            .map(|one| format!("{} ({})", one.promise.name(), one.source))
+            .collect();
+        format!("{label}: {}", promises.join(", "))
+    };
+    let all: Vec<String> = extra.iter().map(of).collect();
+    if all.is_empty() {
+        "none declared".to_owned()
+    } else {
+        all.join("; ")
+    }
 }
 
 fn name(contender: &Contender) -> String {

@@ -12,6 +12,10 @@ pub struct Totals {
     pub programs: u64,
     /// Programs that could not be explored.
     pub failed: u64,
+    /// Explored windows.
+    pub windows: u64,
+    /// Windows that were not explored.
+    pub skipped_windows: u64,
     /// States by class.
     pub classes: BTreeMap<StateClass, ClassCount>,
     /// States with an image of their own.
@@ -22,6 +26,8 @@ pub struct Totals {
     pub equivalent: u64,
     /// States of a power cut during the recovery that were mounted.
     pub nested: u64,
+    /// States of a power cut during a checker or a repair program that were mounted.
+    pub nested_checks: u64,
     /// Distinct recovered trees of each program.
     pub trees: u64,
     /// The costs.
@@ -119,10 +125,13 @@ impl Totals {
                 .and_then(|(a, b)| a.checked_add(b));
             add(&mut sum.checked, count.checked);
         }
+        add(&mut self.windows, states.windows);
+        add(&mut self.skipped_windows, states.skipped_windows);
         add(&mut self.states, states.distinct);
         add(&mut self.recovered, states.recovered);
         add(&mut self.equivalent, states.equivalent);
         add(&mut self.nested, states.nested);
+        add(&mut self.nested_checks, states.nested_checks);
         add(&mut self.trees, states.trees);
         add(&mut self.cost.operations, cost.operations);
         add(&mut self.cost.took_ns.0, cost.took_ns.0);
@@ -144,9 +153,11 @@ impl Totals {
         states.fold(0, u64::saturating_add)
     }
 
-    /// Whether all legal states of all classes were checked.
+    /// Whether all legal states of all classes and windows were checked.
     pub fn is_complete(&self) -> bool {
-        self.failed == 0 && self.classes.values().all(ClassCount::is_complete)
+        self.failed == 0
+            && self.skipped_windows == 0
+            && self.classes.values().all(ClassCount::is_complete)
     }
 
     /// Acknowledged operations per virtual second.

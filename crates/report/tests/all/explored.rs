@@ -3,10 +3,11 @@
 
 use crate::fixture;
 use fsdyno_model::{
-    ClassCount, Contender, DiskTime, Exploration, ExplorationInfo, ExploredProgram, Finding,
-    GuestSize, Minimal, ModelDisk, Nanos, ProgramCost, ProgramSource, Search, StateClass,
-    StateCounts, StopReason, Violation,
+    ClassCount, Contender, DeclaredPromise, DiskTime, Exploration, ExplorationInfo,
+    ExploredProgram, ExtraPromise, Finding, GuestSize, Minimal, ModelDisk, Nanos, ProgramCost,
+    ProgramSource, Search, StateClass, StateCounts, StopReason, Violation,
 };
+use std::collections::BTreeMap;
 
 const GUEST: &str = "Linux 6.1.176 (User-mode Linux), #1 SMP, 1 processor, 512 MiB";
 
@@ -30,11 +31,13 @@ fn counts(of: &[(StateClass, Option<u64>, u64)], distinct: u64) -> StateCounts {
     };
     StateCounts {
         windows: 4,
+        skipped_windows: 0,
         classes: of.iter().map(count).collect(),
         distinct,
         recovered: distinct / 2,
         equivalent: distinct - distinct / 2,
         nested: 12,
+        nested_checks: 8,
         trees: 3,
     }
 }
@@ -93,6 +96,13 @@ fn info() -> ExplorationInfo {
             states: 5000,
             nested: true,
             seed: 7,
+            extra: BTreeMap::from([(
+                "ext4".to_owned(),
+                vec![DeclaredPromise {
+                    promise: ExtraPromise::OrderedMetadata,
+                    source: "a document of 2024".to_owned(),
+                }],
+            )]),
         },
         programs_planned: 4,
         budget: Some(Nanos(1_800_000_000_000)),

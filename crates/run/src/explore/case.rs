@@ -1,10 +1,11 @@
-//! What a power cut interrupts: a program of operations, or an application of the user.
+//! What a power cut interrupts: a program of operations, a part of a long one, or an application of
+//! the user.
 
-use fsdyno_crash::{Operation, Program};
+use fsdyno_crash::{Operation, Program, sample_windows};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// In how many parts the windows of an application are explored. Each is stored when it is complete,
+/// In how many parts the windows of an application or of a long program are explored. Each is stored when it is complete,
 /// and may be explored in another guest or on another machine.
 pub(super) const PARTS: u32 = 16;
 
@@ -13,8 +14,23 @@ pub(super) const PARTS: u32 = 16;
 pub enum Case {
     /// A program.
     Program(Program),
+    /// A part of the states of a long program.
+    Long(Long),
     /// A part of the states of an application.
     Application(Application),
+}
+
+/// A part of the states of a long program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Long {
+    /// The program.
+    pub program: Program,
+    /// The most windows that are explored, of all parts.
+    pub windows: u32,
+    /// The seed of the sample of windows.
+    pub seed: u64,
+    /// The number of this part.
+    pub part: u32,
 }
 
 /// A part of the states of an application.
@@ -32,26 +48,36 @@ impl Case {
     /// The program; none of an application.
     pub fn program(&self) -> Option<&Program> {
         match self {
-            Self::Program(program) => Some(program),
+            Self::Program(program) | Self::Long(Long { program, .. }) => Some(program),
             Self::Application(_) => None,
         }
     }
 
     /// The kinds of operations under test.
     pub(super) fn kinds(&self) -> Vec<String> {
-        let words: BTreeSet<&str> = match self {
-            Self::Program(program) => program.operations.iter().map(Operation::word).collect(),
-            Self::Application(_) => BTreeSet::from(["application"]),
+        let words: BTreeSet<&str> = match self.program() {
+            Some(program) => program.operations.iter().map(Operation::word).collect(),
+            None => BTreeSet::from(["application"]),
         };
         words.into_iter().map(str::to_owned).collect()
     }
 
-    /// Whether the window of this place in the recording is part of the case.
-    pub(super) fn has_window(&self, place: usize) -> bool {
-        match self {
-            Self::Program(_) => true,
-            Self::Application(application) => place % PARTS as usize == application.part as usize,
-        }
+    /// The explored windows of a recording with `count` windows, by their places, and how many of
+    /// its share it skips.
+    pub(super) fn windows(&self, count: usize) -> (Vec<usize>, u64) {
+        let (chosen, part) = match self {
+            Self::Program(_) => return ((0..count).collect(), 0),
+            Self::Application(application) => ((0..count).collect(), application.part),
+            Self::Long(long) => {
+                let chosen = sample_windows(count, long.windows as usize, long.seed);
+                (chosen, long.part)
+            }
+        };
+        let share = |places: &mut dyn Iterator<Item = usize>| -> Vec<usize> {
+            places.skip(part as usize).step_by(PARTS as usize).collect()
+        };
+        let skipped = share(&mut (0..count).filter(|place| !chosen.contains(place)));
+        (share(&mut chosen.iter().copied()), skipped.len() as u64)
     }
 
     /// The number of its first operation: those of the setup have numbers too.
@@ -75,7 +101,7 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Program(program) => program.fmt(f),
+            Self::Program(program) | Self::Long(Long { program, .. }) => program.fmt(f),
             Self::Application(application) => {
                 write!(
                     f,
@@ -83,6 +109,34 @@ impl fmt::Display for Case {
                     application.command, application.check
                 )
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_long_program_explore_its_sample_once_and_count_the_rest() {
+        for (count, windows, explored) in [(100, 40, 40), (30, 40, 30), (5, 40, 5), (0, 4, 0)] {
+            let mut all = Vec::new();
+            let mut skipped = 0;
+            for part in 0..PARTS {
+                let case = Case::Long(Long {
+                    program: Program::default(),
+                    windows,
+                    seed: 3,
+                    part,
+                });
+                let (places, more) = case.windows(count);
+                all.extend(places);
+                skipped += more;
+            }
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!((all.len(), skipped), (explored, (count - explored) as u64));
+            assert!(count == 0 || all.contains(&(count - 1)));
         }
     }
 }

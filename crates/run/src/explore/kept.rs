@@ -1,6 +1,6 @@
 //! The image and the script of a finding, for a developer of the file system.
 
-use super::Case;
+use super::{Case, Long};
 use fsdyno_crash::script::{Shown, Work, render};
 use fsdyno_lab::explorer::Base;
 use fsdyno_model::step::shell_line;
@@ -75,7 +75,7 @@ pub(super) fn keep(
         image: &path.display().to_string(),
         wrong: std::slice::from_ref(&finding.message),
         work: match case {
-            Case::Program(program) => Work::Program(program),
+            Case::Program(program) | Case::Long(Long { program, .. }) => Work::Program(program),
             Case::Application(application) => Work::Application {
                 command: &application.command,
                 check: &application.check,

@@ -1,6 +1,6 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::program::{Recorded, Wrong, contents, window_of};
+use super::program::{Recorded, Wrong, contents, illegal, window_of};
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
@@ -9,6 +9,13 @@ use std::path::Path;
 
 /// The most states of a window that are tried for a shorter program.
 const STATES: u64 = 24;
+
+/// The most windows that are tried for a shorter program: its last ones. A program of the generator
+/// has fewer.
+const WINDOWS: usize = 24;
+
+/// The most programs that are performed to find the shortest.
+const PERFORMED: u32 = 250;
 
 /// What a shorter program must show too.
 #[derive(Clone, Copy)]
@@ -56,17 +63,18 @@ impl Explorer<'_> {
             class: finding.class,
             promise: promise(finding.violation, &finding.signature),
         };
-        let (least, operations) = match case {
-            Case::Application(_) => (case.clone(), 0),
-            Case::Program(program) => {
-                let least = self.least(program, wanted)?;
+        let (least, operations) = match case.program() {
+            None => (case.clone(), 0),
+            Some(program) => {
+                let begun = self.begun(case, program, finding)?;
+                let least = self.least(&begun, wanted)?;
                 let operations = least.operations.len() as u64;
                 (Case::Program(least), operations)
             }
         };
         let recorded = self.record(&least)?;
         let state = match case {
-            Case::Program(_) => self.first(&recorded, wanted)?,
+            Case::Program(_) | Case::Long(_) => self.first(&recorded, wanted)?,
             // The state is one of this recording.
             Case::Application(_) => state_of(finding),
         };
@@ -80,7 +88,6 @@ impl Explorer<'_> {
             let wrong = self.state(&mut found, &window, selection, false)?;
             Ok::<_, ExploreError>(wrong.iter().any(|one| wanted.is_broken_by(one)))
         })?;
-        let illegal = |error: fsdyno_crash::IllegalState| ExploreError::State(error.to_string());
         let overlay = window.overlay(&selection).map_err(illegal)?;
         let image = contents(&recorded.performed.base, &overlay).snapshot();
         let requests = window.requests(&selection).map_err(illegal)?;
@@ -108,10 +115,33 @@ impl Explorer<'_> {
         }))
     }
 
+    /// The operations of a long program that had begun when the power was cut; all of another one.
+    fn begun(
+        &mut self,
+        case: &Case,
+        program: &Program,
+        finding: &Finding,
+    ) -> Result<Program, ExploreError> {
+        let (Case::Long(_), Some(state)) = (case, state_of(finding)) else {
+            return Ok(program.clone());
+        };
+        let recorded = self.record(case)?;
+        let marks = window_of(&recorded, state.window)?.marks(&state);
+        let marks = marks.map_err(illegal)?;
+        let first = program.first();
+        let begun = marks.began.last().map_or(0, |last| last + 1 - first);
+        let begun = program.operations.iter().take(begun as usize);
+        Ok(with_operations(
+            program,
+            &begun.cloned().collect::<Vec<_>>(),
+        ))
+    }
+
     /// The shortest program that shows a finding.
     fn least(&mut self, program: &Program, wanted: Wanted<'_>) -> Result<Program, ExploreError> {
+        let mut left = PERFORMED;
         let operations = minimise(&program.operations, |some| {
-            self.has(&with_operations(program, some), wanted)
+            self.has(&with_operations(program, some), wanted, &mut left)
         })?;
         let least = with_operations(program, &operations);
         let setup = minimise(&least.setup, |some| {
@@ -119,13 +149,23 @@ impl Explorer<'_> {
                 setup: some.to_vec(),
                 operations: least.operations.clone(),
             };
-            self.has(&shorter, wanted)
+            self.has(&shorter, wanted, &mut left)
         })?;
         Ok(Program { setup, ..least })
     }
 
-    /// Whether a program shows the finding. One that cannot be performed shows nothing.
-    fn has(&mut self, program: &Program, wanted: Wanted<'_>) -> Result<bool, ExploreError> {
+    /// Whether a program shows the finding. One that cannot be performed shows nothing, nor does one
+    /// that is not performed because none are `left`.
+    fn has(
+        &mut self,
+        program: &Program,
+        wanted: Wanted<'_>,
+        left: &mut u32,
+    ) -> Result<bool, ExploreError> {
+        if program.check().is_err() || *left == 0 {
+            return Ok(false);
+        }
+        *left -= 1;
         let case = Case::Program(program.clone());
         let recorded = match self.record(&case) {
             Err(ExploreError::State(_)) => return Ok(false),
@@ -142,7 +182,7 @@ impl Explorer<'_> {
     ) -> Result<Option<Selection>, ExploreError> {
         let mut found = self.search(recorded)?;
         // Most bugs show after the last durable moment.
-        for window in recorded.states.windows().iter().rev() {
+        for window in recorded.states.windows().iter().rev().take(WINDOWS) {
             let window = window_of(recorded, window.number)?;
             for selection in window.select(wanted.class, STATES, 1, &*self.roles.clone()) {
                 let wrong = self.state(&mut found, &window, &selection, false)?;

@@ -5,17 +5,22 @@
 mod case;
 mod kept;
 mod minimal;
+mod nested;
 mod program;
 
-pub use case::{Application, Case};
+pub use case::{Application, Case, Long};
 pub use kept::KeepError;
 pub use program::{Judged, Wrong};
 
 use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
 use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};
 use fsdyno_lab::{GuestLab, GuestLabError};
-use fsdyno_model::{BlockRole, Consistency, Contender, ModelDisk, ProgramSource, Search};
+use fsdyno_model::{
+    BlockRole, Consistency, Contender, DeclaredPromise, ExtraPromise, ModelDisk, ProgramSource,
+    Search,
+};
 use fsdyno_recipes::Roles;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why a program cannot be explored.
@@ -51,6 +56,8 @@ pub enum Programs {
     Generated(Generated),
     /// Those of the user.
     Given(Vec<Program>),
+    /// The parts of a long program.
+    Long(Long),
     /// The parts of an application's recording.
     Application(Application),
 }
@@ -73,6 +80,17 @@ impl Programs {
                 let parsed = parsed.map_err(|error| error.to_string())?;
                 Ok(Self::Given(parsed.concat()))
             }
+            ProgramSource::Long {
+                program, windows, ..
+            } => {
+                let program = program.parse::<Program>();
+                Ok(Self::Long(Long {
+                    program: program.map_err(|error| error.to_string())?,
+                    windows: *windows,
+                    seed: search.seed,
+                    part: 0,
+                }))
+            }
             ProgramSource::Application { command, check } => Ok(Self::Application(Application {
                 command: command.clone(),
                 check: check.clone(),
@@ -86,7 +104,7 @@ impl Programs {
         let count = match self {
             Self::Generated(generated) => generated.total(),
             Self::Given(programs) => programs.len(),
-            Self::Application(_) => case::PARTS as usize,
+            Self::Long(_) | Self::Application(_) => case::PARTS as usize,
         };
         u32::try_from(count).unwrap_or(u32::MAX)
     }
@@ -96,12 +114,50 @@ impl Programs {
         match self {
             Self::Generated(generated) => generated.program(number as usize).map(Case::Program),
             Self::Given(programs) => programs.get(number as usize).cloned().map(Case::Program),
+            Self::Long(long) => Some(Case::Long(Long {
+                part: number,
+                ..long.clone()
+            })),
             Self::Application(application) => Some(Case::Application(Application {
                 part: number,
                 ..application.clone()
             })),
         }
     }
+}
+
+/// What a contender promises.
+fn promises(contender: &Contender, search: &Search) -> Promises {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
+    let unjournaled = consistency == Some(Consistency::None);
+    let device = [String::from("device")];
+    let repaired = recipe.is_some_and(|recipe| recipe.check_at_boot(&device).is_some());
+    let mut promises = match (unjournaled, repaired) {
+        (false, _) => Promises::JOURNALED,
+        (true, true) => Promises::UNJOURNALED,
+        (true, false) => Promises::UNREPAIRED,
+    };
+    promises.stale_data |= recipe.is_some_and(|recipe| recipe.shows_stale_data(contender));
+    for declared in search.extra.get(&contender.label).into_iter().flatten() {
+        match declared.promise {
+            ExtraPromise::OrderedMetadata => promises.ordered_metadata = true,
+            ExtraPromise::DependentMetadata => promises.dependent_metadata = true,
+            ExtraPromise::AllLinkNames => promises.all_link_names = true,
+            ExtraPromise::ReplaceByRename => promises.replace_by_rename = true,
+        }
+    }
+    promises
+}
+
+/// The extra promises that the documents of contenders make, by label.
+pub fn extra_promises(contenders: &[Contender]) -> BTreeMap<String, Vec<DeclaredPromise>> {
+    let of = |contender: &Contender| {
+        let recipe = fsdyno_recipes::find(&contender.filesystem)?;
+        let declared = recipe.extra_promises(contender);
+        (!declared.is_empty()).then(|| (contender.label.clone(), declared))
+    };
+    contenders.iter().filter_map(of).collect()
 }
 
 /// What all guests of one contender share.
@@ -114,24 +170,26 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A contender on a model disk.
-    pub fn new(lab: &'a GuestLab, contender: &Contender, disk: &ModelDisk) -> Self {
-        let recipe = fsdyno_recipes::find(&contender.filesystem);
-        let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
-        let unjournaled = consistency == Some(Consistency::None);
-        let device = [String::from("device")];
-        let repaired = recipe.is_some_and(|recipe| recipe.check_at_boot(&device).is_some());
+    /// A contender on a model disk. The search has its extra promises.
+    pub fn new(
+        lab: &'a GuestLab,
+        contender: &Contender,
+        disk: &ModelDisk,
+        search: &Search,
+    ) -> Self {
         Self {
             lab,
             contender: contender.clone(),
             disk: disk.clone(),
-            promises: match (unjournaled, repaired) {
-                (false, _) => Promises::JOURNALED,
-                (true, true) => Promises::UNJOURNALED,
-                (true, false) => Promises::UNREPAIRED,
-            },
+            promises: promises(contender, search),
             prepared: Mutex::new(None),
         }
+    }
+
+    /// Whether its recipe has a repair program.
+    fn repairs(&self) -> bool {
+        let recipe = fsdyno_recipes::find(&self.contender.filesystem);
+        recipe.is_some_and(|recipe| recipe.repair(&[String::from("device")]).is_some())
     }
 
     /// Starts a guest. The first one makes the file system, which all others use.

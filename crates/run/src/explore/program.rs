@@ -1,10 +1,11 @@
 //! The exploration of one program, or of a part of an application.
 
-use super::{Application, Case, ExploreError, Explorer};
+use super::nested::NestedTree;
+use super::{Application, Case, ExploreError, Explorer, Long};
 use fsdyno_crash::signature::{names, normalised};
 use fsdyno_crash::{
     Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Selection,
-    StateId, Trace, TraceEvent, Tree, WindowStates,
+    StateId, TraceEvent, Tree, WindowStates,
 };
 use fsdyno_lab::GuestLabError;
 use fsdyno_lab::explorer::{
@@ -16,10 +17,6 @@ use fsdyno_model::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// The most states of power cuts during one recovery: of each window the first one, then the second
-/// one of each, until there are as many.
-const NESTED: usize = 4;
 
 /// A broken promise of one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +69,7 @@ pub(super) struct Recorded<'p> {
 pub(super) struct Found<'p> {
     recorded: &'p Recorded<'p>,
     /// None for an application.
-    oracle: Option<Oracle<'p>>,
+    pub oracle: Option<Oracle<'p>>,
     /// The oracle of states with an unreadable sector.
     unreadable: Option<Oracle<'p>>,
     logged: Arc<SectorSet>,
@@ -82,10 +79,14 @@ pub(super) struct Found<'p> {
     numbers: HashMap<Tree, usize>,
     images: HashMap<ImageKey, usize>,
     judged: HashMap<(Progress, usize, bool), Vec<Wrong>>,
-    counts: StateCounts,
+    pub counts: StateCounts,
     findings: BTreeMap<String, Finding>,
     /// The names of files, which are no part of signatures.
-    names: BTreeSet<String>,
+    pub names: BTreeSet<String>,
+    /// The files of interrupted recoveries of the last state.
+    pub nested: Vec<NestedTree>,
+    /// The signatures of states that were repaired.
+    pub repaired: BTreeSet<String>,
 }
 
 impl Explorer<'_> {
@@ -122,7 +123,7 @@ impl Explorer<'_> {
     pub(super) fn record<'p>(&mut self, case: &'p Case) -> Result<Recorded<'p>, ExploreError> {
         let base = &self.prepared.base;
         let performed = match case {
-            Case::Program(program) => {
+            Case::Program(program) | Case::Long(Long { program, .. }) => {
                 let checked = program.check();
                 checked.map_err(|error| ExploreError::State(error.to_string()))?;
                 self.guest.perform(base, program)
@@ -163,11 +164,12 @@ impl Explorer<'_> {
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
         let mut found = self.search(recorded)?;
-        let windows = recorded.states.windows().iter().enumerate();
-        let windows = windows.filter(|(place, _)| recorded.case.has_window(*place));
-        for (_, window) in windows {
+        let all = recorded.states.windows();
+        let (places, skipped) = recorded.case.windows(all.len());
+        found.counts.skipped_windows = skipped;
+        for place in places {
             found.counts.windows += 1;
-            let window = window_of(recorded, window.number)?;
+            let window = window_of(recorded, all[place].number)?;
             for class in StateClass::ALL {
                 if class > search.class {
                     break;
@@ -222,6 +224,8 @@ impl Explorer<'_> {
             counts: StateCounts::default(),
             findings: BTreeMap::new(),
             names: recorded.case.program().map(names).unwrap_or_default(),
+            nested: Vec::new(),
+            repaired: BTreeSet::new(),
         })
     }
 
@@ -240,7 +244,9 @@ impl Explorer<'_> {
         if let Case::Application(application) = found.recorded.case {
             self.check_application(found, application, (outcome, progress), &overlay)?;
         }
-        Ok(found.judge(outcome, progress, selection.class))
+        let mut wrong = found.judge(outcome, progress, selection.class);
+        wrong.extend(found.judge_nested(progress, &wrong));
+        Ok(wrong)
     }
 
     /// Runs the check of an application, unless equal files were checked after equal progress.
@@ -314,6 +320,15 @@ impl Explorer<'_> {
         let recovered = self.guest.recover(contents, RecoveryOptions::default())?;
         found.counts.recovered += 1;
         let (mut wrong, tree) = ended(&recovered, &found.names);
+        if nested
+            && comparable
+            && let Ok(report) = &recovered.end
+            && report.refused.is_some()
+            && let Some(refused) = wrong.first()
+        {
+            let (signature, state) = (refused.signature.clone(), base.with(&recovered.changes));
+            wrong.extend(self.repair(found, &state, &signature)?);
+        }
         let mut number = None;
         if let Some(tree) = tree {
             let known = found.numbers.get(&tree).copied();
@@ -361,11 +376,11 @@ impl Explorer<'_> {
         let options = RecoveryOptions {
             thorough: true,
             recorded: nested && overlay.unreadable().is_none(),
-            check: None,
+            ..RecoveryOptions::default()
         };
         let recorded = options.recorded;
         let recovered = self.guest.recover(contents, options)?;
-        let (mut wrong, _) = ended(&recovered, &found.names);
+        let (mut wrong, tree) = ended(&recovered, &found.names);
         // What nothing repairs is not promised to be in order.
         let consistent = self.subject.promises.consistent;
         let promised = |violation| {
@@ -391,70 +406,24 @@ impl Explorer<'_> {
                     });
                 }
             }
-            // A checker is not to judge a disk with an unreadable sector.
-            if overlay.unreadable().is_none()
-                && report.refused.is_none()
-                && let Some(checker) = &mut self.checker
-                && let Some(complaint) = checker.check(base, &recovered.changes)?
-            {
-                let first = complaint.lines.first().map_or("", String::as_str).trim();
-                wrong.push(Wrong {
-                    violation: promised(Violation::Checker),
-                    signature: format!("checker: {}", normalised(first, &found.names)),
-                    message: format!("the checker finds errors after the recovery: {first}"),
-                    kernel: report.kernel.clone(),
-                    checker: Some(complaint.to_string()),
-                });
-            }
         }
-        if recorded && recovered.end.is_ok() {
-            wrong.extend(self.nested(found, &before, &recovered.trace)?);
+        // A checker is not to judge a disk with an unreadable sector.
+        if overlay.unreadable().is_none()
+            && let Some(tree) = &tree
+        {
+            let errors = self.check(found, base, &recovered)?;
+            wrong.extend(errors.clone());
+            if recorded {
+                let of = (tree, &wrong[..]);
+                let more = self.nested(found, &before, &recovered.trace, of)?;
+                wrong.extend(more);
+            }
+            if let Some(errors) = errors.filter(|_| nested) {
+                let state = base.with(&recovered.changes);
+                wrong.extend(self.repair(found, &state, &errors.signature)?);
+            }
         }
         Ok(wrong)
-    }
-
-    /// What fails if the power is cut again during a recovery.
-    fn nested(
-        &mut self,
-        found: &mut Found<'_>,
-        before: &Base,
-        trace: &Trace,
-    ) -> Result<Vec<Wrong>, ExploreError> {
-        let read = |sector: u64, into: &mut [u8]| before.read(sector * 512, into);
-        let Ok(states) = CrashStates::with_base(trace, read) else {
-            return Ok(Vec::new());
-        };
-        let windows = states.windows().iter();
-        let windows: Vec<_> = windows
-            .filter_map(|one| states.window(one.number))
-            .collect();
-        let of = |window: &WindowStates<'_>| {
-            let selected = window.select(StateClass::C2, NESTED as u64, 1, &*self.roles);
-            let overlays = selected
-                .iter()
-                .map(|one| window.overlay(one).map_err(illegal));
-            overlays.collect::<Result<Vec<_>, _>>()
-        };
-        let overlays = windows.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        let mut all = Vec::new();
-        let mut seen = BTreeSet::new();
-        let in_turn =
-            (0..NESTED).flat_map(|turn| overlays.iter().filter_map(move |of| of.get(turn)));
-        for overlay in in_turn {
-            if seen.len() == NESTED || !seen.insert(overlay.key().0) {
-                continue;
-            }
-            let options = RecoveryOptions::default();
-            let recovered = self.guest.recover(contents(before, overlay), options)?;
-            found.counts.nested += 1;
-            let (wrong, _) = ended(&recovered, &found.names);
-            all.extend(wrong.into_iter().map(|one| Wrong {
-                signature: format!("power cut during the recovery: {}", one.signature),
-                message: format!("after a power cut during the recovery: {}", one.message),
-                ..one
-            }));
-        }
-        Ok(all)
     }
 
     /// Recovers one state of a program again.
@@ -535,7 +504,7 @@ impl From<Broken> for Wrong {
 }
 
 /// What is wrong with a recovery in any case, and the recovered files.
-fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wrong>, Option<Tree>) {
+pub(super) fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wrong>, Option<Tree>) {
     let wrong = |violation, what: &str, text: &str, kernel: &[String]| Wrong {
         violation,
         signature: format!("{what}: {}", normalised(text, names)),
@@ -579,7 +548,7 @@ pub(super) fn window_of<'r>(
     window.ok_or_else(|| ExploreError::State(format!("the recording has no window {number}")))
 }
 
-fn illegal(error: impl std::fmt::Display) -> ExploreError {
+pub(super) fn illegal(error: impl std::fmt::Display) -> ExploreError {
     ExploreError::State(error.to_string())
 }
 

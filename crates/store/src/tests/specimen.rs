@@ -5,15 +5,16 @@ use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, ClassCount,
-    CommandRecord, Contender, CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse,
-    DiskFigures, DiskTime, DiskUse, Effective, ExplorationInfo, ExploredProgram, Failure, Figure,
-    Finding, Fragmentation, Frequency, GuestSize, InitialState, Judgement, KernelWork, LabChoice,
-    LatencyDistribution, LayoutChoice, Loss, Minimal, ModelDisk, Nanos, Observed, OtherIo, Outcome,
-    PhasePlan, Plan, Point, PowerCut, Pressure, Probe, ProgramCost, ProgramSource, Progress,
-    Provenance, Recovery, RunInfo, Sample, Search, SeriesInfo, Slice, Stage, StateClass,
-    StateCounts, StopReason, Tally, ThreadWork, Traced, Violation, Waits, Warning, WarningKind,
-    Workload,
+    CommandRecord, Contender, CopyMethod, CpuUse, DatasetChoice, DeclaredPromise, DeviceChoice,
+    DeviceUse, DiskFigures, DiskTime, DiskUse, Effective, ExplorationInfo, ExploredProgram,
+    ExtraPromise, Failure, Figure, Finding, Fragmentation, Frequency, GuestSize, InitialState,
+    Judgement, KernelWork, LabChoice, LatencyDistribution, LayoutChoice, Loss, Minimal, ModelDisk,
+    Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Point, PowerCut, Pressure, Probe,
+    ProgramCost, ProgramSource, Progress, Provenance, Recovery, RunInfo, Sample, Search,
+    SeriesInfo, Slice, Stage, StateClass, StateCounts, StopReason, Tally, ThreadWork, Traced,
+    Violation, Waits, Warning, WarningKind, Workload,
 };
+use std::collections::BTreeMap;
 
 const STAGES: [Stage; 10] = [
     Stage::Device,
@@ -587,6 +588,13 @@ pub(crate) fn exploration(started_unix_ns: u64) -> ExplorationInfo {
             states: 5000,
             nested: true,
             seed: u64::MAX,
+            extra: BTreeMap::from([(
+                "ext4".to_owned(),
+                vec![DeclaredPromise {
+                    promise: ExtraPromise::ReplaceByRename,
+                    source: "a document".to_owned(),
+                }],
+            )]),
         },
         programs_planned: 4,
         budget: Some(Nanos(60_000_000_000)),
@@ -616,6 +624,7 @@ pub(crate) fn explored_clean(contender: &str, number: u32) -> ExploredProgram {
         failed: None,
         states: StateCounts {
             windows: 3,
+            skipped_windows: 2,
             classes: [
                 (StateClass::C0, count(Some(9), 9)),
                 (StateClass::C2, count(None, 40)),
@@ -625,6 +634,7 @@ pub(crate) fn explored_clean(contender: &str, number: u32) -> ExploredProgram {
             recovered: 30,
             equivalent: 11,
             nested: 5,
+            nested_checks: 4,
             trees: 4,
         },
         cost: ProgramCost {

@@ -13,9 +13,14 @@ pub struct CrashArgs {
     /// Contenders, separated by commas (`fsdyno run --help`)
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required_unless_present = "resume")]
     pub contenders: Vec<String>,
-    /// File of programs of operations [default: generated ones]
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "resume"])]
+    /// File of programs, recording, or random:SEED[:N] [default: generated programs]
+    ///
+    /// A recording of `fsdyno record` and the random program are one long program each.
+    #[arg(long, value_name = "PROGRAMS", conflicts_with_all = ["generate", "resume"])]
     pub ops: Option<PathBuf>,
+    /// Most windows of a long program that are explored: its last, and a sample
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "resume")]
+    pub windows: u32,
     /// Generate programs of up to N changes, and a SAMPLE of those of three
     #[arg(
         long,
@@ -45,7 +50,7 @@ pub struct CrashArgs {
     /// Strongest class of states, C0 to C5
     #[arg(long, value_name = "CLASS", default_value = "C2", value_parser = class, conflicts_with = "resume")]
     pub class: StateClass,
-    /// Do not cut the power during recoveries
+    /// Do not cut the power during recoveries, checkers and repairs
     #[arg(long, conflicts_with = "resume")]
     pub no_nested: bool,
     /// Do not reduce findings to the fewest operations and writes

@@ -4,16 +4,16 @@
 use super::{CrashArgs, guest_error};
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_crash::{StateId, render_programs};
+use fsdyno_crash::StateId;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
-    Finding, GuestSize, ModelDisk, Nanos, ProgramSource, Score, Search, StopReason,
+    Finding, GuestSize, ModelDisk, Nanos, Score, Search, StopReason,
 };
 use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, render_exploration};
 use fsdyno_run::conductor::unix_now;
-use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject};
+use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject, extra_promises};
 use fsdyno_store::{Named, Store};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,37 +28,14 @@ use std::time::{Duration, Instant};
 const REDRAW: Duration = Duration::from_millis(500);
 
 /// The search of the arguments.
-pub(super) fn search(args: &CrashArgs) -> Result<Search, CliError> {
-    let programs = match (&args.ops, &args.exec, &args.check) {
-        (None, Some(command), Some(check)) => ProgramSource::Application {
-            command: command.clone(),
-            check: check.clone(),
-        },
-        (None, ..) => ProgramSource::Generated {
-            operations: args.generate.operations,
-            sampled: args.generate.sampled,
-        },
-        (Some(path), ..) => {
-            let text = fsdyno_files::input::read_text(path)
-                .map_err(|error| CliError::usage(format!("--ops {}: {error}", path.display())))?;
-            let programs = fsdyno_crash::parse_programs(&text)
-                .map_err(|error| CliError::usage(format!("--ops {}: {error}", path.display())))?;
-            for program in &programs {
-                program.check().map_err(|error| {
-                    CliError::usage(format!("--ops {}: {error}", path.display()))
-                })?;
-            }
-            ProgramSource::Given {
-                programs: programs.iter().map(|one| render_programs([one])).collect(),
-            }
-        }
-    };
+pub(super) fn search(args: &CrashArgs, contenders: &[Contender]) -> Result<Search, CliError> {
     Ok(Search {
-        programs,
+        programs: super::programs::source(args)?,
         class: args.class,
         states: args.states,
         nested: !args.no_nested,
         seed: args.seed,
+        extra: extra_promises(contenders),
     })
 }
 
@@ -70,7 +47,7 @@ pub(super) fn fresh(
     store: &mut Store,
     stop: &CancelToken,
 ) -> Result<Code, CliError> {
-    let search = search(args)?;
+    let search = search(args, &contenders)?;
     let programs = Programs::of(&search).map_err(CliError::usage)?;
     let mut info = ExplorationInfo {
         id: String::new(),
@@ -262,7 +239,7 @@ fn go(
         info,
         programs,
         subjects: subjects
-            .map(|contender| Subject::new(lab, contender, &info.disk))
+            .map(|contender| Subject::new(lab, contender, &info.disk, &info.search))
             .collect(),
         units: Mutex::new(Box::new(info.units().filter(|unit| !done.contains(unit)))),
         minimised: Mutex::new(minimised.collect()),
@@ -382,7 +359,7 @@ pub(super) fn again(
     disk: &ModelDisk,
     state: &str,
 ) -> Result<Code, CliError> {
-    let search = search(args)?;
+    let search = search(args, std::slice::from_ref(contender))?;
     let programs = Programs::of(&search).map_err(CliError::usage)?;
     let (number, id) = state.split_once(':').unwrap_or(("0", state));
     let refused = |what: String| CliError::usage(format!("--again {state}: {what}"));
@@ -400,7 +377,7 @@ pub(super) fn again(
             programs.count()
         ))
     })?;
-    let subject = Subject::new(lab, contender, disk);
+    let subject = Subject::new(lab, contender, disk, &search);
     let judged = subject.explorer().and_then(|mut one| one.again(&case, &id));
     let judged = judged.map_err(failed)?;
     let mut lines = vec![format!("program {number}:\n{case}\n\nrequests:")];

@@ -4,6 +4,7 @@
 
 mod args;
 mod explore;
+mod programs;
 mod summary;
 
 pub use args::CrashArgs;

@@ -51,8 +51,11 @@ pub struct Performed {
 pub struct RecoveryOptions {
     /// Mount it a second time, compare the files, delete them, and use their names again.
     pub thorough: bool,
-    /// Record the requests of the first mount, for power cuts during the recovery.
+    /// Record the requests of the first mount and of the programs before it, for power cuts during
+    /// the recovery. The marks of operation 0 enclose the programs.
     pub recorded: bool,
+    /// Run the repair program of the recipe before the mount, instead of the checks of a boot.
+    pub repair: bool,
     /// Only run the check of an application.
     pub check: Option<ApplicationCheck>,
 }
@@ -206,6 +209,7 @@ impl<'a> ExplorerGuest<'a> {
         options: RecoveryOptions,
     ) -> Result<Recovered, GuestLabError> {
         let command = Command::Recover {
+            repair: options.repair,
             thorough: options.thorough,
             kept: self.kept.clone(),
             check: options.check,
