@@ -200,23 +200,51 @@ fn a_run_on_several_kernels_names_the_one_that_is_not_built_and_compares_the_oth
     let Some(history) = history(named) else {
         return;
     };
-    let kernel = fs::read_to_string(history.repository().join("program")).unwrap();
     let repository = history.repository().display().to_string();
-    let [broken, changed] = [BROKEN[0], CHANGED].map(|number| &history.commits[number]);
-    let kernels = format!("{kernel},git:{repository}#{broken},git:{repository}#{changed}");
+    let [first, broken, changed] =
+        [0, BROKEN[0], CHANGED].map(|number| history.commits[number].as_str());
+    let kernels = [first, broken, changed].map(|commit| format!("git:{repository}#{commit}"));
     let cell = "run --fs ext4 --phases copy --dataset mixed --scale 0.01 --disk sata-ssd"; // example
-    let place = "--cpu free --guest-memory 256M --repeats 1 --no-check --kernel";
+    let place = "--cpu free --guest-memory 256M --repeats 2 --no-check --kernel";
     let work = history.home.work().display().to_string();
+    let kernels = kernels.join(",");
     let mut words: Vec<&str> = cell.split(' ').chain(place.split(' ')).collect();
     words.extend([&kernels, "--work-dir", &work]);
     let mut command = history.home.command(&words);
     command.env("XDG_CACHE_HOME", history.home.path("cache"));
     let run = printed(&command.output().unwrap());
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
-    let failed = format!("kernel {broken} was not measured");
-    assert!(run.err.contains(&failed), "{}", run.err);
-    assert!(run.out.contains("slower"), "{}", run.out);
-    let runs = history.home.fsdyno(&["runs", "--json"]);
-    let runs: serde_json::Value = serde_json::from_str(&runs.out).unwrap();
-    assert_eq!(runs.to_string().matches("\"id\"").count(), 2, "{runs}");
+    let [first, broken, changed] = [first, broken, changed].map(|commit| &commit[..12]);
+    assert!(
+        run.err.contains(&format!("kernel {broken}: ")),
+        "{}",
+        run.err
+    );
+    assert!(run.out.contains(&format!("ext4@{changed}")), "{}", run.out); // example
+    let json = history.home.fsdyno(&["report", "last", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let cells = json["cells"].as_array().unwrap();
+    let outcomes = |at: u64| {
+        let of = |cell: &&serde_json::Value| cell["cell"]["contender"].as_u64() == Some(at);
+        let cells = cells.iter().filter(of);
+        cells
+            .map(|cell| cell["outcome"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((outcomes(0).len(), outcomes(2).len()), (2, 2), "{json}");
+    for failed in outcomes(1) {
+        assert!(
+            failed.contains("cannot be built") || failed.contains("no such thing"),
+            "{failed}"
+        );
+    }
+    // Both kernels are points of one history; the change is a step of the same series.
+    let history_of = history
+        .home
+        .fsdyno(&["history", "--by", "commit", "--format", "csv"]);
+    for commit in [first, changed] {
+        assert!(history_of.out.contains(commit), "{}", history_of.out);
+    }
+    assert!(!history_of.out.contains("ext4@"), "{}", history_of.out); // example
+    history.home.assert_cleanable();
 }

@@ -88,7 +88,14 @@ impl<'a> Notes<'a> {
     }
 
     /// Forwards an event of a cell that runs in another environment, and records it.
-    pub(crate) fn hear(&mut self, event: Event) {
+    pub(crate) fn hear(&mut self, mut event: Event) {
+        if let Event::StageEntered { cell, .. }
+        | Event::StateProgress { cell, .. }
+        | Event::PhaseEnded { cell, .. } = &mut event
+        {
+            // The number of a cell in a guest may be another one.
+            *cell = self.cell;
+        }
         match &event {
             Event::StageEntered { stage, .. } => self.change_stage(stage.clone()),
             Event::PhaseEnded { sample, .. } => self.samples.push(Sample::clone(sample)),

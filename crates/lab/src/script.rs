@@ -64,7 +64,10 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
             "# in a guest ({}) with {} and the kernel {}, whose disks are image files of {}",
             job.contender.lab,
             memory_for(plan, job.contender),
-            size.kernel(),
+            job.contender
+                .kernel
+                .as_ref()
+                .map_or(size.kernel(), |kernel| &kernel.program),
             job.image_bytes
         ));
     }

@@ -16,7 +16,7 @@
 //! [`ContenderSpec`](crate::typed::ContenderSpec) parses lists of contenders, and a lab before
 //! each.
 
-use crate::lab::LabChoice;
+use crate::lab::{KernelChoice, LabChoice};
 use crate::state::InitialState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,30 @@ pub struct Contender {
     /// Where its cells run.
     #[serde(default, skip_serializing_if = "LabChoice::is_host")]
     pub lab: LabChoice,
+    /// The kernel of its guests, where the contenders of a plan have several; none where it is that
+    /// of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<ContenderKernel>,
+}
+
+/// A kernel as a property of a contender: `ext4@v6.12`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct ContenderKernel {
+    /// Its name, unique in the plan: the end of the labels of its contenders.
+    pub name: String,
+    /// Its program.
+    pub program: KernelChoice,
+    /// The sources from which it is built if it does not exist: `tree:DIR` or `git:DIR#COMMIT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl ContenderKernel {
+    /// The commit that it is built from; none where it is unknown.
+    pub fn commit(&self) -> Option<&str> {
+        let source = self.source.as_deref()?.strip_prefix("git:")?;
+        Some(source.rsplit_once('#')?.1)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -179,7 +203,30 @@ impl Contender {
             state: InitialState::default(),
             handicap_permille: 0,
             lab: LabChoice::default(),
+            kernel: None,
         }
+    }
+
+    /// The same on this kernel, whose name its label then ends with.
+    #[must_use]
+    pub fn on_kernel(self, kernel: ContenderKernel) -> Self {
+        Self {
+            label: format!("{}@{}", self.label, kernel.name),
+            kernel: Some(kernel),
+            ..self
+        }
+    }
+
+    /// The same without a kernel of its own: the contender that several kernels have.
+    #[must_use]
+    pub fn on_any_kernel(mut self) -> Self {
+        if let Some(kernel) = self.kernel.take()
+            && let Some(label) = self.label.strip_suffix(&kernel.name)
+            && let Some(label) = label.strip_suffix('@')
+        {
+            self.label = label.to_owned();
+        }
+        self
     }
 
     /// The short form, which [`Contender::parse`] reads back to the same value.
@@ -314,6 +361,24 @@ pub(crate) mod tests {
         assert_eq!(serde_json::from_str::<Contender>(&text).unwrap(), fresh);
     }
 
+    #[test]
+    fn a_kernel_is_the_end_of_the_label_and_gives_its_commit() {
+        let kernel = |source: Option<&str>| ContenderKernel {
+            name: "v6.12".into(),
+            program: KernelChoice::Lab,
+            source: source.map(str::to_owned),
+        };
+        let plain = Contender::plain("xfs");
+        let on = plain.clone().on_kernel(kernel(Some("git:/srv/li#nux#abc")));
+        assert_eq!(on.label, "xfs@v6.12");
+        let commit = on.kernel.as_ref().and_then(ContenderKernel::commit);
+        assert_eq!(commit, Some("abc"));
+        assert_eq!(on.on_any_kernel(), plain);
+        for source in [None, Some("tree:/srv/linux")] {
+            assert_eq!(kernel(source).commit(), None);
+        }
+    }
+
     proptest! {
         #[test]
         fn the_short_form_reads_back_to_the_same_contender(
@@ -328,7 +393,7 @@ pub(crate) mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: InitialState::default(), handicap_permille: 0, lab: LabChoice::default(),
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: InitialState::default(), handicap_permille: 0, lab: LabChoice::default(), kernel: None,
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

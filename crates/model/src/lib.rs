@@ -53,7 +53,7 @@ pub use capability::{
     Capabilities, Consistency, EntryKind, LeftOut, NameRule, Required, SkippedPhase,
 };
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
-pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
+pub use contender::{Contender, ContenderKernel, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
 pub use counters::{Counter, CounterUnit, NoCounter};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
@@ -72,7 +72,8 @@ pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
 pub use parameter::{Form, Given, Needs, Parameter};
 pub use plan::{
-    Adaptive, CopyMethod, DatasetChoice, DeviceChoice, ErrorRate, PhasePlan, Plan, Vary, Workload,
+    Adaptive, CopyMethod, DatasetChoice, DecidingFigure, DeviceChoice, ErrorRate, PhasePlan, Plan,
+    Vary, Workload,
 };
 pub use pool::{Daemon, Pool};
 pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery};

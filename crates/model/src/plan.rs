@@ -2,13 +2,15 @@
 
 use crate::capability::SkippedPhase;
 use crate::cell::Cell;
-use crate::contender::Contender;
+use crate::contender::{Contender, ContenderKernel};
 use crate::content::DatasetContent;
+use crate::counters::Counter;
 use crate::evidence::CacheState;
 use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
+use crate::result::ResultSet;
 use crate::shard::Shard;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
@@ -49,6 +51,10 @@ pub struct Plan {
     /// least number of blocks. None where the number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
+    /// The figure whose comparisons decide how long measuring continues; none where the times of
+    /// every phase do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decides: Option<DecidingFigure>,
     /// The error rate of verdicts; none in plans of a version with one family-wise rate over all
     /// lines, spent in proportion to the blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,6 +124,39 @@ pub struct Plan {
     /// without this has none, and their content is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, DatasetContent>,
+}
+
+/// A figure of one phase.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DecidingFigure {
+    /// The label of the phase.
+    pub phase: String,
+    /// The figure.
+    pub counter: Counter,
+}
+
+impl DecidingFigure {
+    /// The figures of each contender of a run, each with its block, by workload.
+    pub fn lines(&self, set: &ResultSet) -> Vec<(usize, Vec<Vec<(u32, f64)>>)> {
+        let mut lines = Vec::new();
+        for (workload, planned) in set.run.plan.workloads.iter().enumerate() {
+            for (phase, planned) in planned.phases.iter().enumerate() {
+                if planned.label != self.phase {
+                    continue;
+                }
+                let all = set.samples_of_all(workload, phase).into_iter();
+                let figures = all.map(|of_one| {
+                    let figures = of_one.into_iter();
+                    let figure = |sample| Some(self.counter.of(sample)? as f64);
+                    figures
+                        .filter_map(|(block, sample)| Some((block, figure(sample)?)))
+                        .collect()
+                });
+                lines.push((workload, figures.collect()));
+            }
+        }
+        lines
+    }
 }
 
 /// How long measuring continues while comparisons are inconclusive.
@@ -217,6 +256,7 @@ impl Plan {
             skipped: Vec::new(),
             repeats: 1,
             adaptive: None,
+            decides: None,
             errors: None,
             ends: Vec::new(),
             shard: None,
@@ -331,6 +371,49 @@ impl Plan {
         labs
     }
 
+    /// The labs that contenders run in, each once with each of its kernels; no kernel where it is that
+    /// of the plan.
+    pub fn labs_and_kernels(&self) -> Vec<(&LabChoice, Option<&ContenderKernel>)> {
+        let mut all = Vec::new();
+        for contender in &self.contenders {
+            let one = (&contender.lab, contender.kernel.as_ref());
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    /// The plan with each contender of User-mode Linux on each of these kernels, in their order.
+    #[must_use]
+    pub fn on_kernels(mut self, kernels: &[ContenderKernel]) -> Self {
+        let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
+        for contender in self.contenders {
+            let skips = self.skipped.iter();
+            let skips: Vec<_> = skips
+                .filter(|one| one.contender == contender.label)
+                .collect();
+            let all = if contender.lab == LabChoice::Uml {
+                let on = |kernel: &ContenderKernel| contender.clone().on_kernel(kernel.clone());
+                kernels.iter().map(on).collect()
+            } else {
+                vec![contender]
+            };
+            for one in all {
+                skipped.extend(skips.iter().map(|skip| SkippedPhase {
+                    contender: one.label.clone(),
+                    ..(*skip).clone()
+                }));
+                contenders.push(one);
+            }
+        }
+        (self.contenders, self.skipped) = (contenders, skipped);
+        if let Some(guest) = &mut self.guest {
+            guest.kernel = None;
+        }
+        self
+    }
+
     /// The phases of a workload that a contender does not run.
     pub fn skipped_by<'a>(
         &'a self,
@@ -361,6 +444,7 @@ impl Plan {
         let plan = Self {
             repeats: 1,
             adaptive: None,
+            decides: None,
             ends: Vec::new(),
             budget: None,
             shard: None,

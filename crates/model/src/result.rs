@@ -1,6 +1,7 @@
 //! A run as read from the store: the input of every report.
 
 use crate::cell::{Cell, CellRecord, Effective, Outcome};
+use crate::contender::Contender;
 use crate::lab::LabChoice;
 use crate::names::short_hash;
 use crate::plan::Plan;
@@ -66,15 +67,19 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// The contenders of one lab and one kernel, whose figures may be compared.
+/// The contenders whose figures may be compared: those of one lab and one kernel, or one contender
+/// on several kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabShare {
     /// The lab.
     pub lab: LabChoice,
-    /// Its kernel, if known.
-    pub kernel: Option<String>,
-    /// The description of its guest, with the kernel first; none on the host.
-    pub guest: Option<String>,
+    /// The label of the contender whose kernels are compared; none where contenders are.
+    pub across_kernels: Option<String>,
+    /// Its kernels, if known; one, unless they are compared.
+    pub kernels: Vec<String>,
+    /// The descriptions of its guests, with the kernel first, in the order of the kernels; empty on
+    /// the host.
+    pub guests: Vec<String>,
     /// The contenders, by their indices in the plan.
     pub contenders: Vec<usize>,
 }
@@ -189,40 +194,54 @@ impl ResultSet {
     }
 
     /// The groups of comparable contenders: one for each lab and kernel, in the order of the plan.
-    /// Figures of two kernels are not compared, because the costs of their system calls differ.
+    /// Figures of two kernels are not compared, because the costs of their system calls differ. If the
+    /// kernels of contenders were named, they are the question: then a group is one contender on all
+    /// of them.
     pub fn labs(&self) -> Vec<LabShare> {
         let mut shares: Vec<LabShare> = Vec::new();
         for (at, contender) in self.run.plan.contenders.iter().enumerate() {
-            let guest = self.guest_of(at, &contender.lab);
-            let kernel = guest.map_or_else(
-                || {
-                    contender
-                        .lab
-                        .is_host()
-                        .then_some(self.run.provenance.kernel.as_str())
-                },
-                |text| Some(kernel_in(text)),
-            );
-            let known = shares
-                .iter_mut()
-                .find(|share| share.lab == contender.lab && share.kernel.as_deref() == kernel);
-            if let Some(share) = known {
-                share.contenders.push(at);
-                continue;
-            }
-            shares.push(LabShare {
-                lab: contender.lab.clone(),
-                kernel: kernel.map(str::to_owned),
-                guest: guest.map(str::to_owned),
-                contenders: vec![at],
+            let guest = self.guest_of(at);
+            let kernel = self.kernel_of(at);
+            let of_any = contender.clone().on_any_kernel();
+            let across_kernels = contender.kernel.is_some().then_some(of_any.label);
+            let known = shares.iter_mut().find(|share| {
+                let is_same_kernel = share.kernels.first().map(String::as_str) == kernel;
+                share.lab == contender.lab
+                    && share.across_kernels == across_kernels
+                    && (across_kernels.is_some() || is_same_kernel)
             });
+            let (kernel, guest) = (kernel.map(str::to_owned), guest.map(str::to_owned));
+            let Some(share) = known else {
+                shares.push(LabShare {
+                    lab: contender.lab.clone(),
+                    across_kernels,
+                    kernels: kernel.into_iter().collect(),
+                    guests: guest.into_iter().collect(),
+                    contenders: vec![at],
+                });
+                continue;
+            };
+            share.contenders.push(at);
+            if share.across_kernels.is_some() {
+                share.kernels.extend(kernel);
+                share.guests.extend(guest);
+            }
         }
         shares
     }
 
+    /// The kernel of a contender; none if it is unknown.
+    pub fn kernel_of(&self, contender: usize) -> Option<&str> {
+        if let Some(guest) = self.guest_of(contender) {
+            return Some(kernel_in(guest));
+        }
+        let lab = &self.run.plan.contenders.get(contender)?.lab;
+        lab.is_host().then_some(&*self.run.provenance.kernel)
+    }
+
     /// The guest in which the cells of a contender ran, as the first cell recorded it. Without a
-    /// record, the guest of another contender of the same lab.
-    fn guest_of(&self, contender: usize, lab: &LabChoice) -> Option<&str> {
+    /// record, the guest of another contender of the same lab and kernel.
+    pub fn guest_of(&self, contender: usize) -> Option<&str> {
         let guest = |wanted: &dyn Fn(usize) -> bool| {
             let cells = self.cells.iter();
             let mut cells = cells.filter(|record| wanted(record.cell.contender as usize));
@@ -233,8 +252,12 @@ impl ResultSet {
             })
         };
         let contenders = &self.run.plan.contenders;
-        let same_lab = |at: usize| contenders.get(at).is_some_and(|other| other.lab == *lab);
-        guest(&|at| at == contender).or_else(|| guest(&same_lab))
+        let Contender { lab, kernel, .. } = contenders.get(contender)?;
+        let is_same = |at: usize| {
+            let other = contenders.get(at);
+            other.is_some_and(|other| other.lab == *lab && other.kernel == *kernel)
+        };
+        guest(&|at| at == contender).or_else(|| guest(&is_same))
     }
 
     /// A copy of the run with only these contenders, in this order.
@@ -270,7 +293,8 @@ impl ResultSet {
 mod tests {
     use super::*;
     use crate::cell::Cell;
-    use crate::contender::Contender;
+    use crate::contender::ContenderKernel;
+    use crate::lab::KernelChoice;
     use crate::units::Nanos;
 
     fn record(index: u32, contender: u32, guest: Option<&str>) -> CellRecord {
@@ -343,7 +367,7 @@ mod tests {
         let shares = set.labs();
         let found: Vec<_> = shares
             .iter()
-            .map(|share| (share.kernel.as_deref().unwrap(), &share.contenders[..]))
+            .map(|share| (&*share.kernels[0], &share.contenders[..]))
             .collect();
         assert_eq!(
             found,
@@ -370,5 +394,45 @@ mod tests {
         assert_eq!(cells, [(1, 0), (4, 1)]);
         // Before the first cell, a lab is one group.
         assert_eq!(run(&[Uml, Uml], Vec::new()).labs().len(), 1);
+    }
+
+    #[test]
+    fn a_contender_on_several_kernels_is_one_group() {
+        let guest = |kernel: &str| format!("Linux {kernel} (uml), one, 512 MiB");
+        let [old, new] = ["6.11", "6.12"].map(guest);
+        let cells = vec![
+            record(0, 0, Some(&old)),
+            record(1, 1, Some(&new)),
+            record(2, 2, Some(&old)),
+            record(3, 3, None), // its guest did not start
+        ];
+        let mut set = run(&[], cells);
+        let kernel = |name: &str| ContenderKernel {
+            name: name.into(),
+            program: KernelChoice::File(format!("/{name}").into()),
+            source: None,
+        };
+        for filesystem in ["ext4", "xfs"] {
+            for name in ["a", "b"] {
+                let contender = Contender {
+                    lab: LabChoice::Uml,
+                    ..Contender::plain(filesystem).on_kernel(kernel(name))
+                };
+                set.run.plan.contenders.push(contender);
+            }
+        }
+        let shares = set.labs();
+        let across: Vec<_> = shares
+            .iter()
+            .map(|share| (share.across_kernels.as_deref(), &share.contenders[..]))
+            .collect();
+        assert_eq!(
+            across,
+            [(Some("ext4"), &[0, 1][..]), (Some("xfs"), &[2, 3])]
+        );
+        for share in shares {
+            assert_eq!(share.kernels, ["Linux 6.11 (uml)", "Linux 6.12 (uml)"]);
+        }
+        assert_eq!(set.guest_of(3), Some(new.as_str()));
     }
 }

@@ -296,12 +296,13 @@ impl Budget {
 mod tests {
     use super::*;
     use crate::RunOptions;
+    use crate::bisect::{Change, Figures, Metric};
     use crate::fixture::plan;
     use crate::remaining::{failed, remaining};
     use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, ErrorRate, Failure, Nanos, Outcome, Provenance,
-        ResultSet, Sample, Stage,
+        Adaptive, CacheEvidence, CacheState, Counter, DecidingFigure, ErrorRate, Failure, Nanos,
+        Outcome, Provenance, ResultSet, Sample, Stage,
     };
     use std::convert::Infallible;
 
@@ -333,7 +334,11 @@ mod tests {
                     .get(cell.contender as usize)
                     .map_or_else(Vec::new, |takes| {
                         let noise = f64::from(cell.index * 48_271 % 1009) / 1009.0;
-                        vec![sample(takes * (1.0 + 0.02 * noise))]
+                        let mut sample = sample(takes * (1.0 + 0.02 * noise));
+                        // The processor time is three times that of the contender before it.
+                        let cpu = 3_u64.pow(cell.contender) * 1_000_000;
+                        sample.cpu.user_ns = Nanos(cpu + u64::from(cell.index % 7));
+                        vec![sample]
                     }),
                 commands: Vec::new(),
                 effective: Vec::new(),
@@ -674,6 +679,37 @@ mod tests {
         let longer = extended(&ended(&run, &decided, reason), &max_repeats(40)).unwrap();
         assert!(longer.plan.ends.is_empty());
         assert!(remaining(&longer, &decided).is_empty());
+    }
+
+    #[test]
+    fn the_named_figure_alone_decides_how_long_a_run_measures() {
+        let deciding = DecidingFigure {
+            phase: "copy".to_owned(),
+            counter: Counter::Cpu,
+        };
+        // The ratio of the times stays inconclusive, that of the processor times is clear.
+        let ended = |decides| {
+            let run = run_info(Plan {
+                errors: Some(ErrorRate::Fdr),
+                adaptive: Some(Adaptive {
+                    precision: 0.000_1,
+                    most: 20,
+                    fewest: 0,
+                }),
+                decides,
+                ..plan(2, 1, 6)
+            });
+            let (cells, reason) = recorded(&run, &[], &mut quick(&[1.0, 1.02]));
+            ended(&run, &cells, reason)
+        };
+        let set = ended(Some(deciding));
+        assert_eq!(set.cells.len(), 12);
+        let figures = Figures::of_pairs(&set).unwrap();
+        let paired = figures.paired.unwrap();
+        assert_eq!((paired.change, paired.blocks), (Change::Rises, 6));
+        assert!((paired.ratio - 3.0).abs() < 0.001, "{paired}");
+        assert_eq!(figures.of(Metric::Cpu).map(|ns| ns / 1_000_000), Some(3));
+        assert_eq!(ended(None).cells.len(), 40);
     }
 
     #[test]

@@ -100,17 +100,35 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     let mut before = set.clone();
     before.cells.retain(|record| record.cell.block < blocks);
     for share in before.labs() {
-        let lines = before.only(&share.contenders).time_lines();
-        let times: Vec<Times> = lines.iter().map(Times::from).collect();
-        let times: Vec<&Times> = times.iter().collect();
+        let lines = deciding_lines(&before.only(&share.contenders));
+        let times: Vec<&Times> = lines.iter().map(|(_, times)| times).collect();
         let rule = Rule::during(plan);
         // Plans without an error rate are of a version that continued for the baseline alone.
         let open = open_in(&times, &rule, adaptive.precision, plan.errors.is_some());
-        for (line, open) in lines.iter().zip(open) {
+        for ((workload, _), open) in lines.iter().zip(open) {
             for (contender, open) in share.contenders.iter().zip(open) {
-                part[line.workload][*contender] |= open;
+                part[*workload][*contender] |= open;
             }
         }
     }
     part
+}
+
+/// The figures of each contender that decide, by workload.
+fn deciding_lines(set: &ResultSet) -> Vec<(usize, Times)> {
+    match &set.run.plan.decides {
+        Some(figure) => {
+            let lines = figure.lines(set).into_iter();
+            lines
+                .map(|(workload, figures)| (workload, Times::without_probes(&figures)))
+                .collect()
+        }
+        None => {
+            let lines = set.time_lines();
+            let lines = lines.iter();
+            lines
+                .map(|line| (line.workload, Times::from(line)))
+                .collect()
+        }
+    }
 }

@@ -6,9 +6,7 @@ use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
-use fsdyno_model::{
-    Bytes, CancelToken, Contender, FilesystemKind, InitialState, LabChoice, LayoutChoice, Step,
-};
+use fsdyno_model::{Bytes, CancelToken, Contender, FilesystemKind, Step};
 use std::path::{Path, PathBuf};
 
 /// The size of a sparse image.
@@ -44,7 +42,7 @@ impl WorkDir {
             fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
         let contender = Contender {
             mount: mount.iter().map(ToString::to_string).collect(),
-            ..plain(name)
+            ..Contender::plain(name)
         };
         enough_space(base)?;
         let journal = Journal::open(&journals()?).map_err(message)?;
@@ -119,24 +117,6 @@ impl WorkDir {
     }
 }
 
-/// A file system with its defaults on one device.
-fn plain(name: &str) -> Contender {
-    Contender {
-        handicap_permille: 0,
-        label: name.to_owned(),
-        filesystem: name.to_owned(),
-        mkfs: Vec::new(),
-        mount: Vec::new(),
-        layout: LayoutChoice {
-            name: "single".to_owned(),
-            devices: 1,
-        },
-        directory: None,
-        state: InitialState::default(),
-        lab: LabChoice::default(),
-    }
-}
-
 /// The journal directory that `fsdyno clean` reads.
 fn journals() -> Result<PathBuf, String> {
     let places = fsdyno_files::places::of_effective_user().map_err(message)?;
@@ -150,7 +130,7 @@ pub fn mkfs(name: &str, image: &Path) -> Result<String, String> {
         return Ok(String::new());
     }
     let devices = [image.display().to_string()];
-    let steps = recipe.make_for(&plain(name), &devices, image);
+    let steps = recipe.make_for(&Contender::plain(name), &devices, image);
     Ok(match &steps[..] {
         [step] => step.argv().join(" "),
         _ => String::new(),

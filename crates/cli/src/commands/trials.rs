@@ -9,6 +9,7 @@ use crate::commands::selftest::SelftestArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
+use fsdyno_lab::PendingKernels;
 use fsdyno_model::{
     CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, SkippedPhase,
     StopReason,
@@ -175,7 +176,8 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
 /// Runs a plan without a store; `None` if the user interrupts it.
 pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
-    let mut labs = run::assemble(&Erase::default(), plan, preflight, None, stop)?;
+    let known = (&PendingKernels::default(), None);
+    let mut labs = run::assemble(&Erase::default(), plan, preflight, known, stop)?;
     let mut run = RunInfo {
         id: "selftest".into(),
         started_unix_ns: unix_now(),

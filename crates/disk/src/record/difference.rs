@@ -1,6 +1,10 @@
 //! The first entry in which two block traces differ.
 
-use super::{Record, RecordError};
+use super::{Record, RecordError, Records};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
 
 /// Entries of two traces at the same place; none where a trace has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +15,32 @@ pub struct Difference {
     pub one: Option<Record>,
     /// The entry of the second trace.
     pub other: Option<Record>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |record: &Option<Record>| {
+            let line = record.as_ref().map(|record| record.line(None));
+            line.map_or_else(
+                || "the end of the trace".to_owned(),
+                |line| line.trim().to_owned(),
+            )
+        };
+        let (one, other) = (line(&self.one), line(&self.other));
+        write!(f, "entry {}: `{one}`, and then `{other}`", self.place)
+    }
+}
+
+/// Compares the traces in two files; none if they are equal.
+pub fn first_difference_of_files(
+    one: &Path,
+    other: &Path,
+) -> Result<Option<Difference>, RecordError> {
+    let open = |path: &Path| -> Result<Records<BufReader<File>>, RecordError> {
+        let unreadable = |source: io::Error| RecordError::Unreadable { at: 0, source };
+        Records::new(BufReader::new(File::open(path).map_err(unreadable)?))
+    };
+    first_difference(open(one)?, open(other)?)
 }
 
 /// Compares two traces; none if they are equal.

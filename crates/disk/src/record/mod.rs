@@ -9,8 +9,9 @@ mod difference;
 mod hash;
 mod interval;
 mod stream;
+mod text;
 
-pub use difference::{Difference, first_difference};
+pub use difference::{Difference, first_difference, first_difference_of_files};
 pub use hash::hash;
 pub use interval::Interval;
 pub use stream::{RecordError, Records, Writer};

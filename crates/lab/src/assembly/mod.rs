@@ -5,8 +5,9 @@ mod devices;
 mod remote;
 
 use crate::Labs;
-use crate::labs::guest::{GuestLab, GuestLabError, record_place};
+use crate::labs::guest::{GuestLab, GuestLabError, PendingKernels, PendingLab, record_place};
 use crate::labs::host::HostLab;
+use crate::labs::repeats::Repeats;
 use crate::labs::ssh::SshLabError;
 use crate::missing::MissingRequirement;
 use crate::preflight::{Preflight, PreflightError};
@@ -14,6 +15,7 @@ use crate::state_dir::StateDir;
 pub use devices::described_devices;
 use fsdyno_host::clean_up::CleanUp;
 use fsdyno_host::guard::{Refusal, SaveError};
+use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::{JournalError, Undo};
 use fsdyno_model::{Availability, CacheState, CancelToken, CellRecord, LabChoice, Plan};
 
@@ -29,6 +31,8 @@ pub struct Assembly<'a> {
     pub erase: &'a [String],
     /// Identities among them that may be erased although fstab or crypttab names them.
     pub erase_fstab: &'a [String],
+    /// The kernels of contenders that are built while cells run.
+    pub pending: &'a PendingKernels,
     /// The recorded cells of a run that is resumed.
     pub recorded: Option<&'a [CellRecord]>,
     /// Cancels the assembly and the labs.
@@ -96,25 +100,51 @@ impl Assembly<'_> {
         }
         let journal = self.state.open_journal()?;
         let mut labs = Labs::default();
-        for choice in plan.labs() {
+        if Repeats::are_exact(plan) {
+            let traces = if plan.disk_trace.is_some() {
+                None
+            } else {
+                let tag = journal.path().file_stem().unwrap_or_default();
+                let name = format!("fsdyno-{}-repeats", tag.to_string_lossy());
+                let traces = Scratch::create(&preflight.scratch.join(name), &journal);
+                Some(traces.map_err(GuestLabError::from)?)
+            };
+            labs.compare_repeats(Repeats::new(traces, self.recorded.unwrap_or_default()));
+        }
+        for (choice, kernel) in plan.labs_and_kernels() {
             let (journal, stop) = (journal.clone(), self.stop.clone());
             match choice {
                 LabChoice::Uml | LabChoice::Qemu => {
-                    let lab = GuestLab::new(choice, plan, preflight, journal, stop)?;
+                    let not_built = kernel.filter(|one| self.pending.contains(&one.name));
+                    if let Some(kernel) = not_built {
+                        let pending = PendingLab {
+                            lab: choice.clone(),
+                            kernel: kernel.clone(),
+                            scratch: preflight.scratch.clone(),
+                            image_bytes: preflight.image_bytes,
+                            journal,
+                            stop,
+                            pending: self.pending.clone(),
+                            started: None,
+                        };
+                        labs.add(choice, Some(kernel), pending);
+                        continue;
+                    }
+                    let lab = GuestLab::new((choice, kernel), plan, preflight, journal, stop)?;
                     if let Some(remark) = lab.remark() {
                         (self.note)(&remark);
                     }
-                    labs.add(choice.clone(), lab);
+                    labs.add(choice, kernel, lab);
                 }
                 LabChoice::Ssh(destination) => {
-                    labs.add(choice.clone(), self.remote(destination, journal)?);
+                    labs.add(choice, None, self.remote(destination, journal)?);
                 }
                 LabChoice::Host => {}
             }
         }
         if plan.uses(&LabChoice::Host) {
             let lab = HostLab::new(plan, self.preflight, journal, released, self.stop.clone());
-            labs.add(LabChoice::Host, lab.with_probes(plan));
+            labs.add(&LabChoice::Host, None, lab.with_probes(plan));
         }
         check_that_a_cell_can_run(&labs, plan)?;
         if plan.uses(&LabChoice::Host) && starts_cold(plan) {

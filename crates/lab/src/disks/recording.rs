@@ -15,8 +15,8 @@ const ENDING: &str = "trace";
 const FORMER_ENDING: &str = "record";
 
 /// The block trace of a disk in a cell.
-fn file(directory: &Path, cell: Cell, disk: usize) -> PathBuf {
-    directory.join(format!("cell-{}-disk-{disk}.{ENDING}", cell.index))
+pub(crate) fn file(directory: &Path, cell: u32, disk: usize) -> PathBuf {
+    directory.join(format!("cell-{cell}-disk-{disk}.{ENDING}"))
 }
 
 /// Creates the directory of block traces. For a new run it must not contain any, to avoid a mixture
@@ -57,7 +57,7 @@ pub(crate) fn recorder(
     let Some(record) = record else {
         return Ok(Recorder::figures());
     };
-    let path = file(&record.directory, cell, disk);
+    let path = file(&record.directory, cell.index, disk);
     let writer = create(&path).and_then(Writer::new);
     let writer = writer
         .map_err(|error| format!("cannot write the block trace {}: {error}", path.display()))?;
@@ -99,7 +99,7 @@ mod tests {
             workload: 0,
         };
         record_place(&record, true).unwrap();
-        let path = file(&record.directory, cell, 1);
+        let path = file(&record.directory, cell.index, 1);
         let target = home.path().join("target");
         fs::write(&target, "precious").unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();

@@ -3,14 +3,17 @@
 pub mod guest;
 pub mod host;
 pub(crate) mod limit;
+pub(crate) mod repeats;
 pub mod ssh;
 
 use crate::missing::Missing;
 use crate::notes::Notes;
 use fsdyno_datasets::identity::Identity;
 use fsdyno_model::{
-    CancelToken, Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage,
+    CancelToken, Cell, CellRecord, Contender, ContenderKernel, Event, Failure, LabChoice, Outcome,
+    Plan, Stage,
 };
+use repeats::Repeats;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -55,19 +58,44 @@ pub trait Below {
     fn drive_out(&mut self) -> Result<u64, String>;
 }
 
+/// A lab, and the name of the kernel of its guests where contenders have kernels of their own.
+type LabKey = (LabChoice, Option<String>);
+
+fn key_of(contender: &Contender) -> LabKey {
+    let kernel = contender.kernel.as_ref();
+    (
+        contender.lab.clone(),
+        kernel.map(|kernel| kernel.name.clone()),
+    )
+}
+
 /// All labs of a plan: each cell runs in the lab of its contender.
 #[derive(Default)]
 pub struct Labs {
-    by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
+    by_choice: BTreeMap<LabKey, Box<dyn Surveyed>>,
     /// The user's datasets, which must not change during the run.
     datasets: Arc<[Identity]>,
+    /// The cells that must be equal to their repeats, if there are any.
+    repeats: Option<Arc<Repeats>>,
     stop: CancelToken,
 }
 
 impl Labs {
-    /// Adds a lab.
-    pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
-        self.by_choice.insert(choice, Box::new(lab));
+    /// Compares each cell with its repeats.
+    pub(crate) fn compare_repeats(&mut self, repeats: Repeats) {
+        self.repeats = Some(Arc::new(repeats));
+    }
+
+    /// Adds a lab, or that of one kernel.
+    pub fn add(
+        &mut self,
+        choice: &LabChoice,
+        kernel: Option<&ContenderKernel>,
+        lab: impl Surveyed + 'static,
+    ) {
+        let kernel = kernel.map(|kernel| kernel.name.clone());
+        self.by_choice
+            .insert((choice.clone(), kernel), Box::new(lab));
     }
 
     /// Fails each cell if one of these datasets changed before or during it. The failure names the
@@ -86,6 +114,7 @@ impl Labs {
             Some(Self {
                 by_choice: labs.collect::<Option<_>>()?,
                 datasets: Arc::clone(&self.datasets),
+                repeats: self.repeats.clone(),
                 stop,
             })
         };
@@ -108,9 +137,9 @@ impl Labs {
         }))
     }
 
-    /// The description of the guests of a lab, if it has any.
-    pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
-        self.by_choice.get(choice)?.guest()
+    /// The description of the guests of a contender, if it runs in any.
+    pub fn guest(&self, contender: &Contender) -> Option<&str> {
+        self.by_choice.get(&key_of(contender))?.guest()
     }
 
     /// The missing requirements of a plan, for each contender in its own lab. A program is missing
@@ -118,7 +147,7 @@ impl Labs {
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {
-            let lab = self.by_choice.get(&contender.lab)?;
+            let lab = self.by_choice.get(&key_of(contender))?;
             lab.missing().contenders.get(number)?.clone()
         });
         let everywhere = |number: usize| {
@@ -158,8 +187,13 @@ impl Lab for Labs {
             };
             return Some(Notes::new(cell, emit).into_record(outcome));
         }
-        let lab = self.by_choice.get_mut(&contender.lab)?;
-        let mut record = lab.run_cell(plan, cell, emit)?;
+        let lab = self.by_choice.get_mut(&key_of(contender))?;
+        let repeats = self.repeats.as_deref();
+        let traced = repeats.and_then(|repeats| repeats.traced(plan));
+        let mut record = lab.run_cell(traced.as_ref().unwrap_or(plan), cell, emit)?;
+        if let Some(repeats) = repeats {
+            repeats.check(plan, &mut record);
+        }
         let skipped = matches!(record.outcome, Outcome::Skipped { .. });
         if let Some(mut changed) = self.changed(plan, cell).filter(|_| !skipped) {
             if let (Outcome::Failed(changed), Outcome::Failed(why)) =

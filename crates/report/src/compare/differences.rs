@@ -28,7 +28,7 @@ pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
     let mut all = of_plans(&base.run.plan, &other.run.plan);
     let kernels = |set: &ResultSet| {
         let shares = set.labs().into_iter();
-        let of = shares.filter_map(|share| share.kernel);
+        let of = shares.flat_map(|share| share.kernels);
         terms::list(&of.collect::<Vec<_>>())
     };
     note(&mut all, "kernel", false, kernels(base), kernels(other));

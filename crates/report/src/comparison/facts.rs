@@ -45,11 +45,17 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
 /// The guests and other machines in which cells ran, one for each lab, and the effect on the
 /// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
-    let reported = set.labs().into_iter().filter_map(|share| {
-        let remote = share.lab.is_remote();
-        share.guest.map(|about| (about, remote))
-    });
-    reported.map(|(about, remote)| {
+    let mut reported: Vec<(String, bool)> = Vec::new();
+    for share in set.labs() {
+        for about in share.guests {
+            let guest = (about, share.lab.is_remote());
+            // Contenders on several kernels have the same guests.
+            if !reported.contains(&guest) {
+                reported.push(guest);
+            }
+        }
+    }
+    reported.into_iter().map(|(about, remote)| {
         if remote {
             return format!(
                 "{about}; figures are those of that machine: what follows is the one that ran \

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 pub const WHY: &str = "Figures of another kernel are not compared, because its system calls cost \
                        differently: each lab is separate, with a baseline of its own.";
 
-/// The heading of content about all labs.
-pub const ALL: &str = "All labs";
+/// The reason why contenders on several kernels are separate.
+const ON_KERNELS: &str = "Each contender is compared with itself on the first kernel.";
 
 /// The first sentence about a run on disks with configured faults.
 const FAULTY: &str = "The disks of this run had configured faults: choose nothing by its figures.";
@@ -37,26 +37,30 @@ pub struct Comparisons {
     pub cells: CellCounts,
 }
 
-/// A lab of a run that has several.
+/// A lab of a run that has several, or a contender of a run on several kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lab {
-    /// Its name, escaped for printing.
+    /// The name of the lab or the contender, escaped for printing.
     pub name: String,
-    /// Its kernel and the memory of its guests; empty if unknown.
+    /// Its kernels and the memory of its guests; empty if unknown.
     pub about: String,
+    /// Whether it is one contender on several kernels.
+    pub across_kernels: bool,
 }
 
 impl Lab {
     fn of(share: &LabShare, set: &ResultSet) -> Self {
         let memory = set.run.plan.guest.as_ref().filter(|_| share.lab.is_guest());
-        let about = [
-            share.kernel.clone(),
-            memory.map(|guest| guest.memory.to_string()),
-        ];
-        let about: Vec<String> = about.into_iter().flatten().collect();
+        let memory = memory.map(|guest| guest.memory.to_string());
+        let about: Vec<String> = share.kernels.iter().cloned().chain(memory).collect();
+        let name = match &share.across_kernels {
+            Some(contender) => contender.clone(),
+            None => share.lab.to_string(),
+        };
         Self {
-            name: terms::printable(&share.lab.to_string()),
+            name: terms::printable(&name),
             about: terms::printable(&about.join(", ")),
+            across_kernels: share.across_kernels.is_some(),
         }
     }
 
@@ -109,6 +113,30 @@ impl Comparisons {
     /// Whether there are several labs, whose figures are separate.
     pub fn has_several(&self) -> bool {
         self.labs.len() > 1
+    }
+
+    /// Whether contenders are compared with themselves on several kernels.
+    pub fn across_kernels(&self) -> bool {
+        let mut labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
+        labs.any(|lab| lab.across_kernels)
+    }
+
+    /// Why there are several comparisons.
+    pub fn why_separate(&self) -> &'static str {
+        if self.across_kernels() {
+            ON_KERNELS
+        } else {
+            WHY
+        }
+    }
+
+    /// The heading of content about all of them.
+    pub fn heading_of_all(&self) -> &'static str {
+        if self.across_kernels() {
+            "All contenders"
+        } else {
+            "All labs"
+        }
     }
 
     /// The answers, a sentence for each lab. On disks with faults, they begin with the note that the

@@ -5,7 +5,7 @@ use super::{By, Selection, order, steps};
 use crate::compare::differences;
 use crate::terms;
 use fsdyno_model::{
-    CellRecord, Contender, Counter, LabShare, Outcome, Plan, Provenance, ResultSet,
+    CellRecord, Contender, ContenderKernel, Counter, Outcome, Plan, Provenance, ResultSet,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -112,7 +112,7 @@ impl Collector {
 
     /// Adds a run. Its tag `commit-HASH` names its commit.
     pub fn add(&mut self, set: &ResultSet, tags: &[String]) {
-        let plan = &set.run.plan;
+        let plan = &on_the_axis(&set.run.plan, self.selection.by);
         let tagged = tags.iter().find_map(|tag| tag.strip_prefix("commit-"));
         let run = Rc::new(RunFacts {
             id: set.run.id.clone(),
@@ -120,7 +120,6 @@ impl Collector {
             provenance: set.run.provenance.clone(),
             commit: tagged.map(str::to_owned),
         });
-        let shares = set.labs();
         let chosen: Vec<bool> = plan
             .contenders
             .iter()
@@ -157,8 +156,7 @@ impl Collector {
             if !figures.contains_key(&self.selection.metric()) {
                 continue;
             }
-            let share = shares.iter().find(|share| share.contenders.contains(&at));
-            let observation = observation(&run, plan, share, figures);
+            let observation = observation(&run, set, at, figures);
             if self.selection.by == By::Commit && observation.commit.is_none() {
                 self.without_commit.insert(run.id.clone());
                 continue;
@@ -421,6 +419,16 @@ fn matches(pattern: &str, text: &str) -> bool {
     ends.any(|at| matches(rest, &text[at..]))
 }
 
+/// The plan without the kernels of its contenders, if these are the axis of the history.
+fn on_the_axis(plan: &Plan, by: By) -> Plan {
+    let mut plan = plan.clone();
+    if by != By::Date {
+        let contenders = plan.contenders.into_iter();
+        plan.contenders = contenders.map(Contender::on_any_kernel).collect();
+    }
+    plan
+}
+
 /// The plan of one contender and one workload, without what a history follows.
 fn reduced(plan: &Plan, contender: usize, workload: usize) -> Plan {
     Plan {
@@ -457,19 +465,21 @@ fn distinctions(collected: &Collected, other: &Collected) -> Vec<String> {
 
 fn observation(
     run: &Rc<RunFacts>,
-    plan: &Plan,
-    share: Option<&LabShare>,
+    set: &ResultSet,
+    contender: usize,
     figures: BTreeMap<Counter, Vec<f64>>,
 ) -> Observation {
-    let kernel = share.and_then(|share| share.kernel.clone());
-    let guest = share.and_then(|share| share.guest.as_deref());
-    let build = match guest {
+    let plan = &set.run.plan;
+    let kernel = set.kernel_of(contender).unwrap_or("unknown").to_owned();
+    let own = plan.contenders[contender].kernel.as_ref();
+    let commit = own.and_then(ContenderKernel::commit).map(str::to_owned);
+    let build = match set.guest_of(contender) {
         Some(guest) => guest.split(',').nth(1).unwrap_or_default().trim(),
         None => &run.provenance.kernel_build,
     };
-    let kernel = kernel.unwrap_or_else(|| "unknown".to_owned());
+    let commit = commit.or_else(|| run.commit.clone());
     Observation {
-        commit: run.commit.clone().or_else(|| commit_in(&kernel)),
+        commit: commit.or_else(|| commit_in(&kernel)),
         run: Rc::clone(run),
         build: build.to_owned(),
         kernel,

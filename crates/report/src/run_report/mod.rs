@@ -82,7 +82,9 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
         ..Document::new(format!("fsdyno: {name} of {date}, run {id}"))
     };
     if comparisons.has_several() {
-        document.blocks.push(Block::paragraph(labs::WHY));
+        document
+            .blocks
+            .push(Block::paragraph(comparisons.why_separate()));
     }
     let mut at = 0;
     with_each_lab(set, &comparisons, options, |lab| {
@@ -104,7 +106,9 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
     let mut notes = notes::sections(&comparisons);
     notes.push(provenance(set));
     if comparisons.has_several() {
-        document.blocks.push(part(labs::ALL.to_owned(), notes));
+        document
+            .blocks
+            .push(part(comparisons.heading_of_all().to_owned(), notes));
     } else {
         document.blocks.extend(notes);
     }
@@ -234,7 +238,9 @@ fn page_title(comparisons: &Comparisons) -> String {
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
     let named = terms::list(&contenders);
-    let compared = if comparisons.has_several() {
+    let compared = if comparisons.across_kernels() {
+        "compared by kernel".to_owned()
+    } else if comparisons.has_several() {
         format!("compared within {} labs", comparisons.labs.len())
     } else {
         "compared".to_owned()

@@ -139,7 +139,12 @@ const KERNEL_COLUMNS: [&str; 9] = [
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
     let labs = set.labs();
-    let labs = if labs.len() > 1 { &labs[..] } else { &[] };
+    let has_kernels = labs.iter().any(|share| share.across_kernels.is_some());
+    let labs = if labs.len() > 1 || has_kernels {
+        &labs[..]
+    } else {
+        &[]
+    };
     let mut samples = set.cells.iter().flat_map(|record| &record.samples);
     let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
     let counted = samples.any(|sample| !sample.kernel.is_empty());
@@ -150,7 +155,7 @@ pub fn figures(set: &ResultSet) -> Table {
     let columns = columns.chain(kernel_columns).chain(disk_columns);
     let mut rows = Vec::new();
     for record in &set.cells {
-        let of_lab = of_lab(labs, record);
+        let of_lab = of_lab(set, labs, record);
         let mut row = |mut cells: Vec<Cell>, kernel: Option<&KernelWork>, disks: Vec<Cell>| {
             cells.resize(COLUMNS.len(), Cell::Empty);
             cells.extend(of_lab.clone());
@@ -223,12 +228,12 @@ fn text(text: &str) -> Cell {
 }
 
 /// The lab and the kernel of a cell, if there are several labs.
-fn of_lab(labs: &[LabShare], record: &CellRecord) -> Vec<Cell> {
+fn of_lab(set: &ResultSet, labs: &[LabShare], record: &CellRecord) -> Vec<Cell> {
     let contender = record.cell.contender as usize;
     let mut shares = labs.iter();
     let share = shares.find(|share| share.contenders.contains(&contender));
     share.map_or_else(Vec::new, |share| {
-        let kernel = share.kernel.as_deref().unwrap_or_default();
+        let kernel = set.kernel_of(contender).unwrap_or_default();
         vec![text(&share.lab.to_string()), text(kernel)]
     })
 }

@@ -51,7 +51,7 @@ impl RunRow {
             phases.map(|phase| format!("{}/{}", workload.name, phase.label))
         });
         let mut kernels: Vec<String> = Vec::new();
-        for kernel in set.labs().into_iter().filter_map(|share| share.kernel) {
+        for kernel in set.labs().into_iter().flat_map(|share| share.kernels) {
             if !kernels.contains(&kernel) {
                 kernels.push(kernel);
             }

@@ -160,11 +160,18 @@ impl Why {
     }
 }
 
-/// The contenders of their lab.
+/// The contenders that are compared with them: those of their lab and kernel, or the same contender
+/// on other kernels.
 fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
     let mut shares = set.labs().into_iter();
     let share = shares.find(|share| places.iter().all(|at| share.contenders.contains(at)));
-    share.map(|share| share.contenders)
+    share.map(|share| share.contenders).or_else(|| {
+        let contenders = &set.run.plan.contenders;
+        let [one, other] = places.map(|at| &contenders[at]);
+        let is_same = |at: &usize| contenders[*at].kernel == one.kernel;
+        let on_one_kernel = one.kernel.is_some() && one.kernel == other.kernel;
+        on_one_kernel.then(|| (0..contenders.len()).filter(is_same).collect())
+    })
 }
 
 /// The verdicts of a lab, and the indices of two contenders in it.

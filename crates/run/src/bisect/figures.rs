@@ -1,7 +1,9 @@
 //! The figures of a phase that a search compares.
 
-use fsdyno_model::{KernelWork, Point, Sample};
+use fsdyno_model::{Counter as SampleCounter, CounterUnit, KernelWork, Point, ResultSet, Sample};
+use fsdyno_stats::{Rule, Summary, Verdict, judge, ratio_paired};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The figure that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,11 +23,13 @@ pub enum Metric {
     Seeks,
     /// Extents of the files.
     Extents,
+    /// Processor time, in real time.
+    Cpu,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Durable,
         Self::Blocks,
         Self::Flushes,
@@ -33,7 +37,18 @@ impl Metric {
         Self::Bytes,
         Self::Seeks,
         Self::Extents,
+        Self::Cpu,
     ];
+
+    /// Whether it has noise: two kernels are then compared by pairs, in blocks of one run.
+    pub fn is_paired(self) -> bool {
+        self == Self::Cpu
+    }
+
+    /// Whether it is a time.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::Durable | Self::Cpu)
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -45,6 +60,7 @@ impl Metric {
             Self::Bytes => "bytes",
             Self::Seeks => "seeks",
             Self::Extents => "extents",
+            Self::Cpu => "cpu",
         }
     }
 
@@ -58,6 +74,7 @@ impl Metric {
             Self::Bytes => BYTES,
             Self::Seeks => SEEKS,
             Self::Extents => EXTENTS,
+            Self::Cpu => CPU,
         }
     }
 }
@@ -69,6 +86,7 @@ const REQUESTS: &str = "requests";
 const BYTES: &str = "bytes";
 const SEEKS: &str = "seeks";
 const EXTENTS: &str = "extents";
+const CPU: &str = "cpu";
 
 /// A figure with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,11 +100,51 @@ pub struct Counter {
     pub is_time: bool,
 }
 
+/// Whether a figure differs from that of the good commit, by more than the threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// It is larger.
+    Rises,
+    /// It is smaller.
+    Falls,
+    /// It does not differ by more.
+    None,
+    /// The figures do not decide it.
+    Undecided,
+}
+
+/// The comparison of a commit with the good one, by the blocks of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// The result.
+    pub change: Change,
+    /// The ratio of the commit to the good one.
+    pub ratio: f64,
+    /// The confidence interval of the ratio; none with fewer than 6 blocks.
+    pub interval: Option<(f64, f64)>,
+    /// The number of blocks with both.
+    pub blocks: usize,
+}
+
+impl fmt::Display for Paired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ratio {:.3}", self.ratio)?;
+        if let Some((low, high)) = self.interval {
+            write!(f, " ({low:.3} to {high:.3})")?;
+        }
+        write!(f, ", {} blocks", self.blocks)
+    }
+}
+
 /// All figures of a phase.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// The figures, in their order.
+    /// The figures, in their order: of one cell, or medians over blocks.
     pub counters: Vec<Counter>,
+    /// The comparison with the good commit, if the figures have noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paired: Option<Paired>,
 }
 
 impl Figures {
@@ -128,6 +186,35 @@ impl Figures {
         all
     }
 
+    /// Those of the second contender of a run, compared with the first by the figure that decides.
+    /// None if the plan names none, or if it was not measured in a common block.
+    pub fn of_pairs(set: &ResultSet) -> Option<Self> {
+        let plan = &set.run.plan;
+        let (workload, figures) = plan.decides.as_ref()?.lines(set).into_iter().next()?;
+        let [good, commit] = figures.as_slice() else {
+            return None;
+        };
+        let ratio = ratio_paired(commit, good)?;
+        let change = match judge(commit, good, &Rule::of(&set.run)) {
+            Some(Verdict::Slower) => Change::Rises,
+            Some(Verdict::Faster) => Change::Falls,
+            Some(Verdict::Indistinguishable) => Change::None,
+            Some(Verdict::Inconclusive) | None => Change::Undecided,
+        };
+        let mut phase = plan.workloads[workload].phases.iter();
+        let phase =
+            phase.position(|one| Some(&one.label) == plan.decides.as_ref().map(|d| &d.phase));
+        Some(Self {
+            counters: medians(&set.samples(1, workload, phase?)),
+            paired: Some(Paired {
+                change,
+                ratio: ratio.middle,
+                interval: ratio.interval.map(|interval| (interval.low, interval.high)),
+                blocks: ratio.pairs,
+            }),
+        })
+    }
+
     /// The figure that decides; none where it was not measured.
     pub fn of(&self, metric: Metric) -> Option<u64> {
         self.value(metric.counter())
@@ -167,6 +254,27 @@ impl Figures {
             last.is_time = true;
         }
     }
+}
+
+/// The medians of all counters that were measured.
+fn medians(samples: &[(u32, &Sample)]) -> Vec<Counter> {
+    let median = |counter: SampleCounter| {
+        let figures = samples.iter();
+        let figures = figures.filter_map(|(_, sample)| counter.of(sample).map(|ns| ns as f64));
+        let summary = Summary::of(&figures.collect::<Vec<_>>())?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a median of counts"
+        )]
+        let value = summary.median.round() as u64;
+        Some(Counter {
+            name: counter.name().to_owned(),
+            value,
+            is_time: counter.unit() == CounterUnit::Nanoseconds,
+        })
+    };
+    SampleCounter::ALL.into_iter().filter_map(median).collect()
 }
 
 /// The work until all is durable, or else until the work returned.

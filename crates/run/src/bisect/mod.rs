@@ -7,7 +7,7 @@
 mod choice;
 mod figures;
 
-pub use figures::{Counter, Figures, Metric};
+pub use figures::{Change, Counter, Figures, Metric, Paired};
 
 use choice::{Choice, choose};
 
@@ -70,15 +70,6 @@ pub struct Step {
     pub left: usize,
 }
 
-/// The direction of the change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The bad figure is larger.
-    Rises,
-    /// The bad figure is smaller.
-    Falls,
-}
-
 /// The end of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -102,6 +93,8 @@ pub enum Found {
         /// The figure of the bad commit.
         bad: u64,
     },
+    /// The comparison of the ends is inconclusive.
+    Inconclusive(Paired),
     /// The good commit, measured twice, does not have the same figures.
     NotExact(String),
     /// An end cannot be built or measured.
@@ -134,15 +127,38 @@ pub trait Bench {
 }
 
 impl Question {
-    /// The direction from one figure to another; none if they differ by no more than the threshold.
-    pub fn direction(&self, good: u64, bad: u64) -> Option<Direction> {
-        let (good, bad) = (good as f64, bad as f64);
-        if bad > good * self.threshold {
-            Some(Direction::Rises)
-        } else if bad * self.threshold < good {
-            Some(Direction::Falls)
+    /// The change from the good figure to another one; none if one was not measured.
+    pub fn change(&self, good: &Figures, other: &Figures) -> Option<Change> {
+        if let Some(paired) = &other.paired {
+            return Some(paired.change);
+        }
+        let (good, other) = (good.of(self.metric)?, other.of(self.metric)?);
+        let (good, other) = (good as f64, other as f64);
+        Some(if other > good * self.threshold {
+            Change::Rises
+        } else if other * self.threshold < good {
+            Change::Falls
         } else {
-            None
+            Change::None
+        })
+    }
+
+    /// Whether a commit has the change of this direction. A comparison that decides nothing skips
+    /// the commit, with the reason.
+    pub fn judge(&self, good: &Figures, tried: Tried, direction: Change) -> (Judged, Tried) {
+        let change = match &tried {
+            Tried::Measured(figures) => self.change(good, figures),
+            Tried::Skipped(_) => None,
+        };
+        match (change, &tried) {
+            (Some(Change::Undecided), Tried::Measured(figures)) => {
+                let paired = figures.paired.as_ref().map(ToString::to_string);
+                let why = format!("inconclusive: {}", paired.unwrap_or_default());
+                (Judged::Skipped, Tried::Skipped(why))
+            }
+            (None, _) => (Judged::Skipped, tried),
+            (Some(change), _) if change == direction => (Judged::Bad, tried),
+            (Some(_), _) => (Judged::Good, tried),
         }
     }
 
@@ -187,24 +203,28 @@ impl Question {
         let (Some(reference), Some(changed)) = (good.of(self.metric), bad.of(self.metric)) else {
             return Ok(Found::NoFigure);
         };
-        let Some(direction) = self.direction(reference, changed) else {
-            return Ok(Found::NoDifference {
+        match self.change(&good, &bad) {
+            Some(direction @ (Change::Rises | Change::Falls)) => {
+                self.halve(bench, good, bad, direction)
+            }
+            Some(Change::Undecided) => Ok(bad.paired.map_or(Found::NoFigure, Found::Inconclusive)),
+            Some(Change::None) | None => Ok(Found::NoDifference {
                 good: reference,
                 bad: changed,
-            });
-        };
-        self.halve(bench, (good, reference), bad, direction)
+            }),
+        }
     }
 
     /// Halves the history between the ends until one commit is left.
     fn halve<B: Bench>(
         &self,
         bench: &mut B,
-        (good, reference): (Figures, u64),
+        reference: Figures,
         bad: Figures,
-        direction: Direction,
+        direction: Change,
     ) -> Result<Found, B::Error> {
-        let (mut without, mut with) = (vec![(self.good.clone(), good)], (self.bad.clone(), bad));
+        let mut without = vec![(self.good.clone(), reference.clone())];
+        let mut with = (self.bad.clone(), bad);
         let mut skipped = Vec::new();
         loop {
             let known: Vec<String> = without.iter().map(|(commit, _)| commit.clone()).collect();
@@ -215,15 +235,7 @@ impl Question {
                 Choice::Among(commits) => return Ok(Found::Among(commits)),
             };
             let tried = bench.measure(&commit, Role::Probe)?;
-            let figure = match &tried {
-                Tried::Measured(figures) => figures.of(self.metric),
-                Tried::Skipped(_) => None,
-            };
-            let judged = match figure {
-                None => Judged::Skipped,
-                Some(figure) if self.direction(reference, figure) == Some(direction) => Judged::Bad,
-                Some(_) => Judged::Good,
-            };
+            let (judged, tried) = self.judge(&reference, tried, direction);
             bench.report(&Step {
                 commit: commit.clone(),
                 role: Role::Probe,

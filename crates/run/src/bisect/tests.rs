@@ -19,6 +19,7 @@ fn figures(flushes: u64) -> Figures {
             value: flushes,
             is_time: false,
         }],
+        paired: None,
     }
 }
 
@@ -183,6 +184,44 @@ fn a_search_that_is_repeated_with_its_results_makes_the_same_steps() {
         distinct.len(),
         first.steps.len(),
         "no commit is tried twice"
+    );
+}
+
+#[test]
+fn a_comparison_with_noise_decides_by_its_verdict_and_skips_what_is_inconclusive() {
+    let question = Question {
+        good: "0".to_owned(),
+        bad: "9".to_owned(),
+        metric: Metric::Cpu,
+        threshold: 1.05,
+    };
+    let paired = |change| Figures {
+        paired: Some(Paired {
+            change,
+            ratio: 1.07,
+            interval: Some((1.01, 1.13)),
+            blocks: 60,
+        }),
+        ..Figures::default()
+    };
+    let good = Figures::default();
+    let judged = |change, direction| {
+        let tried = Tried::Measured(paired(change));
+        question.judge(&good, tried, direction)
+    };
+    for (change, expected) in [
+        (Change::Rises, Judged::Bad),
+        (Change::None, Judged::Good),
+        (Change::Falls, Judged::Good),
+    ] {
+        assert_eq!(judged(change, Change::Rises).0, expected, "{change:?}");
+    }
+    assert_eq!(judged(Change::Falls, Change::Falls).0, Judged::Bad);
+    let (open, tried) = judged(Change::Undecided, Change::Rises);
+    let why = "inconclusive: ratio 1.070 (1.010 to 1.130), 60 blocks";
+    assert_eq!(
+        (open, tried),
+        (Judged::Skipped, Tried::Skipped(why.to_owned()))
     );
 }
 

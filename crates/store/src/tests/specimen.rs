@@ -84,6 +84,11 @@ pub(crate) fn plan() -> Plan {
                 },
                 handicap_permille: 50,
                 lab: LabChoice::Uml,
+                kernel: Some(fsdyno_model::ContenderKernel {
+                    name: "v6.12".into(),
+                    program: fsdyno_model::KernelChoice::File("/k/linux".into()),
+                    source: Some("git:/srv/linux#abc".into()),
+                }),
             },
             Contender {
                 label: ODD.into(),
@@ -123,6 +128,10 @@ pub(crate) fn plan() -> Plan {
             precision: 0.005,
             most: 40,
             fewest: 0,
+        }),
+        decides: Some(fsdyno_model::DecidingFigure {
+            phase: "copy".into(),
+            counter: fsdyno_model::Counter::Cpu,
         }),
         errors: Some(fsdyno_model::ErrorRate::Fwer),
         ends: vec![6],

@@ -34,16 +34,21 @@ pub struct BisectArgs {
     pub phases: Vec<String>,
     /// Figure that decides
     ///
-    /// durable (time), blocks (basic blocks of the kernel), flushes, requests, bytes, seeks or extents.
-    /// Each is exact: one measurement of a commit decides.
+    /// durable (time), blocks (basic blocks of the kernel), flushes, requests, bytes, seeks or extents:
+    /// each is exact, and one measurement of a commit decides. cpu (processor time) is measured in
+    /// real time on disks in memory, in blocks with the good revision, until the interval decides.
     #[arg(long, value_name = "METRIC", default_value = "durable", value_parser = metric)]
     pub metric: Metric,
     /// Ratio to the good revision that is a change; above 1
     #[arg(long, value_name = "RATIO", default_value_t = 1.05, value_parser = threshold)]
     pub threshold: f64,
-    /// Model disk: a profile (`fsdyno disk list`) or its file
-    #[arg(long, value_name = "PROFILE", default_value = "sata-ssd", help_heading = CELL)]
-    pub disk: PathBuf,
+    /// Maximum number of blocks of a comparison with --metric cpu
+    #[arg(long, value_name = "N", default_value_t = 60,
+          value_parser = clap::value_parser!(u32).range(6..=10_000))]
+    pub max_repeats: u32,
+    /// Model disk: a profile (`fsdyno disk list`) or its file [default: sata-ssd]
+    #[arg(long, value_name = "PROFILE", help_heading = CELL)]
+    pub disk: Option<PathBuf>,
     /// Model processor: a profile, its file, or free [default: vm-2026]
     #[arg(long, value_name = "PROFILE", help_heading = CELL)]
     pub cpu: Option<PathBuf>,
@@ -65,7 +70,7 @@ pub struct BisectArgs {
     /// Memory of the guest [default: 512M]
     #[arg(long, value_name = "SIZE", help_heading = CELL)]
     pub guest_memory: Option<Bytes>,
-    /// Directory of image files and mount points [default: /var/tmp]
+    /// Directory of image files [default: /var/tmp; with --metric cpu: /dev/shm]
     #[arg(long, value_name = "DIR", help_heading = CELL)]
     pub work_dir: Option<PathBuf>,
     /// Number of compile jobs at a time [default: number of processors]

@@ -1,14 +1,12 @@
 //! The commits of a search, each built and measured once. What was recorded is not measured again.
 
 use super::kept::{Attempt, AttemptResult, Kept};
-use crate::commands::disk::line_of;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_disk::record::{Records, first_difference};
+use fsdyno_disk::record::first_difference_of_files;
 use fsdyno_model::printable;
-use fsdyno_run::bisect::{Bench, Figures, Judged, Metric, Role, Step, Tried};
-use std::fs::{self, File};
-use std::io::BufReader;
+use fsdyno_run::bisect::{Bench, Change, Figures, Judged, Metric, Role, Step, Tried};
+use std::fs;
 use std::path::Path;
 
 /// What builds and measures. A test has another one than the machine.
@@ -41,7 +39,9 @@ impl<M: Machine> Recorded<'_, M> {
             return Ok(attempt);
         }
         let traces = match role {
-            Role::Good if !self.kept.is_repeated()? => Some(self.traces(0)?),
+            Role::Good if !self.metric.is_paired() && !self.kept.is_repeated()? => {
+                Some(self.traces(0)?)
+            }
             _ => None,
         };
         let attempt = self.machine.measure(commit, traces.as_deref())?;
@@ -107,6 +107,9 @@ impl<M: Machine> Bench for Recorded<'_, M> {
     }
 
     fn repeat(&mut self, commit: &str) -> Result<Option<String>, CliError> {
+        if self.metric.is_paired() {
+            return Ok(differs_from_itself(&self.attempt(commit, Role::Good)?));
+        }
         if self.kept.is_repeated()? {
             return Ok(None);
         }
@@ -137,6 +140,17 @@ impl<M: Machine> Bench for Recorded<'_, M> {
             Err(error) => output::error(format_args!("fsdyno: {error}")),
         }
     }
+}
+
+/// The comparison of the good commit with itself, unless it shows no difference.
+fn differs_from_itself(attempt: &Attempt) -> Option<String> {
+    let AttemptResult::Measured { figures, .. } = &attempt.result else {
+        return None;
+    };
+    let paired = figures
+        .paired
+        .filter(|paired| paired.change != Change::None)?;
+    Some(paired.to_string())
 }
 
 /// The first figure in which two measurements of the same commit differ.
@@ -175,28 +189,11 @@ fn first_request(folder: &Path) -> String {
         .collect();
     names.sort();
     for name in names {
-        let open = |folder: &Path| {
-            let file = File::open(folder.join(&name)).ok()?;
-            Records::new(BufReader::new(file)).ok()
-        };
-        let (Some(one), Some(other)) = (open(&first), open(&again)) else {
-            continue;
-        };
-        let Ok(Some(found)) = first_difference(one, other) else {
-            continue;
-        };
-        let line = |record: &Option<_>| {
-            record
-                .as_ref()
-                .map_or_else(|| "the end of the trace".to_owned(), line_of)
-        };
-        return format!(
-            "; the block traces {} differ first in entry {}: `{}`, and then `{}`",
-            name.to_string_lossy(),
-            found.place,
-            line(&found.one),
-            line(&found.other)
-        );
+        let found = first_difference_of_files(&first.join(&name), &again.join(&name));
+        if let Ok(Some(found)) = found {
+            let name = name.to_string_lossy();
+            return format!("; the block traces {name} differ first in {found}");
+        }
     }
     format!("; the block traces in {} do not differ", folder.display())
 }

@@ -34,6 +34,9 @@ pub struct Search {
     pub bad: Option<String>,
     pub metric: Metric,
     pub threshold: f64,
+    /// The most blocks of a comparison, of a metric with noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_repeats: Option<u32>,
     pub cell: CellSettings,
 }
 
@@ -43,7 +46,8 @@ pub struct CellSettings {
     pub fs: String,
     pub phase: String,
     pub phases: Vec<String>,
-    pub disk: PathBuf,
+    /// The model disk; none where disks are in memory.
+    pub disk: Option<PathBuf>,
     pub cpu: Option<PathBuf>,
     pub dataset: String,
     pub scale: f64,

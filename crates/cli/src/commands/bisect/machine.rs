@@ -1,13 +1,17 @@
-//! Builds the kernel of a commit and measures one cell in a guest of it, in virtual time.
+//! Builds the kernel of a commit and measures it: one cell in a guest in virtual time, or blocks of
+//! cells in guests of two kernels in real time.
 
 use super::bench::Machine;
-use super::kept::{Attempt, AttemptResult, CellSettings};
+use super::kept::{Attempt, AttemptResult, Search};
 use crate::catalogue::catalogue_here;
 use crate::commands::lab::BuildScreen;
 use crate::commands::run::{Execution, fresh, plan_error};
 use crate::exit::{CliError, Code};
 use fsdyno_guests::kernels::{GitError, Kernels, Repository, TreeOrder, TreeSource, build};
-use fsdyno_model::{CancelToken, KernelChoice, LabChoice, Nanos, Outcome, Plan, ResultSet};
+use fsdyno_model::{
+    CancelToken, ContenderKernel, Counter, DecidingFigure, KernelChoice, LabChoice, Nanos, Outcome,
+    PhasePlan, Plan, ResultSet,
+};
 use fsdyno_run::RunOptions;
 use fsdyno_run::bisect::{Figures, Metric};
 use fsdyno_run::resolve::Counting;
@@ -16,14 +20,21 @@ use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// The first digits of a commit, as in the tag of its run.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
 /// The model processor that counts nothing.
 const FREE: &str = "free";
+
+/// The directory of disks in memory.
+pub const IN_MEMORY: &str = "/dev/shm";
 
 /// This machine.
 pub struct Here<'a> {
     pub repository: Repository,
-    pub cell: &'a CellSettings,
-    pub metric: Metric,
+    pub search: &'a Search,
     pub store: &'a Path,
     pub work_dir: Option<PathBuf>,
     pub jobs: u32,
@@ -31,10 +42,15 @@ pub struct Here<'a> {
 }
 
 impl Here<'_> {
+    fn metric(&self) -> Metric {
+        self.search.metric
+    }
+
     /// The plan of a cell in a guest of this kernel.
     pub fn plan(&self, kernel: &Path, traces: Option<&Path>) -> Result<Plan, CliError> {
-        let cell = self.cell;
+        let (cell, metric) = (&self.search.cell, self.metric());
         let memory = cell.guest_memory.as_ref().map(|size| size.parse());
+        let in_memory = || metric.is_paired().then(|| IN_MEMORY.into());
         let options = RunOptions {
             name: Some("bisect".to_owned()),
             contenders: vec![cell.fs.as_str().into()],
@@ -43,18 +59,20 @@ impl Here<'_> {
             scale: Some(cell.scale),
             set: cell.set.clone(),
             device: cell.device.clone(),
-            work_dir: self.work_dir.clone(),
+            work_dir: self.work_dir.clone().or_else(in_memory),
             seed: cell.seed,
             lab: Some(LabChoice::Uml),
-            disk: Some(cell.disk.clone()),
+            disk: cell.disk.clone(),
             disk_trace: traces.map(Path::to_owned),
             cpu: cell.cpu.clone(),
             guest_memory: memory.transpose().map_err(CliError::usage)?,
             guest_kernel: Some(KernelChoice::File(kernel.to_owned())),
-            repeats: Some(1),
+            repeats: (!metric.is_paired()).then_some(1),
+            max_repeats: self.search.max_repeats,
+            margin: metric.is_paired().then_some(self.search.threshold - 1.0),
             check: Some(false),
             // retired word kept: the setting `fragments` measures fragmentation.
-            fragments: (self.metric == Metric::Extents).then_some(Counting::All),
+            fragments: (metric == Metric::Extents).then_some(Counting::All),
             ..RunOptions::default()
         };
         let plan = resolve(&options, &catalogue_here()).map_err(plan_error)?;
@@ -71,19 +89,25 @@ impl Here<'_> {
             )));
         }
         let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
-        if !phases.any(|phase| phase.label == cell.phase || phase.kind == cell.phase) {
+        let is_it = |phase: &&PhasePlan| phase.label == cell.phase || phase.kind == cell.phase;
+        let Some(phase) = phases.find(is_it) else {
             return Err(CliError::usage(format!(
                 "--phase {}: it is none of the phases {}",
                 cell.phase,
                 cell.phases.join(", ")
             )));
-        }
-        Ok(plan)
+        };
+        let decides = metric.is_paired().then(|| DecidingFigure {
+            phase: phase.label.clone(),
+            counter: Counter::Cpu,
+        });
+        Ok(Plan { decides, ..plan })
     }
 
     /// Whether the kernel must count its work.
     fn must_count(&self) -> bool {
-        self.metric == Metric::Blocks || self.cell.cpu.as_deref() != Some(Path::new(FREE))
+        let is_charged = self.search.cell.cpu.as_deref() != Some(Path::new(FREE));
+        self.metric() == Metric::Blocks || (is_charged && !self.metric().is_paired())
     }
 
     /// Builds the kernel of a commit; the inner error is that of the commit.
@@ -111,17 +135,48 @@ impl Here<'_> {
         }
     }
 
-    /// Runs the cell and returns its results from the store.
-    fn run(&self, kernel: &Path, traces: Option<&Path>) -> Result<ResultSet, CliError> {
-        let ended = fresh(
-            self.plan(kernel, traces)?,
-            &Execution::silent(),
-            self.store,
-            self.stop,
-        )?;
+    /// The plan of a kernel, or of the comparison with that of the good commit; the inner error is
+    /// that of the good commit.
+    fn plan_of(
+        &self,
+        commit: &str,
+        kernel: &Path,
+        traces: Option<&Path>,
+    ) -> Result<Result<Plan, String>, CliError> {
+        let plan = self.plan(kernel, traces)?;
+        if !self.metric().is_paired() {
+            return Ok(Ok(plan));
+        }
+        let good = &self.search.good;
+        let reference = if commit == good {
+            kernel.to_owned()
+        } else {
+            match self.kernel(good)? {
+                Ok((program, _)) => program,
+                Err(why) => return Ok(Err(format!("the good commit: {why}"))),
+            }
+        };
+        let of = |name: String, commit: &str, program: &Path| ContenderKernel {
+            name,
+            program: KernelChoice::File(program.to_owned()),
+            source: Some(format!("git:{}#{commit}", self.search.repo.display())),
+        };
+        let again = if commit == good { "-again" } else { "" };
+        let kernels = [
+            of(short(good).to_owned(), good, &reference),
+            of(format!("{}{again}", short(commit)), commit, kernel),
+        ];
+        Ok(Ok(plan.on_kernels(&kernels)))
+    }
+
+    /// Runs a plan, marks the run with its commit, and returns its results from the store.
+    fn run(&self, plan: Plan, commit: &str) -> Result<ResultSet, CliError> {
+        let ended = fresh(plan, &Execution::silent(), self.store, self.stop)?;
         match ended.run {
             Some(run) if ended.complete => {
-                Ok(Store::open_existing_read_only(self.store)?.load(&run)?)
+                let mut store = Store::open(self.store)?;
+                store.tag(&run, &format!("commit-{}", short(commit)), true)?;
+                Ok(store.load(&run)?)
             }
             _ => Err(CliError::new(Code::Interrupted, "interrupted")),
         }
@@ -145,15 +200,21 @@ impl Here<'_> {
             return Ok(AttemptResult::Skipped { why: why? });
         }
         let mut samples = cells.flat_map(|record| &record.samples);
-        let phase = &self.cell.phase;
-        let sample = samples.find(|sample| sample.label == *phase || sample.kind == *phase);
-        let figures = sample.map(Figures::of_sample).unwrap_or_default();
-        if figures.of(self.metric).is_none() {
+        let (cell, metric) = (&self.search.cell, self.metric());
+        let phase = &cell.phase;
+        let figures = if metric.is_paired() {
+            Figures::of_pairs(set)
+        } else {
+            let sample = samples.find(|sample| sample.label == *phase || sample.kind == *phase);
+            sample.map(Figures::of_sample)
+        };
+        let figures = figures.unwrap_or_default();
+        if figures.of(metric).is_none() {
             return Err(CliError::failure(format!(
                 "{phase} of {} has no figure {}: {}",
-                self.cell.fs,
-                self.metric.name(),
-                match self.metric {
+                cell.fs,
+                metric.name(),
+                match metric {
                     Metric::Blocks =>
                         "the kernel counts blocks only with a model processor; leave out \
                                        --cpu free",
@@ -176,19 +237,22 @@ impl Machine for Here<'_> {
     }
 
     fn measure(&mut self, commit: &str, traces: Option<&Path>) -> Result<Attempt, CliError> {
+        let skipped = |why| Attempt {
+            commit: commit.to_owned(),
+            result: AttemptResult::Skipped { why },
+            built_ns: None,
+            measured_ns: None,
+        };
         let (kernel, built_ns) = match self.kernel(commit)? {
             Ok(built) => built,
-            Err(why) => {
-                return Ok(Attempt {
-                    commit: commit.to_owned(),
-                    result: AttemptResult::Skipped { why },
-                    built_ns: None,
-                    measured_ns: None,
-                });
-            }
+            Err(why) => return Ok(skipped(why)),
+        };
+        let plan = match self.plan_of(commit, &kernel, traces)? {
+            Ok(plan) => plan,
+            Err(why) => return Ok(skipped(why)),
         };
         let began = Instant::now();
-        let set = self.run(&kernel, traces)?;
+        let set = self.run(plan, commit)?;
         Ok(Attempt {
             commit: commit.to_owned(),
             result: self.result(&set, kernel)?,

@@ -16,13 +16,16 @@ use fsdyno_guests::kernels::Repository;
 use fsdyno_host::signals;
 use fsdyno_model::CancelToken;
 use fsdyno_run::bisect::{Bench as _, Judged};
-use fsdyno_run::bisect::{Direction, Found, Question, Role, Step, Tried};
+use fsdyno_run::bisect::{Change, Figures, Found, Metric, Question, Role, Step, Tried};
 use kept::{AttemptResult, CellSettings, Kept, Search};
 use machine::{Here, git_error};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread;
 use summary::Guilty;
+
+/// The model disk, unless another one is named.
+const DEFAULT_DISK: &str = "sata-ssd";
 
 /// The file of the report to mail, in the directory of a search.
 const REPORT: &str = "report.txt";
@@ -83,6 +86,12 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
     if let Some(bad) = &bad {
         follows(&repository, &good, bad)?;
     }
+    let is_paired = args.metric.is_paired();
+    if is_paired && (args.disk.is_some() || args.cpu.is_some()) {
+        return Err(CliError::usage(
+            "--metric cpu measures in real time, on disks in memory. Leave out --disk and --cpu",
+        ));
+    }
     let phase = args.phase.clone().unwrap_or_default();
     let phases = match args.phases.as_slice() {
         [] => vec![phase.clone()],
@@ -96,11 +105,15 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
         bad,
         metric: args.metric,
         threshold: args.threshold,
+        max_repeats: is_paired.then_some(args.max_repeats),
         cell: CellSettings {
             fs: args.fs.clone().unwrap_or_default(),
             phase,
             phases,
-            disk: file(&args.disk)?,
+            disk: match &args.disk {
+                Some(disk) => Some(file(disk)?),
+                None => (!is_paired).then(|| DEFAULT_DISK.into()),
+            },
             cpu: args.cpu.as_deref().map(file).transpose()?,
             dataset: args.dataset.clone(),
             scale: args.scale,
@@ -146,8 +159,7 @@ fn here<'a>(
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let here = Here {
         repository: Repository::open(&search.repo).map_err(git_error)?,
-        cell: &search.cell,
-        metric: search.metric,
+        search,
         store,
         work_dir: args.work_dir.clone(),
         jobs: args
@@ -221,6 +233,15 @@ fn undecided(search: &Search, found: &Found) -> String {
              revisions, another phase or metric, or a smaller --threshold",
             metric.name()
         ),
+        Found::Inconclusive(paired) => format!(
+            "the comparison of good and bad is inconclusive: {paired}. Choose another --threshold or \
+             a larger --scale, raise --max-repeats, or end other work of this machine"
+        ),
+        Found::NotExact(paired) if metric.is_paired() => format!(
+            "the good commit, compared with itself, is not equivalent within {threshold}: {paired}. \
+             Choose a larger --threshold or --scale, raise --max-repeats, or end other work of this \
+             machine"
+        ),
         Found::NotExact(difference) => format!(
             "the good commit, measured twice, does not have the same figures: {difference}. This is \
              an error of fsdyno or of the kernel's virtual time, so nothing is decided. Please report \
@@ -255,19 +276,17 @@ fn step(
         metric: search.metric,
         threshold: search.threshold,
     };
-    let figure = |bench: &mut Recorded<'_, Here<'_>>, commit: &str, role| {
-        let tried = bench.measure(commit, role)?;
-        Ok::<_, CliError>(match &tried {
-            Tried::Measured(figures) => (figures.of(search.metric), tried),
-            Tried::Skipped(_) => (None, tried),
-        })
+    let figures = |bench: &mut Recorded<'_, Here<'_>>, commit: &str, role| {
+        let failed = |found| CliError::failure(undecided(search, &found));
+        match bench.measure(commit, role)? {
+            Tried::Skipped(why) => Err(failed(Found::NoEnd { role, why })),
+            Tried::Measured(figures) if figures.of(search.metric).is_none() => {
+                Err(failed(Found::NoFigure))
+            }
+            Tried::Measured(figures) => Ok(figures),
+        }
     };
-    let end = |tried: Tried, role| match tried {
-        Tried::Skipped(why) => CliError::failure(undecided(search, &Found::NoEnd { role, why })),
-        Tried::Measured(_) => CliError::failure(undecided(search, &Found::NoFigure)),
-    };
-    let (reference, tried) = figure(bench, &search.good, Role::Good)?;
-    let reference = reference.ok_or_else(|| end(tried, Role::Good))?;
+    let reference = figures(bench, &search.good, Role::Good)?;
     if let Some(difference) = bench.repeat(&search.good)? {
         return Err(CliError::failure(undecided(
             search,
@@ -275,24 +294,22 @@ fn step(
         )));
     }
     let direction = match &search.bad {
-        None => Direction::Rises,
+        None => Change::Rises,
         Some(bad) => {
-            let (changed, tried) = figure(bench, bad, Role::Bad)?;
-            let bad = changed.ok_or_else(|| end(tried, Role::Bad))?;
-            question.direction(reference, bad).ok_or_else(|| {
-                let good = reference;
-                CliError::failure(undecided(search, &Found::NoDifference { good, bad }))
-            })?
+            let bad = figures(bench, bad, Role::Bad)?;
+            match question.change(&reference, &bad) {
+                Some(change @ (Change::Rises | Change::Falls)) => change,
+                change => {
+                    let found = no_change(change, search.metric, &reference, &bad);
+                    return Err(CliError::failure(undecided(search, &found)));
+                }
+            }
         }
     };
     let repository = Repository::open(&args.repo).map_err(git_error)?;
     let head = repository.commit("HEAD").map_err(git_error)?;
-    let (value, tried) = figure(bench, &head, Role::Probe)?;
-    let judged = match value {
-        None => Judged::Skipped,
-        Some(value) if question.direction(reference, value) == Some(direction) => Judged::Bad,
-        Some(_) => Judged::Good,
-    };
+    let tried = bench.measure(&head, Role::Probe)?;
+    let (judged, tried) = question.judge(&reference, tried, direction);
     bench.report(&Step {
         commit: head,
         role: Role::Probe,
@@ -305,6 +322,17 @@ fn step(
         Judged::Bad => Code::Failure,
         Judged::Skipped => Code::Skip,
     })
+}
+
+/// Why ends without a change of a direction decide nothing.
+fn no_change(change: Option<Change>, metric: Metric, good: &Figures, bad: &Figures) -> Found {
+    match (change, bad.paired) {
+        (Some(Change::Undecided), Some(paired)) => Found::Inconclusive(paired),
+        _ => Found::NoDifference {
+            good: good.of(metric).unwrap_or_default(),
+            bad: bad.of(metric).unwrap_or_default(),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The texts at the end of a search: the commit, its counters, a reproducer, and a report to mail.
 
 use super::kept::Search;
+use super::machine::IN_MEMORY;
 use fsdyno_guests::kernels::About;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::units::three_digits;
@@ -12,18 +13,31 @@ use std::fmt::Write as _;
 const COUNTERS: usize = 16;
 
 /// What no measurement in a guest with one processor shows.
-pub const LIMITS: &str = "The guest has one processor: waiting for locks between processors, and the \
+const LIMITS: &str = "The guest has one processor: waiting for locks between processors, and the \
     sharing of cache lines, stay invisible. Figures are exact for this model of the disk and the \
     processor.";
+
+/// What a comparison in real time does not show.
+const LIMITS_IN_REAL_TIME: &str = "Both kernels ran in real time, in guests with one processor and \
+    disks in memory: waiting for locks between processors, the sharing of cache lines and the time \
+    of disks stay invisible.";
+
+/// The limits of a metric.
+pub fn limits(metric: Metric) -> &'static str {
+    if metric.is_paired() {
+        LIMITS_IN_REAL_TIME
+    } else {
+        LIMITS
+    }
+}
 
 /// A figure with its name and unit.
 pub fn figure(figures: &Figures, metric: Metric) -> String {
     let value = figures.of(metric).unwrap_or_default();
-    format!(
-        "{} {}",
-        metric.name(),
-        shown(value, metric == Metric::Durable)
-    )
+    let value = shown(value, metric.is_time());
+    let paired = figures.paired.as_ref();
+    let paired = paired.map_or_else(String::new, |paired| format!(", {paired}"));
+    format!("{} {value}{paired}", metric.name())
 }
 
 fn shown(value: u64, is_time: bool) -> String {
@@ -88,9 +102,11 @@ impl Guilty<'_> {
         let [before, after] = &self.runs;
         let _ = write!(
             text,
-            "\n{LIMITS}\n{} commits were measured. Runs in the store: {before} (before), {after}. \
-             All figures: fsdyno compare {before} {after}\n\nReproducer:\n\n{}\n\nReport to mail:\n\n{}",
+            "\n{}\n{} commits were measured. Runs in the store: {before} (before), {after}. \
+             All figures: {}\n\nReproducer:\n\n{}\n\nReport to mail:\n\n{}",
+            limits(self.search.metric),
             self.builds,
+            self.command_of_figures(),
             self.reproducer(),
             self.mail()
         );
@@ -102,7 +118,17 @@ impl Guilty<'_> {
         let metric = self.search.metric;
         let value = |figures: &Figures| figures.of(metric).unwrap_or_default();
         let (before, after) = (value(self.figures_before), value(self.figures));
-        let is_time = metric == Metric::Durable;
+        let is_time = metric.is_time();
+        if let Some(paired) = &self.figures.paired {
+            return format!(
+                "{} of {}: {} {}, compared with the good commit {}",
+                self.search.cell.phase,
+                self.search.cell.fs,
+                metric.name(),
+                paired,
+                self.search.good
+            );
+        }
         format!(
             "{} of {}: {} {} -> {} ({})",
             self.search.cell.phase,
@@ -145,6 +171,16 @@ impl Guilty<'_> {
         text
     }
 
+    /// The command that prints all figures of the runs before and after.
+    fn command_of_figures(&self) -> String {
+        let [before, after] = &self.runs;
+        if self.search.metric.is_paired() {
+            format!("fsdyno report {after}")
+        } else {
+            format!("fsdyno compare {before} {after}")
+        }
+    }
+
     /// A script that shows the change, of at most ten lines.
     pub fn reproducer(&self) -> String {
         let cell = &self.search.cell;
@@ -154,7 +190,9 @@ impl Guilty<'_> {
         };
         add("--fs", &cell.fs);
         add("--phases", &cell.phases.join(","));
-        add("--disk", &cell.disk.to_string_lossy());
+        if let Some(disk) = &cell.disk {
+            add("--disk", &disk.to_string_lossy());
+        }
         add("--dataset", &cell.dataset);
         add("--scale", &cell.scale.to_string());
         for (name, value) in [
@@ -172,6 +210,15 @@ impl Guilty<'_> {
         cell.set.iter().for_each(|setting| add("--set", setting));
         cell.device.iter().for_each(|device| add("--on", device));
         let repo = shell_line(&[self.search.repo.to_string_lossy().into_owned()]);
+        if self.search.metric.is_paired() {
+            let (before, commit) = (&self.before.short, &self.about.short);
+            return format!(
+                "#!/bin/sh -e\nrepo={repo}\n{} --work-dir {IN_MEMORY} --margin {:.3}% --no-check --lab uml --long \
+                 --kernel \"git:$repo#{before},git:$repo#{commit}\"\n",
+                shell_line(&words),
+                (self.search.threshold - 1.0) * 100.0,
+            );
+        }
         format!(
             "#!/bin/sh -e\nrepo={repo}\nfor commit in {} {}; do\n  kernel=$(fsdyno lab build \
              \"git:$repo#$commit\")\n  {} --repeats 1 --no-check --lab uml --long --guest-kernel \
@@ -195,8 +242,7 @@ impl Guilty<'_> {
         format!(
             "To: {}\nCc: regressions@lists.linux.dev\nSubject: [REGRESSION] {}: {} changed by {short} \
              (\"{}\")\n\nSince commit {short} (\"{}\"), {}.\n\nThe commit before it that was measured \
-             is {} (\"{}\").\nBoth kernels ran as User-mode Linux on a model of the disk {} in virtual \
-             time. The figures are the same in every run. {LIMITS}\n\n{}\nTo reproduce with fsdyno \
+             is {} (\"{}\").\nBoth kernels ran as User-mode Linux{}. {}\n\n{}\nTo reproduce with fsdyno \
              {}:\n\n{}\n#regzbot introduced: {commit}\n",
             printable(author),
             cell.fs,
@@ -206,7 +252,11 @@ impl Guilty<'_> {
             self.change(),
             self.before.short,
             printable(&self.before.subject),
-            cell.disk.display(),
+            cell.disk.as_ref().map_or_else(String::new, |disk| format!(
+                " on a model of the disk {} in virtual time. The figures are the same in every run",
+                disk.display()
+            )),
+            limits(self.search.metric),
             self.counters(),
             self.search.version,
             self.reproducer(),

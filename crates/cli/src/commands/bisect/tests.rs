@@ -61,6 +61,7 @@ impl Machine for &Made {
                 digest: "d".to_owned(),
                 figures: Figures {
                     counters: vec![flushes],
+                    paired: None,
                 },
             }
         };
@@ -86,11 +87,12 @@ fn search() -> Search {
         bad: Some("33".to_owned()),
         metric: Metric::Flushes,
         threshold: 1.05,
+        max_repeats: None,
         cell: CellSettings {
             fs: "xfs".to_owned(), // example
             phase: "copy".to_owned(),
             phases: vec!["copy".to_owned()],
-            disk: "sata-ssd".into(),
+            disk: Some("sata-ssd".into()),
             cpu: None,
             dataset: "mixed".to_owned(),
             scale: 0.02,
@@ -217,6 +219,7 @@ fn the_result_names_commit_counters_reproducer_and_a_mail() {
                 is_time,
             })
             .to_vec(),
+        paired: None,
     };
     let guilty = Guilty {
         search: &search(),

@@ -12,7 +12,6 @@ mod trace;
 
 pub use args::DiskArgs;
 pub use fit::{fit_to_reads, profile_text};
-pub use trace::line_of;
 
 use crate::exit::{CliError, Code};
 use args::DiskCommand;

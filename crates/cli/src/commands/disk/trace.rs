@@ -39,19 +39,6 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
     damage.map_or(Ok(Code::Ok), |error| Err(broken(error)))
 }
 
-/// An entry as a line of text.
-pub fn line_of(record: &Record) -> String {
-    let mut text = Vec::new();
-    let mut printer = Printer {
-        out: &mut text,
-        csv: false,
-        submitted: HashMap::new(),
-    };
-    // Writing to memory does not fail.
-    let _ = printer.line(record, None);
-    String::from_utf8_lossy(&text).trim().to_owned()
-}
-
 struct Printer<'a> {
     out: &'a mut dyn Write,
     csv: bool,
@@ -91,61 +78,7 @@ impl Printer<'_> {
         if self.csv {
             self.row(record, latency)
         } else {
-            self.line(record, latency)
-        }
-    }
-
-    /// Prints an entry as a line of text.
-    fn line(&mut self, record: &Record, latency: Option<Nanos>) -> io::Result<()> {
-        let out = &mut self.out;
-        let moment = |at: &Nanos| format!("{}.{:09}", at.0 / 1_000_000_000, at.0 % 1_000_000_000);
-        match record {
-            Record::Submitted {
-                at,
-                order,
-                request,
-                hash,
-            } => {
-                let fua = if request.fua { " fua" } else { "" };
-                let kind = request.kind;
-                write!(out, "{:>16} {order:>7} {kind:<12}", moment(at))?;
-                if request.sectors > 0 {
-                    write!(out, " {} +{}{fua}", request.sector, request.sectors)?;
-                }
-                hash.map_or(Ok(()), |hash| write!(out, " {hash:016x}"))?;
-                writeln!(out)
-            }
-            Record::Payload { order, bytes } => {
-                let length = bytes.len();
-                writeln!(out, "{:>16} {order:>7} payload      {length} bytes", "")
-            }
-            Record::Completed {
-                at,
-                order,
-                result,
-                causes,
-            } => {
-                let latency = latency.map_or_else(String::new, |latency| latency.to_string());
-                write!(out, "{:>16} {order:>7} done         {latency}", moment(at))?;
-                let named = Causes::NAMES.into_iter().zip(causes.parts());
-                let named = named.filter(|(_, ns)| *ns > 0);
-                for (at, (name, ns)) in named.enumerate() {
-                    let comma = if at == 0 { ":" } else { "," };
-                    write!(out, "{comma} {name} {}", Nanos(ns))?;
-                }
-                match result {
-                    Ok(()) => writeln!(out),
-                    Err(failure) => writeln!(out, "; {failure}"),
-                }
-            }
-            Record::Mark { at, text } => {
-                let text = text.escape_debug();
-                writeln!(out, "{:>16} ------- {text}", moment(at))
-            }
-            Record::PowerCut { at, seed } => {
-                let at = moment(at);
-                writeln!(out, "{at:>16} ======= the power was cut, by seed {seed}")
-            }
+            writeln!(self.out, "{}", record.line(latency))
         }
     }
 

@@ -100,14 +100,13 @@ pub struct RunArgs {
     #[command(flatten)]
     pub options: RunOptions,
 
-    /// Kernels to compare, separated by commas: one run of the plan on each
+    /// Kernels to compare, separated by commas; the first is the baseline
     ///
     /// packaged, lab, the path of a kernel, or sources: tree:DIR, git:DIR#REV, git:DIR#A..B (every
-    /// tag) or git:DIR#A..B:N (every Nth commit). Sources are built. The runs are compared with the
-    /// first. A kernel that cannot be built is reported, and the others run.
+    /// tag) or git:DIR#A..B:N (every Nth commit). Each contender runs on each kernel, in the blocks
+    /// of one run. Sources are built. The cells of a kernel that cannot be built fail.
     #[arg(long = "kernel", value_name = "LIST", value_delimiter = ',', help_heading = KERNELS,
-          conflicts_with_all = ["guest_kernel", "resume", "dry_run", "shard", "json", "export_json",
-                                "export_csv", "export_markdown", "export_html"])]
+          conflicts_with_all = ["guest_kernel", "resume", "shard"])]
     pub kernels: Vec<ListedKernel>,
 
     #[command(flatten, next_help_heading = EXECUTION)]

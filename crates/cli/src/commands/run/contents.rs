@@ -49,9 +49,19 @@ pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
             datasets.push(read);
         }
     }
-    if let Some(KernelChoice::File(path)) = plan.guest.as_ref().map(GuestSize::kernel) {
-        let content = identity::file_content(path, stop).map_err(with_code)?;
-        contents.insert(format!("kernel:{}", path.display()), content);
+    // The path of a kernel of sources names its content.
+    let own = plan.contenders.iter().flat_map(|one| &one.kernel);
+    let own = own.filter(|kernel| kernel.source.is_none());
+    let kernels = own.map(|kernel| &kernel.program);
+    for kernel in kernels.chain(plan.guest.as_ref().map(GuestSize::kernel)) {
+        let KernelChoice::File(path) = kernel else {
+            continue;
+        };
+        let name = format!("kernel:{}", path.display());
+        if !contents.contains_key(&name) {
+            let content = identity::file_content(path, stop).map_err(with_code)?;
+            contents.insert(name, content);
+        }
     }
     Ok(Read { contents, datasets })
 }

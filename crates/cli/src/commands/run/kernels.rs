@@ -1,21 +1,21 @@
-//! `run --kernel`: the same plan on several kernels. Each kernel is a run of its own in the store;
-//! those of sources are built first. In virtual time the next kernel is built while cells run.
+//! `run --kernel`: the contenders of a plan on several kernels. In virtual time kernels of sources are
+//! built while cells run.
 
 use super::{Execution, RunArgs, fresh, plan_error};
 use crate::catalogue::catalogue_here;
-use crate::commands::compare::{CompareArgs, compare};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels::{
-    KernelSource, Kernels, NamedSource, Progress, SetupError, TreeOrder, build,
+    KernelSource, Kernels, NamedSource, Progress, TreeOrder, build, program_of,
 };
-use fsdyno_model::{CancelToken, KernelChoice, LabChoice, Nanos, Plan};
+use fsdyno_lab::PendingKernels;
+use fsdyno_model::{CancelToken, Cell, ContenderKernel, KernelChoice, LabChoice, Nanos, Plan};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::resolve;
+use std::fmt::Display;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
-use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Instant;
 
@@ -51,16 +51,13 @@ impl FromStr for ListedKernel {
     }
 }
 
-/// One kernel: its name, and how to get it.
+/// One kernel of the list: its name, and how to get it.
 enum Item {
     Ready(KernelChoice),
     Sources(NamedSource),
 }
 
-/// A kernel that can be started, or why not.
-type Built = (String, Result<KernelChoice, SetupError>);
-
-/// Runs the plan on every kernel, and compares the runs with the first.
+/// Runs the plan on every kernel. Several kernels are contenders of one run.
 pub fn run(
     args: &RunArgs,
     execution: &Execution,
@@ -68,79 +65,32 @@ pub fn run(
     stop: &CancelToken,
 ) -> Result<Code, CliError> {
     let items = items(&args.kernels)?;
-    let with = |kernel: &KernelChoice| plan(&args.options, kernel);
-    // Wrong settings are reported before a kernel is built.
-    let first = with(&KernelChoice::File(PathBuf::from("/proc/self/exe")))?;
-    if first.guest.is_none() {
+    // Wrong settings are reported before sources are read.
+    let plan = plan(&args.options, &KernelChoice::File("/proc/self/exe".into()))?;
+    if plan.guest.is_none() {
         return Err(CliError::usage(
             "--kernel: no contender runs in a guest. Leave out --lab, or write uml",
         ));
     }
-    let one = items.len() == 1;
-    let execution = Execution {
-        silent: execution.silent || !one,
-        ..execution.clone()
+    let kernels = named(items, stop)?;
+    let plan = match kernels.as_slice() {
+        [one] => of_one(args, one, stop)?,
+        all => plan.on_kernels(all),
     };
-    let (mut runs, mut code) = (Vec::new(), Code::Ok);
-    let mut measure = |(name, built): Built| -> Result<(), CliError> {
-        let kernel = match built {
-            Ok(kernel) => kernel,
-            Err(_) if stop.requested() => {
-                return Err(CliError::new(Code::Interrupted, "interrupted"));
+    Ok(fresh(plan, execution, store, stop)?.code)
+}
+
+/// The plan on one kernel, which exists then: contenders are compared with each other.
+fn of_one(args: &RunArgs, kernel: &ContenderKernel, stop: &CancelToken) -> Result<Plan, CliError> {
+    if kernel.source.is_some() && !args.dry_run {
+        build_one(kernel, stop).map_err(|why| {
+            if stop.requested() {
+                return CliError::new(Code::Interrupted, "interrupted");
             }
-            Err(error) if error.is_of_sources() => {
-                output::error(format_args!(
-                    "fsdyno: kernel {name} was not measured: {error}"
-                ));
-                code = Code::Failure;
-                return Ok(());
-            }
-            Err(error) => return Err(CliError::failure(format!("kernel {name}: {error}"))),
-        };
-        let ended = fresh(with(&kernel)?, &execution, store, stop)?;
-        if ended.code == Code::Interrupted {
-            return Err(CliError::new(Code::Interrupted, "interrupted"));
-        }
-        if ended.code != Code::Ok {
-            code = ended.code;
-        }
-        if let Some(run) = ended.run {
-            output::note(format_args!("fsdyno: kernel {name}: run {run}"));
-            runs.push(run);
-        }
-        Ok(())
-    };
-    let building = stop.child();
-    thread::scope(|scope| {
-        let (send, built) = mpsc::channel();
-        let token = &building;
-        scope.spawn(move || build_all(items, &send, token));
-        let measured = if first.in_virtual_time() {
-            built.into_iter().try_for_each(&mut measure)
-        } else {
-            // Compilers would disturb cells in real time.
-            let all: Vec<Built> = built.into_iter().collect();
-            all.into_iter().try_for_each(&mut measure)
-        };
-        // After an error no other kernel is needed.
-        building.request();
-        measured
-    })?;
-    if runs.len() > 1 {
-        let compared = compare(
-            &CompareArgs {
-                runs,
-                fail_if: Vec::new(),
-                fail_on_inconclusive: false,
-                force: false,
-                margin: None,
-                json: false,
-            },
-            store,
-        )?;
-        code = if code == Code::Ok { compared } else { code };
+            CliError::failure(format!("kernel {}: {why}", kernel.name))
+        })?;
     }
-    Ok(code)
+    plan(&args.options, &kernel.program)
 }
 
 /// All kernels of the list, in order.
@@ -149,7 +99,7 @@ fn items(kernels: &[ListedKernel]) -> Result<Vec<(String, Item)>, CliError> {
     for kernel in kernels {
         match kernel {
             ListedKernel::Ready(choice) => {
-                all.push((choice.to_string(), Item::Ready(choice.clone())));
+                all.push((short_name(choice), Item::Ready(choice.clone())));
             }
             ListedKernel::Sources(source) => {
                 let named = source
@@ -161,9 +111,68 @@ fn items(kernels: &[ListedKernel]) -> Result<Vec<(String, Item)>, CliError> {
                     )));
                 }
                 let named = named.into_iter();
-                all.extend(named.map(|one| (one.name.clone(), Item::Sources(one))));
+                all.extend(named.map(|one| (short_revision(&one.name), Item::Sources(one))));
             }
         }
+    }
+    Ok(all)
+}
+
+/// A revision for labels: a commit has its first digits.
+fn short_revision(name: &str) -> String {
+    let is_commit = name.len() >= 40 && name.chars().all(|c| c.is_ascii_hexdigit());
+    name.get(..12)
+        .filter(|_| is_commit)
+        .unwrap_or(name)
+        .to_owned()
+}
+
+/// A name for labels: that of the file, or of the directory of a file `linux`.
+fn short_name(choice: &KernelChoice) -> String {
+    let KernelChoice::File(path) = choice else {
+        return choice.to_string();
+    };
+    let named = match path.file_name() {
+        Some(name) if name != "linux" => Some(name),
+        _ => path.parent().and_then(Path::file_name),
+    };
+    named.map_or_else(|| choice.to_string(), |name| name.to_string_lossy().into())
+}
+
+/// The kernels with their programs, which are built later, and with names that are unique.
+fn named(items: Vec<(String, Item)>, stop: &CancelToken) -> Result<Vec<ContenderKernel>, CliError> {
+    let mut all: Vec<ContenderKernel> = Vec::new();
+    for (name, item) in items {
+        let wrong = |error: &dyn Display| CliError::usage(format!("--kernel {name}: {error}"));
+        let (program, source) = match &item {
+            Item::Ready(choice) => (choice.clone(), None),
+            Item::Sources(named) => {
+                let kernels = Kernels::of_trees().map_err(CliError::usage)?;
+                let program = program_of(&kernels, named.source(), stop, &mut |progress| {
+                    note_of(&name, &progress);
+                });
+                let program = program.map_err(|error| {
+                    if stop.requested() {
+                        return CliError::new(Code::Interrupted, "interrupted");
+                    }
+                    wrong(&error)
+                })?;
+                let source = named.lasting().map_err(|error| wrong(&error))?;
+                (KernelChoice::File(program), Some(source.to_string()))
+            }
+        };
+        let name = match all.iter().find(|other| other.name == name) {
+            None => name,
+            Some(other) if other.program == program => {
+                return Err(wrong(&"the list has this kernel twice"));
+            }
+            Some(_) => source.clone().unwrap_or_else(|| program.to_string()),
+        };
+        all.push(ContenderKernel {
+            name,
+            program,
+            source,
+        });
     }
     Ok(all)
 }
@@ -178,49 +187,137 @@ fn plan(options: &RunOptions, kernel: &KernelChoice) -> Result<Plan, CliError> {
     resolve(&options, &catalogue_here()).map_err(plan_error)
 }
 
-/// Builds one kernel after the other.
-fn build_all(items: Vec<(String, Item)>, send: &Sender<Built>, stop: &CancelToken) {
+/// The kernels of a plan that have sources and do not exist.
+pub struct Builds {
+    kernels: Vec<ContenderKernel>,
+    pending: PendingKernels,
+}
+
+impl Builds {
+    /// Those of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let all = plan.labs_and_kernels().into_iter();
+        let all = all.filter_map(|(_, kernel)| kernel.cloned());
+        let does_not_exist = |kernel: &ContenderKernel| match &kernel.program {
+            KernelChoice::File(path) => kernel.source.is_some() && !path.exists(),
+            _ => false,
+        };
+        let kernels: Vec<ContenderKernel> = all.filter(does_not_exist).collect();
+        let pending = PendingKernels::new(kernels.iter().map(|kernel| kernel.name.clone()));
+        Self { kernels, pending }
+    }
+
+    /// Their names, for the labs that wait for them.
+    pub fn pending(&self) -> &PendingKernels {
+        &self.pending
+    }
+
+    /// Puts the cells of kernels that are built later behind the others, if the order has no effect on
+    /// the figures.
+    pub fn sort(&self, plan: &Plan, cells: &mut [Cell]) {
+        if plan.in_virtual_time() && plan.adaptive.is_none() {
+            cells.sort_by_key(|cell| {
+                let contender = plan.contenders.get(cell.contender as usize)?;
+                let kernel = contender.kernel.as_ref()?;
+                self.kernels.iter().position(|one| one == kernel)
+            });
+        }
+    }
+
+    /// Builds them while this runs. In real time they are built before it, because compilers would
+    /// disturb its cells.
+    pub fn during<T>(&self, plan: &Plan, stop: &CancelToken, measure: impl FnOnce() -> T) -> T {
+        let building = stop.child();
+        if !plan.in_virtual_time() {
+            self.build_all(&building);
+            return measure();
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| self.build_all(&building));
+            let measured = measure();
+            // After an error no other kernel is needed.
+            building.request();
+            measured
+        })
+    }
+
+    /// Builds one kernel after the other.
+    fn build_all(&self, stop: &CancelToken) {
+        for kernel in &self.kernels {
+            let built = match build_one(kernel, stop) {
+                Err(_) if stop.requested() => Err("the build was interrupted".to_owned()),
+                built => built,
+            };
+            if let Err(why) = &built {
+                output::note(format_args!("fsdyno: kernel {}: {why}", kernel.name));
+            }
+            self.pending.end(&kernel.name, built);
+        }
+    }
+}
+
+/// Builds a kernel; the error is why it cannot be built.
+fn build_one(kernel: &ContenderKernel, stop: &CancelToken) -> Result<(), String> {
     let jobs = thread::available_parallelism().map_or(1, NonZero::get);
     let order = TreeOrder {
         jobs: u32::try_from(jobs).unwrap_or(1),
         must_count: false,
     };
-    for (name, item) in items {
-        let built = match item {
-            Item::Ready(choice) => Ok(choice),
-            Item::Sources(named) => build_one(&name, &named, order, stop),
-        };
-        // Nobody receives it after an error.
-        if send.send((name, built)).is_err() || stop.requested() {
-            return;
+    let source = kernel.source.as_deref().unwrap_or_default();
+    let source: KernelSource = source.parse().map_err(to_text)?;
+    let kernels = Kernels::of_trees().map_err(to_text)?;
+    let began = Instant::now();
+    output::note(format_args!("fsdyno: kernel {}: building", kernel.name));
+    for named in source.all().map_err(to_text)? {
+        let made = build(&kernels, named.source(), order, stop, &mut |progress| {
+            note_of(&kernel.name, &progress);
+        });
+        let program = made.map_err(to_text)?.kernel.program;
+        if KernelChoice::File(program) != kernel.program {
+            return Err("its sources or the compiler changed since the run started".to_owned());
         }
     }
+    let elapsed = Nanos::from(began.elapsed()).clock();
+    output::note(format_args!(
+        "fsdyno: kernel {}: built in {elapsed}",
+        kernel.name
+    ));
+    Ok(())
 }
 
-fn build_one(
-    name: &str,
-    named: &NamedSource,
-    order: TreeOrder,
-    stop: &CancelToken,
-) -> Result<KernelChoice, SetupError> {
-    let kernels = Kernels::of_trees().map_err(SetupError::from)?;
-    let began = Instant::now();
-    output::note(format_args!("fsdyno: kernel {name}: building"));
-    let made = build(&kernels, named.source(), order, stop, &mut |progress| {
-        if let Progress::Note(note) = progress {
-            output::note(format_args!("fsdyno: kernel {name}: {note}"));
-        }
-    })?;
-    if !made.was_there {
-        let elapsed = Nanos::from(began.elapsed()).clock();
-        output::note(format_args!("fsdyno: kernel {name}: built in {elapsed}"));
+fn to_text(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// Prints a note of a build: options that the version does not have, patches that do not fit.
+fn note_of(name: &str, progress: &Progress<'_>) {
+    if let Progress::Note(note) = progress {
+        output::note(format_args!("fsdyno: kernel {name}: {note}"));
     }
-    Ok(KernelChoice::File(made.kernel.program))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_have_short_and_unique_names() {
+        let named = |list: &[&str]| {
+            let list: Vec<ListedKernel> = list.iter().map(|text| text.parse().unwrap()).collect();
+            let kernels = named(items(&list).unwrap(), &CancelToken::new());
+            kernels.map(|all| {
+                all.into_iter()
+                    .map(|kernel| kernel.name)
+                    .collect::<Vec<_>>()
+            })
+        };
+        let names = named(&["lab", "/k/old/linux", "/k/linux-6.1", "/j/old/linux"]).unwrap();
+        assert_eq!(names, ["lab", "old", "linux-6.1", "/j/old/linux"]);
+        assert!(named(&["lab", "lab"]).is_err());
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(short_revision(commit), "0123456789ab");
+        assert_eq!(short_revision("v6.12"), "v6.12");
+    }
 
     #[test]
     fn a_list_names_kernels_and_their_sources() {

@@ -22,7 +22,7 @@ use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
 use fsdyno_lab::assembly::described_devices;
-use fsdyno_lab::{Assembly, AssemblyError, Labs, Preflight, SshLabError};
+use fsdyno_lab::{Assembly, AssemblyError, Labs, PendingKernels, Preflight, SshLabError};
 use fsdyno_model::{CancelToken, Cell, CellRecord, Outcome, Plan, ResultSet, RunInfo, StopReason};
 use fsdyno_observe::provenance;
 use fsdyno_report::{Format, Options, reruns};
@@ -30,6 +30,7 @@ use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Claim, Store};
+use kernels::Builds;
 use listener::Listener;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -169,7 +170,9 @@ pub fn fresh(
     // Refused before the files of the workload are read, which may take long.
     Store::check_place(store_path)?;
     let measuring = execution.lock.take_for(&plan, stop)?;
-    let mut lab = assemble(&execution.erase, &plan, preflight, None, stop)?;
+    let builds = Builds::of(&plan);
+    let pending = builds.pending();
+    let mut lab = assemble(&execution.erase, &plan, preflight, (pending, None), stop)?;
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
     lab.watch(read.datasets, stop.clone());
@@ -200,7 +203,7 @@ pub fn fresh(
         before: Vec::new(),
         retries_only: false,
     };
-    go(execution, &measuring, lab, store, &session, stop)
+    go(execution, &measuring, (lab, builds), store, session, stop)
 }
 
 /// What is executed of a run.
@@ -232,11 +235,13 @@ fn length_of(plan: &Plan) -> Option<String> {
 fn go(
     execution: &Execution,
     measuring: &Measuring,
-    lab: Labs,
+    (lab, builds): (Labs, Builds),
     mut store: Store,
-    session: &Session,
+    mut session: Session,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
+    builds.sort(&session.info.plan, &mut session.cells);
+    let session = &session;
     let Session {
         info,
         before,
@@ -256,8 +261,10 @@ fn go(
     let stop = stop.child();
     let mut labs = lab.parallel(&info.plan, jobs, &stop);
     let mut listener = Listener::new(&mut store, session, labs.len(), measuring.warning.clone());
-    let reason = conduct(info, before, cells, &mut labs, &stop, &mut |event| {
-        listener.hear(event)
+    let reason = builds.during(&info.plan, &stop, || {
+        conduct(info, before, cells, &mut labs, &stop, &mut |event| {
+            listener.hear(event)
+        })
     });
     let reason = reason.map_err(|error| keep_going_hint(&error, &command))?;
     // The progress view is removed before other output.
@@ -356,7 +363,7 @@ pub fn assemble(
     erase: &Erase,
     plan: &Plan,
     preflight: Preflight,
-    recorded: Option<&[CellRecord]>,
+    (pending, recorded): (&PendingKernels, Option<&[CellRecord]>),
     stop: &CancelToken,
 ) -> Result<Labs, CliError> {
     let assembly = Assembly {
@@ -365,6 +372,7 @@ pub fn assemble(
         state: &places::state()?,
         erase: &erase.erase,
         erase_fstab: &erase.erase_fstab,
+        pending,
         recorded,
         stop,
         note: &mut |note| output::note(format_args!("fsdyno: {note}")),

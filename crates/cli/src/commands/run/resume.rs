@@ -1,6 +1,7 @@
 //! `run --resume`: continues, extends or retries a recorded run.
 
 use super::begin::programs_to_name;
+use super::kernels::Builds;
 use super::{
     Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, plan_error,
     preflight, print_dry_run,
@@ -79,8 +80,9 @@ pub fn resume(
     }
     let measuring = execution.lock.take_for(&info.plan, stop)?;
     let preflight = preflight(&info.plan, stop)?;
-    let recorded = Some(&set.cells[..]);
-    let mut lab = assemble(&execution.erase, &info.plan, preflight, recorded, stop)?;
+    let builds = Builds::of(&info.plan);
+    let known = (builds.pending(), Some(&set.cells[..]));
+    let mut lab = assemble(&execution.erase, &info.plan, preflight, known, stop)?;
     same_guests(&set, &lab)?;
     let read = contents::read(&info.plan, stop)?;
     contents::check(&info, &read.contents)?;
@@ -92,7 +94,7 @@ pub fn resume(
         cells,
         retries_only,
     };
-    go(execution, &measuring, lab, store, &session, stop)
+    go(execution, &measuring, (lab, builds), store, session, stop)
 }
 
 /// Why no cell runs, and how more would.
@@ -113,11 +115,11 @@ fn nothing_to_do(info: &RunInfo, retries_only: bool) -> &'static str {
 /// Refuses to resume with a guest kernel that differs from the recorded one.
 fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
     let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
-    for share in set.labs() {
-        let (Some(then), Some(now)) = (share.guest, labs.guest(&share.lab)) else {
+    for (at, contender) in set.run.plan.contenders.iter().enumerate() {
+        let (Some(then), Some(now)) = (set.guest_of(at), labs.guest(contender)) else {
             continue;
         };
-        let (then, now) = (of_kernel(&then), of_kernel(now));
+        let (then, now) = (of_kernel(then), of_kernel(now));
         if then != now {
             return Err(begun_on_another_system(
                 &set.run,

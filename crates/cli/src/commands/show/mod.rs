@@ -153,7 +153,8 @@ fn labs(set: &ResultSet) -> Vec<Vec<String>> {
             let text = format!("{}: {}", share.lab, labels.join(", "));
             rows.push(vec!["lab".to_owned(), text]);
         }
-        rows.extend(share.guest.map(|text| vec!["guest".to_owned(), text]));
+        let guests = share.guests.into_iter();
+        rows.extend(guests.map(|text| vec!["guest".to_owned(), text]));
     }
     rows
 }

@@ -5,12 +5,15 @@ mod crash;
 pub mod explorer;
 mod line;
 mod model_disk;
+mod pending;
 mod power_cut;
 mod session;
 mod virtual_time;
 
 pub use crate::disks::recording::record_place;
 pub use crash::CrashTest;
+pub use pending::PendingKernels;
+pub(crate) use pending::PendingLab;
 
 use crate::disks;
 use crate::disks::recording::recorder;
@@ -26,8 +29,8 @@ use fsdyno_guests::{Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, CancelToken, Cell, CellRecord, Contender, Effective, Event, GuestSize, LabChoice, Mark,
-    Outcome, Plan, Stage, Step,
+    Bytes, CancelToken, Cell, CellRecord, Contender, ContenderKernel, Effective, Event, GuestSize,
+    LabChoice, Mark, Outcome, Plan, Stage, Step,
 };
 use model_disk::OnModelDisk;
 use session::{GuestSession, SessionError, known_cause};
@@ -85,17 +88,32 @@ pub struct GuestLab {
 }
 
 impl GuestLab {
-    /// A lab for one plan. A first guest reports which requirements of the plan its kernel lacks.
+    /// A lab for one plan, with the kernel of the plan or with another one. A first guest reports
+    /// which requirements of the plan its kernel lacks.
     pub fn new(
-        lab: &LabChoice,
+        (lab, kernel): (&LabChoice, Option<&ContenderKernel>),
         plan: &Plan,
         preflight: &Preflight,
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
-        let size = plan.guest.clone().unwrap_or_default();
-        let (scratch, images) = (preflight.scratch.clone(), preflight.image_bytes);
-        let mut lab = Self::empty(lab, size, scratch, images, journal, stop)?;
+        let images = (preflight.scratch.clone(), preflight.image_bytes);
+        Self::on_images((lab, kernel), plan, images, journal, stop)
+    }
+
+    /// The same with images of this size in that directory.
+    fn on_images(
+        (lab, kernel): (&LabChoice, Option<&ContenderKernel>),
+        plan: &Plan,
+        (scratch, image_bytes): (PathBuf, Bytes),
+        journal: Journal,
+        stop: CancelToken,
+    ) -> Result<Self, GuestLabError> {
+        let mut size = plan.guest.clone().unwrap_or_default();
+        if let Some(kernel) = kernel {
+            size.kernel = Some(kernel.program.clone());
+        }
+        let mut lab = Self::empty(lab, size, scratch, image_bytes, journal, stop)?;
         if plan.disk_in_real_time().is_some() {
             lab.machine.with_model_disks()?;
         }
@@ -437,14 +455,19 @@ impl Lab for GuestLab {
     }
 }
 
-/// The plan for the guest. The host enforces its duration and checks its datasets. A cell of a shard
+/// The plan for the guest, without the kernels of contenders. The host enforces its duration and checks its datasets. A cell of a shard
 /// is the same as in the whole run: the size of the plan decides where the guest's memory is.
 fn inside(plan: &Plan) -> Plan {
+    let contenders = plan.contenders.iter().map(|contender| Contender {
+        kernel: None,
+        ..contender.clone()
+    });
     Plan {
         shard: None,
         budget: None,
         cell_budget: None,
         contents: std::collections::BTreeMap::new(),
+        contenders: contenders.collect(),
         ..plan.clone()
     }
 }

@@ -292,8 +292,18 @@ pub(super) fn write_task(scratch: &Path, task: &Task) -> Result<(), String> {
     })
 }
 
-/// The task of a cell, as the guest receives it.
+/// The task of a cell, as the guest receives it. Repeats are the same cell: its number names a
+/// directory, whose name is written to the disks.
 fn running(plan: &Plan, cell: Cell) -> Task {
+    let cell = if plan.is_certain() {
+        Cell {
+            index: 0,
+            block: 0,
+            ..cell
+        }
+    } else {
+        cell
+    };
     let mut plan = super::inside(plan);
     // Paths of this machine must not reach the guest.
     plan.work_dir = None;
