@@ -10,7 +10,6 @@ use crate::kernel_work::ModelCpu;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
-use crate::result::ResultSet;
 use crate::shard::Shard;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
@@ -133,30 +132,6 @@ pub struct DecidingFigure {
     pub phase: String,
     /// The figure.
     pub counter: Counter,
-}
-
-impl DecidingFigure {
-    /// The figures of each contender of a run, each with its block, by workload.
-    pub fn lines(&self, set: &ResultSet) -> Vec<(usize, Vec<Vec<(u32, f64)>>)> {
-        let mut lines = Vec::new();
-        for (workload, planned) in set.run.plan.workloads.iter().enumerate() {
-            for (phase, planned) in planned.phases.iter().enumerate() {
-                if planned.label != self.phase {
-                    continue;
-                }
-                let all = set.samples_of_all(workload, phase).into_iter();
-                let figures = all.map(|of_one| {
-                    let figures = of_one.into_iter();
-                    let figure = |sample| Some(self.counter.of(sample)? as f64);
-                    figures
-                        .filter_map(|(block, sample)| Some((block, figure(sample)?)))
-                        .collect()
-                });
-                lines.push((workload, figures.collect()));
-            }
-        }
-        lines
-    }
 }
 
 /// How long measuring continues while comparisons are inconclusive.

@@ -4,7 +4,7 @@ use crate::cell::{Cell, CellRecord, Effective, Outcome};
 use crate::contender::Contender;
 use crate::lab::LabChoice;
 use crate::names::short_hash;
-use crate::plan::Plan;
+use crate::plan::{DecidingFigure, Plan};
 use crate::provenance::Provenance;
 use crate::sample::Sample;
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ pub struct LabShare {
     /// The lab.
     pub lab: LabChoice,
     /// The label of the contender whose kernels are compared; none where contenders are.
-    pub across_kernels: Option<String>,
+    pub kernels_of: Option<String>,
     /// Its kernels, if known; one, unless they are compared.
     pub kernels: Vec<String>,
     /// The descriptions of its guests, with the kernel first, in the order of the kernels; empty on
@@ -112,6 +112,28 @@ impl ResultSet {
             .collect();
         samples.sort_by_key(|(block, _)| *block);
         samples
+    }
+
+    /// A figure of each contender, each with its block, by workload.
+    pub fn deciding_lines(&self, figure: &DecidingFigure) -> Vec<(usize, Vec<Vec<(u32, f64)>>)> {
+        let mut lines = Vec::new();
+        for (workload, planned) in self.run.plan.workloads.iter().enumerate() {
+            for (phase, planned) in planned.phases.iter().enumerate() {
+                if planned.label != figure.phase {
+                    continue;
+                }
+                let all = self.samples_of_all(workload, phase).into_iter();
+                let figures = all.map(|of_one| {
+                    let figures = of_one.into_iter();
+                    let value = |sample| Some(figure.counter.of(sample)? as f64);
+                    figures
+                        .filter_map(|(block, sample)| Some((block, value(sample)?)))
+                        .collect()
+                });
+                lines.push((workload, figures.collect()));
+            }
+        }
+        lines
     }
 
     /// The samples of every contender at one phase of one workload, as [`Self::samples`] returns
@@ -203,18 +225,18 @@ impl ResultSet {
             let guest = self.guest_of(at);
             let kernel = self.kernel_of(at);
             let of_any = contender.clone().on_any_kernel();
-            let across_kernels = contender.kernel.is_some().then_some(of_any.label);
+            let kernels_of = contender.kernel.is_some().then_some(of_any.label);
             let known = shares.iter_mut().find(|share| {
                 let is_same_kernel = share.kernels.first().map(String::as_str) == kernel;
                 share.lab == contender.lab
-                    && share.across_kernels == across_kernels
-                    && (across_kernels.is_some() || is_same_kernel)
+                    && share.kernels_of == kernels_of
+                    && (kernels_of.is_some() || is_same_kernel)
             });
             let (kernel, guest) = (kernel.map(str::to_owned), guest.map(str::to_owned));
             let Some(share) = known else {
                 shares.push(LabShare {
                     lab: contender.lab.clone(),
-                    across_kernels,
+                    kernels_of,
                     kernels: kernel.into_iter().collect(),
                     guests: guest.into_iter().collect(),
                     contenders: vec![at],
@@ -222,7 +244,7 @@ impl ResultSet {
                 continue;
             };
             share.contenders.push(at);
-            if share.across_kernels.is_some() {
+            if share.kernels_of.is_some() {
                 share.kernels.extend(kernel);
                 share.guests.extend(guest);
             }
@@ -422,12 +444,12 @@ mod tests {
             }
         }
         let shares = set.labs();
-        let across: Vec<_> = shares
+        let on_kernels: Vec<_> = shares
             .iter()
-            .map(|share| (share.across_kernels.as_deref(), &share.contenders[..]))
+            .map(|share| (share.kernels_of.as_deref(), &share.contenders[..]))
             .collect();
         assert_eq!(
-            across,
+            on_kernels,
             [(Some("ext4"), &[0, 1][..]), (Some("xfs"), &[2, 3])]
         );
         for share in shares {

@@ -118,7 +118,7 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
 fn deciding_lines(set: &ResultSet) -> Vec<(usize, Times)> {
     match &set.run.plan.decides {
         Some(figure) => {
-            let lines = figure.lines(set).into_iter();
+            let lines = set.deciding_lines(figure).into_iter();
             lines
                 .map(|(workload, figures)| (workload, Times::without_probes(&figures)))
                 .collect()

@@ -45,7 +45,7 @@ pub struct Lab {
     /// Its kernels and the memory of its guests; empty if unknown.
     pub about: String,
     /// Whether it is one contender on several kernels.
-    pub across_kernels: bool,
+    pub compares_kernels: bool,
 }
 
 impl Lab {
@@ -53,14 +53,14 @@ impl Lab {
         let memory = set.run.plan.guest.as_ref().filter(|_| share.lab.is_guest());
         let memory = memory.map(|guest| guest.memory.to_string());
         let about: Vec<String> = share.kernels.iter().cloned().chain(memory).collect();
-        let name = match &share.across_kernels {
+        let name = match &share.kernels_of {
             Some(contender) => contender.clone(),
             None => share.lab.to_string(),
         };
         Self {
             name: terms::printable(&name),
             about: terms::printable(&about.join(", ")),
-            across_kernels: share.across_kernels.is_some(),
+            compares_kernels: share.kernels_of.is_some(),
         }
     }
 
@@ -116,14 +116,14 @@ impl Comparisons {
     }
 
     /// Whether contenders are compared with themselves on several kernels.
-    pub fn across_kernels(&self) -> bool {
+    pub fn compares_kernels(&self) -> bool {
         let mut labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
-        labs.any(|lab| lab.across_kernels)
+        labs.any(|lab| lab.compares_kernels)
     }
 
     /// Why there are several comparisons.
     pub fn why_separate(&self) -> &'static str {
-        if self.across_kernels() {
+        if self.compares_kernels() {
             ON_KERNELS
         } else {
             WHY
@@ -132,7 +132,7 @@ impl Comparisons {
 
     /// The heading of content about all of them.
     pub fn heading_of_all(&self) -> &'static str {
-        if self.across_kernels() {
+        if self.compares_kernels() {
             "All contenders"
         } else {
             "All labs"

@@ -238,7 +238,7 @@ fn page_title(comparisons: &Comparisons) -> String {
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
     let named = terms::list(&contenders);
-    let compared = if comparisons.across_kernels() {
+    let compared = if comparisons.compares_kernels() {
         "compared by kernel".to_owned()
     } else if comparisons.has_several() {
         format!("compared within {} labs", comparisons.labs.len())

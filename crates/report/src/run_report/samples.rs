@@ -139,7 +139,7 @@ const KERNEL_COLUMNS: [&str; 9] = [
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
     let labs = set.labs();
-    let has_kernels = labs.iter().any(|share| share.across_kernels.is_some());
+    let has_kernels = labs.iter().any(|share| share.kernels_of.is_some());
     let labs = if labs.len() > 1 || has_kernels {
         &labs[..]
     } else {

@@ -190,7 +190,10 @@ impl Figures {
     /// None if the plan names none, or if it was not measured in a common block.
     pub fn of_pairs(set: &ResultSet) -> Option<Self> {
         let plan = &set.run.plan;
-        let (workload, figures) = plan.decides.as_ref()?.lines(set).into_iter().next()?;
+        let (workload, figures) = set
+            .deciding_lines(plan.decides.as_ref()?)
+            .into_iter()
+            .next()?;
         let [good, commit] = figures.as_slice() else {
             return None;
         };

@@ -160,11 +160,11 @@ impl<'a> Measurer<'a> {
     pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> Option<usize> {
         let limit = self.limit(stage)?;
         let cells: usize = earlier.iter().map(|set| set.cells.len()).sum();
-        let took = |set: &ResultSet| {
+        let elapsed = |set: &ResultSet| {
             let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
             ended.saturating_sub(set.run.started_unix_ns)
         };
-        let all: u64 = earlier.iter().map(took).sum();
+        let all: u64 = earlier.iter().map(elapsed).sum();
         let each = Nanos(all).seconds() / cells.max(1) as f64;
         let blocks = if self.in_guest { 1.0 } else { BLOCKS };
         let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
