@@ -80,7 +80,7 @@ pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery};
 pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
-pub use result::{LabShare, ResultSet, RunInfo, StopReason};
+pub use result::{BlockFigures, LabShare, ResultSet, RunInfo, StopReason};
 pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Probe, Sample, Tally};
 pub use series::{Series, SeriesInfo};
 pub use shard::Shard;

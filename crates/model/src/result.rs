@@ -96,6 +96,9 @@ fn of_phase(record: &CellRecord, phase: usize) -> impl Iterator<Item = (u32, &Sa
     wanted.map(|sample| (record.cell.block, sample))
 }
 
+/// Figures of one contender, each with its block.
+pub type BlockFigures = Vec<(u32, f64)>;
+
 impl ResultSet {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 2;
@@ -115,7 +118,7 @@ impl ResultSet {
     }
 
     /// A figure of each contender, each with its block, by workload.
-    pub fn deciding_lines(&self, figure: &DecidingFigure) -> Vec<(usize, Vec<Vec<(u32, f64)>>)> {
+    pub fn deciding_lines(&self, figure: &DecidingFigure) -> Vec<(usize, Vec<BlockFigures>)> {
         let mut lines = Vec::new();
         for (workload, planned) in self.run.plan.workloads.iter().enumerate() {
             for (phase, planned) in planned.phases.iter().enumerate() {

@@ -30,7 +30,7 @@ impl Documented {
     /// uses the last; then nothing is promised.
     pub fn holds(&self, contender: &Contender) -> bool {
         let has = |option: &&str| contender.mount.iter().any(|one| one == *option);
-        self.with.iter().all(has) && !self.without.iter().any(|option| has(&option))
+        self.with.iter().all(has) && !self.without.iter().any(has)
     }
 
     /// The promise with its source.

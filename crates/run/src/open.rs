@@ -116,19 +116,15 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
 
 /// The figures of each contender that decide, by workload.
 fn deciding_lines(set: &ResultSet) -> Vec<(usize, Times)> {
-    match &set.run.plan.decides {
-        Some(figure) => {
-            let lines = set.deciding_lines(figure).into_iter();
-            lines
-                .map(|(workload, figures)| (workload, Times::without_probes(&figures)))
-                .collect()
-        }
-        None => {
-            let lines = set.time_lines();
-            let lines = lines.iter();
-            lines
-                .map(|line| (line.workload, Times::from(line)))
-                .collect()
-        }
+    if let Some(figure) = &set.run.plan.decides {
+        let lines = set.deciding_lines(figure).into_iter();
+        return lines
+            .map(|(workload, figures)| (workload, Times::without_probes(&figures)))
+            .collect();
     }
+    let lines = set.time_lines();
+    let lines = lines.iter();
+    lines
+        .map(|line| (line.workload, Times::from(line)))
+        .collect()
 }

@@ -166,11 +166,9 @@ impl Question {
     pub fn search<B: Bench>(&self, bench: &mut B) -> Result<Found, B::Error> {
         let end = |tried: &Tried, role| match tried {
             Tried::Measured(figures) => Ok(figures.clone()),
-            Tried::Skipped(why) => Err(Found::NoEnd {
-                role,
-                why: why.clone(),
-            }),
+            Tried::Skipped(why) => Err((role, why.clone())),
         };
+        let no_end = |(role, why)| Ok(Found::NoEnd { role, why });
         let first = |bench: &mut B, role| -> Result<Tried, B::Error> {
             let (commit, judged) = match role {
                 Role::Bad => (&self.bad, Judged::Bad),
@@ -191,21 +189,21 @@ impl Question {
         };
         let good = match end(&first(bench, Role::Good)?, Role::Good) {
             Ok(figures) => figures,
-            Err(found) => return Ok(found),
+            Err(end) => return no_end(end),
         };
         if let Some(difference) = bench.repeat(&self.good)? {
             return Ok(Found::NotExact(difference));
         }
         let bad = match end(&first(bench, Role::Bad)?, Role::Bad) {
             Ok(figures) => figures,
-            Err(found) => return Ok(found),
+            Err(end) => return no_end(end),
         };
         let (Some(reference), Some(changed)) = (good.of(self.metric), bad.of(self.metric)) else {
             return Ok(Found::NoFigure);
         };
         match self.change(&good, &bad) {
             Some(direction @ (Change::Rises | Change::Falls)) => {
-                self.halve(bench, good, bad, direction)
+                self.halve(bench, &good, bad, direction)
             }
             Some(Change::Undecided) => Ok(bad.paired.map_or(Found::NoFigure, Found::Inconclusive)),
             Some(Change::None) | None => Ok(Found::NoDifference {
@@ -219,7 +217,7 @@ impl Question {
     fn halve<B: Bench>(
         &self,
         bench: &mut B,
-        reference: Figures,
+        reference: &Figures,
         bad: Figures,
         direction: Change,
     ) -> Result<Found, B::Error> {
@@ -235,7 +233,7 @@ impl Question {
                 Choice::Among(commits) => return Ok(Found::Among(commits)),
             };
             let tried = bench.measure(&commit, Role::Probe)?;
-            let (judged, tried) = self.judge(&reference, tried, direction);
+            let (judged, tried) = self.judge(reference, tried, direction);
             bench.report(&Step {
                 commit: commit.clone(),
                 role: Role::Probe,

@@ -48,8 +48,8 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         .map(|device| FittedFile::of(device, &stop));
     let fitted = fitted.transpose()?;
     let measurer = measurer.on(fitted.as_ref());
-    let measured = measure_all(&measurer, &table, &contenders)?;
-    let (defaults, later) = (&measured.runs[0], &measured.runs[1..]);
+    let results = measure_all(&measurer, &table, &contenders)?;
+    let (defaults, later) = (&results.runs[0], &results.runs[1..]);
     let validated = if args.validate {
         Some(measurer.validate(defaults)?)
     } else {
@@ -63,8 +63,8 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         explorations: &explorations,
         safety: args.safety,
         dropped,
-        options: &measured.notes,
-        left_out: measured.left_out,
+        options: &results.notes,
+        left_out: results.left_out,
         fit: fitted.map(|fitted| fitted.note),
         commands: &commands,
         validated: validated.as_ref(),
@@ -97,34 +97,34 @@ fn measure_all(
     ));
     let defaults = measurer.run(contenders, Stage::Defaults)?;
     let best = best_two(&defaults);
-    let mut measured = Measured {
+    let mut results = Measured {
         runs: vec![defaults],
         notes: Vec::new(),
         left_out: Vec::new(),
     };
     let needs = &measurer.args.needs;
     let mut singles = Selected::singles(table, &best, needs);
-    let slots = measurer.slots(&measured.runs, Stage::Singles);
-    measured.left_out.extend(singles.keep(slots, best.len()));
+    let slots = measurer.slots(&results.runs, Stage::Singles);
+    results.left_out.extend(singles.keep(slots, best.len()));
     if singles.all.is_empty() {
-        return Ok(measured);
+        return Ok(results);
     }
     singles.announce("variant", &best);
     let run = measurer.run(&singles.contenders(&best), Stage::Singles)?;
     let mut joins = Selected::joins(table, &best, needs, &singles, &run);
-    measured.runs.push(run);
-    measured.notes.extend(singles.notes());
-    let slots = measurer.slots(&measured.runs, Stage::Joins);
-    measured
+    results.runs.push(run);
+    results.notes.extend(singles.notes());
+    let slots = measurer.slots(&results.runs, Stage::Joins);
+    results
         .left_out
         .extend(joins.keep(slots, best.len() + joins.earlier.len()));
     if !joins.all.is_empty() {
         joins.announce("join", &best);
         let run = measurer.run(&joins.contenders(&best), Stage::Joins)?;
-        measured.runs.push(run);
-        measured.notes.extend(joins.notes());
+        results.runs.push(run);
+        results.notes.extend(joins.notes());
     }
-    Ok(measured)
+    Ok(results)
 }
 
 /// Prints the advice, and writes it to the output file.

@@ -120,7 +120,8 @@ fn about(recorded: &RecordedProgram) -> String {
         .map(|(why, count)| format!("{count} {why}"))
         .collect();
     if !parts.is_empty() {
-        text += &format!("; not as recorded: {}", parts.join(", "));
+        text += "; not as recorded: ";
+        text += &parts.join(", ");
     }
     text
 }

@@ -7,6 +7,7 @@ use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::identity::{self, Identity};
 use fsdyno_model::{Bytes, CancelToken, DatasetContent, GuestSize, KernelChoice, Plan, RunInfo};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -58,9 +59,8 @@ pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
             continue;
         };
         let name = format!("kernel:{}", path.display());
-        if !contents.contains_key(&name) {
-            let content = identity::file_content(path, stop).map_err(with_code)?;
-            contents.insert(name, content);
+        if let Entry::Vacant(unread) = contents.entry(name) {
+            unread.insert(identity::file_content(path, stop).map_err(with_code)?);
         }
     }
     Ok(Read { contents, datasets })

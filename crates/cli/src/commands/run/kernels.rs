@@ -311,8 +311,8 @@ mod tests {
                     .collect::<Vec<_>>()
             })
         };
-        let names = named(&["lab", "/k/old/linux", "/k/linux-6.1", "/j/old/linux"]).unwrap();
-        assert_eq!(names, ["lab", "old", "linux-6.1", "/j/old/linux"]);
+        let unique = named(&["lab", "/k/old/linux", "/k/linux-6.1", "/j/old/linux"]).unwrap();
+        assert_eq!(unique, ["lab", "old", "linux-6.1", "/j/old/linux"]);
         assert!(named(&["lab", "lab"]).is_err());
         let commit = "0123456789abcdef0123456789abcdef01234567";
         assert_eq!(short_revision(commit), "0123456789ab");
