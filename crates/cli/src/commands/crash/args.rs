@@ -13,7 +13,7 @@ pub struct CrashArgs {
     /// Contenders, separated by commas (`fsdyno run --help`)
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required_unless_present = "resume")]
     pub contenders: Vec<String>,
-    /// File of programs, recording, or random:SEED[:N] [default: generated programs]
+    /// File of programs, recording, or random:SEED:N [default: generated programs]
     ///
     /// A recording of `fsdyno record` and the random program are one long program each.
     #[arg(long, value_name = "PROGRAMS", conflicts_with_all = ["generate", "resume"])]
