@@ -61,6 +61,8 @@ impl Dropped {
 pub(super) struct Field {
     pub candidates: Vec<Candidate>,
     pub dropped: Vec<Dropped>,
+    /// The contenders that were not measured, because the time budget ended.
+    pub unmeasured: usize,
     totals: Vec<Vec<(u32, f64)>>,
     verdicts: Verdicts,
 }
@@ -76,12 +78,22 @@ fn totals(values: &[&Value], times: impl Fn(&Value) -> &[(u32, f64)]) -> Vec<(u3
     whole.map(|(block, (_, sum))| (block, sum)).collect()
 }
 
+/// Whether a contender, by its number in the plan, has a cell of each workload.
+fn ran_all_workloads(set: &ResultSet, contender: u32) -> bool {
+    let mut workloads = (0..).zip(&set.run.plan.workloads);
+    workloads.all(|(workload, _)| {
+        let mut cells = set.cells.iter().map(|record| record.cell);
+        cells.any(|cell| cell.contender == contender && cell.workload == workload)
+    })
+}
+
 impl Field {
-    /// The contenders that have all phases. The others are dropped with the reason.
+    /// The contenders that have all phases of all workloads. The others are dropped with the reason.
     pub fn of(set: &ResultSet) -> Self {
         let mut field = Self {
             candidates: Vec::new(),
             dropped: Vec::new(),
+            unmeasured: 0,
             totals: Vec::new(),
             verdicts: Verdicts::default(),
         };
@@ -99,13 +111,15 @@ impl Field {
                 })
                 .collect();
             for (at, label) in comparison.contenders.iter().enumerate() {
-                let mut contenders = plan.contenders.iter();
-                let contender = contenders.find(|one| terms::printable(&one.label) == *label);
+                let mut contenders = (0..).zip(&plan.contenders);
+                let contender = contenders
+                    .find(|(_, one)| terms::printable(&one.label) == *label)
+                    .filter(|(number, _)| ran_all_workloads(set, *number));
                 let times: Option<Vec<_>> = phases
                     .iter()
                     .map(|(name, line)| Some((name, line.values[at].as_ref()?)))
                     .collect();
-                let (Some(contender), Some(times)) = (contender, times) else {
+                let (Some((_, contender)), Some(times)) = (contender, times) else {
                     continue;
                 };
                 let values: Vec<&Value> = times.iter().map(|(_, value)| *value).collect();
@@ -154,7 +168,10 @@ impl Field {
             let failed = unmeasured.iter().find(|one| one.contender == label);
             let why = failed.map_or_else(
                 || match set.run.stop {
-                    Some(StopReason::Budget) => "the time budget ended before it".to_owned(),
+                    Some(StopReason::Budget) => {
+                        self.unmeasured += 1;
+                        "the time budget ended before it".to_owned()
+                    }
                     _ => "not all phases were measured".to_owned(),
                 },
                 |one| {

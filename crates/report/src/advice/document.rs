@@ -102,6 +102,13 @@ fn lead(advice: &Recommendation) -> Vec<String> {
             );
         }
     }
+    if advice.unmeasured > 0 {
+        let _ = write!(
+            text,
+            " The time budget ended before {} could be measured: a better choice is possible.",
+            terms::count(advice.unmeasured, "other contender")
+        );
+    }
     let sure = sure(advice, choice.runner_up.as_ref());
     vec![text, format!("{sure} {}", place(advice))]
 }

@@ -38,6 +38,8 @@ pub struct AdviceReport {
     pub left_out: Vec<String>,
     /// What is not recommended.
     pub dropped: Vec<Dropped>,
+    /// The number of contenders that were not measured, because the time budget ended.
+    pub unmeasured: usize,
     /// The prediction compared with a run in real time; null without `--validate`.
     pub validation: Option<Validation>,
 }
@@ -149,6 +151,7 @@ impl AdviceReport {
             options: advice.options.clone(),
             left_out: advice.left_out.clone(),
             dropped: advice.dropped.clone(),
+            unmeasured: advice.unmeasured,
             validation: advice.validation.clone(),
         }
     }

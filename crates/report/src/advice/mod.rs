@@ -107,6 +107,8 @@ pub struct Recommendation {
     pub fit: Option<DeviceFit>,
     /// What is not recommended, and why.
     pub dropped: Vec<Dropped>,
+    /// The contenders that were not measured, because the time budget ended.
+    pub unmeasured: usize,
     /// The comparison with a run in real time.
     pub validation: Option<Validation>,
 }
@@ -167,6 +169,7 @@ impl Recommendation {
         let set = question.later.last().unwrap_or(question.defaults);
         let field = Field::of(set);
         let mut dropped = question.dropped.clone();
+        let mut unmeasured = field.unmeasured;
         let mut candidates = field.candidates.clone();
         dropped.extend(field.dropped.iter().cloned());
         let earlier = question.later.iter().rev().skip(1);
@@ -176,6 +179,7 @@ impl Recommendation {
             let new: Vec<Candidate> = others.candidates.into_iter().filter(is_new).collect();
             candidates.extend(new);
             dropped.extend(others.dropped);
+            unmeasured += others.unmeasured;
         }
         dropped.dedup();
         for one in &mut candidates {
@@ -213,6 +217,7 @@ impl Recommendation {
                 .collect(),
             fit: question.fit.clone(),
             dropped,
+            unmeasured,
             validation: question
                 .validated
                 .map(|measured| Validation::of(question.defaults, measured)),

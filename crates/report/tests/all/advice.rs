@@ -323,6 +323,19 @@ fn contenders_that_the_time_budget_left_out_are_named() {
         advice.dropped,
         [Dropped::new("xfs", "the time budget ended before it")]
     );
+    let text = terminal(&advice).replace('\n', " ");
+    let warning = "The time budget ended before 1 other contender could be measured";
+    assert!(text.contains(warning), "{text}");
+}
+
+#[test]
+fn a_contender_without_one_of_the_workloads_is_not_recommended() {
+    let mut set = exact(&["ext4", "xfs"], &[&[1000], &[500]]);
+    set.run.plan.workloads.push(workload("archive"));
+    set.run.stop = Some(StopReason::Budget);
+    let advice = Recommendation::of(&question(&set));
+    assert!(advice.choice.is_none());
+    assert_eq!(advice.unmeasured, 2);
 }
 
 #[test]
