@@ -83,7 +83,7 @@ impl Need {
             Self::Root => "run as root (sudo), in guests (--lab uml), or compare directories with --on dir:PATH".to_owned(),
             Self::Program { package, .. } => format!("apt-get install {package}"),
             Self::KernelFilesystem(name) | Self::KernelModule(name) => {
-                format!("modprobe {name}, or a kernel that has it (--lab)")
+                format!("modprobe {name}, or another kernel (--lab)")
             }
             Self::KernelOption { .. } => {
                 "a kernel that has it: `fsdyno lab setup` builds one for guests (--lab uml)".to_owned()

@@ -16,7 +16,7 @@ pub struct ListArgs {
     /// Group to list [default: all]
     #[arg(value_enum)]
     pub what: Option<Listed>,
-    /// Print sources and parameters too
+    /// Print sources, parameters and layouts too, and why something is missing
     #[arg(long)]
     pub long: bool,
     /// Print JSON
@@ -119,9 +119,10 @@ fn rows(items: &[Item], long: bool) -> Vec<Vec<String>> {
     let row = |item: &Item| {
         let (state, help) = match &item.availability {
             Availability::Available => ("ok", String::new()),
-            Availability::Missing { reason, remedy } => {
+            Availability::Missing { reason, remedy } if long => {
                 ("missing", format!(" ({reason}; {remedy})"))
             }
+            Availability::Missing { remedy, .. } => ("missing", format!(" ({remedy})")),
         };
         let source = item.source.as_ref().filter(|_| long);
         let source = source.map(|text| format!(". {text}")).unwrap_or_default();
@@ -148,12 +149,12 @@ fn entries(what: Listed) -> Result<Vec<Item>, CliError> {
             .map(|recipe| {
                 let layouts = fsdyno_recipes::layouts::of(*recipe).map(|one| one.name);
                 let layouts = layouts.collect::<Vec<_>>().join(", ");
-                let about = if layouts.is_empty() {
-                    recipe.title().to_owned()
+                let item = Item::new(recipe.name(), recipe.title(), recipe.requirements());
+                if layouts.is_empty() {
+                    item
                 } else {
-                    format!("{}; layouts: {layouts}", recipe.title())
-                };
-                Item::new(recipe.name(), about, recipe.requirements())
+                    item.from(format!("Layouts: {layouts}."))
+                }
             })
             .collect(),
         Listed::Layouts => fsdyno_recipes::layouts::ALL
