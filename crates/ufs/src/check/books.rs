@@ -59,21 +59,6 @@ pub(super) fn read_groups<D: Read + Seek>(
     Ok(groups)
 }
 
-/// Number of initialized inodes of a group. The others contain old data.
-pub(super) fn written_inodes(geometry: &Geometry, group: &Group) -> u64 {
-    match geometry.version {
-        Version::Ufs1 => geometry.group_inodes,
-        Version::Ufs2 => get32(&group.block, at::WRITTEN_INODES).min(geometry.group_inodes),
-    }
-}
-
-impl Group {
-    /// Whether the bitmap marks an inode as used.
-    pub(super) fn uses(&self, inode: u64) -> bool {
-        bit(&self.block[index(self.maps.inodes)..], inode)
-    }
-}
-
 /// Compares the maps and counts of each group with the claimed fragments. Returns the correct
 /// counts.
 pub(super) fn check(

@@ -1,6 +1,5 @@
 //! Finds the used inodes and the fragments that their data and pointers occupy.
 
-use super::books::written_inodes;
 use super::{CheckError, Disk, Group, Verdict};
 use crate::bytes::{bit, index, set_bit};
 use crate::geometry::{Geometry, SECTOR};
@@ -88,7 +87,7 @@ pub(super) fn walk<D: Read + Seek>(
     let mut found = Found::default();
     let size = geometry.version.inode_bytes();
     for (number, group) in (0..).zip(groups) {
-        let written = written_inodes(geometry, group);
+        let written = group.written_inodes(geometry);
         let at = geometry.base(number) + geometry.inodes_at();
         let what = format!("the inodes of group {number}");
         let table = disk.get(

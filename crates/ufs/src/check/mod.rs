@@ -5,9 +5,9 @@ mod books;
 mod files;
 mod names;
 
-use crate::bytes::{get64, index, put32};
+use crate::bytes::{bit, get32, get64, index, put32};
 use crate::geometry::{Geometry, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version};
-use crate::group::{Counts, Maps};
+use crate::group::{self, Counts, Maps};
 use crate::superblock;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -16,6 +16,7 @@ const MAX_REPORTED: usize = 100;
 
 /// Reasons why a check is impossible.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CheckError {
     /// There is no superblock at its location.
     #[error(
@@ -28,18 +29,12 @@ pub enum CheckError {
         "the superblock describes {described} bytes, but the device has {bytes}: it is cut off, or \
          the superblock is damaged"
     )]
-    Truncated {
-        /// Size in the superblock.
-        described: u64,
-        /// Size of the device.
-        bytes: u64,
-    },
+    Truncated { described: u64, bytes: u64 },
     /// A read failed.
     #[error("cannot read {what}: {source}")]
     Read {
         /// The part that was not read.
         what: String,
-        /// The I/O error.
         source: io::Error,
     },
 }
@@ -160,7 +155,6 @@ fn find_superblock<D: Read + Seek>(device: &mut D) -> Result<(Vec<u8>, Geometry)
 
 /// Checks the superblock fields that the geometry determines.
 fn check_places(block: &[u8], geometry: &Geometry, verdict: &mut Verdict) {
-    use crate::bytes::get32;
     use superblock::at;
     for (name, place, right) in [
         ("copies", at::COPY, geometry.copy_at()),
@@ -250,4 +244,21 @@ struct Group {
     block: Vec<u8>,
     /// Positions of its maps.
     maps: Maps,
+}
+
+impl Group {
+    /// Number of initialized inodes. The others contain old data.
+    fn written_inodes(&self, geometry: &Geometry) -> u64 {
+        match geometry.version {
+            Version::Ufs1 => geometry.group_inodes,
+            Version::Ufs2 => {
+                get32(&self.block, group::at::WRITTEN_INODES).min(geometry.group_inodes)
+            }
+        }
+    }
+
+    /// Whether the bitmap marks an inode as used.
+    fn uses(&self, inode: u64) -> bool {
+        bit(&self.block[index(self.maps.inodes)..], inode)
+    }
 }
