@@ -17,7 +17,7 @@ pub struct Observed {
     pub frequency: Option<Frequency>,
     /// How often processors were slowed down for their heat.
     pub throttled: Option<u64>,
-    /// For how long somebody was kept waiting (PSI).
+    /// For how long some task waited (PSI, `some`).
     pub pressure: Option<Pressure>,
     /// Processor time of kernel threads, and of processes that serve file systems.
     pub kernel_threads_ns: Option<Nanos>,

@@ -61,7 +61,7 @@ pub struct Sample {
     /// kernel counts it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<KernelWork>,
-    /// What else the machine did meanwhile; none in virtual time, and where nobody looked.
+    /// Other work of the machine meanwhile; none in virtual time, and if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The speed of the machine just before it; none if no probe was taken.

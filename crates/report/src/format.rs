@@ -103,6 +103,7 @@ fn names(formats: &[Format]) -> String {
 
 /// A report that cannot be written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ReportError {
     /// No format has this name.
     #[error("unknown report format `{name}`: use one of {}", names(&Format::ALL))]
@@ -115,43 +116,23 @@ pub enum ReportError {
         "cannot write {what} as {format}, which shows the figures of one run: use one of {}",
         names(&Format::OF_ALL_REPORTS)
     )]
-    OnlyRuns {
-        /// The subject of the report.
-        what: String,
-        /// The format.
-        format: Format,
-    },
+    OnlyRuns { what: String, format: Format },
     /// A value has no representation in JSON, for example a path that is not UTF-8.
     #[error("cannot write {what} as JSON; every other format can show it")]
     Json {
-        /// The subject of the report.
         what: String,
-        /// The cause.
         source: serde_json::Error,
     },
     /// The rows could not be written.
     #[error("cannot write {what} as CSV")]
-    Csv {
-        /// The subject of the report.
-        what: String,
-        /// The cause.
-        source: csv::Error,
-    },
+    Csv { what: String, source: csv::Error },
     /// A published table cannot be read.
     #[error("cannot read the published table {table}: {why}")]
-    Published {
-        /// The table.
-        table: String,
-        /// The cause.
-        why: String,
-    },
+    Published { table: String, why: String },
     /// The run has no data for this format.
     #[error(
         "cannot write run {run} as bonnie-csv: it has no figures of a phase of bonnie. Use another \
          format"
     )]
-    NotBonnie {
-        /// The run.
-        run: String,
-    },
+    NotBonnie { run: String },
 }

@@ -6,7 +6,9 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
-use fsdyno_report::compare::{Checked, Comparisons, Holds, RunComparison, Threshold, check};
+use fsdyno_report::compare::{
+    Checked, Comparisons, RunComparison, Threshold, ThresholdVerdict, check,
+};
 use fsdyno_report::{Format, render_run_comparison};
 use fsdyno_store::Store;
 use std::path::Path;
@@ -68,7 +70,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         let all = all.map(|(run, checked)| (run, checked.iter().map(Into::into).collect()));
         output::json(&Comparisons::of(&all.collect::<Vec<_>>()))?;
     } else {
-        let options = super::report::options(false, false);
+        let options = super::rendering::options(false, false);
         for (at, (comparison, checked)) in all.iter().zip(&checked).enumerate() {
             let text = render_run_comparison(comparison, checked, Format::Terminal, &options);
             let gap: &[u8] = if at > 0 { b"\n" } else { b"" };
@@ -77,7 +79,8 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         }
     }
     let beyond = |one: &Checked<'_>| {
-        one.holds == Holds::No || (args.fail_on_inconclusive && one.holds == Holds::Open)
+        one.holds == ThresholdVerdict::No
+            || (args.fail_on_inconclusive && one.holds == ThresholdVerdict::Inconclusive)
     };
     Ok(if checked.iter().flatten().any(beyond) {
         Code::Beyond

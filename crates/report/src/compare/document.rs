@@ -1,6 +1,6 @@
 //! A comparison of runs, as a document.
 
-use super::{Checked, Holds, Line, RunComparison};
+use super::{Checked, Line, RunComparison, ThresholdVerdict};
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Outcome, Row, Section, Table, Tone,
 };
@@ -150,14 +150,16 @@ fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
     let count = |holds| checked.iter().filter(|one| one.holds == holds).count();
     let heading = format!(
         "Thresholds: {} met, {} exceeded, {} inconclusive",
-        count(Holds::Yes),
-        count(Holds::No),
-        count(Holds::Open)
+        count(ThresholdVerdict::Yes),
+        count(ThresholdVerdict::No),
+        count(ThresholdVerdict::Inconclusive)
     );
-    let failed = checked.iter().filter(|one| one.holds != Holds::Yes);
+    let failed = checked
+        .iter()
+        .filter(|one| one.holds != ThresholdVerdict::Yes);
     let items = failed.map(|one| {
         let (verdict, tone) = match one.holds {
-            Holds::No => ("EXCEEDED", Tone::Bad),
+            ThresholdVerdict::No => ("EXCEEDED", Tone::Bad),
             _ => (
                 "inconclusive, for it may be chance: add repeats",
                 Tone::Warning,

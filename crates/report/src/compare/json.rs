@@ -1,6 +1,6 @@
 //! The JSON of `fsdyno compare --json`.
 
-use super::{Checked, Difference, Holds, Line, RunComparison};
+use super::{Checked, Difference, Line, RunComparison, ThresholdVerdict};
 use fsdyno_model::Metric;
 use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
@@ -284,9 +284,9 @@ impl From<&Checked<'_>> for CheckedThreshold {
             phase: checked.line.phase.clone(),
             measure: metric(checked.line),
             holds: match checked.holds {
-                Holds::Yes => ThresholdResult::Kept,
-                Holds::No => ThresholdResult::Beyond,
-                Holds::Open => ThresholdResult::Inconclusive,
+                ThresholdVerdict::Yes => ThresholdResult::Kept,
+                ThresholdVerdict::No => ThresholdResult::Beyond,
+                ThresholdVerdict::Inconclusive => ThresholdResult::Inconclusive,
             },
         }
     }

@@ -14,7 +14,7 @@ pub use json::{
     CheckedThreshold, ComparedCount, ComparedMetric, ComparedRun, ComparedTime, Comparisons, Count,
     CountVerdict, Measure, RunVerdict, ThresholdResult,
 };
-pub use thresholds::{Checked, Holds, Threshold, ThresholdError, check};
+pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdVerdict, check};
 
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;

@@ -21,13 +21,13 @@ pub struct Threshold {
 
 /// The result of a threshold for one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
+pub enum ThresholdVerdict {
     /// The ratio does not exceed it.
     Yes,
     /// The ratio exceeds it significantly.
     No,
     /// The ratio exceeds it, but not significantly. More repeats may decide.
-    Open,
+    Inconclusive,
 }
 
 /// A threshold with a line.
@@ -38,11 +38,12 @@ pub struct Checked<'a> {
     /// The line.
     pub line: &'a Line,
     /// The result.
-    pub holds: Holds,
+    pub holds: ThresholdVerdict,
 }
 
 /// A threshold that cannot be parsed, or that matches no phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ThresholdError {
     /// It is not a threshold.
     #[error(
@@ -56,11 +57,8 @@ pub enum ThresholdError {
          {metrics} behind it, or none of them"
     )]
     Nowhere {
-        /// The threshold.
         threshold: String,
-        /// The common phases.
         phases: String,
-        /// The common metrics.
         metrics: String,
     },
 }
@@ -195,10 +193,10 @@ pub fn check<'a>(
                 .ratio
                 .is_some_and(|ratio| threshold.is_beyond(ratio.middle));
             let holds = match verdict {
-                _ if line.is_negligible() => Holds::Yes,
-                Some(verdict) if verdict == wrong => Holds::No,
-                _ if beyond => Holds::Open,
-                _ => Holds::Yes,
+                _ if line.is_negligible() => ThresholdVerdict::Yes,
+                Some(verdict) if verdict == wrong => ThresholdVerdict::No,
+                _ if beyond => ThresholdVerdict::Inconclusive,
+                _ => ThresholdVerdict::Yes,
             };
             Checked {
                 threshold,

@@ -31,7 +31,7 @@ use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::terms;
 use fsdyno_model::{CacheState, Contender, ErrorRate, ResultSet};
 use terms::Scale;
-use verdicts::Judged;
+use verdicts::LineVerdicts;
 
 /// The legend of the tiers.
 pub const TIERS: &str = "Tiers: the fastest with all that are not separated from it, then the \
@@ -101,7 +101,7 @@ impl Comparison {
             contenders.map(|c| terms::printable(name(c))).collect()
         };
         let contenders = named(|contender| &contender.label);
-        let judged = Judged::of(set);
+        let judged = LineVerdicts::of(set);
         let workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
             .map(|workload| WorkloadTable::of(set, workload, &judged))
             .collect();
@@ -324,7 +324,7 @@ impl Comparison {
 }
 
 impl WorkloadTable {
-    fn of(set: &ResultSet, workload: usize, judged: &Judged) -> Self {
+    fn of(set: &ResultSet, workload: usize, judged: &LineVerdicts) -> Self {
         let planned = &set.run.plan.workloads[workload];
         Self {
             name: terms::printable(&planned.name),
@@ -351,7 +351,7 @@ impl WorkloadTable {
 }
 
 impl PhaseTable {
-    fn of(set: &ResultSet, workload: usize, phase: usize, judged: &Judged) -> Self {
+    fn of(set: &ResultSet, workload: usize, phase: usize, judged: &LineVerdicts) -> Self {
         let planned = &set.run.plan.workloads[workload].phases[phase];
         let samples = set.samples_of_all(workload, phase);
         Self {

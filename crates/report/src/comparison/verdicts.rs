@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 /// The verdicts of all lines of times.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct LineVerdicts {
     rule: Rule,
     lines: BTreeMap<(usize, usize, bool), (Times, Verdicts)>,
 }
 
-impl Judged {
+impl LineVerdicts {
     /// Judges the contenders of a run of one lab.
     pub fn of(set: &ResultSet) -> Self {
         let (rule, lines) = (Rule::of(&set.run), set.time_lines());

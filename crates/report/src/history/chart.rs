@@ -1,6 +1,6 @@
 //! The charts of a history: a line for each contender, with the levels between its steps.
 
-use super::document::{amount, axis, change, heading};
+use super::figures::{amount, axis, change, heading};
 use super::json::{History, SeriesHistory};
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
 use crate::terms;

@@ -1,43 +1,30 @@
 //! Collects the figures of runs, and divides them into series of comparable ones.
 
 use super::json::{History, SeriesHistory};
+use super::observation::{Observation, Place, RunFacts};
 use super::{By, Selection, order, steps};
 use crate::compare::differences;
 use crate::terms;
-use fsdyno_model::{
-    CellRecord, Contender, ContenderKernel, Counter, Outcome, Plan, Provenance, ResultSet,
-};
+use fsdyno_model::{CellRecord, Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Why there is no history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum NoHistory {
     /// No run has a contender of that name.
     #[error("no run has a contender `{typed}`; there are {known}")]
-    NoContender {
-        /// The requested name.
-        typed: String,
-        /// The existing ones.
-        known: String,
-    },
+    NoContender { typed: String, known: String },
     /// No run has a phase of that name.
     #[error("no run has a phase `{typed}`; there are {known}")]
-    NoPhase {
-        /// The requested name.
-        typed: String,
-        /// The existing ones.
-        known: String,
-    },
+    NoPhase { typed: String, known: String },
     /// The selected cells have no figure.
     #[error(
         "the selected runs have no figure of `{metric}`. Choose another --metric, or measure it: \
          docs/history.md"
     )]
-    NoFigures {
-        /// The figure.
-        metric: Counter,
-    },
+    NoFigures { metric: Counter },
     /// No run has a commit.
     #[error(
         "no selected run has a commit. Add it with: fsdyno runs tag RUN commit-HASH, or use --by \
@@ -68,34 +55,6 @@ struct Collected {
     /// is not charged.
     counted: bool,
     observations: Vec<Observation>,
-}
-
-/// The facts of a run.
-#[derive(Debug)]
-pub(super) struct RunFacts {
-    pub id: String,
-    pub started_unix_ns: u64,
-    pub provenance: Provenance,
-    pub commit: Option<String>,
-}
-
-/// The figures of one run in one series.
-#[derive(Debug, Clone)]
-pub(super) struct Observation {
-    pub run: Rc<RunFacts>,
-    /// The kernel under test.
-    pub kernel: String,
-    /// Its build, which distinguishes kernels of the same version.
-    pub build: String,
-    pub commit: Option<String>,
-    /// Whether the figures have no noise.
-    pub exact: bool,
-    /// The margin of the plan.
-    pub margin: f64,
-    /// The samples by counter.
-    pub figures: BTreeMap<Counter, Vec<f64>>,
-    /// Its place on the axis.
-    pub place: usize,
 }
 
 impl Collector {
@@ -369,14 +328,6 @@ impl Collector {
         let others = self.series.iter().filter(same);
         unique(others.flat_map(|other| distinctions(one, other)))
     }
-}
-
-/// The name of a series.
-pub(super) struct Place {
-    pub contender: String,
-    pub workload: String,
-    pub phase: String,
-    pub conditions: Vec<String>,
 }
 
 fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {

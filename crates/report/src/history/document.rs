@@ -2,13 +2,14 @@
 
 use super::LEVEL;
 use super::chart;
+use super::figures::{amount, axis, change, heading};
 use super::json::{History, Moved, SeriesHistory, Step};
 use crate::document::{
     Block, Cell, Column, Document, Filter, FilterItem, Group, Item, Label, Overflow, Row, Section,
     Table, Text, Tone,
 };
-use crate::terms::{self, Scale, grouped};
-use fsdyno_model::{Bytes, Counter, CounterUnit};
+use crate::terms;
+use fsdyno_model::{Counter, CounterUnit};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -118,13 +119,6 @@ fn filters(history: &History) -> Vec<Filter> {
     }
 }
 
-/// The name of a phase in headings.
-pub(super) fn heading(history: &History, series: &SeriesHistory) -> String {
-    let workloads: BTreeSet<&str> = history.series.iter().map(|one| &*one.workload).collect();
-    let name = terms::phase(workloads.len(), &series.workload, &series.phase);
-    terms::printable(&name)
-}
-
 fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section {
     let heading = phase.first().map(|one| heading(history, one));
     let mut section = Section::new(format!("phase-{}", number + 1), heading.unwrap_or_default());
@@ -145,14 +139,6 @@ fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section
             .collect(),
     ));
     section
-}
-
-/// The places of a phase on the axis, in order.
-pub(super) fn axis(history: &History, phase: &[SeriesHistory]) -> Vec<String> {
-    let points = phase.iter().flat_map(|series| &series.points);
-    let used: BTreeSet<&String> = points.map(|point| &point.label).collect();
-    let all = history.axis.iter();
-    all.filter(|label| used.contains(label)).cloned().collect()
 }
 
 fn table(history: &History, phase: &[SeriesHistory]) -> Table {
@@ -198,58 +184,6 @@ fn cell(metric: Counter, series: &SeriesHistory, label: &str) -> Cell {
         .map(|step| format!(" {}", change(step.before, step.after)))
         .collect();
     Cell::Text(format!("{figure}{}", steps.concat()))
-}
-
-/// A figure with its unit. A figure without noise has five digits.
-pub(super) fn amount(metric: Counter, value: f64, exact: bool) -> String {
-    match metric.unit() {
-        CounterUnit::Nanoseconds => {
-            let scale = Scale::of_times(std::iter::once(value));
-            let number = if exact && scale.ns() > 1.0 {
-                five_digits(value / scale.ns())
-            } else {
-                scale.show(value)
-            };
-            format!("{number} {}", scale.unit())
-        }
-        CounterUnit::Bytes => Bytes(whole(value)).to_string(),
-        CounterUnit::Count => grouped(whole(value)),
-    }
-}
-
-fn five_digits(value: f64) -> String {
-    let digits = match value {
-        v if v >= 999.95 => 1,
-        v if v >= 99.995 => 2,
-        v if v >= 9.9995 => 3,
-        _ => 4,
-    };
-    format!("{value:.digits$}")
-}
-
-fn whole(value: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float saturates"
-    )]
-    {
-        value.round() as u64
-    }
-}
-
-/// A relative change: `+5.2 %`, `+0.12 %`, `2.50x`.
-pub(super) fn change(before: f64, after: f64) -> String {
-    if before <= 0.0 {
-        return "from 0".to_owned();
-    }
-    let percent = (after / before - 1.0) * 100.0;
-    match percent.abs() {
-        _ if percent >= 99.95 => format!("{}x", terms::ratio(after / before)),
-        size if size >= 9.95 => format!("{percent:+.0} %"),
-        size if size >= 0.995 => format!("{percent:+.1} %"),
-        _ => format!("{percent:+.2} %"),
-    }
 }
 
 fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
@@ -373,27 +307,5 @@ pub fn figures(history: &History) -> Table {
         columns: columns.into_iter().map(Column::new).collect(),
         groups: groups.collect(),
         ..Table::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_have_two_digits() {
-        for (before, after, text) in [
-            (1000.0, 1001.2, "+0.12 %"),
-            (100.0, 105.2, "+5.2 %"),
-            (100.0, 150.0, "+50 %"),
-            (100.0, 250.0, "2.50x"),
-            (100.0, 40.0, "-60 %"),
-            (0.0, 3.0, "from 0"),
-        ] {
-            assert_eq!(change(before, after), text);
-        }
-        assert_eq!(amount(Counter::Durable, 1.234_56e9, true), "1.2346 s");
-        assert_eq!(amount(Counter::Durable, 1.234_56e9, false), "1.23 s");
-        assert_eq!(amount(Counter::Flushes, 12_345.0, true), "12,345");
     }
 }

@@ -7,7 +7,9 @@
 mod chart;
 mod collect;
 mod document;
+mod figures;
 mod json;
+mod observation;
 mod order;
 mod steps;
 

@@ -1,7 +1,7 @@
 //! The points of a series, the steps between them, and what moved with each step.
 
-use super::collect::{Observation, Place};
 use super::json::{Moved, Point, SeriesHistory, Step};
+use super::observation::{Observation, Place};
 use super::{EXACT_MARGIN, LEVEL, Selection};
 use crate::compare::differences;
 use crate::resolution::both_negligible;

@@ -6,37 +6,26 @@ use serde::Deserialize;
 
 /// An error in a published table.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum PublishedError {
     /// Its header cannot be parsed.
     #[error("the header of the published table {name} cannot be read: {source}")]
     Header {
-        /// The table.
         name: &'static str,
-        /// The cause.
         source: toml::de::Error,
     },
     /// Its figures cannot be parsed.
     #[error("the figures of the published table {name} cannot be read: {source}")]
     Figures {
-        /// The table.
         name: &'static str,
-        /// The cause.
         source: csv::Error,
     },
     /// No table has this name.
     #[error("`{name}` is no published table")]
-    None {
-        /// The requested name.
-        name: &'static str,
-    },
+    None { name: &'static str },
     /// Its parts are inconsistent.
     #[error("the published table {name} does not fit together: {what}")]
-    Unsound {
-        /// The table.
-        name: &'static str,
-        /// The inconsistency.
-        what: String,
-    },
+    Unsound { name: &'static str, what: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -189,7 +178,7 @@ impl Table {
         });
         let column = place.ok_or_else(|| {
             format!(
-                "nobody is {} {} {}",
+                "no contender is {} {} {}",
                 figure.filesystem, figure.variant, figure.layout
             )
         })?;
@@ -248,7 +237,7 @@ impl Table {
         let named = |labels: &[String]| -> Result<Vec<usize>, String> {
             let place = |label: &String| {
                 let place = self.contenders.iter().position(|c| c.label == *label);
-                place.ok_or_else(|| format!("nobody is called {label}"))
+                place.ok_or_else(|| format!("no contender is called {label}"))
             };
             labels.iter().map(place).collect()
         };

@@ -142,7 +142,7 @@ fn an_invalid_table_is_rejected_with_the_reason() {
         (
             "variant = \"noatime\"",
             "variant = \"sync\"",
-            "nobody is reiserfs noatime",
+            "no contender is reiserfs noatime",
         ),
         (
             "cold-cache-run1/real",
@@ -152,7 +152,7 @@ fn an_invalid_table_is_rejected_with_the_reason() {
         (
             "ahead = [\"ext3 noatime\"]",
             "ahead = [\"ext5\"]",
-            "nobody is called ext5",
+            "no contender is called ext5",
         ),
         ("year = 2007", "year = 2008", "a row of atime-2007 of 2007"),
     ] {

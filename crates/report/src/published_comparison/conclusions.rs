@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 
 /// A conclusion, and its result in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct JudgedConclusion {
+pub struct CheckedConclusion {
     /// The published sentence.
     pub text: String,
     /// Its result.
-    pub holding: Holding,
+    pub holding: ConclusionResult,
     /// The number of comparisons: each phase, each contender ahead with each contender behind.
     pub comparisons: usize,
     /// The comparisons with figures in the run.
@@ -31,7 +31,7 @@ pub struct JudgedConclusion {
 /// The result of a conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Holding {
+pub enum ConclusionResult {
     /// Every possible comparison confirms it.
     Holds,
     /// Every possible comparison is reversed.
@@ -73,7 +73,7 @@ pub enum Outcome {
     TooFew,
 }
 
-impl Holding {
+impl ConclusionResult {
     /// The result as text.
     pub fn words(self) -> &'static str {
         match self {
@@ -131,14 +131,14 @@ impl Outcome {
 }
 
 /// Judges all conclusions of a table.
-pub(super) fn judge_conclusions(
+pub(super) fn check_conclusions(
     table: &Table,
     pairs: &[Paired],
     lines: &[ComparedPhase],
-) -> Vec<JudgedConclusion> {
-    let one = |conclusion| JudgedConclusion {
+) -> Vec<CheckedConclusion> {
+    let one = |conclusion| CheckedConclusion {
         missing: missing(conclusion, table, pairs, lines),
-        ..JudgedConclusion::of(conclusion, pairs, lines)
+        ..CheckedConclusion::of(conclusion, pairs, lines)
     };
     table.conclusions.iter().map(one).collect()
 }
@@ -169,7 +169,7 @@ fn missing(
     labels
 }
 
-impl JudgedConclusion {
+impl CheckedConclusion {
     fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[ComparedPhase]) -> Self {
         // Several rows may be one line of the run. A row without a line counts alone.
         let about: Vec<&ComparedPhase> = lines
@@ -198,7 +198,7 @@ impl JudgedConclusion {
         }
         Self {
             text: conclusion.text.clone(),
-            holding: Holding::of(&compared),
+            holding: ConclusionResult::of(&compared),
             comparisons: (about.len() + uncovered) * each,
             compared,
             missing: Vec::new(),

@@ -1,6 +1,8 @@
 //! A run compared with a published table, as a document.
 
-use super::{ComparedPhase, Entry, Holding, JudgedConclusion, PublishedComparison, RerunSummary};
+use super::{
+    CheckedConclusion, ComparedPhase, ConclusionResult, Entry, PublishedComparison, RerunSummary,
+};
 use crate::comparison::labs;
 use crate::document::{
     Block, Cell, Column, Document, Figure, Group, Item, Label, Mark, Number, Outcome, Row, Section,
@@ -119,7 +121,7 @@ impl PublishedComparison {
                 .with(Block::List(
                     self.conclusions
                         .iter()
-                        .map(JudgedConclusion::item)
+                        .map(CheckedConclusion::item)
                         .collect(),
                 ))
                 .into(),
@@ -422,12 +424,12 @@ impl ComparedPhase {
     }
 }
 
-impl JudgedConclusion {
+impl CheckedConclusion {
     fn item(&self) -> Item {
         let tone = match self.holding {
-            Holding::Holds => Tone::Good,
-            Holding::Reversed | Holding::InPart => Tone::Bad,
-            Holding::Undecidable | Holding::NotTested => Tone::Warning,
+            ConclusionResult::Holds => Tone::Good,
+            ConclusionResult::Reversed | ConclusionResult::InPart => Tone::Bad,
+            ConclusionResult::Undecidable | ConclusionResult::NotTested => Tone::Warning,
         };
         let now = Text::from(format!("Now: {}.", self.today()));
         let causes = self.causes.iter();

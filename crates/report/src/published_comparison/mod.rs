@@ -5,7 +5,7 @@ mod conclusions;
 mod document;
 mod rerun;
 
-pub use conclusions::{Compared, Holding, JudgedConclusion, Outcome};
+pub use conclusions::{CheckedConclusion, Compared, ConclusionResult, Outcome};
 pub use document::{document, figures};
 pub use rerun::{Cause, Departure, NotRun, RerunSummary};
 
@@ -16,7 +16,7 @@ use crate::processor::Processor;
 use crate::published::{Competitor, Line, Table, Today, place};
 use crate::reruns;
 use crate::terms;
-use conclusions::judge_conclusions;
+use conclusions::check_conclusions;
 use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
 use fsdyno_stats::{
     Rule, Summary, Times, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
@@ -70,7 +70,7 @@ pub struct PublishedComparison {
     /// The phases in both.
     pub lines: Vec<ComparedPhase>,
     /// The results of the conclusions.
-    pub conclusions: Vec<JudgedConclusion>,
+    pub conclusions: Vec<CheckedConclusion>,
     /// Contenders and phases in the table only.
     pub only_published: OnlyOne,
     /// Contenders and phases in the run only.
@@ -251,7 +251,7 @@ impl PublishedComparison {
         } else {
             ""
         };
-        let mut conclusions = judge_conclusions(table, &contenders, &lines);
+        let mut conclusions = check_conclusions(table, &contenders, &lines);
         let context = Context {
             set,
             table,

@@ -1,7 +1,7 @@
 //! The details of a rerun: differences from the original setup, contenders that did not run, and
 //! figures that differ from the published ones, with the measured causes.
 
-use super::{ComparedPhase, JudgedConclusion, Paired};
+use super::{CheckedConclusion, ComparedPhase, Paired};
 use crate::published::{Table, place};
 use crate::reruns::{Known, Setting, Shown};
 use crate::terms;
@@ -109,7 +109,7 @@ impl Cause {
 
 /// A figure of another order of magnitude: its line and contender by index in the table, and the
 /// factor.
-struct Departed {
+struct FarFigure {
     line: usize,
     contender: usize,
     text: String,
@@ -117,7 +117,7 @@ struct Departed {
 
 impl Context<'_> {
     /// The number of comparable figures, and those of another order of magnitude.
-    fn departed(&self) -> (usize, Vec<Departed>) {
+    fn departed(&self) -> (usize, Vec<FarFigure>) {
         let (mut all, mut departed) = (0, Vec::new());
         for line in self.lines {
             let place = self.table.lines.iter();
@@ -131,7 +131,7 @@ impl Context<'_> {
                     continue;
                 }
                 let pair = &self.pairs[entry.contender];
-                departed.push(Departed {
+                departed.push(FarFigure {
                     line: place,
                     contender: pair.in_table,
                     text: format!("{} {} ({}x)", pair.now, line.label, terms::ratio(factor)),
@@ -165,8 +165,8 @@ impl Context<'_> {
 }
 
 /// Figures of another order of magnitude, each with its first explanation, grouped by explanation.
-fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) -> Vec<Departure> {
-    let known = |one: &Departed| {
+fn departures(setting: &Setting, context: Context<'_>, departed: &[FarFigure]) -> Vec<Departure> {
+    let known = |one: &FarFigure| {
         let speaks = |known: &Known| {
             known.lines.contains(&one.line) && known.contenders.contains(&one.contender)
         };
@@ -231,7 +231,7 @@ fn unmeasured(set: &ResultSet, contender: usize) -> String {
 pub(super) fn explain(
     setting: &Setting,
     context: Context<'_>,
-    conclusions: &mut [JudgedConclusion],
+    conclusions: &mut [CheckedConclusion],
 ) {
     for (place, conclusion) in conclusions.iter_mut().enumerate() {
         if conclusion.holding.departs() {

@@ -7,23 +7,17 @@ use serde::Deserialize;
 
 /// An error in the file of a rerun.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum RerunError {
     /// Its file cannot be parsed.
     #[error("the rerun {name} cannot be read: {source}")]
     Text {
-        /// The rerun.
         name: &'static str,
-        /// The cause.
         source: toml::de::Error,
     },
     /// It does not match its table.
     #[error("the rerun {name} does not fit its table: {what}")]
-    Unsound {
-        /// The rerun.
-        name: &'static str,
-        /// The mismatch.
-        what: String,
-    },
+    Unsound { name: &'static str, what: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -134,12 +128,12 @@ fn size(text: &str) -> Result<Bytes, String> {
 
 fn contender(table: &Table, label: &str) -> Result<usize, String> {
     let place = table.contenders.iter().position(|c| c.label == label);
-    place.ok_or_else(|| format!("nobody is called {label}"))
+    place.ok_or_else(|| format!("the table has no contender {label}"))
 }
 
 fn line(table: &Table, label: &str) -> Result<usize, String> {
     let place = table.lines.iter().position(|line| line.label == label);
-    place.ok_or_else(|| format!("no line is called {label}"))
+    place.ok_or_else(|| format!("the table has no line {label}"))
 }
 
 fn known(table: &Table, text: KnownText) -> Result<Known, String> {
@@ -159,7 +153,7 @@ fn known(table: &Table, text: KnownText) -> Result<Known, String> {
     });
     let conclusion = conclusion.transpose()?;
     if conclusion.is_none() && (text.contenders.is_empty() || text.lines.is_empty()) {
-        return Err(format!("it applies to nothing: {}", text.text));
+        return Err(format!("it names no figure of the table: {}", text.text));
     }
     let named = |labels: &[String], find: fn(&Table, &str) -> Result<usize, String>| {
         let places = labels.iter().map(|label| find(table, label));

@@ -79,7 +79,7 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
     for (more, words) in [
         (
             "[[left-out]]\ncontender = \"hammer\"\nwhy = \"x\"".to_owned(), // no contender
-            "nobody is called hammer",
+            "the table has no contender hammer",
         ),
         (
             cause("conclusion", "\"No such conclusion\""),

@@ -26,25 +26,20 @@ pub struct Filter {
 
 /// A requested chart does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum NoChart {
     /// The run has nothing with this name.
     #[error("the run {run} has no {what} `{typed}`; it has {known}")]
     Unknown {
-        /// The run.
         run: String,
         /// The kind of the requested item.
         what: &'static str,
-        /// The requested name.
         typed: String,
-        /// The existing names, as text.
         known: String,
     },
     /// The selection has no figures.
     #[error("there is nothing to draw of the run {run}: no requested cell was measured")]
-    Nothing {
-        /// The run.
-        run: String,
-    },
+    Nothing { run: String },
 }
 
 /// The context of a chart: its lab, and its contenders.

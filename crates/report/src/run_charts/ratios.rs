@@ -1,9 +1,8 @@
 //! Ratios to the baseline with their intervals: for one phase, and for all with their geometric
 //! mean.
 
-use super::samples::ratio_axis;
 use super::{Filter, Place};
-use crate::charts::{Chart, Kind, Mark, Panel, Row, Series};
+use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit};
 use crate::comparison::{Comparison, Line, Standing};
 use crate::terms;
 use fsdyno_stats::PairedRatio;
@@ -64,6 +63,13 @@ pub(super) fn of_line(place: &Place<'_>, line: &Line) -> Panel {
     }
     rows.panel.title.push_str("ratio");
     rows.panel
+}
+
+/// An axis of ratios to the baseline.
+fn ratio_axis(baseline: &str) -> Axis {
+    let mut axis = Axis::of(format!("time \u{f7} {baseline}"), Unit::Ratio, Scale::Log);
+    axis.reference = Some(1.0);
+    axis
 }
 
 fn about(chart: &Chart, comparison: &Comparison) -> String {

@@ -3,7 +3,7 @@
 
 use super::Place;
 use super::ratios;
-use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit};
+use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series};
 use crate::comparison::{Line, PhaseTable, Value};
 use crate::terms;
 use fsdyno_model::Nanos;
@@ -181,13 +181,6 @@ pub(super) fn time(ns: f64) -> String {
     )]
     let whole = Nanos(ns.round() as u64);
     whole.to_string()
-}
-
-/// An axis of ratios to the baseline.
-pub(super) fn ratio_axis(baseline: &str) -> Axis {
-    let mut axis = Axis::of(format!("time \u{f7} {baseline}"), Unit::Ratio, Scale::Log);
-    axis.reference = Some(1.0);
-    axis
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 
 /// The sections of a lab, in order; empty sections are omitted.
-const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 12] = [
+const SECTIONS: &[fn(&Lab<'_>) -> Option<Section>] = &[
     overview::section,
     layouts::section,
     glance::section,

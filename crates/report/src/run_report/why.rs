@@ -3,7 +3,7 @@
 
 use super::Lab;
 use crate::comparison::overview::Relation;
-use crate::comparison::verdicts::Judged;
+use crate::comparison::verdicts::LineVerdicts;
 use crate::document::{Audience, Block, Fold, Outcome, Section};
 use crate::why::{PhaseWhy, Why, document};
 
@@ -24,7 +24,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let labels = &set.run.plan.contenders;
     let all: Vec<usize> = (0..comparison.contenders.len()).collect();
     let overview = comparison.overview(&all);
-    let judged = Judged::of(set);
+    let judged = LineVerdicts::of(set);
     let (mut pairs, mut sources, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for at in all.iter().copied().skip(1) {
         let rows = overview.rows.iter();

@@ -89,7 +89,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         Part::Flushes => Cause::Flushes,
         Part::Device => {
             return not_known(&format!(
-                "{percent} of it is time of the device, and nobody counted for which requests"
+                "{percent} of it is time of the device, and the kinds of its requests were not counted"
             ));
         }
         Part::Either => {
@@ -100,7 +100,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         }
         Part::Rest if slower.busy_ns.is_none() => {
             return not_known(&format!(
-                "{percent} of it is not processor time of the workers, and nobody watched devices"
+                "{percent} of it is not processor time of the workers, and devices were not observed"
             ));
         }
         Part::Rest => return in_the_rest(slower, faster, most),

@@ -11,7 +11,7 @@ pub mod rows;
 pub(crate) mod work;
 
 use crate::comparison::labs;
-use crate::comparison::verdicts::Judged;
+use crate::comparison::verdicts::LineVerdicts;
 use crate::processor::Processor;
 use crate::resolution::{RESOLUTION, both_negligible};
 use crate::terms;
@@ -72,15 +72,13 @@ pub struct PhaseWhy {
 
 /// Why two contenders cannot be compared.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum WhyError {
     /// No contender has this name.
     #[error("the run {run} has no contender `{requested}`; it has {known}")]
     NoContender {
-        /// The run.
         run: String,
-        /// The requested name.
         requested: String,
-        /// The existing names.
         known: String,
     },
     /// Both names are the same.
@@ -92,11 +90,8 @@ pub enum WhyError {
     /// No phase has this name.
     #[error("the run {run} has no phase `{requested}`; it has {known}")]
     NoPhase {
-        /// The run.
         run: String,
-        /// The requested name.
         requested: String,
-        /// The existing names.
         known: String,
     },
     /// No phase was measured for both.
@@ -118,7 +113,13 @@ impl Why {
     ) -> Result<Self, WhyError> {
         let places = [place(set, labels[0])?, place(set, labels[1])?];
         let share = share_of(set, places).unwrap_or_default();
-        Self::judged(set, labels, phase, advice, &Judged::of(&set.only(&share)))
+        Self::judged(
+            set,
+            labels,
+            phase,
+            advice,
+            &LineVerdicts::of(&set.only(&share)),
+        )
     }
 
     /// The same with the verdicts of their lab.
@@ -127,7 +128,7 @@ impl Why {
         labels: [&str; 2],
         phase: Option<&str>,
         advice: Advice<'_>,
-        judged: &Judged,
+        judged: &LineVerdicts,
     ) -> Result<Self, WhyError> {
         let places = [place(set, labels[0])?, place(set, labels[1])?];
         let shown = labels.map(terms::printable);
@@ -176,7 +177,7 @@ fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
 
 /// The verdicts of a lab, and the indices of two contenders in it.
 struct Pair<'a> {
-    judged: &'a Judged,
+    judged: &'a LineVerdicts,
     among: [usize; 2],
 }
 
@@ -443,14 +444,12 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
                 .to_owned(),
         );
     } else if any(&|of| of.other_work_ns.is_none()) {
-        lines.push("processor time elsewhere: nobody counted it there".to_owned());
+        lines.push("processor time elsewhere: not counted".to_owned());
     }
     if any(&|of| of.source == Source::Unknown) {
-        lines.push(
-            "devices: nobody watched them, so that waiting for them is in the rest".to_owned(),
-        );
+        lines.push("devices: not observed, so that waiting for them is in the rest".to_owned());
     } else if any(&|of| of.waits.is_none()) {
-        lines.push("the time of requests by kind: the kernel (before 5.5) or the fsdyno that measured did not keep it".to_owned());
+        lines.push("the time of requests by kind: not recorded by the kernel (before 5.5) or by the version of fsdyno that measured".to_owned());
     }
     if any(&|of| of.source != Source::Recorder) {
         lines.push("seeks: only model disks record them".to_owned());
@@ -464,8 +463,8 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     }
     if virtual_time {
         lines.push(
-            "metadata and writes that force themselves to the medium (FUA): a virtio disk receives \
-             neither; where one would be forced, the guest's kernel sends a flush behind it"
+            "metadata and forced writes (FUA): a virtio disk receives neither; instead of a forced \
+             write, the guest's kernel sends a write and a flush"
                 .to_owned(),
         );
         return lines;
@@ -473,8 +472,7 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     let mut unobserved = unobserved(set, places);
     if unobserved.is_empty() && any(&|of| of.others_ns.is_none()) {
         unobserved.push(
-            "what else the machine did, metadata and forced writes (FUA): nobody looked there"
-                .to_owned(),
+            "what else the machine did, metadata and forced writes (FUA): not observed".to_owned(),
         );
     }
     lines.append(&mut unobserved);

@@ -109,15 +109,15 @@ pub struct Anatomy {
     pub workers_ns: Option<[u64; 2]>,
     /// The charge of a model processor; none without one, and if the kernel did not count its work.
     pub charge: Option<Charge>,
-    /// Processor time elsewhere in the machine meanwhile; none where it was not counted.
+    /// Processor time elsewhere in the machine meanwhile; none if it was not counted.
     #[serde(rename = "elsewhere_ns")]
     pub other_work_ns: Option<u64>,
-    /// Of that, processor time of kernel threads and of what serves file systems; none where nobody
-    /// looked.
+    /// Of that, processor time of kernel threads and of processes that serve file systems; none if
+    /// it was not counted.
     pub kernel_threads_ns: Option<u64>,
-    /// Of that, processor time of programs that are none of ours; none where nobody looked.
+    /// Of that, processor time of other programs; none if it was not counted.
     pub others_ns: Option<u64>,
-    /// Metadata and forced writes among the requests; none where tracepoints were not listened to.
+    /// Metadata and forced writes among the requests; none without tracepoints.
     pub traced: Option<Traced>,
     /// Time in which devices had requests in flight, summed over them.
     pub busy_ns: Option<u64>,

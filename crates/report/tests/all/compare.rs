@@ -4,8 +4,10 @@ use crate::fixture::{self, one_phase};
 use crate::{text, wide};
 use fsdyno_model::{HardwareEvent, Metric, Nanos, Point, ResultSet};
 use fsdyno_report::Format;
-use fsdyno_report::compare::Holds::{No, Open, Yes};
-use fsdyno_report::compare::{Comparisons, Holds, RunComparison, Threshold, check, differences};
+use fsdyno_report::compare::ThresholdVerdict::{Inconclusive, No, Yes};
+use fsdyno_report::compare::{
+    Comparisons, RunComparison, Threshold, ThresholdVerdict, check, differences,
+};
 use fsdyno_report::{Options, render_run_comparison};
 use fsdyno_stats::Verdict;
 
@@ -144,14 +146,18 @@ fn other_input_content_forbids_a_comparison_and_unknown_content_is_reported() {
 fn only_significant_ratios_exceed_a_threshold() {
     let (was, now) = both();
     let comparison = RunComparison::of(&was, &now, 0.02);
-    let holds = |text: &str| -> Vec<Holds> {
+    let holds = |text: &str| -> Vec<ThresholdVerdict> {
         let threshold = [text.parse::<Threshold>().unwrap()];
         let checked = check(&comparison, &threshold).unwrap();
         checked.iter().map(|one| one.holds).collect()
     };
     assert_eq!(holds("copy.durable > 1.05"), [Yes, No]);
     assert_eq!(holds("copy > 1.05"), [Yes, No]);
-    assert_eq!(holds("* > 1.19"), [Yes, Open], "1.2 and 1.19 are too near");
+    assert_eq!(
+        holds("* > 1.19"),
+        [Yes, Inconclusive],
+        "1.2 and 1.19 are too near"
+    );
     assert_eq!(holds("copy.return < 0.95"), [Yes, Yes]);
     assert_eq!(holds("tree/copy.return < 1.1"), [No, Yes]);
     let error = |text: &str| {
@@ -197,7 +203,7 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     // The margin of times does not hide it, and no time changed.
     let mut times = comparison.lines_of(true);
     assert!(times.all(|line| line.verdict == same));
-    let holds = |text: &str| -> Vec<Holds> {
+    let holds = |text: &str| -> Vec<ThresholdVerdict> {
         let threshold = [text.parse::<Threshold>().unwrap()];
         let checked = check(&comparison, &threshold).unwrap();
         checked.iter().map(|one| one.holds).collect()
@@ -263,7 +269,7 @@ fn instructions_are_compared_and_shown_as_a_cost() {
     }
     let threshold = ["*.instructions > 1.05".parse::<Threshold>().unwrap()];
     let checked = check(&comparison, &threshold).unwrap();
-    let holds: Vec<Holds> = checked.iter().map(|one| one.holds).collect();
+    let holds: Vec<ThresholdVerdict> = checked.iter().map(|one| one.holds).collect();
     assert_eq!(holds, [No, No]);
     let report = text(&was, Format::Markdown, &wide(200));
     assert!(
@@ -298,7 +304,7 @@ fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
     let comparison = RunComparison::of(&was, &now, 0.02);
     let threshold = ["copy.durable > 1.05".parse::<Threshold>().unwrap()];
     let checked = check(&comparison, &threshold).unwrap();
-    let holds: Vec<Holds> = checked.iter().map(|one| one.holds).collect();
+    let holds: Vec<ThresholdVerdict> = checked.iter().map(|one| one.holds).collect();
     assert_eq!(holds, [Yes, No]);
     let bytes = render_run_comparison(&comparison, &checked, Format::Terminal, &Options::default());
     let shown = String::from_utf8(bytes.unwrap()).unwrap();

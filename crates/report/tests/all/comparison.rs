@@ -8,7 +8,7 @@ use fsdyno_model::{
     ResultSet, Workload,
 };
 use fsdyno_report::published::{Published, Table, find};
-use fsdyno_report::published_comparison::{Holding, PublishedComparison};
+use fsdyno_report::published_comparison::{ConclusionResult, PublishedComparison};
 use fsdyno_report::{Format, Options, render_comparison, render_published};
 
 const MS: u64 = 1_000_000;
@@ -154,14 +154,14 @@ fn a_conclusion_holds_is_reversed_or_is_inconclusive() {
     };
     for (begin, holding) in [
         // Copies of a Portage tree confirm it, copies of a large file do not.
-        ("Btrfs copies", Holding::InPart),
-        ("ext3 copies a music folder", Holding::Undecidable),
-        ("Deleting is not", Holding::Holds),
+        ("Btrfs copies", ConclusionResult::InPart),
+        ("ext3 copies a music folder", ConclusionResult::Undecidable),
+        ("Deleting is not", ConclusionResult::Holds),
         // Published as slowest at copying; now neither at copying nor at deleting.
-        ("XFS is the slowest", Holding::InPart),
-        ("ReiserFS deletes", Holding::NotTested),
-        ("With large files ext2", Holding::Holds),
-        ("It takes two disks", Holding::NotTested),
+        ("XFS is the slowest", ConclusionResult::InPart),
+        ("ReiserFS deletes", ConclusionResult::NotTested),
+        ("With large files ext2", ConclusionResult::Holds),
+        ("It takes two disks", ConclusionResult::NotTested),
     ] {
         assert_eq!(of(begin).holding, holding, "{begin}: {}", of(begin).today());
     }
@@ -193,10 +193,10 @@ fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
         (reported.holding, reported.today())
     };
     let (holding, words) = of(3);
-    assert_eq!(holding, Holding::Reversed);
+    assert_eq!(holding, ConclusionResult::Reversed);
     assert_eq!(words, "ext2 is behind ext3 (portage copy)");
     let (holding, words) = of(2);
-    assert_eq!(holding, Holding::Undecidable);
+    assert_eq!(holding, ConclusionResult::Undecidable);
     assert!(
         words.contains("not judged, for too few figures, against ext3"),
         "{words}"
@@ -232,7 +232,7 @@ fn a_substitute_file_system_is_used_and_reported() {
         pairs,
         [("btrfs@pool2", "zfs 2 disks", true), ("btrfs", "zfs", true)]
     );
-    assert_eq!(comparison.conclusions[0].holding, Holding::Holds);
+    assert_eq!(comparison.conclusions[0].holding, ConclusionResult::Holds);
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
         let reported = text(&comparison, format, &wide(200));
         let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: another file system";
@@ -351,7 +351,7 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
     );
     assert!(write.entries[0].best_now && !write.entries[1].best_now);
     assert_eq!(write.heading(), "write (KB/s)");
-    assert_eq!(comparison.conclusions[0].holding, Holding::Holds);
+    assert_eq!(comparison.conclusions[0].holding, ConclusionResult::Holds);
     let extents = &comparison.lines[1];
     // A failed count is omitted, not zero.
     assert_eq!(extents.entries[0].repeats, 2);

@@ -6,7 +6,7 @@ use fsdyno_model::{
     Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, KernelWork,
     ModelCpu, ModelDisk, Nanos, PhasePlan, Point, ResultSet, Workload,
 };
-use fsdyno_report::published_comparison::{Holding, PublishedComparison};
+use fsdyno_report::published_comparison::{ConclusionResult, PublishedComparison};
 use fsdyno_report::reruns::{AblationSummary, find};
 use fsdyno_report::{Format, render_ablation, render_comparison};
 
@@ -96,17 +96,17 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
         all.find(|one| one.text.starts_with(begin)).unwrap()
     };
     // Published as slowest at copying and deleting; now in between.
-    assert_eq!(of("XFS is the slowest").holding, Holding::InPart);
+    assert_eq!(of("XFS is the slowest").holding, ConclusionResult::InPart);
     let words = of("XFS is the slowest").causes[0].words();
     assert!(words.contains("xfs portage copy: 3 flushes"), "{words}");
-    assert_eq!(of("ReiserFS deletes").holding, Holding::NotTested);
+    assert_eq!(of("ReiserFS deletes").holding, ConclusionResult::NotTested);
     assert!(of("ReiserFS deletes").causes.is_empty());
     // One repeat against the clock has no verdict.
     let mut paced = rerun();
     paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
     let mut all = compared(&paced).conclusions.into_iter();
     let xfs = all.find(|one| one.text.starts_with("XFS is the slowest"));
-    assert_eq!(xfs.unwrap().holding, Holding::Undecidable);
+    assert_eq!(xfs.unwrap().holding, ConclusionResult::Undecidable);
 }
 
 #[test]

@@ -519,14 +519,14 @@ fn no_cause_is_named_without_support_by_counters() {
         why(&unwatched)
             .missing
             .iter()
-            .any(|of| of.starts_with("devices: nobody"))
+            .any(|of| of.starts_with("devices: not observed"))
     );
-    unknown(unwatched, "nobody watched devices");
+    unknown(unwatched, "devices were not observed");
     let mut old = flushing();
     for record in &mut old.cells {
         record.samples[0].device.as_mut().unwrap().waits = None;
     }
-    unknown(old, "nobody counted for which requests");
+    unknown(old, "the kinds of its requests were not counted");
     let level = two(idle, |sample| {
         set_times(sample, 1010, 100, 310);
         device(sample, 300, [300, 0, 0, 0]);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The timeout of a response, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The browser with one page.
 pub struct Browser {
@@ -100,7 +100,7 @@ impl Browser {
     /// Waits for a message; other messages are recorded.
     fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let received = self.received.recv_timeout(PATIENCE);
+            let received = self.received.recv_timeout(TIMEOUT);
             let received =
                 received.unwrap_or_else(|why| panic!("the browser is silent at {what}: {why}"));
             self.listen(&received);

@@ -3,7 +3,7 @@
 //! and fixed text, so nothing is escaped. Lengths are percentages: the bars stretch with the page,
 //! the dots stay round.
 
-use super::table::bar_tables;
+use super::bar_tables;
 use crate::document::{Block, Cell, Figure, Group};
 use crate::terms::Scale;
 use std::fmt::Write as _;

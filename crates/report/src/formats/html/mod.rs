@@ -384,6 +384,19 @@ impl Page {
     }
 }
 
+/// The tables whose figures are drawn as bars.
+fn bar_tables<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
+    for block in blocks {
+        match block {
+            Block::Table(table) if table.bars => tables.push(table),
+            Block::Section(section) => bar_tables(&section.blocks, tables),
+            Block::Fold(fold) => bar_tables(&fold.blocks, tables),
+            Block::Only(_, blocks) => bar_tables(blocks, tables),
+            _ => {}
+        }
+    }
+}
+
 /// The CSS class of a tone.
 fn class(tone: Tone) -> &'static str {
     match tone {

@@ -4,8 +4,7 @@
 use super::super::cells::Parts;
 use super::{Page, attribute, bars, breakable, escape};
 use crate::document::{
-    Block, Cell, CheckedStates, Column, Compared, Figure, Group, Label, Outcome, Row, Table,
-    VerdictCell,
+    Cell, CheckedStates, Column, Compared, Figure, Group, Label, Outcome, Row, Table, VerdictCell,
 };
 use crate::terms::{Scale, grouped};
 use std::fmt::Write as _;
@@ -30,19 +29,6 @@ impl Kind {
             _ => None,
         });
         kind.unwrap_or(Self::Quantities)
-    }
-}
-
-/// The tables whose figures are drawn as bars.
-pub fn bar_tables<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
-    for block in blocks {
-        match block {
-            Block::Table(table) if table.bars => tables.push(table),
-            Block::Section(section) => bar_tables(&section.blocks, tables),
-            Block::Fold(fold) => bar_tables(&fold.blocks, tables),
-            Block::Only(_, blocks) => bar_tables(blocks, tables),
-            _ => {}
-        }
     }
 }
 
