@@ -7,7 +7,7 @@
 //! bytes submitted so far.
 
 use crate::faults::Faults;
-use crate::models::{Command, Happening, Model, Work};
+use crate::models::{Command, Model, ModelEvent, Work};
 use crate::pending::{Content, Pending};
 use crate::power_cut::{self, PowerCutReport, Remains};
 use crate::profiles::Profile;
@@ -50,7 +50,7 @@ pub struct Disk {
     inside: usize,
     /// Completed requests by time and order, not yet taken.
     done: BTreeMap<(u64, u64), Completion>,
-    happened: Vec<Happening>,
+    happened: Vec<ModelEvent>,
 }
 
 /// A request in flight.
@@ -67,6 +67,7 @@ struct Open {
 
 /// A request that the disk rejects, or an I/O error of its contents.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SubmitError {
     /// The extent ends beyond the end of the disk.
     #[error(
@@ -74,13 +75,9 @@ pub enum SubmitError {
          answers this with an error"
     )]
     BeyondTheEnd {
-        /// Kind of the request.
         kind: Kind,
-        /// First sector.
         sector: u64,
-        /// Number of sectors.
         sectors: u64,
-        /// Sectors of the disk.
         end: u64,
     },
     /// The extent is empty.
@@ -178,7 +175,7 @@ impl Disk {
         self.volatile
     }
 
-    /// The fate of volatile writes at a power cut, as configured in the faults. It is the default
+    /// The outcome of volatile writes at a power cut, as configured in the faults. It is the default
     /// when the caller gives none.
     pub fn remains(&self) -> Remains {
         self.faults.remains()
@@ -452,19 +449,19 @@ impl Disk {
         }
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), StoreError> {
-        match happening {
-            Happening::Landed { order } => {
+    fn happen(&mut self, event: ModelEvent) -> Result<(), StoreError> {
+        match event {
+            ModelEvent::Landed { order } => {
                 if let Some((sector, sectors)) = self.pending.extent(order) {
                     self.faults.landed(sector, sectors);
                 }
                 self.pending.land(order, self.store.as_mut())
             }
-            Happening::Superseded { order } => {
+            ModelEvent::Superseded { order } => {
                 self.pending.forget(order);
                 Ok(())
             }
-            Happening::Done { order, at, causes } => {
+            ModelEvent::Done { order, at, causes } => {
                 self.inside -= 1;
                 self.finish(order, at, causes);
                 Ok(())

@@ -1,7 +1,7 @@
 //! Volatile writes: in flight or in the write cache. A read returns the medium with these writes
 //! applied in the order of submission.
 //!
-//! The timing model decides when a write reaches the medium. `cut` decides its fate at a power cut.
+//! The timing model decides when a write reaches the medium. `cut` decides its outcome at a power cut.
 
 use crate::request::SECTOR;
 use crate::store::{Store, StoreError};
@@ -27,9 +27,9 @@ struct Entry {
     acknowledged: bool,
 }
 
-/// A volatile write, for the decision about its fate.
+/// A volatile write, for the decision about its outcome.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unlanded {
+pub(crate) struct VolatileWrite {
     pub order: u64,
     pub sectors: u64,
     pub acknowledged: bool,
@@ -80,10 +80,10 @@ impl Pending {
     }
 
     /// All volatile writes in the order of submission.
-    pub fn unlanded(&self) -> Vec<Unlanded> {
+    pub fn volatile_writes(&self) -> Vec<VolatileWrite> {
         let of = |(order, sector): (&u64, &u64)| {
             let entry = self.entries.get(&(*sector, *order))?;
-            Some(Unlanded {
+            Some(VolatileWrite {
                 order: *order,
                 sectors: entry.sectors,
                 acknowledged: entry.acknowledged,
@@ -159,7 +159,7 @@ impl Pending {
                         .unwrap_or(range.end),
                 };
                 if kept {
-                    lay(store, sector, from..to, &entry.content)?;
+                    put(store, sector, from..to, &entry.content)?;
                 }
                 from = to;
             }
@@ -224,7 +224,7 @@ fn subtract(ranges: &mut Vec<Range<u64>>, hole: &Range<u64>) {
 }
 
 /// Writes these sectors of a write that starts at `first` to the medium.
-fn lay(
+fn put(
     store: &mut dyn Store,
     first: u64,
     sectors: Range<u64>,
@@ -285,7 +285,7 @@ mod tests {
                 pending.land(order, &mut store).unwrap();
                 assert_eq!(read(&pending, &mut store), expected, "{landing:?}");
             }
-            assert!(pending.unlanded().is_empty());
+            assert!(pending.volatile_writes().is_empty());
         }
     }
 

@@ -1,10 +1,10 @@
 //! Power cuts: a seed determines which volatile writes are on the medium afterwards.
 //!
-//! The fate of a write depends only on the seed and its place in the order. A sector keeps its old
+//! The outcome of a write depends only on the seed and its place in the order. A sector keeps its old
 //! contents or gets those of one volatile write. If several writes reach a sector, the last
 //! submitted one wins.
 
-use crate::pending::{Pending, Unlanded};
+use crate::pending::{Pending, VolatileWrite};
 use crate::random::Random;
 use crate::store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,8 @@ pub(crate) struct PowerCut<'a> {
     pub landing: &'a [u64],
 }
 
-/// The fate of one write.
-enum Fate {
+/// The outcome of one write.
+enum WriteOutcome {
     Lost,
     Landed,
     /// Only the first sectors are on the medium.
@@ -65,19 +65,19 @@ impl PowerCut<'_> {
         store: &mut dyn Store,
     ) -> Result<PowerCutReport, StoreError> {
         let mut report = PowerCutReport::default();
-        for write in pending.unlanded() {
+        for write in pending.volatile_writes() {
             let mut there = 0;
-            match self.fate(&write) {
-                Fate::Lost => pending.forget(write.order),
-                Fate::Landed => {
+            match self.outcome(&write) {
+                WriteOutcome::Lost => pending.forget(write.order),
+                WriteOutcome::Landed => {
                     there = write.sectors;
                     pending.land(write.order, store)?;
                 }
-                Fate::First(sectors) => {
+                WriteOutcome::First(sectors) => {
                     there = sectors;
                     pending.land_where(write.order, store, |at| at < sectors)?;
                 }
-                Fate::Scattered(mut random) => {
+                WriteOutcome::Scattered(mut random) => {
                     let kept: Vec<bool> = (0..write.sectors)
                         .map(|_| random.next_u64() & 1 == 1)
                         .collect();
@@ -91,31 +91,33 @@ impl PowerCut<'_> {
         Ok(report)
     }
 
-    fn fate(&self, write: &Unlanded) -> Fate {
+    fn outcome(&self, write: &VolatileWrite) -> WriteOutcome {
         if self.cache_survives && write.acknowledged {
-            return Fate::Landed;
+            return WriteOutcome::Landed;
         }
         let mut random = Random::new(self.seed ^ write.order.wrapping_mul(0xA24B_AED4_963E_E407));
-        let fate = match self.remains {
+        let outcome = match self.remains {
             Remains::Destaged if self.landing.contains(&write.order) => {
-                Fate::First(random.below(write.sectors + 1))
+                WriteOutcome::First(random.below(write.sectors + 1))
             }
-            Remains::Destaged => Fate::Lost,
+            Remains::Destaged => WriteOutcome::Lost,
             Remains::Any => match random.below(3) {
-                0 => Fate::Lost,
-                1 => Fate::Landed,
-                _ => Fate::Scattered(random),
+                0 => WriteOutcome::Lost,
+                1 => WriteOutcome::Landed,
+                _ => WriteOutcome::Scattered(random),
             },
         };
-        match fate {
-            Fate::First(_) | Fate::Scattered(_) if write.whole => Fate::Lost,
-            fate => fate,
+        match outcome {
+            WriteOutcome::First(_) | WriteOutcome::Scattered(_) if write.whole => {
+                WriteOutcome::Lost
+            }
+            outcome => outcome,
         }
     }
 }
 
 impl PowerCutReport {
-    fn count(&mut self, write: &Unlanded, there: u64) {
+    fn count(&mut self, write: &VolatileWrite, there: u64) {
         if !write.acknowledged {
             self.in_flight += 1;
             return;

@@ -7,7 +7,9 @@ mod frontend;
 
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
 use fsdyno_disk::record::{Record, Records, Writer};
-use fsdyno_disk::transports::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
+use fsdyno_disk::transports::calendar::{
+    CalendarDisk, CalendarError, End, Passed, Setting, serve_until,
+};
 use fsdyno_disk::{Disk, Faults, Memory, Payloads, PowerCutReport, Profile, Recorder, Remains};
 use fsdyno_model::{Bytes, CancelToken, Nanos};
 use std::io::{self, Read, Write};
@@ -76,7 +78,7 @@ impl Kernel {
         send(&self.line, &bytes, &[])
     }
 
-    fn hear(&mut self) -> io::Result<(u32, u64)> {
+    fn receive(&mut self) -> io::Result<(u32, u64)> {
         let mut bytes = [0; 16];
         self.line.read_exact(&mut bytes)?;
         let word = u32::from_ne_bytes(bytes[..4].try_into().unwrap());
@@ -85,7 +87,7 @@ impl Kernel {
 
     fn ask(&mut self, word: u32, time: u64) -> io::Result<u64> {
         self.send(word, time)?;
-        let (ack, time) = self.hear()?;
+        let (ack, time) = self.receive()?;
         assert_eq!(ack, 0);
         Ok(time)
     }
@@ -116,7 +118,7 @@ impl Kernel {
         self.request(then)?;
         self.send(WAIT, 0)?;
         if self.page.is_none() {
-            assert_eq!(self.hear()?.0, 0);
+            assert_eq!(self.receive()?.0, 0);
         }
         let mut woken = None;
         for disk in 0..self.disks.len() {
@@ -141,8 +143,8 @@ impl Kernel {
                     self.disks[disk].back.as_mut().unwrap().write_all(&reply)?;
                 }
             }
-            match self.hear() {
-                Ok(heard) => break heard,
+            match self.receive() {
+                Ok(received) => break received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
                 Err(error) => return Err(error),
             }
@@ -225,27 +227,39 @@ fn kept_until<T: Send>(
         let file = std::fs::File::create(folder.path().join(format!("record{number}"))).unwrap();
         let writer = Box::new(Writer::new(file).unwrap());
         disk.record(Recorder::to(writer, Payloads::Hashes));
-        Seat::new(format!("disk{number}"), disk, listener, false)
+        CalendarDisk::new(format!("disk{number}"), disk, listener, false)
     };
-    let mut seats: Vec<Seat> = (0..disks).map(of).collect();
+    let mut calendar_disks: Vec<CalendarDisk> = (0..disks).map(of).collect();
     thread::scope(|threads| {
         let guest = threads.spawn(|| guest(folder.path()));
         let mut marks = || std::mem::take(&mut *step_log.lock().unwrap());
         let passed = serve_until(
             &calendar,
-            &mut seats,
+            &mut calendar_disks,
             setting,
             (&mut marks, end),
             &CancelToken::new(),
         );
-        for seat in &mut seats {
-            assert!(seat.disk.take_recorder().unwrap().write_error().is_none());
+        for calendar_disk in &mut calendar_disks {
+            assert!(
+                calendar_disk
+                    .disk
+                    .take_recorder()
+                    .unwrap()
+                    .write_error()
+                    .is_none()
+            );
         }
         let time = passed.as_ref().map_or(Nanos(0), |passed| passed.time);
-        let power_off = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();
-        let lost = seats.iter_mut().map(power_off).collect();
+        let power_off = |calendar_disk: &mut CalendarDisk| {
+            calendar_disk
+                .disk
+                .power_cut(time, 1, Remains::Destaged)
+                .unwrap()
+        };
+        let lost = calendar_disks.iter_mut().map(power_off).collect();
         // A guest that waits receives the end of its connection.
-        drop((calendar, seats));
+        drop((calendar, calendar_disks));
         let records = (0..disks).map(|number| {
             let file = std::fs::File::open(folder.path().join(format!("record{number}")));
             let records = Records::new(file.unwrap()).unwrap();
@@ -386,14 +400,14 @@ fn two_disks_have_separate_arms() {
 #[test]
 fn a_guest_that_hangs_sleeps_forever_or_never_connects_is_an_error() {
     let short = Setting {
-        patience: Duration::from_millis(300),
+        timeout: Duration::from_millis(300),
         start: Duration::from_millis(300),
         ..Setting::default()
     };
     let (passed, ()) = kept(1, short, |folder| {
         let mut kernel = Kernel::boot(folder, 1, true).unwrap();
         // It runs and sends nothing.
-        assert!(kernel.hear().is_err());
+        assert!(kernel.receive().is_err());
     });
     assert!(
         matches!(passed, Err(CalendarError::Hangs { .. })),

@@ -31,7 +31,7 @@ impl Owner for Mute {
         self.0.as_fd()
     }
 
-    fn hear(&mut self, _: &mut Disk, _: Served, _: Nanos) -> Result<bool, StoreError> {
+    fn receive(&mut self, _: &mut Disk, _: Served, _: Nanos) -> Result<bool, StoreError> {
         // The only event is the end of the connection.
         Ok(read(&self.0, &mut [0; 8]).is_err())
     }

@@ -6,7 +6,7 @@
 mod frontend;
 
 use frontend::{DISCARD, FLUSH, Frontend, NAME, READ, WRITE, halves, words};
-use fsdyno_disk::transports::real::{Happening, Real};
+use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::{Disk, Faults, Memory, Profile};
 use fsdyno_model::{Bytes, CancelToken};
 use std::os::unix::net::UnixListener;
@@ -38,13 +38,13 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
             let contents = Box::new(Memory::new());
             let capacity = Some(Bytes(SECTORS * 512));
             let mut disk = Disk::new(&profile, capacity, contents, Faults::default());
-            let mut hear = |happening| {
-                if let Happening::Ended { why, .. } = happening {
+            let mut on_event = |event| {
+                if let ServerEvent::Ended { why, .. } = event {
                     sender.send(why.map(|why| why.to_string())).unwrap();
                 }
             };
             let mut real = Real::new(&mut disk, "model", discards);
-            real.serve(&listener, &stop, &mut hear).unwrap();
+            real.serve(&listener, &stop, &mut on_event).unwrap();
         });
         let _stopping = Stopping(&stop);
         with(&socket);

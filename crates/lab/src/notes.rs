@@ -88,7 +88,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Forwards an event of a cell that runs in another environment, and records it.
-    pub(crate) fn hear(&mut self, mut event: Event) {
+    pub(crate) fn receive(&mut self, mut event: Event) {
         if let Event::StageEntered { cell, .. }
         | Event::StateProgress { cell, .. }
         | Event::PhaseEnded { cell, .. } = &mut event

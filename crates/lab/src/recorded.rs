@@ -25,7 +25,7 @@ pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> 
 }
 
 /// Adds the figures of each disk to its samples, in the order of the disks.
-pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
+pub(crate) fn assign(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
     for sample in samples {
         let reported = disks.iter().copied().flatten();
         let reported = reported.filter(|(phase, _)| *phase == sample.phase);
@@ -37,7 +37,7 @@ pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
 fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     let intervals = recorder.intervals();
     // If there were too many marks, the last interval extends beyond its end.
-    let known = match recorder.marks_unheeded() {
+    let known = match recorder.uncounted_marks() {
         0 => intervals.len(),
         _ => intervals.len() - 1,
     };

@@ -29,7 +29,7 @@ impl Owner for Silent {
         self.0.as_fd()
     }
 
-    fn hear(&mut self, _: &mut Disk, _: Served, _: Nanos) -> Result<bool, StoreError> {
+    fn receive(&mut self, _: &mut Disk, _: Served, _: Nanos) -> Result<bool, StoreError> {
         Ok(true)
     }
 }

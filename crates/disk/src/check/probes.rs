@@ -6,7 +6,7 @@ use crate::models::hdd::{Geometry, Mechanics};
 use crate::profiles::{Profile, Timing};
 use crate::random::Random;
 use crate::request::{Completion, Kind, Request, SECTOR};
-use crate::store::{Nowhere, StoreError};
+use crate::store::{NullStore, StoreError};
 use fsdyno_model::Nanos;
 
 /// Sectors of a small request, 4 KiB, and of a large one, 128 KiB.
@@ -113,7 +113,7 @@ impl<'a> Probes<'a> {
     }
 
     fn disk(&self) -> Disk {
-        Disk::new(self.profile, None, Box::new(Nowhere), Faults::none())
+        Disk::new(self.profile, None, Box::new(NullStore), Faults::none())
     }
 
     /// Sectors of a sequential read probe in the outermost or the innermost zone.

@@ -50,7 +50,7 @@ impl Faults {
         Self { plan, latent }
     }
 
-    /// The fate of acknowledged writes at a power cut, as configured in the plan.
+    /// The outcome of acknowledged writes at a power cut, as configured in the plan.
     pub fn remains(&self) -> Remains {
         self.plan.power_cut.remains
     }

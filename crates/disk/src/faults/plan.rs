@@ -23,7 +23,7 @@ pub struct FaultPlan {
     pub flush: FlushPlan,
     /// Periods of added latency.
     pub slow: Vec<SlowPlan>,
-    /// The fate of volatile writes at a power cut.
+    /// The outcome of volatile writes at a power cut.
     #[serde(alias = "cut")]
     pub power_cut: PowerCutPlan,
 }
@@ -115,7 +115,7 @@ pub struct SlowPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerCutPlan {
-    /// The fate of volatile writes.
+    /// The outcome of volatile writes.
     pub remains: Remains,
     /// Whether all acknowledged writes survive.
     pub cache_survives: bool,

@@ -31,18 +31,18 @@ const REVOLUTIONS: std::ops::Range<f64> = 3000.0..24_000.0;
 /// Sizes of reads from the cache.
 const CACHED: [u64; 3] = [4096, 16_384, 32_768];
 
-/// The largest segment of read-ahead that is looked for.
+/// The largest segment of read-ahead that is searched for.
 const LONGEST_AHEAD: u64 = 8 << 20;
 
-/// The most segments that are looked for.
+/// The most segments that are searched for.
 const MOST_SEGMENTS: u64 = 64;
 
 /// The shortest seek of the curve, as a share of the address range.
 const SHORTEST: f64 = 1e-3;
 
-/// A disk that turns.
+/// A rotating disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Turning {
+pub struct RotatingDisk {
     /// At the first and at the last sectors.
     pub tracks: [Track; 2],
     /// Times between the completions of descending reads of a quarter of a track, microseconds.
@@ -51,7 +51,7 @@ pub struct Turning {
     pub cached: Vec<Size>,
     /// Bytes that the disk reads ahead. None if it was not found.
     pub ahead: Option<u64>,
-    /// Segments of the cache. None if there are more than were looked for.
+    /// Segments of the cache. None if there are more than were searched for.
     pub segments: Option<u64>,
     /// Seeks.
     pub seeks: Vec<Seek>,
@@ -77,8 +77,8 @@ pub struct Seek {
     pub us: f64,
 }
 
-impl Turning {
-    /// Probes a disk. None if it does not turn.
+impl RotatingDisk {
+    /// Probes a disk. None if it does not rotate.
     pub(super) fn measure(prober: &mut Prober<'_>) -> Result<Option<Self>, TargetError> {
         let end = prober.target.capacity() / SMALL * SMALL;
         // Away from the first sectors, which may be cached.
@@ -330,20 +330,20 @@ pub struct HddFit {
 impl HddFit {
     /// Fits the parameters.
     pub fn of(measured: &Measurements) -> Result<Self, FitError> {
-        let turning = measured.turning.as_ref().ok_or(FitError::DoesNotTurn)?;
-        let [outer, inner] = turning.tracks;
+        let rotating = measured.rotating.as_ref().ok_or(FitError::DoesNotTurn)?;
+        let [outer, inner] = rotating.tracks;
         let revolution_us = f64::midpoint(outer.revolution_us, inner.revolution_us);
         let per_track = |sectors: f64| crate::arithmetic::to_ns(sectors).max(8);
         let sectors_per_track = [outer.sectors.max(inner.sectors), inner.sectors].map(per_track);
-        let skews = Skews::of(&turning.crossings_us);
-        let (first, last) = (turning.cached.first(), turning.cached.last());
+        let skews = Skews::of(&rotating.crossings_us);
+        let (first, last) = (rotating.cached.first(), rotating.cached.last());
         let (Some(small), Some(large)) = (first, last) else {
             return Err(FitError::DoesNotTurn);
         };
         let bytes = large.bytes.saturating_sub(small.bytes) as f64;
         let bus_mb_s = bytes / (large.us - small.us).max(bytes / 1e5);
         let overhead_us = (small.us - small.bytes as f64 / bus_mb_s).max(0.0);
-        let mut seek = seek_curve(turning, revolution_us, overhead_us);
+        let mut seek = seek_curve(rotating, revolution_us, overhead_us);
         // The skew covers the shortest seek, or each cylinder would cost a revolution.
         seek.minimum_ms = seek.minimum_ms.min(0.98 * skews.cylinder_us / 1e3);
         Ok(Self {
@@ -354,8 +354,8 @@ impl HddFit {
             heads: skews.heads,
             command_overhead_ms: overhead_us / 1e3,
             bus_mb_s,
-            segment: turning.ahead,
-            segments: turning.segments,
+            segment: rotating.ahead,
+            segments: rotating.segments,
             seek,
         })
     }
@@ -428,10 +428,10 @@ fn cylinder(sectors: f64, [outer, inner]: [f64; 2]) -> f64 {
 
 /// The three points of the seek curve under which the rotational latencies of all reads are most
 /// likely: they are uniform over a revolution.
-fn seek_curve(turning: &Turning, revolution_us: f64, overhead_us: f64) -> ThreePoint {
-    let tracks = turning.tracks.map(|track| track.sectors);
+fn seek_curve(rotating: &RotatingDisk, revolution_us: f64, overhead_us: f64) -> ThreePoint {
+    let tracks = rotating.tracks.map(|track| track.sectors);
     let transfer_us = 8.0 * revolution_us / f64::midpoint(tracks[0], tracks[1]);
-    let seeks: Vec<(f64, f64)> = turning
+    let seeks: Vec<(f64, f64)> = rotating
         .seeks
         .iter()
         .map(|seek| {

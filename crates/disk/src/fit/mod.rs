@@ -14,7 +14,7 @@ mod volume;
 mod writes;
 
 pub use flash::{FlashFit, Pairs};
-pub use hdd::{HddFit, Seek, Track, Turning};
+pub use hdd::{HddFit, RotatingDisk, Seek, Track};
 pub use probes::{Depth, Effort, Measurements, Place, Size, measure};
 pub use profile::Identity;
 pub use target::{Access, Corrected, Overhead, Simulated, Target, TargetError, Timing};
@@ -29,7 +29,7 @@ use serde::Serialize;
 /// A model with at most this error needs no refinement.
 const GOOD: f64 = 0.15;
 
-/// A processor sleeps while a hard disk seeks, and its time to wake up, of up to two shares of the way,
+/// A processor sleeps while a hard disk seeks, and its time to wake up, of up to twice the path overhead,
 /// is in no reference. A time of so many shares is right within a tenth.
 const WAKING: f64 = 20.0;
 
@@ -73,12 +73,12 @@ impl Figure {
     }
 }
 
-/// A device of known latency on the same way, which shows what the way takes.
+/// A device of known latency on the same I/O path, which shows the overhead of the path.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// What was measured on it.
     pub measurements: Measurements,
-    /// What the way takes, as a line over the sizes of requests.
+    /// The overhead of the path, as a line over the sizes of requests.
     pub overhead: Overhead,
     /// What the device itself takes, in microseconds.
     latency_us: f64,
@@ -95,9 +95,9 @@ impl Reference {
         }
     }
 
-    /// What the way takes for a request of this size, in microseconds: between two measured sizes, by
+    /// The path overhead of a request of this size, in microseconds: between two measured sizes, by
     /// their line, because a small request costs less for a byte.
-    pub(crate) fn way_us(&self, bytes: u64) -> f64 {
+    pub(crate) fn overhead_us(&self, bytes: u64) -> f64 {
         let sizes = &self.measurements.sizes;
         let above = sizes.iter().position(|size| size.bytes >= bytes);
         let us = match above {
@@ -114,13 +114,12 @@ impl Reference {
         (us - self.latency_us).max(0.0)
     }
 
-    /// The parameters that the way hides: times that are shorter than the share of the way in a
-    /// request, and rates above that of the way. What is left after the subtraction is then mostly
-    /// its error.
+    /// The parameters that the I/O path hides: times that are shorter than the overhead of a request,
+    /// and rates above that of the path. The result of the subtraction is then mostly its error.
     fn hidden(&self, model: &Model) -> Vec<&'static str> {
-        let way = self.overhead;
-        let time = |key, us: f64| (us < way.request_us).then_some(key);
-        let rate = |key, mb_s: f64| (mb_s * way.byte_us > 1.0).then_some(key);
+        let path = self.overhead;
+        let time = |key, us: f64| (us < path.request_us).then_some(key);
+        let rate = |key, mb_s: f64| (mb_s * path.byte_us > 1.0).then_some(key);
         let woken = |key, ms: f64| time(key, 1e3 * ms / WAKING);
         let hidden = match model {
             Model::Hdd(spec) => vec![
@@ -161,8 +160,7 @@ pub struct Fitted {
     pub figures: Vec<Figure>,
     /// Root mean square of the logarithms of model / measured: 0.1 is 10 %.
     pub error: f64,
-    /// The keys of parameters that are below what the way to the device resolves. They are estimates
-    /// of the profile.
+    /// The keys of parameters that the I/O path hides. They are estimates of the profile.
     pub unresolved: Vec<String>,
 }
 
@@ -175,8 +173,8 @@ pub struct Fit {
     pub refused: Vec<(&'static str, FitError)>,
 }
 
-/// Fits all models to the measurements. `effort` is that of the measurements. Rates that the way to
-/// the device limits are not compared: those above half of the rates of `reference`.
+/// Fits all models to the measurements. `effort` is that of the measurements. Rates that the I/O path
+/// limits are not compared: those above half of the rates of `reference`.
 pub fn fit(
     measured: &Measurements,
     reference: Option<&Reference>,
@@ -311,12 +309,12 @@ fn figures(
     let mut of_model = named(model);
     let of_way = reference.map(|of| named(&of.measurements));
     let of_way = of_way.unwrap_or_default();
-    // In a burst, the way is part of the time.
+    // In a burst, the path overhead is part of the time.
     let limited = |name: &str, unit: &str, value: f64| {
         let found = of_way.iter().find(|(other, ..)| other == name);
-        found.is_some_and(|(_, _, way)| match unit {
-            "us" => name.ends_with("at once") && *way > value / 2.0,
-            _ => *way < 2.0 * value,
+        found.is_some_and(|(_, _, path)| match unit {
+            "us" => name.ends_with("at once") && *path > value / 2.0,
+            _ => *path < 2.0 * value,
         })
     };
     let mut figures = Vec::new();
@@ -378,8 +376,8 @@ fn named(all: &Measurements) -> Vec<(String, &'static str, f64)> {
             }
         }
     }
-    if let Some(turning) = &all.turning {
-        for (name, track) in [("outer", turning.tracks[0]), ("inner", turning.tracks[1])] {
+    if let Some(rotating) = &all.rotating {
+        for (name, track) in [("outer", rotating.tracks[0]), ("inner", rotating.tracks[1])] {
             named.push((
                 format!("revolution, {name} track"),
                 "us",
@@ -387,7 +385,7 @@ fn named(all: &Measurements) -> Vec<(String, &'static str, f64)> {
             ));
             named.push((format!("sectors, {name} track"), "", track.sectors));
         }
-        for size in &turning.cached {
+        for size in &rotating.cached {
             let name = format!("cached read {}", fsdyno_model::Bytes(size.bytes));
             named.push((name, "us", size.us));
         }

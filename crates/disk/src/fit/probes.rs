@@ -3,7 +3,7 @@
 //! that does not, are probed further in their own modules.
 
 use super::flash::Pairs;
-use super::hdd::Turning;
+use super::hdd::RotatingDisk;
 use super::target::{Access, Target, TargetError, Timing};
 use super::writes::Writes;
 use crate::random::Random;
@@ -54,8 +54,8 @@ pub struct Measurements {
     pub small_burst_us: Vec<f64>,
     /// The same for reads of 1 MiB. Empty for a disk that turns.
     pub large_burst_us: Vec<f64>,
-    /// A disk that turns.
-    pub turning: Option<Turning>,
+    /// A rotating disk.
+    pub rotating: Option<RotatingDisk>,
     /// Pairs of reads at the same time, which show the units of a disk.
     pub pairs: Option<Pairs>,
     /// Writes to a scratch file.
@@ -160,9 +160,9 @@ impl<'a> Prober<'a> {
         self.latency_us = median(&first).max(0.1);
         let slow = self.latency_us > SLOW_US;
         let random_us = self.random_reads(self.count(0.05, self.latency_us, 64, 2000))?;
-        let turning = if slow {
+        let rotating = if slow {
             report("rotation, tracks and seeks");
-            Turning::measure(self)?
+            RotatingDisk::measure(self)?
         } else {
             None
         };
@@ -175,7 +175,7 @@ impl<'a> Prober<'a> {
         report("bursts");
         let small = if slow { 128 } else { SMALL_BURST.0 };
         let small_burst_us = self.burst(small, SMALL, SMALL_BURST.1)?;
-        let large_burst_us = if turning.is_some() {
+        let large_burst_us = if rotating.is_some() {
             Vec::new()
         } else {
             self.burst(LARGE_BURST.0, LARGE, LARGE_BURST.1)?
@@ -194,7 +194,7 @@ impl<'a> Prober<'a> {
             sequential,
             small_burst_us,
             large_burst_us,
-            turning,
+            rotating,
             pairs,
             writes: None,
         })
@@ -260,7 +260,7 @@ impl<'a> Prober<'a> {
                 .map(|n| Access::read(from + n * each, each))
                 .collect();
             let times = self.target.run(&reads, depth)?;
-            // The first read includes the way to this place.
+            // The first read includes the seek to this place.
             let mut completed: Vec<f64> = times
                 .iter()
                 .skip(1)

@@ -8,7 +8,7 @@ use crate::faults::Faults;
 use crate::profiles::Profile;
 use crate::random::Random;
 use crate::request::{Kind, Request, SECTOR};
-use crate::store::Nowhere;
+use crate::store::NullStore;
 use fsdyno_model::Nanos;
 use serde::Serialize;
 use std::io;
@@ -74,7 +74,7 @@ pub trait Target {
     fn pause(&mut self, ns: u64) -> Result<(), TargetError>;
 }
 
-/// What the way to a disk takes without the disk.
+/// The overhead of the I/O path to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overhead {
     /// Of a request, in microseconds.
@@ -84,7 +84,7 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// From the measurement of a device on the same way, each of whose reads takes `latency_us`.
+    /// From the measurement of a device on the same path, each of whose reads takes `latency_us`.
     pub fn of(reference: &Measurements, latency_us: f64) -> Self {
         let (Some(small), Some(large)) = (reference.sizes.first(), reference.sizes.last()) else {
             return Self {
@@ -102,11 +102,11 @@ impl Overhead {
     }
 }
 
-/// A disk without the time of the way to it.
+/// A disk without the overhead of its I/O path.
 pub struct Corrected<'a> {
     /// The disk.
     pub target: &'a mut dyn Target,
-    /// What shows the time of the way.
+    /// A device that shows the overhead.
     pub reference: &'a Reference,
 }
 
@@ -122,7 +122,7 @@ impl Target for Corrected<'_> {
     fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
         let mut times = self.target.run(all, depth)?;
         for (time, access) in times.iter_mut().zip(all) {
-            let us = self.reference.way_us(access.bytes);
+            let us = self.reference.overhead_us(access.bytes);
             let completed = time
                 .completed
                 .saturating_sub(crate::arithmetic::us_to_ns(us));
@@ -155,7 +155,7 @@ impl Simulated {
     /// The disk of a profile.
     pub fn new(profile: &Profile) -> Self {
         Self {
-            disk: Disk::new(profile, None, Box::new(Nowhere), Faults::none()),
+            disk: Disk::new(profile, None, Box::new(NullStore), Faults::none()),
             now: 0,
             noise: None,
             disturbed_at: 0,

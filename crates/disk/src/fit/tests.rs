@@ -101,24 +101,24 @@ fn every_included_disk_is_found_again_within_a_tenth_despite_noise() {
     assert!(off.is_empty(), "{off:#?}");
 }
 
-/// A volume without limits: a way that takes so long for a request.
-fn way(latency_us: u32) -> Profile {
+/// A volume without limits: an I/O path with this overhead for a request.
+fn path(latency_us: u32) -> Profile {
     let text = format!(
-        "title = \"way\"\nsource = \"a test\"\ncapacity = \"20G\"\nqueue_depth = 1024\n\
+        "title = \"path\"\nsource = \"a test\"\ncapacity = \"20G\"\nqueue_depth = 1024\n\
          [volume]\niops = 1e8\nburst = 1000000000\ncounted = 1000000000\nmib_s = 1e6\n\
          burst_bytes = 1000000000000\nlatency_us = {latency_us}\nsigma = 0\nseed = 1\n"
     );
-    Profile::parse("way", &text).unwrap()
+    Profile::parse("path", &text).unwrap()
 }
 
 #[test]
 fn what_the_way_to_a_disk_takes_is_subtracted() {
-    // A way of 150 us a request, which is measured on a disk of 100 us.
-    let measured = measure(&mut Simulated::new(&way(250)), EFFORT, &mut |_| {}).unwrap();
+    // A path of 150 us a request, which is measured on a disk of 100 us.
+    let measured = measure(&mut Simulated::new(&path(250)), EFFORT, &mut |_| {}).unwrap();
     let reference = Reference::of(measured, 100.0);
     let overhead = reference.overhead;
     assert!((overhead.request_us - 150.0).abs() < 1.0, "{overhead:?}");
-    let slow = way(450);
+    let slow = path(450);
     let mut device = Simulated::new(&slow);
     let mut target = Corrected {
         target: &mut device,
@@ -131,8 +131,8 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
         _ => None,
     });
     assert!((volume.unwrap() - 300.0).abs() < 3.0, "{volume:?}");
-    // Rates that the way allows no disk to exceed are not compared.
-    assert!((reference.way_us(6144) - 150.0).abs() < 1.0);
+    // Rates that the path allows no disk to exceed are not compared.
+    assert!((reference.overhead_us(6144) - 150.0).abs() < 1.0);
     let best = &fit.models[0];
     assert!(best.figures.iter().all(|figure| figure.unit != "MB/s"));
     assert!(best.unresolved.is_empty(), "{:?}", best.unresolved);
@@ -140,9 +140,9 @@ fn what_the_way_to_a_disk_takes_is_subtracted() {
 
 #[test]
 fn parameters_that_the_way_hides_are_estimates() {
-    let measured = measure(&mut Simulated::new(&way(60)), EFFORT, &mut |_| {}).unwrap();
+    let measured = measure(&mut Simulated::new(&path(60)), EFFORT, &mut |_| {}).unwrap();
     let reference = Reference::of(measured, 0.0);
-    // The way takes no time for a byte, so that rates of a flash disk are found.
+    // The path takes no time for a byte, so that rates of a flash disk are found.
     for (name, hidden) in [
         ("nvme", &["flash.read_us", "flash.read_firmware_us"][..]),
         (

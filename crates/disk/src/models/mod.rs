@@ -54,7 +54,7 @@ impl Command {
 
 /// An event of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happening {
+pub enum ModelEvent {
     /// A command's write is on the medium.
     Landed {
         /// The command.
@@ -87,7 +87,7 @@ pub trait Model: Send {
 
     /// Processes all events that are due by `now`. The caller advances to each event in turn, so
     /// that events are not reported late.
-    fn advance(&mut self, now: u64, happened: &mut Vec<Happening>);
+    fn advance(&mut self, now: u64, happened: &mut Vec<ModelEvent>);
 
     /// Counters of the device.
     fn work(&self) -> Work;

@@ -1,6 +1,6 @@
 //! A disk without delays, to measure the cost of everything else.
 
-use super::{Command, Happening, Model, Work};
+use super::{Command, Model, ModelEvent, Work};
 use crate::request::{Causes, Kind};
 
 /// Completes every request at its submission time.
@@ -24,8 +24,8 @@ impl Model for Null {
         self.done.first().map(|(at, _)| *at)
     }
 
-    fn advance(&mut self, _now: u64, happened: &mut Vec<Happening>) {
-        happened.extend(self.done.drain(..).map(|(at, order)| Happening::Done {
+    fn advance(&mut self, _now: u64, happened: &mut Vec<ModelEvent>) {
+        happened.extend(self.done.drain(..).map(|(at, order)| ModelEvent::Done {
             order,
             at,
             causes: Causes::default(),

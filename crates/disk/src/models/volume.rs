@@ -1,7 +1,7 @@
 //! Network volume: token buckets for requests and bytes, and latencies from a lognormal
 //! distribution. It has no volatile cache: acknowledged writes are durable.
 
-use super::{Command, Happening, Model, Work};
+use super::{Command, Model, ModelEvent, Work};
 use crate::arithmetic::{exp, normal_quantile, to_ns, us_to_ns};
 use crate::random::Random;
 use crate::request::{Causes, Kind};
@@ -153,15 +153,15 @@ impl Model for Volume {
         self.done.first_key_value().map(|((at, _), _)| *at)
     }
 
-    fn advance(&mut self, now: u64, happened: &mut Vec<Happening>) {
+    fn advance(&mut self, now: u64, happened: &mut Vec<ModelEvent>) {
         while let Some(entry) = self.done.first_entry()
             && entry.key().0 <= now
         {
             let ((at, order), (changes, causes)) = entry.remove_entry();
             if changes {
-                happened.push(Happening::Landed { order });
+                happened.push(ModelEvent::Landed { order });
             }
-            happened.push(Happening::Done { order, at, causes });
+            happened.push(ModelEvent::Done { order, at, causes });
         }
     }
 
@@ -206,7 +206,7 @@ mod tests {
         let mut happened = Vec::new();
         volume.advance(u64::MAX, &mut happened);
         let at = happened.iter().filter_map(|one| match one {
-            Happening::Done { at, causes, .. } => {
+            ModelEvent::Done { at, causes, .. } => {
                 assert_eq!(causes.total(), *at);
                 Some(*at)
             }

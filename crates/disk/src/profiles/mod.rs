@@ -6,7 +6,7 @@ mod sheet;
 
 pub use crate::values::Impossible;
 pub use read::ProfileError;
-pub use sheet::Sheet;
+pub use sheet::DataSheet;
 
 use crate::models::Model;
 use crate::models::flash::{Flash, FlashSpec};
@@ -38,7 +38,7 @@ pub struct Profile {
     /// Parameters of the timing model.
     pub timing: Timing,
     /// Manufacturer's figures for the check.
-    pub sheet: Sheet,
+    pub sheet: DataSheet,
     /// Text of the profile.
     pub text: String,
 }

@@ -1,6 +1,6 @@
 //! Parses a [`Profile`] from TOML. Unknown keys and impossible values are errors that name the key.
 
-use super::{ALL, Profile, Sheet, Timing};
+use super::{ALL, DataSheet, Profile, Timing};
 use crate::models::flash::FlashSpec;
 use crate::models::hdd::{HddSpec, Mechanics};
 use crate::models::volume::VolumeSpec;
@@ -13,6 +13,7 @@ use std::path::Path;
 
 /// A profile that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ProfileError {
     /// There is no such profile, or its file cannot be read.
     #[error("{0}; `fsdyno disk list` prints the profiles")]
@@ -20,19 +21,13 @@ pub enum ProfileError {
     /// The text does not parse as a profile.
     #[error("the disk profile {name} cannot be understood: {source}")]
     Form {
-        /// Name of the profile.
         name: String,
         /// Position in the text, and what the parser expected there.
         source: Box<toml::de::Error>,
     },
     /// The profile has an impossible value.
     #[error("the disk profile {name} is of no disk: {source}")]
-    Impossible {
-        /// Name of the profile.
-        name: String,
-        /// The impossible value.
-        source: Impossible,
-    },
+    Impossible { name: String, source: Impossible },
 }
 
 /// A profile in the form of its file.
@@ -53,7 +48,7 @@ struct Text {
     volume: Option<VolumeSpec>,
     null: Option<Nothing>,
     #[serde(default)]
-    sheet: Sheet,
+    sheet: DataSheet,
 }
 
 /// Parameters of a disk that has none.

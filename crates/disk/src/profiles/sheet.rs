@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Figures of a data sheet. Missing figures are not checked.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sheet {
+pub struct DataSheet {
     /// Revolutions per minute.
     pub rpm: Option<f64>,
     /// Mean seek time of reads.
@@ -40,7 +40,7 @@ pub struct Sheet {
     pub latency_p99_us: Option<f64>,
 }
 
-impl Sheet {
+impl DataSheet {
     /// All given figures with their keys.
     pub fn given(&self) -> Vec<(&'static str, f64)> {
         let all = [

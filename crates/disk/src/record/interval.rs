@@ -47,7 +47,7 @@ fn waited_mut(waits: &mut Waits, kind: Kind) -> &mut Nanos {
 #[derive(Debug)]
 pub(super) struct Intervals {
     all: Vec<Interval>,
-    unheeded: u64,
+    uncounted: u64,
     /// End of the previous request's extent.
     ended_at: Option<u64>,
     /// Device counters at the start of the last interval.
@@ -61,7 +61,7 @@ impl Default for Intervals {
     fn default() -> Self {
         Self {
             all: vec![Interval::default()],
-            unheeded: 0,
+            uncounted: 0,
             ended_at: None,
             work: None,
             in_flight: 0,
@@ -75,8 +75,8 @@ impl Intervals {
         &self.all
     }
 
-    pub fn unheeded(&self) -> u64 {
-        self.unheeded
+    pub fn uncounted(&self) -> u64 {
+        self.uncounted
     }
 
     fn last(&mut self) -> &mut Interval {
@@ -139,7 +139,7 @@ impl Intervals {
         self.worked(at, work);
         self.passed(at);
         if self.all.len() >= MOST {
-            self.unheeded += 1;
+            self.uncounted += 1;
             return;
         }
         self.work = Some(work);

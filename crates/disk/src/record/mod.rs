@@ -143,8 +143,8 @@ impl Recorder {
     }
 
     /// Number of marks without an interval of their own, because of the limit.
-    pub fn marks_unheeded(&self) -> u64 {
-        self.intervals.unheeded()
+    pub fn uncounted_marks(&self) -> u64 {
+        self.intervals.uncounted()
     }
 
     /// The sink's error, if it rejected an entry. The sequence ends before that entry.

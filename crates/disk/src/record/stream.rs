@@ -67,32 +67,22 @@ impl<W: Write + Send> Sink for Writer<W> {
 
 /// A sequence that cannot be read further.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum RecordError {
     /// The header is not that of a sequence.
     #[error("this is no recording of a disk: it does not begin as one")]
     NoRecording,
     /// The file ends within a block.
     #[error("the recording was cut short at byte {at}; what came before is whole")]
-    Truncated {
-        /// Offset of the block.
-        at: u64,
-    },
+    Truncated { at: u64 },
     /// The checksum of a block does not match.
     #[error(
         "the recording is spoilt at byte {at}: the checksum of its block is wrong; what came before is whole"
     )]
-    Spoilt {
-        /// Offset of the block.
-        at: u64,
-    },
+    Spoilt { at: u64 },
     /// The file cannot be read.
     #[error("cannot read the recording at byte {at}: {source}")]
-    Unreadable {
-        /// Offset of the read.
-        at: u64,
-        /// The I/O error.
-        source: io::Error,
-    },
+    Unreadable { at: u64, source: io::Error },
 }
 
 /// Reads a sequence, entry by entry. After an error it returns no more entries.

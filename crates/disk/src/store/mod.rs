@@ -38,9 +38,9 @@ pub trait Store: Send {
 
 /// A store that discards all contents.
 #[derive(Debug)]
-pub(crate) struct Nowhere;
+pub(crate) struct NullStore;
 
-impl Store for Nowhere {
+impl Store for NullStore {
     fn read_at(&mut self, _at: u64, into: &mut [u8]) -> io::Result<()> {
         into.fill(0);
         Ok(())

@@ -29,7 +29,7 @@ pub enum RealError {
 
 /// Events while the server runs.
 #[derive(Debug)]
-pub enum Happening {
+pub enum ServerEvent {
     /// A guest connected.
     Connected,
     /// A guest's connection ended, with its counters and, if the guest did not close it, the
@@ -98,7 +98,7 @@ impl<'a> Real<'a> {
         &mut self,
         listener: &UnixListener,
         stop: &CancelToken,
-        hear: &mut dyn FnMut(Happening),
+        on_event: &mut dyn FnMut(ServerEvent),
     ) -> Result<(), RealError> {
         listener.set_nonblocking(true)?;
         // The default timer slack of 50 us is as long as many accesses.
@@ -117,7 +117,7 @@ impl<'a> Real<'a> {
             };
             line.set_nonblocking(true)?;
             self.generation = self.generation.wrapping_add(1);
-            hear(Happening::Connected);
+            on_event(ServerEvent::Connected);
             let connection = Connection::new(line, self.offer, self.name, self.generation);
             let (served, why) = match connection {
                 Ok(mut connection) => {
@@ -126,7 +126,7 @@ impl<'a> Real<'a> {
                 }
                 Err(why) => (Served::default(), Some(why)),
             };
-            hear(Happening::Ended { served, why });
+            on_event(ServerEvent::Ended { served, why });
             self.mark()?;
             // Requests in flight of the previous connection have no owner.
             let now = self.now();

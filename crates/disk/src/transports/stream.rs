@@ -19,9 +19,9 @@ const MOST_DESCRIPTORS: usize = 8;
 
 /// Timeout for a peer in the middle of a message.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience(pub Duration);
+pub struct Timeout(pub Duration);
 
-impl Patience {
+impl Timeout {
     /// Timeout for the rest of a message. Peers write messages at once.
     pub const SHORT: Self = Self(Duration::from_secs(10));
 }
@@ -67,12 +67,12 @@ pub fn wait(lines: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<bool,
     }
 }
 
-fn ready(line: BorrowedFd<'_>, what: PollFlags, patience: Patience) -> Result<(), StreamError> {
+fn ready(line: BorrowedFd<'_>, what: PollFlags, timeout: Timeout) -> Result<(), StreamError> {
     let mut lines = [PollFd::from_borrowed_fd(line, what)];
-    if wait(&mut lines, Some(Instant::now() + patience.0))? {
+    if wait(&mut lines, Some(Instant::now() + timeout.0))? {
         Ok(())
     } else {
-        Err(StreamError::Silent(patience.0))
+        Err(StreamError::Silent(timeout.0))
     }
 }
 
@@ -81,7 +81,7 @@ fn ready(line: BorrowedFd<'_>, what: PollFlags, patience: Patience) -> Result<()
 pub fn receive(
     line: impl AsFd,
     bytes: &mut [u8],
-    patience: Patience,
+    timeout: Timeout,
 ) -> Result<Option<Vec<OwnedFd>>, StreamError> {
     let mut descriptors = Vec::new();
     let mut filled = 0;
@@ -94,7 +94,7 @@ pub fn receive(
             Ok(got) if got.bytes == 0 && filled == 0 => return Ok(None),
             Ok(got) if got.bytes == 0 => return Err(StreamError::Disconnected),
             Ok(got) => filled += got.bytes,
-            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::IN, patience)?,
+            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::IN, timeout)?,
             Err(Errno::INTR) => {}
             Err(Errno::CONNRESET) if filled == 0 => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -113,7 +113,7 @@ pub fn send(
     line: impl AsFd,
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
-    patience: Patience,
+    timeout: Timeout,
 ) -> Result<(), StreamError> {
     let mut sent = 0;
     while sent < bytes.len() {
@@ -126,7 +126,7 @@ pub fn send(
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match sendmsg(&line, &[IoSlice::new(&bytes[sent..])], &mut control, flags) {
             Ok(part) => sent += part,
-            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::OUT, patience)?,
+            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::OUT, timeout)?,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

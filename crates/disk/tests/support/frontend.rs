@@ -219,9 +219,9 @@ impl Frontend {
         let at = REQUESTS + u64::from(slot) * SPACING;
         let mut head = halves(&[kind, 0]);
         head.extend(words(&[sector]));
-        self.lay(at, &head);
-        self.lay(at + 16, &[0xff]);
-        self.lay(at + 0x1000, data);
+        self.write_bytes(at, &head);
+        self.write_bytes(at + 16, &[0xff]);
+        self.write_bytes(at + 0x1000, data);
         let first = slot * 3;
         let (next, write) = (1, 2);
         let length = u32::try_from(data.len()).unwrap();
@@ -245,13 +245,13 @@ impl Frontend {
         bytes.extend(length.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
         bytes.extend(next.to_ne_bytes());
-        self.lay(TABLE + u64::from(number) * 16, &bytes);
+        self.write_bytes(TABLE + u64::from(number) * 16, &bytes);
     }
 
     /// Makes a chain available to the disk.
     pub fn offer(&mut self, head: u16) {
         let place = u64::from(self.available % PLACES);
-        self.lay(AVAILABLE + 4 + place * 2, &head.to_ne_bytes());
+        self.write_bytes(AVAILABLE + 4 + place * 2, &head.to_ne_bytes());
         self.available = self.available.wrapping_add(1);
         let at = GuestAddress(AVAILABLE + 2);
         self.memory
@@ -341,7 +341,7 @@ impl Frontend {
         }
     }
 
-    fn lay(&self, at: u64, bytes: &[u8]) {
+    fn write_bytes(&self, at: u64, bytes: &[u8]) {
         self.memory.write_slice(bytes, GuestAddress(at)).unwrap();
     }
 }

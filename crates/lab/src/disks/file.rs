@@ -83,7 +83,7 @@ impl DiskFile {
     pub(crate) fn query(&mut self) -> Result<Served, String> {
         // The read below reports a server that has exited.
         let _ = self.writer.write(&Order::Report);
-        self.hear(TIMEOUT)
+        self.receive(TIMEOUT)
     }
 
     /// Records the position of the workload.
@@ -119,7 +119,7 @@ impl DiskFile {
         self.disk.died()
     }
 
-    fn hear(&mut self, timeout: Duration) -> Result<Served, String> {
+    fn receive(&mut self, timeout: Duration) -> Result<Served, String> {
         match self.next(timeout)? {
             ServerMessage::Served { served } => {
                 self.served = served;

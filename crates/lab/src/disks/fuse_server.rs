@@ -119,7 +119,7 @@ impl Owner for Line {
         self.stream.as_fd()
     }
 
-    fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
+    fn receive(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
         loop {
             match self.reader.read() {
                 Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,

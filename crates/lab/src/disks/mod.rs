@@ -75,7 +75,7 @@ impl ServedDiskReport {
     /// Adds the figures of several disks to these samples, and warns of incomplete traces.
     pub(crate) fn note(all: &[Self], samples: &mut [Sample], warn: &mut dyn FnMut(Warning)) {
         let phases: Vec<&Phases> = all.iter().map(|one| &one.phases).collect();
-        recorded::lay(samples, &phases);
+        recorded::assign(samples, &phases);
         all.iter()
             .filter_map(|one| one.warning.clone())
             .for_each(warn);

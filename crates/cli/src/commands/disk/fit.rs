@@ -408,7 +408,7 @@ fn summary(fit: &Fit, best: &Fitted, overhead: Option<Overhead>) -> String {
     let usual: Vec<String> = usual.cloned().collect();
     for (why, keys) in [
         (
-            "below what the way to this device resolves, so no figure of the disk:",
+            "hidden by the I/O path to this device, so not figures of the disk:",
             &best.unresolved,
         ),
         (

@@ -5,8 +5,8 @@ use super::profile;
 use crate::exit::{CliError, Code};
 use crate::output;
 use crate::places;
-use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
-use fsdyno_disk::transports::real::{Happening, Real};
+use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
+use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, SparseFile, Store};
 use fsdyno_host::signals;
@@ -215,9 +215,9 @@ fn in_real_time(
     thread::scope(|threads| {
         let serving = disks.into_iter().map(|(name, mut disk, socket)| {
             threads.spawn(move || {
-                let mut hear = |happening| report_event(&name, happening);
+                let mut on_event = |event| report_event(&name, event);
                 let mut real = Real::new(&mut disk, &name, discards);
-                let served = real.serve(&socket.listener, stop, &mut hear);
+                let served = real.serve(&socket.listener, stop, &mut on_event);
                 if served.is_err() {
                     stop.request();
                 }
@@ -237,10 +237,10 @@ fn in_real_time(
 }
 
 /// Prints an event on standard error. An error of the print is ignored.
-fn report_event(name: &str, happening: Happening) {
-    match happening {
-        Happening::Connected => output::note(format_args!("{name}: guest connected")),
-        Happening::Ended { served, why } => {
+fn report_event(name: &str, event: ServerEvent) {
+    match event {
+        ServerEvent::Connected => output::note(format_args!("{name}: guest connected")),
+        ServerEvent::Ended { served, why } => {
             let why = why.map_or(String::new(), |why| format!("; ended: {why}"));
             output::note(format_args!(
                 "{name}: guest disconnected, {}{why}",
@@ -281,16 +281,22 @@ fn in_virtual_time(
 ) -> Result<Code, CliError> {
     let discards = profile.timing.discards();
     let mut paths = Vec::new();
-    let mut seats = Vec::new();
+    let mut calendar_disks = Vec::new();
     for (name, disk, socket) in disks {
         let listener = socket.listener.try_clone()?;
-        seats.push(Seat::new(name, disk, listener, discards));
+        calendar_disks.push(CalendarDisk::new(name, disk, listener, discards));
         paths.push(socket);
     }
-    let (setting, nobody) = (Setting::default(), &mut Vec::new);
-    match calendar::serve(&calendar.listener, &mut seats, setting, nobody, stop) {
+    let (setting, no_marks) = (Setting::default(), &mut Vec::new);
+    match calendar::serve(
+        &calendar.listener,
+        &mut calendar_disks,
+        setting,
+        no_marks,
+        stop,
+    ) {
         Ok(passed) => {
-            output::bytes(render_summary(&seats, &passed).as_bytes())?;
+            output::bytes(render_summary(&calendar_disks, &passed).as_bytes())?;
             Ok(Code::Ok)
         }
         Err(CalendarError::Stopped) => Ok(Code::Interrupted),
@@ -298,12 +304,12 @@ fn in_virtual_time(
     }
 }
 
-fn render_summary(seats: &[Seat], passed: &Passed) -> String {
+fn render_summary(calendar_disks: &[CalendarDisk], passed: &Passed) -> String {
     let seconds = passed.time.0 / 1_000_000_000;
     let rest = passed.time.0 % 1_000_000_000;
     let mut text = format!("{seconds}.{rest:09} s of virtual time\n");
-    for (seat, served) in seats.iter().zip(&passed.served) {
-        let _ = writeln!(text, "{}: {}", seat.name, requests(served));
+    for (calendar_disk, served) in calendar_disks.iter().zip(&passed.served) {
+        let _ = writeln!(text, "{}: {}", calendar_disk.name, requests(served));
     }
     let _ = writeln!(text, "digest {}", passed.digest);
     text

@@ -11,7 +11,7 @@ mod spec;
 
 pub use spec::{FlashSpec, PAGE};
 
-use super::{Command, Happening, Model, Work};
+use super::{Command, Model, ModelEvent, Work};
 use crate::arithmetic::{bytes_to_ns, ms_to_ns, us_to_ns};
 use crate::request::{Causes, Kind, SECTOR};
 use map::{Collected, Map};
@@ -43,13 +43,13 @@ pub struct Flash {
     in_buffer: HashMap<u32, u64>,
     /// Writes with pages that are not programmed: their number, and the completion time of the
     /// others.
-    unlanded: BTreeMap<u64, (u64, u64)>,
+    volatile_writes: BTreeMap<u64, (u64, u64)>,
     /// Free bytes of the SLC cache.
     fast_left: u64,
     /// Arrival time of the last command.
     busy_at: u64,
     /// Future events by time.
-    events: BTreeMap<(u64, u64), Happening>,
+    events: BTreeMap<(u64, u64), ModelEvent>,
     next_event: u64,
     work: Work,
 }
@@ -70,7 +70,7 @@ impl Flash {
             programming: VecDeque::new(),
             buffered: 0,
             in_buffer: HashMap::new(),
-            unlanded: BTreeMap::new(),
+            volatile_writes: BTreeMap::new(),
             fast_left: spec.fast_cache.0,
             busy_at: 0,
             events: BTreeMap::new(),
@@ -80,8 +80,8 @@ impl Flash {
         }
     }
 
-    fn expect(&mut self, at: u64, happening: Happening) {
-        self.events.insert((at, self.next_event), happening);
+    fn expect(&mut self, at: u64, event: ModelEvent) {
+        self.events.insert((at, self.next_event), event);
         self.next_event += 1;
     }
 
@@ -91,7 +91,7 @@ impl Flash {
         named.transfer -= excess.min(named.transfer);
         let causes = command.causes(at, named);
         let order = command.order;
-        self.expect(at, Happening::Done { order, at, causes });
+        self.expect(at, ModelEvent::Done { order, at, causes });
     }
 
     /// Unit and channel of a program unit.
@@ -169,7 +169,7 @@ impl Flash {
         };
         let pages = Self::pages(command);
         let count = u64::from(pages.end - pages.start);
-        self.unlanded.insert(command.order, (count, 0));
+        self.volatile_writes.insert(command.order, (count, 0));
         let arrived = at;
         for page in pages {
             at = at.max(self.room(at));
@@ -272,13 +272,13 @@ impl Flash {
         let filled = std::mem::take(&mut self.filling);
         for (page, order) in &filled {
             self.in_buffer.insert(*page, ends);
-            if let Some((left, latest)) = self.unlanded.get_mut(order) {
+            if let Some((left, latest)) = self.volatile_writes.get_mut(order) {
                 *left -= 1;
                 *latest = (*latest).max(ends);
                 if *left == 0 {
                     let (at, order) = (*latest, *order);
-                    self.unlanded.remove(&order);
-                    self.expect(at, Happening::Landed { order });
+                    self.volatile_writes.remove(&order);
+                    self.expect(at, ModelEvent::Landed { order });
                 }
             }
         }
@@ -335,7 +335,7 @@ impl Model for Flash {
                     ..Causes::default()
                 };
                 let order = command.order;
-                self.expect(now + overhead, Happening::Landed { order });
+                self.expect(now + overhead, ModelEvent::Landed { order });
                 self.done(&command, now + overhead, named);
             }
             Kind::Flush => {
@@ -363,7 +363,7 @@ impl Model for Flash {
         }
     }
 
-    fn advance(&mut self, now: u64, happened: &mut Vec<Happening>) {
+    fn advance(&mut self, now: u64, happened: &mut Vec<ModelEvent>) {
         if self.partial_due().is_some_and(|due| due <= now) {
             self.program_rest(now);
         }
@@ -379,8 +379,8 @@ impl Model for Flash {
     }
 
     fn landing(&self) -> Vec<u64> {
-        let landing = |happening: &Happening| match happening {
-            Happening::Landed { order } => Some(*order),
+        let landing = |event: &ModelEvent| match event {
+            ModelEvent::Landed { order } => Some(*order),
             _ => None,
         };
         self.events.values().filter_map(landing).collect()
@@ -396,7 +396,7 @@ impl Model for Flash {
         self.programming.clear();
         self.buffered = 0;
         self.in_buffer.clear();
-        self.unlanded.clear();
+        self.volatile_writes.clear();
         self.events.clear();
         self.busy_at = now;
     }

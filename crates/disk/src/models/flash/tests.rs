@@ -32,7 +32,7 @@ fn spec() -> FlashSpec {
 
 const SECTORS: u64 = 64 << 11;
 
-fn settle(model: &mut Flash) -> Vec<(u64, Happening)> {
+fn settle(model: &mut Flash) -> Vec<(u64, ModelEvent)> {
     let mut all = Vec::new();
     while let Some(at) = model.next_event() {
         let mut happened = Vec::new();
@@ -42,9 +42,9 @@ fn settle(model: &mut Flash) -> Vec<(u64, Happening)> {
     all
 }
 
-fn done(all: &[(u64, Happening)], wanted: u64) -> (u64, Causes) {
+fn done(all: &[(u64, ModelEvent)], wanted: u64) -> (u64, Causes) {
     let found = all.iter().find_map(|(_, one)| match one {
-        Happening::Done { order, at, causes } if *order == wanted => Some((*at, *causes)),
+        ModelEvent::Done { order, at, causes } if *order == wanted => Some((*at, *causes)),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{wanted} is not done in {all:?}"))
@@ -97,7 +97,7 @@ fn the_buffer_acknowledges_a_write_and_a_flush_waits_for_programming() {
     assert_eq!(flushed, 20_000 + 16_384 + 200_000 + 50_000);
     assert_eq!(causes.flush, 216_384);
     let order = 0;
-    let landed = all.iter().find(|(_, h)| *h == Happening::Landed { order });
+    let landed = all.iter().find(|(_, h)| *h == ModelEvent::Landed { order });
     assert_eq!(landed.unwrap().0, flushed - 50_000);
     // A quarter of the programmed bytes came from the host.
     assert_eq!(disk.work().medium_written, 16 << 10);
@@ -109,7 +109,7 @@ fn a_partial_program_unit_is_programmed_after_idle_time() {
     disk.submit(0, command(0, Kind::Write, 0, 8, 0));
     let all = settle(&mut disk);
     let order = 0;
-    let landed = all.iter().find(|(_, h)| *h == Happening::Landed { order });
+    let landed = all.iter().find(|(_, h)| *h == ModelEvent::Landed { order });
     assert_eq!(landed.unwrap().0, 7048 + 5_000_000 + 16_384 + 200_000);
 }
 

@@ -18,7 +18,7 @@ pub use mechanics::{Access, Mechanics, Position};
 pub use seek::{SeekCurve, SeekSpec, ThreePoint, TwoPiece};
 pub use spec::{Destage, HddSpec};
 
-use super::{Command, Happening, Model, Work};
+use super::{Command, Model, ModelEvent, Work};
 use crate::arithmetic::{bytes_to_ns, ms_to_ns};
 use crate::request::{Causes, Kind, SECTOR};
 use ahead::Ahead;
@@ -54,7 +54,7 @@ enum Controller {
 
 /// Work of the arm.
 #[derive(Debug, Clone, Copy)]
-enum Errand {
+enum ArmWork {
     Read(Job),
     /// A write that the cache did not acknowledge.
     Write(Job),
@@ -80,7 +80,7 @@ pub struct Hdd {
     /// The sector after the last transferred one. A transfer that continues there needs no
     /// settling.
     passed: u64,
-    running: Option<(Errand, u64)>,
+    running: Option<(ArmWork, u64)>,
     /// End of the last sweep over cached writes.
     swept: u64,
     dirty: Dirty,
@@ -90,7 +90,7 @@ pub struct Hdd {
     /// Time of the last command.
     rest_since: u64,
     /// Events during the submission of a command.
-    happened: Vec<Happening>,
+    happened: Vec<ModelEvent>,
     work: Work,
 }
 
@@ -162,7 +162,7 @@ impl Hdd {
             self.controller = Controller::Working(job, until);
         }
         if self.running.is_none() {
-            self.begin_errand(now);
+            self.begin_work(now);
         }
     }
 
@@ -199,7 +199,7 @@ impl Hdd {
                 self.ahead.overwritten(&self.mechanics, now, &sectors);
                 self.supersede(&sectors);
                 let order = job.command.order;
-                self.happened.push(Happening::Landed { order });
+                self.happened.push(ModelEvent::Landed { order });
                 self.done(now, &job);
             }
             Kind::Flush if job.command.hollow => self.done(now, &job),
@@ -213,12 +213,12 @@ impl Hdd {
     fn supersede(&mut self, sectors: &std::ops::Range<u64>) {
         for write in self.dirty.take_within(sectors) {
             let order = write.order;
-            self.settled(write, Happening::Superseded { order });
+            self.settled(write, ModelEvent::Superseded { order });
         }
     }
 
     /// A cached write, or a piece of one, has reached the medium or was superseded.
-    fn settled(&mut self, write: Cached, alone: Happening) {
+    fn settled(&mut self, write: Cached, alone: ModelEvent) {
         let order = write.order;
         let Some(left) = self.pieces.get_mut(&order) else {
             return self.happened.push(alone);
@@ -226,7 +226,7 @@ impl Hdd {
         *left -= write.sectors;
         if *left == 0 {
             self.pieces.remove(&order);
-            self.happened.push(Happening::Landed { order });
+            self.happened.push(ModelEvent::Landed { order });
         }
     }
 
@@ -248,7 +248,7 @@ impl Hdd {
             return;
         };
         let destaging = match &self.running {
-            Some((Errand::Destage(write), _)) => write.sectors,
+            Some((ArmWork::Destage(write), _)) => write.sectors,
             _ => 0,
         };
         let Command {
@@ -292,7 +292,7 @@ impl Hdd {
         };
         let writing = matches!(
             self.running,
-            Some((Errand::Destage(_) | Errand::Write(_), _))
+            Some((ArmWork::Destage(_) | ArmWork::Write(_), _))
         );
         let held = self.jobs.iter().any(|job| job.command.kind != Kind::Read);
         if writing || held || !self.dirty.is_empty() {
@@ -305,7 +305,7 @@ impl Hdd {
 
     fn done(&mut self, now: u64, job: &Job) {
         self.rest_since = now;
-        self.happened.push(Happening::Done {
+        self.happened.push(ModelEvent::Done {
             order: job.command.order,
             at: now,
             causes: job.command.causes(now, job.named),
@@ -323,7 +323,7 @@ impl Hdd {
     }
 
     /// Starts the arm's next job.
-    fn begin_errand(&mut self, now: u64) {
+    fn begin_work(&mut self, now: u64) {
         if let Some(next) = self.next_job(now) {
             let job = self.jobs.remove(next);
             if job.command.kind == Kind::Read {
@@ -345,7 +345,7 @@ impl Hdd {
                 self.dirty.take(write);
                 self.swept = write.sector + write.sectors;
                 let access = self.access(now, write.sector, write.sectors, true);
-                self.running = Some((Errand::Destage(write), access.ends));
+                self.running = Some((ArmWork::Destage(write), access.ends));
             }
         }
     }
@@ -405,7 +405,7 @@ impl Hdd {
             job.named.transfer += ends - now;
             self.work.transfer_ns += ends - now;
             self.work.medium_read += job.command.bytes();
-            self.running = Some((Errand::Read(job), ends));
+            self.running = Some((ArmWork::Read(job), ends));
             return;
         }
         let missing = self.ahead.missing(&sectors);
@@ -413,7 +413,7 @@ impl Hdd {
             // Another read has cached it in the meantime.
             job.named.transfer += bus;
             self.work.cache_hits += 1;
-            self.running = Some((Errand::Read(job), now + bus));
+            self.running = Some((ArmWork::Read(job), now + bus));
             return;
         }
         self.find_arm(now);
@@ -426,7 +426,7 @@ impl Hdd {
         job.named.rotation += access.rotation_ns;
         job.named.transfer += transfer;
         let ends = access.ends - access.transfer_ns + transfer;
-        self.running = Some((Errand::Read(job), ends));
+        self.running = Some((ArmWork::Read(job), ends));
     }
 
     fn begin_write(&mut self, now: u64, mut job: Job) {
@@ -435,21 +435,21 @@ impl Hdd {
         job.named.seek += access.seek_ns;
         job.named.rotation += access.rotation_ns;
         job.named.transfer += access.transfer_ns;
-        self.running = Some((Errand::Write(job), access.ends));
+        self.running = Some((ArmWork::Write(job), access.ends));
     }
 
     /// The arm has completed a job.
-    fn ran(&mut self, now: u64, errand: Errand) {
-        match errand {
-            Errand::Read(job) => self.done(now, &job),
-            Errand::Write(job) => {
+    fn ran(&mut self, now: u64, work: ArmWork) {
+        match work {
+            ArmWork::Read(job) => self.done(now, &job),
+            ArmWork::Write(job) => {
                 let order = job.command.order;
-                self.happened.push(Happening::Landed { order });
+                self.happened.push(ModelEvent::Landed { order });
                 self.done(now, &job);
             }
-            Errand::Destage(write) => {
+            ArmWork::Destage(write) => {
                 let order = write.order;
-                self.settled(write, Happening::Landed { order });
+                self.settled(write, ModelEvent::Landed { order });
             }
         }
         self.take_in(now);
@@ -487,7 +487,7 @@ impl Model for Hdd {
         }
     }
 
-    fn advance(&mut self, now: u64, happened: &mut Vec<Happening>) {
+    fn advance(&mut self, now: u64, happened: &mut Vec<ModelEvent>) {
         if self.controller_ends().is_some_and(|until| until <= now) {
             match std::mem::replace(&mut self.controller, Controller::Idle) {
                 Controller::Working(job, _) => self.worked(now, job),
@@ -495,11 +495,11 @@ impl Model for Hdd {
                 Controller::Idle | Controller::NoRoom(_) | Controller::Flushing(_) => {}
             }
         }
-        if let Some((errand, ends)) = self.running
+        if let Some((work, ends)) = self.running
             && ends <= now
         {
             self.running = None;
-            self.ran(now, errand);
+            self.ran(now, work);
         }
         self.begin(now);
         happened.append(&mut self.happened);
@@ -511,8 +511,8 @@ impl Model for Hdd {
 
     fn landing(&self) -> Vec<u64> {
         match &self.running {
-            Some((Errand::Destage(write), _)) => vec![write.order],
-            Some((Errand::Write(job), _)) => vec![job.command.order],
+            Some((ArmWork::Destage(write), _)) => vec![write.order],
+            Some((ArmWork::Write(job), _)) => vec![job.command.order],
             _ => Vec::new(),
         }
     }

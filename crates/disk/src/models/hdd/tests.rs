@@ -46,7 +46,7 @@ pub fn command(order: u64, kind: Kind, sector: u64, sectors: u64, at: u64) -> Co
 }
 
 /// Runs a model to its end. Returns completions and destaged writes with their times.
-fn settle(model: &mut dyn Model) -> Vec<(u64, Happening)> {
+fn settle(model: &mut dyn Model) -> Vec<(u64, ModelEvent)> {
     let mut all = Vec::new();
     while let Some(at) = model.next_event() {
         let mut happened = Vec::new();
@@ -57,18 +57,18 @@ fn settle(model: &mut dyn Model) -> Vec<(u64, Happening)> {
 }
 
 /// Completion time of a command and its breakdown.
-fn done(all: &[(u64, Happening)], wanted: u64) -> (u64, Causes) {
+fn done(all: &[(u64, ModelEvent)], wanted: u64) -> (u64, Causes) {
     let found = all.iter().find_map(|(_, one)| match one {
-        Happening::Done { order, at, causes } if *order == wanted => Some((*at, *causes)),
+        ModelEvent::Done { order, at, causes } if *order == wanted => Some((*at, *causes)),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{wanted} is not done in {all:?}"))
 }
 
 /// Time at which a command's write was on the medium.
-fn landed(all: &[(u64, Happening)], wanted: u64) -> u64 {
+fn landed(all: &[(u64, ModelEvent)], wanted: u64) -> u64 {
     let order = wanted;
-    let found = all.iter().find(|(_, h)| *h == Happening::Landed { order });
+    let found = all.iter().find(|(_, h)| *h == ModelEvent::Landed { order });
     found.unwrap_or_else(|| panic!("{wanted} has not landed")).0
 }
 
@@ -153,14 +153,14 @@ fn a_full_write_cache_delays_writes() {
         let mut all = Vec::new();
         while !all
             .iter()
-            .any(|h| matches!(h, Happening::Done { order: o, .. } if *o == order))
+            .any(|h| matches!(h, ModelEvent::Done { order: o, .. } if *o == order))
         {
             now = disk.next_event().unwrap();
             disk.advance(now, &mut all);
         }
         waited += all
             .iter()
-            .filter(|h| matches!(h, Happening::Done { causes, .. } if causes.cache > 0))
+            .filter(|h| matches!(h, ModelEvent::Done { causes, .. } if causes.cache > 0))
             .count();
         assert!(disk.dirty.sectors() * SECTOR <= room);
     }
@@ -184,7 +184,7 @@ fn a_write_larger_than_the_cache_streams_to_the_medium() {
     // Ten tracks of 10.5 ms. The last 64 KiB, 128 sectors, are in the cache only.
     assert!((90_000_000..115_000_000).contains(&written), "{written}");
     assert!(flushed > written && flushed < written + 10_000_000);
-    let landings = |h: &&(u64, Happening)| matches!(h.1, Happening::Landed { .. });
+    let landings = |h: &&(u64, ModelEvent)| matches!(h.1, ModelEvent::Landed { .. });
     assert_eq!(all.iter().filter(landings).count(), 1);
 }
 

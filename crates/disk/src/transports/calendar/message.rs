@@ -2,7 +2,7 @@
 //!
 //! Source: the kernel's `include/uapi/linux/um_timetravel.h`.
 
-use crate::transports::stream::{self, Patience, StreamError};
+use crate::transports::stream::{self, StreamError, Timeout};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Bytes of a message: operation, sequence number, time.
@@ -80,7 +80,7 @@ pub enum MessageError {
 /// Reads the next message. Returns none if the kernel closed the connection.
 pub fn receive(line: impl AsFd) -> Result<Option<Message>, MessageError> {
     let mut bytes = [0; LENGTH];
-    if stream::receive(line, &mut bytes, Patience::SHORT)?.is_none() {
+    if stream::receive(line, &mut bytes, Timeout::SHORT)?.is_none() {
         return Ok(None);
     }
     let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|n| bytes[at + n]));
@@ -101,5 +101,5 @@ pub fn send(
     bytes.extend(message.word.number().to_ne_bytes());
     bytes.extend(message.number.to_ne_bytes());
     bytes.extend(message.time.to_ne_bytes());
-    stream::send(line, &bytes, descriptors, Patience::SHORT)
+    stream::send(line, &bytes, descriptors, Timeout::SHORT)
 }

@@ -40,13 +40,12 @@ const NEVER: u64 = i64::MAX as u64;
 
 /// An error that ended virtual time before the guest exited.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CalendarError {
     /// A socket or the shared page cannot be created.
     #[error("cannot {act} for virtual time: {source}")]
     Host {
-        /// The operation that failed.
         act: &'static str,
-        /// The I/O error.
         source: io::Error,
     },
     /// The guest sent a malformed message, or stopped within a message.
@@ -55,9 +54,7 @@ pub enum CalendarError {
     /// The connection of a disk failed.
     #[error("the guest's connection to disk {disk}: {source}")]
     Disk {
-        /// Name of the disk.
         disk: String,
-        /// The connection error.
         source: ConnectionError,
     },
     /// No guest connected.
@@ -67,22 +64,14 @@ pub enum CalendarError {
     #[error(
         "the guest has computed for {} s without asking its disks or the calendar for anything, \
          at {now} of virtual time",
-        patience.as_secs()
+        timeout.as_secs()
     )]
-    Hangs {
-        /// Real time without a message.
-        patience: Duration,
-        /// Virtual time.
-        now: Nanos,
-    },
+    Hangs { timeout: Duration, now: Nanos },
     /// The guest sleeps, and no event is pending.
     #[error(
         "the guest sleeps for ever at {now} of virtual time: nothing is due that would wake it"
     )]
-    Sleeps {
-        /// Virtual time.
-        now: Nanos,
-    },
+    Sleeps { now: Nanos },
     /// The caller cancelled.
     #[error("stopped on request")]
     Stopped,
@@ -101,7 +90,7 @@ impl From<StreamError> for CalendarError {
 }
 
 /// A disk in virtual time, with its own arm and its own socket.
-pub struct Seat {
+pub struct CalendarDisk {
     /// Name of the disk.
     pub name: String,
     /// The disk.
@@ -115,7 +104,7 @@ pub struct Seat {
     generation: u32,
 }
 
-impl Seat {
+impl CalendarDisk {
     /// Creates a disk with its name and its listening socket.
     pub fn new(name: String, disk: Disk, listener: UnixListener, discards: bool) -> Self {
         Self {
@@ -137,7 +126,7 @@ pub struct Setting {
     /// Timeout in real time for the guest's connection.
     pub start: Duration,
     /// Timeout in real time for a guest that sends no message.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for Setting {
@@ -146,7 +135,7 @@ impl Default for Setting {
             // The morning of 1 July 2004.
             time_of_day: 1_088_676_000_000_000_000,
             start: Duration::from_secs(120),
-            patience: Duration::from_secs(300),
+            timeout: Duration::from_secs(300),
         }
     }
 }
@@ -176,18 +165,18 @@ pub type End<'a> = &'a mut dyn FnMut(Nanos) -> Option<Nanos>;
 /// Waits for a guest and runs its calendar until it exits.
 pub fn serve(
     listener: &UnixListener,
-    seats: &mut [Seat],
+    disks: &mut [CalendarDisk],
     setting: Setting,
     marks: Marks<'_>,
     stop: &CancelToken,
 ) -> Result<Passed, CalendarError> {
-    serve_until(listener, seats, setting, (marks, &mut |_| None), stop)
+    serve_until(listener, disks, setting, (marks, &mut |_| None), stop)
 }
 
 /// Runs a calendar until an end time. Events that are due at that time do not happen.
 pub fn serve_until(
     listener: &UnixListener,
-    seats: &mut [Seat],
+    disks: &mut [CalendarDisk],
     setting: Setting,
     (marks, end): (Marks<'_>, End<'_>),
     stop: &CancelToken,
@@ -195,18 +184,18 @@ pub fn serve_until(
     let listen = CalendarError::host("listen");
     let nonblocking = || -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        seats
+        disks
             .iter()
-            .try_for_each(|seat| seat.listener.set_nonblocking(true))
+            .try_for_each(|calendar_disk| calendar_disk.listener.set_nonblocking(true))
     };
     nonblocking().map_err(listen)?;
     let line = first_guest(listener, setting.start, stop)?;
-    let connections = seats.iter().map(|_| None).collect();
-    let served = vec![Served::default(); seats.len()];
+    let connections = disks.iter().map(|_| None).collect();
+    let served = vec![Served::default(); disks.len()];
     let mut calendar = Calendar {
         line,
         page: Page::new().map_err(CalendarError::host("share a page"))?,
-        seats,
+        disks,
         connections,
         served,
         setting,
@@ -227,10 +216,10 @@ pub fn serve_until(
 
 fn first_guest(
     listener: &UnixListener,
-    patience: Duration,
+    timeout: Duration,
     stop: &CancelToken,
 ) -> Result<UnixStream, CalendarError> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     let taken = CalendarError::host("take the guest's connection");
     loop {
         if stop.requested() {
@@ -247,7 +236,7 @@ fn first_guest(
                 return Ok(line);
             }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(taken(error)),
-            Err(_) if Instant::now() >= deadline => return Err(CalendarError::Nobody(patience)),
+            Err(_) if Instant::now() >= deadline => return Err(CalendarError::Nobody(timeout)),
             Err(_) => {}
         }
     }
@@ -257,7 +246,7 @@ fn first_guest(
 struct Calendar<'a> {
     line: UnixStream,
     page: Page,
-    seats: &'a mut [Seat],
+    disks: &'a mut [CalendarDisk],
     connections: Vec<Option<Connection>>,
     /// Counters of connections that have ended.
     served: Vec<Served>,
@@ -294,7 +283,7 @@ impl Calendar<'_> {
                     continue;
                 }
             }
-            if !self.hear()? {
+            if !self.receive()? {
                 return Ok(false);
             }
         }
@@ -304,9 +293,9 @@ impl Calendar<'_> {
     fn mark(&mut self) -> Result<(), CalendarError> {
         for text in (self.marks)() {
             self.catch_up();
-            for seat in self.seats.iter_mut() {
-                let now = Nanos(seat.began + self.now);
-                seat.disk.mark(now, &text).map_err(of_contents)?;
+            for calendar_disk in self.disks.iter_mut() {
+                let now = Nanos(calendar_disk.began + self.now);
+                calendar_disk.disk.mark(now, &text).map_err(of_contents)?;
             }
         }
         Ok(())
@@ -335,28 +324,28 @@ impl Calendar<'_> {
     }
 
     /// Time of a disk's next event, in the guest's time.
-    fn due_at(&self, seat: usize) -> Option<u64> {
-        let connection = self.connections[seat].as_ref();
+    fn due_at(&self, number: usize) -> Option<u64> {
+        let connection = self.connections[number].as_ref();
         if connection.is_some_and(Connection::has_answered) {
             return Some(self.now);
         }
-        let next = self.seats[seat].disk.next_completion()?;
-        Some(next.0.saturating_sub(self.seats[seat].began))
+        let next = self.disks[number].disk.next_completion()?;
+        Some(next.0.saturating_sub(self.disks[number].began))
     }
 
     /// The first disk with a next event, and its time.
     fn due(&self) -> Option<(u64, usize)> {
-        let of = |seat| self.due_at(seat).map(|at| (at, seat));
-        (0..self.seats.len()).filter_map(of).min()
+        let of = |number| self.due_at(number).map(|at| (at, number));
+        (0..self.disks.len()).filter_map(of).min()
     }
 
     /// Advances to the next event. Returns whether there was one.
     fn advance(&mut self) -> Result<bool, CalendarError> {
         self.mark()?;
         match (self.due(), self.requested_time()) {
-            (Some((at, seat)), then) if then.is_none_or(|then| at <= then) => {
+            (Some((at, number)), then) if then.is_none_or(|then| at <= then) => {
                 self.reach(at);
-                self.complete(seat)?;
+                self.complete(number)?;
                 Ok(true)
             }
             (_, Some(then)) => {
@@ -397,30 +386,30 @@ impl Calendar<'_> {
     }
 
     /// Completes a disk's due requests and notifies the guest.
-    fn complete(&mut self, seat: usize) -> Result<(), CalendarError> {
-        let now = Nanos(self.seats[seat].began + self.now);
-        let Some(connection) = &mut self.connections[seat] else {
+    fn complete(&mut self, number: usize) -> Result<(), CalendarError> {
+        let now = Nanos(self.disks[number].began + self.now);
+        let Some(connection) = &mut self.connections[number] else {
             // The connection that sent the request has ended.
-            let disk = &mut self.seats[seat].disk;
+            let disk = &mut self.disks[number].disk;
             return disk.complete(now).map(drop).map_err(of_contents);
         };
-        let completed = connection.complete(&mut self.seats[seat].disk, now);
-        let (completions, call) = completed.map_err(|source| self.of_disk(seat, source))?;
+        let completed = connection.complete(&mut self.disks[number].disk, now);
+        let (completions, call) = completed.map_err(|source| self.of_disk(number, source))?;
         for completion in &completions {
-            self.note(seat, completion);
+            self.note(number, completion);
         }
         if call {
-            self.call(seat)?;
+            self.call(number)?;
         }
         Ok(())
     }
 
     /// Adds a completion to the digest.
-    fn note(&mut self, seat: usize, completion: &Completion) {
+    fn note(&mut self, number: usize, completion: &Completion) {
         let request = &completion.request;
         for number in [
             self.now,
-            seat as u64,
+            number as u64,
             request.kind as u64,
             request.sector,
             request.sectors,
@@ -433,18 +422,18 @@ impl Calendar<'_> {
 
     /// Notifies the guest of completions and waits for its acknowledgement. Meanwhile it serves the
     /// guest's time requests.
-    fn call(&mut self, seat: usize) -> Result<(), CalendarError> {
-        let Some(connection) = &self.connections[seat] else {
+    fn call(&mut self, number: usize) -> Result<(), CalendarError> {
+        let Some(connection) = &self.connections[number] else {
             return Ok(());
         };
         let answers = connection.call_in_band();
-        if !answers.map_err(|source| self.of_disk(seat, source))? {
+        if !answers.map_err(|source| self.of_disk(number, source))? {
             let what = "interrupts without a channel for them".to_owned();
-            return Err(self.of_disk(seat, ConnectionError::NotOffered { what }));
+            return Err(self.of_disk(number, ConnectionError::NotOffered { what }));
         }
-        let deadline = Instant::now() + self.setting.patience;
+        let deadline = Instant::now() + self.setting.timeout;
         loop {
-            let Some(connection) = &self.connections[seat] else {
+            let Some(connection) = &self.connections[number] else {
                 return Ok(());
             };
             let mut lines = vec![PollFd::new(&self.line, PollFlags::IN)];
@@ -459,13 +448,13 @@ impl Calendar<'_> {
             )?;
             let (spoken, answered) = (is_ready(lines.first()), is_ready(lines.get(1)));
             if spoken {
-                if !self.hear_calendar()? {
+                if !self.receive_calendar()? {
                     return Ok(());
                 }
             } else if answered {
                 return connection
                     .called()
-                    .map_err(|source| self.of_disk(seat, source));
+                    .map_err(|source| self.of_disk(number, source));
             } else {
                 self.be_patient(deadline)?;
             }
@@ -480,24 +469,24 @@ impl Calendar<'_> {
             return Ok(());
         }
         let now = Nanos(self.now);
-        let patience = self.setting.patience;
+        let timeout = self.setting.timeout;
         Err(if self.waiting {
             CalendarError::Sleeps { now }
         } else {
-            CalendarError::Hangs { patience, now }
+            CalendarError::Hangs { timeout, now }
         })
     }
 
     /// Waits for the guest's next message on any connection and processes it. Returns whether the
     /// guest is still connected.
-    fn hear(&mut self) -> Result<bool, CalendarError> {
-        let deadline = Instant::now() + self.setting.patience;
+    fn receive(&mut self) -> Result<bool, CalendarError> {
+        let deadline = Instant::now() + self.setting.timeout;
         loop {
             let mut lines = vec![PollFd::new(&self.line, PollFlags::IN)];
-            for (seat, connection) in self.seats.iter().zip(&self.connections) {
+            for (calendar_disk, connection) in self.disks.iter().zip(&self.connections) {
                 let line = connection
                     .as_ref()
-                    .map_or(seat.listener.as_fd(), Connection::line);
+                    .map_or(calendar_disk.listener.as_fd(), Connection::line);
                 lines.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
             }
             let next_poll = deadline.min(Instant::now() + POLL_INTERVAL);
@@ -509,26 +498,26 @@ impl Calendar<'_> {
             }
             let ready: Vec<bool> = lines.iter().map(|line| is_ready(Some(line))).collect();
             if ready[0] {
-                return self.hear_calendar();
+                return self.receive_calendar();
             }
-            for seat in (0..self.seats.len()).filter(|seat| ready[seat + 1]) {
-                self.hear_disk(seat)?;
+            for number in (0..self.disks.len()).filter(|number| ready[number + 1]) {
+                self.receive_disk(number)?;
             }
             return Ok(true);
         }
     }
 
     /// Processes a time-travel message. Returns whether the guest is still connected.
-    fn hear_calendar(&mut self) -> Result<bool, CalendarError> {
-        let Some(heard) = message::receive(&self.line)? else {
+    fn receive_calendar(&mut self) -> Result<bool, CalendarError> {
+        let Some(received) = message::receive(&self.line)? else {
             return Ok(false);
         };
         let mut reply = Message {
             word: Word::Ack,
-            number: heard.number,
+            number: received.number,
             time: 0,
         };
-        match heard.word {
+        match received.word {
             Word::Ack => return Ok(true),
             Word::Start => {
                 reply.time = KERNEL.into();
@@ -538,7 +527,7 @@ impl Calendar<'_> {
                 message::send(&self.line, reply, &descriptors)?;
                 return Ok(true);
             }
-            Word::Request => self.request = Some(heard.time),
+            Word::Request => self.request = Some(received.time),
             Word::Wait => {
                 self.waiting = true;
                 self.catch_up();
@@ -551,7 +540,7 @@ impl Calendar<'_> {
                 self.catch_up();
                 reply.time = self.now;
             }
-            Word::Update => self.reach(heard.time),
+            Word::Update => self.reach(received.time),
             Word::GetTimeOfDay => reply.time = self.setting.time_of_day + self.now,
             Word::Run | Word::Broadcast => {}
         }
@@ -567,20 +556,20 @@ impl Calendar<'_> {
     }
 
     /// Accepts a connection to a disk, or processes a message for it.
-    fn hear_disk(&mut self, seat: usize) -> Result<(), CalendarError> {
+    fn receive_disk(&mut self, number: usize) -> Result<(), CalendarError> {
         self.catch_up();
         // The guest sends this message at its current time and waits for the reply.
         self.mark()?;
-        let heard = match self.connections[seat].take() {
-            None => self.connect(seat),
-            Some(connection) => self.converse(seat, connection),
+        let received = match self.connections[number].take() {
+            None => self.connect(number),
+            Some(connection) => self.converse(number, connection),
         };
-        heard.map_err(|source| self.of_disk(seat, source))
+        received.map_err(|source| self.of_disk(number, source))
     }
 
     fn connect(&mut self, number: usize) -> Result<(), ConnectionError> {
-        let seat = &mut self.seats[number];
-        let line = match seat.listener.accept() {
+        let calendar_disk = &mut self.disks[number];
+        let line = match calendar_disk.listener.accept() {
             Ok((line, _)) => line,
             // The connection closed again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -588,13 +577,14 @@ impl Calendar<'_> {
         };
         line.set_nonblocking(true).map_err(StreamError::Socket)?;
         let offer = Offer {
-            sectors: seat.disk.sectors(),
-            cache: seat.disk.is_volatile(),
-            discards: seat.discards,
+            sectors: calendar_disk.disk.sectors(),
+            cache: calendar_disk.disk.is_volatile(),
+            discards: calendar_disk.discards,
             in_band: true,
         };
-        seat.generation = seat.generation.wrapping_add(1);
-        let connection = Connection::new(line, offer, &seat.name, seat.generation)?;
+        calendar_disk.generation = calendar_disk.generation.wrapping_add(1);
+        let connection =
+            Connection::new(line, offer, &calendar_disk.name, calendar_disk.generation)?;
         self.connections[number] = Some(connection);
         Ok(())
     }
@@ -610,25 +600,25 @@ impl Calendar<'_> {
             self.served[number] += connection.served();
             return Ok(());
         };
-        let seat = &mut self.seats[number];
-        let now = Nanos(seat.began + self.now);
+        let calendar_disk = &mut self.disks[number];
+        let now = Nanos(calendar_disk.began + self.now);
         let carried = connection.carry_out(message)?;
         let kicked = carried.kicked;
         if kicked {
-            connection.take(&mut seat.disk, now)?;
+            connection.take(&mut calendar_disk.disk, now)?;
         }
         self.connections[number] = Some(connection);
         if kicked {
             self.set_free();
         }
         match &mut self.connections[number] {
-            Some(connection) => connection.reply(carried, &mut self.seats[number].disk),
+            Some(connection) => connection.reply(carried, &mut self.disks[number].disk),
             None => Ok(()),
         }
     }
 
-    fn of_disk(&self, seat: usize, source: ConnectionError) -> CalendarError {
-        let disk = self.seats[seat].name.clone();
+    fn of_disk(&self, number: usize, source: ConnectionError) -> CalendarError {
+        let disk = self.disks[number].name.clone();
         CalendarError::Disk { disk, source }
     }
 
@@ -641,8 +631,8 @@ impl Calendar<'_> {
                 .map(Connection::served)
                 .unwrap_or_default();
         }
-        for seat in self.seats.iter_mut() {
-            seat.began += self.now;
+        for calendar_disk in self.disks.iter_mut() {
+            calendar_disk.began += self.now;
         }
         let mut digest = String::new();
         for byte in self.digest.finalize() {

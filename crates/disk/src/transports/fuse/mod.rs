@@ -55,7 +55,7 @@ pub trait Owner {
 
     /// Reads pending messages. The argument counts the requests so far. Returns whether the server
     /// continues.
-    fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
+    fn receive(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
 }
 
 /// A request in flight.
@@ -113,7 +113,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         loop {
             self.complete()?;
             let (kernel_ready, owner_ready) = self.wait(owner)?;
-            let on = (!owner_ready || self.hear(owner)?)
+            let on = (!owner_ready || self.receive(owner)?)
                 && (!kernel_ready || self.take(&mut request, owner)?);
             if !on {
                 return Ok(self.served);
@@ -146,9 +146,9 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         ))
     }
 
-    fn hear(&mut self, owner: &mut dyn Owner) -> Result<bool, FuseError> {
+    fn receive(&mut self, owner: &mut dyn Owner) -> Result<bool, FuseError> {
         let now = self.now();
-        Ok(owner.hear(self.disk, self.served, now)?)
+        Ok(owner.receive(self.disk, self.served, now)?)
     }
 
     /// Reads the kernel's requests. Returns false after an unmount or when the owner ends the
@@ -165,7 +165,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 Err(error) => return Err(FuseError::Device(error.into())),
             };
             // Owner messages that arrived before this request precede it.
-            if !self.hear(owner)? {
+            if !self.receive(owner)? {
                 return Ok(false);
             }
             let incoming = FuseRequest::of(&request[..length])?;
@@ -228,8 +228,8 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         let id = self.next;
         let request = Request::new(id, kind, at / SECTOR, length / SECTOR);
         let now = self.now();
-        let lay = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
-        match self.disk.submit(now, request, lay) {
+        let put = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
+        match self.disk.submit(now, request, put) {
             Ok(_) => {
                 self.next += 1;
                 let length = usize::try_from(length).unwrap_or(usize::MAX);

@@ -86,7 +86,7 @@ pub enum Operation {
 
 /// A segment of the guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
+struct Segment {
     at: GuestAddress,
     length: usize,
 }
@@ -98,7 +98,7 @@ pub struct Chain {
     pub head: u16,
     /// The operation.
     pub operation: Operation,
-    data: Vec<Stretch>,
+    data: Vec<Segment>,
     status: GuestAddress,
 }
 
@@ -113,14 +113,14 @@ impl Chain {
         let (mut readable, mut writable) = (Vec::new(), Vec::new());
         let mut ended = false;
         for descriptor in descriptors {
-            let stretch = Stretch {
+            let segment = Segment {
                 at: descriptor.addr(),
                 length: descriptor.len() as usize,
             };
             if descriptor.is_write_only() {
-                writable.push(stretch);
+                writable.push(segment);
             } else if writable.is_empty() {
-                readable.push(stretch);
+                readable.push(segment);
             } else {
                 return Err(broken(
                     "has what is to be read behind what is to be written",
@@ -150,7 +150,7 @@ impl Chain {
 
     /// Total bytes of the buffers.
     pub fn length(&self) -> usize {
-        self.data.iter().map(|stretch| stretch.length).sum()
+        self.data.iter().map(|segment| segment.length).sum()
     }
 
     /// Reads from the buffers.
@@ -162,10 +162,10 @@ impl Chain {
     /// Writes to the buffers.
     pub fn scatter(&self, memory: &Memory, bytes: &[u8]) {
         let mut rest = bytes;
-        for stretch in &self.data {
-            let (part, after) = rest.split_at(stretch.length.min(rest.len()));
+        for segment in &self.data {
+            let (part, after) = rest.split_at(segment.length.min(rest.len()));
             // The constructor checked that the segments are in memory.
-            let _ = memory.mapped.write_slice(part, stretch.at);
+            let _ = memory.mapped.write_slice(part, segment.at);
             rest = after;
         }
     }
@@ -184,10 +184,10 @@ impl Chain {
 
 fn operation(
     head: &[u8; HEAD],
-    readable: Vec<Stretch>,
-    writable: Vec<Stretch>,
+    readable: Vec<Segment>,
+    writable: Vec<Segment>,
     mapped: &GuestMemoryMmap<()>,
-) -> (Operation, Vec<Stretch>) {
+) -> (Operation, Vec<Segment>) {
     let kind = number(head, 0, 4);
     let sector = number(head, 8, 8);
     // The width of the field in memory.
@@ -202,12 +202,12 @@ fn operation(
         }
         _ => return (Operation::Refused(Status::Unknown), Vec::new()),
     };
-    let length: usize = data.iter().map(|stretch| stretch.length).sum();
+    let length: usize = data.iter().map(|segment| segment.length).sum();
     let whole = match operation {
         Operation::Name => length == ID,
         _ => length > 0 && length.is_multiple_of(usize::try_from(SECTOR).unwrap_or(1)),
     };
-    let inside = |stretch: &Stretch| mapped.check_range(stretch.at, stretch.length, access);
+    let inside = |segment: &Segment| mapped.check_range(segment.at, segment.length, access);
     if whole && length <= MOST && data.iter().all(inside) {
         (operation, data)
     } else {
@@ -216,8 +216,8 @@ fn operation(
 }
 
 /// The extent of a discard: one segment, as the configuration space declares.
-fn extent(kind: u32, readable: &[Stretch], mapped: &GuestMemoryMmap<()>) -> Operation {
-    let length: usize = readable.iter().map(|stretch| stretch.length).sum();
+fn extent(kind: u32, readable: &[Segment], mapped: &GuestMemoryMmap<()>) -> Operation {
+    let length: usize = readable.iter().map(|segment| segment.length).sum();
     let mut bytes = [0; EXTENT];
     if length != EXTENT || gather(mapped, readable, &mut bytes).is_none() {
         return Operation::Refused(Status::Failed);
@@ -245,38 +245,38 @@ fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
 }
 
 /// Fills `into` from the segments. Returns none if they are too short or out of memory.
-fn gather(mapped: &GuestMemoryMmap<()>, from: &[Stretch], into: &mut [u8]) -> Option<()> {
+fn gather(mapped: &GuestMemoryMmap<()>, from: &[Segment], into: &mut [u8]) -> Option<()> {
     let mut filled = 0;
-    for stretch in from {
-        let part = stretch.length.min(into.len() - filled);
+    for segment in from {
+        let part = segment.length.min(into.len() - filled);
         let target = &mut into[filled..filled + part];
-        mapped.read_slice(target, stretch.at).ok()?;
+        mapped.read_slice(target, segment.at).ok()?;
         filled += part;
     }
     (filled == into.len()).then_some(())
 }
 
 /// Drops the first bytes.
-fn skip(stretches: &mut Vec<Stretch>, mut bytes: usize) {
-    stretches.retain_mut(|stretch| {
-        let part = stretch.length.min(bytes);
+fn skip(segments: &mut Vec<Segment>, mut bytes: usize) {
+    segments.retain_mut(|segment| {
+        let part = segment.length.min(bytes);
         bytes -= part;
-        stretch.length -= part;
-        stretch.at.0 = stretch.at.0.wrapping_add(part as u64);
-        stretch.length > 0
+        segment.length -= part;
+        segment.at.0 = segment.at.0.wrapping_add(part as u64);
+        segment.length > 0
     });
 }
 
 /// Removes the last byte and returns its address.
-fn take_last(stretches: &mut Vec<Stretch>) -> Option<GuestAddress> {
-    while stretches.last().is_some_and(|last| last.length == 0) {
-        stretches.pop();
+fn take_last(segments: &mut Vec<Segment>) -> Option<GuestAddress> {
+    while segments.last().is_some_and(|last| last.length == 0) {
+        segments.pop();
     }
-    let last = stretches.last_mut()?;
+    let last = segments.last_mut()?;
     last.length -= 1;
     let at = last.at.0.checked_add(last.length as u64)?;
     if last.length == 0 {
-        stretches.pop();
+        segments.pop();
     }
     Some(GuestAddress(at))
 }

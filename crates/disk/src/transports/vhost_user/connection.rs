@@ -5,10 +5,10 @@
 use super::features::{self, Offer};
 use super::memory::{Memory, MemoryError};
 use super::ring::{Ring, RingError, Served};
-use super::wire::{self, Ask, Message, WireError};
+use super::wire::{self, FrontendRequest, Message, WireError};
 use crate::disk::Disk;
 use crate::request::Completion;
-use crate::transports::stream::{self, Patience, StreamError};
+use crate::transports::stream::{self, StreamError, Timeout};
 use fsdyno_model::Nanos;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -124,7 +124,7 @@ impl Connection {
 
     /// Reads the next message. Returns none if the guest closed the connection.
     pub fn receive(&self) -> Result<Option<Message>, ConnectionError> {
-        Ok(wire::receive(&self.line, Patience::SHORT)?)
+        Ok(wire::receive(&self.line, Timeout::SHORT)?)
     }
 
     /// Executes a message.
@@ -147,17 +147,19 @@ impl Connection {
         carried: &mut Carried,
     ) -> Result<Option<Vec<u8>>, ConnectionError> {
         let number = message.number;
-        let Some(ask) = message.ask else {
+        let Some(request) = message.request else {
             let what = format!("request {number} of vhost-user");
             return Err(ConnectionError::NotOffered { what });
         };
-        match ask {
-            Ask::GetFeatures => return Ok(Some(self.offer.features().to_ne_bytes().into())),
-            Ask::GetProtocolFeatures => {
+        match request {
+            FrontendRequest::GetFeatures => {
+                return Ok(Some(self.offer.features().to_ne_bytes().into()));
+            }
+            FrontendRequest::GetProtocolFeatures => {
                 return Ok(Some(self.offer.protocol().to_ne_bytes().into()));
             }
-            Ask::GetConfig => return self.config(&message).map(Some),
-            Ask::GetVringBase => {
+            FrontendRequest::GetConfig => return self.config(&message).map(Some),
+            FrontendRequest::GetVringBase => {
                 Self::index(&message)?;
                 carried.drain = true;
                 // `reply` fills in the index after the ring has stopped.
@@ -165,69 +167,69 @@ impl Connection {
             }
             _ => {}
         }
-        self.set_up(ask, message, carried)?;
+        self.set_up(request, message, carried)?;
         Ok(None)
     }
 
     /// Executes a message whose only reply is an acknowledgement.
     fn set_up(
         &mut self,
-        ask: Ask,
+        request: FrontendRequest,
         message: Message,
         carried: &mut Carried,
     ) -> Result<(), ConnectionError> {
-        match ask {
-            Ask::SetOwner
-            | Ask::SetVringErr
-            | Ask::GetFeatures
-            | Ask::GetProtocolFeatures
-            | Ask::GetConfig
-            | Ask::GetVringBase => {}
-            Ask::ResetOwner => self.rest(),
-            Ask::SetFeatures => self.set_features(message.u64_at(0)?)?,
-            Ask::SetProtocolFeatures => self.set_protocol(message.u64_at(0)?)?,
-            Ask::SetMemTable => {
+        match request {
+            FrontendRequest::SetOwner
+            | FrontendRequest::SetVringErr
+            | FrontendRequest::GetFeatures
+            | FrontendRequest::GetProtocolFeatures
+            | FrontendRequest::GetConfig
+            | FrontendRequest::GetVringBase => {}
+            FrontendRequest::ResetOwner => self.rest(),
+            FrontendRequest::SetFeatures => self.set_features(message.u64_at(0)?)?,
+            FrontendRequest::SetProtocolFeatures => self.set_protocol(message.u64_at(0)?)?,
+            FrontendRequest::SetMemTable => {
                 self.memory = Some(Memory::map(message)?);
                 self.settle()?;
             }
-            Ask::SetVringNum => {
+            FrontendRequest::SetVringNum => {
                 let places = message.u32_at(4)?;
                 Self::index(&message)?;
                 self.ring.set_places(places)?;
             }
-            Ask::SetVringBase => {
+            FrontendRequest::SetVringBase => {
                 let base = message.u32_at(4)?;
                 Self::index(&message)?;
                 // The indices of a split ring wrap at 2^16.
                 self.ring
                     .set_base(u16::try_from(base).map_err(|_| RingError::Misplaced)?);
             }
-            Ask::SetVringAddr => {
+            FrontendRequest::SetVringAddr => {
                 Self::index(&message)?;
                 let at = |place| message.u64_at(place);
                 self.places = Some([at(8)?, at(16)?, at(24)?]);
                 self.settle()?;
             }
-            Ask::SetVringKick => {
+            FrontendRequest::SetVringKick => {
                 self.kick = Self::descriptor(message)?;
                 if !features::has_protocol(self.features) {
                     self.enable(true)?;
                 }
                 carried.kicked = self.ring.is_enabled();
             }
-            Ask::SetVringCall => self.call = Self::descriptor(message)?,
-            Ask::SetVringEnable => {
+            FrontendRequest::SetVringCall => self.call = Self::descriptor(message)?,
+            FrontendRequest::SetVringEnable => {
                 let yes = message.u32_at(4)? != 0;
                 Self::index(&message)?;
                 self.enable(yes)?;
                 carried.kicked = yes;
             }
-            Ask::SetBackendReqFd => self.back = message.descriptors.into_iter().next(),
-            Ask::SetConfig => {
+            FrontendRequest::SetBackendReqFd => self.back = message.descriptors.into_iter().next(),
+            FrontendRequest::SetConfig => {
                 let cache = features::requested_write_cache(&message.payload, message.number)?;
                 self.ring.write_through = !cache;
             }
-            Ask::VringKick => {
+            FrontendRequest::VringKick => {
                 Self::index(&message)?;
                 carried.kicked = true;
             }
@@ -344,7 +346,7 @@ impl Connection {
             let end = reply.len();
             reply[end - 4..].copy_from_slice(&base);
         }
-        Ok(stream::send(&self.line, &reply, &[], Patience::SHORT)?)
+        Ok(stream::send(&self.line, &reply, &[], Timeout::SHORT)?)
     }
 
     /// Completes all requests in flight without a delay and disables the ring.
@@ -425,14 +427,14 @@ impl Connection {
         let Some(back) = &self.back else {
             return Ok(false);
         };
-        stream::send(back, &wire::ring_call(0), &[], Patience::SHORT)?;
+        stream::send(back, &wire::ring_call(0), &[], Timeout::SHORT)?;
         Ok(true)
     }
 
     /// Reads the acknowledgement of the notification.
     pub fn called(&self) -> Result<(), ConnectionError> {
         if let Some(back) = &self.back
-            && !wire::ring_called(back, Patience::SHORT)?
+            && !wire::ring_called(back, Timeout::SHORT)?
         {
             return Err(ConnectionError::NoSuchRing(0));
         }

@@ -98,22 +98,22 @@ impl Offer {
     /// Reads a part of the configuration space.
     pub fn space(self, offset: u32, length: u32, cache: bool) -> Option<Vec<u8>> {
         let mut space = [0; SPACE];
-        let mut lay = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
-        lay(0, &self.sectors.to_le_bytes());
+        let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &self.sectors.to_le_bytes());
         if self.in_band {
-            lay(8, &SEGMENT.to_le_bytes());
+            put(8, &SEGMENT.to_le_bytes());
         }
-        lay(12, &SEGMENTS.to_le_bytes());
-        lay(20, &512_u32.to_le_bytes());
-        lay(CACHE_AT, &[u8::from(cache)]);
-        lay(34, &1_u16.to_le_bytes()); // queues
+        put(12, &SEGMENTS.to_le_bytes());
+        put(20, &512_u32.to_le_bytes());
+        put(CACHE_AT, &[u8::from(cache)]);
+        put(34, &1_u16.to_le_bytes()); // queues
         if self.discards {
             for at in [36, 48] {
-                lay(at, &DISCARD_SECTORS.to_le_bytes());
-                lay(at + 4, &1_u32.to_le_bytes()); // discard segments
+                put(at, &DISCARD_SECTORS.to_le_bytes());
+                put(at + 4, &1_u32.to_le_bytes()); // discard segments
             }
-            lay(44, &1_u32.to_le_bytes()); // discard alignment
-            lay(56, &[1]); // write-zeroes may unmap
+            put(44, &1_u32.to_le_bytes()); // discard alignment
+            put(56, &[1]); // write-zeroes may unmap
         }
         let begin = offset as usize;
         let end = begin.checked_add(length as usize)?;

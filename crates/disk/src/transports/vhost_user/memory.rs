@@ -13,6 +13,7 @@ const REGION: usize = 32;
 
 /// An invalid memory table.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum MemoryError {
     /// The message has the wrong size.
     #[error(transparent)]
@@ -21,20 +22,12 @@ pub enum MemoryError {
     #[error(
         "a memory table of {regions} regions with {descriptors} descriptors; {MOST_REGIONS} at most, one descriptor each"
     )]
-    Count {
-        /// Announced regions.
-        regions: usize,
-        /// Received descriptors.
-        descriptors: usize,
-    },
+    Count { regions: usize, descriptors: usize },
     /// A region that cannot be mapped.
     #[error("cannot map the region of {size:#x} bytes at guest address {guest:#x}: {source}")]
     Map {
-        /// Guest address.
         guest: u64,
-        /// Size.
         size: u64,
-        /// The reason.
         source: io::Error,
     },
     /// Regions overlap or exceed the address space.
@@ -144,7 +137,7 @@ mod tests {
             file
         };
         Message {
-            ask: None,
+            request: None,
             number: 5,
             need_reply: false,
             payload,

@@ -3,7 +3,7 @@
 //!
 //! Source: the vhost-user specification of QEMU (docs/interop/vhost-user.rst).
 
-use crate::transports::stream::{self, Patience, StreamError};
+use crate::transports::stream::{self, StreamError, Timeout};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes of a header: request, flags, payload size.
@@ -27,7 +27,7 @@ const BACKEND_VRING_CALL: u32 = 4;
 
 /// Requests of the guest. Requests of features that are not offered have no name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum FrontendRequest {
     GetFeatures,
     SetFeatures,
     SetOwner,
@@ -49,7 +49,7 @@ pub enum Ask {
     VringKick,
 }
 
-impl Ask {
+impl FrontendRequest {
     fn of(number: u32) -> Option<Self> {
         Some(match number {
             1 => Self::GetFeatures,
@@ -80,7 +80,7 @@ impl Ask {
 #[derive(Debug)]
 pub struct Message {
     /// The request, or none if unknown.
-    pub ask: Option<Ask>,
+    pub request: Option<FrontendRequest>,
     /// Number of the request.
     pub number: u32,
     /// Whether the sender waits for an acknowledgement.
@@ -115,38 +115,26 @@ impl Message {
 
 /// A malformed message, or a connection error.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum WireError {
     /// The connection failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// The header is invalid.
     #[error("a message with flags {flags:#x}, which vhost-user version 1 does not define")]
-    Flags {
-        /// Flags of the header.
-        flags: u32,
-    },
+    Flags { flags: u32 },
     /// The payload is too long.
     #[error("message {number} announces {length} bytes, and none is longer than {LONGEST}")]
-    Long {
-        /// Number of the request.
-        number: u32,
-        /// Announced size in bytes.
-        length: u32,
-    },
+    Long { number: u32, length: u32 },
     /// The payload is too short.
     #[error("message {number} has {length} bytes, fewer than its header states")]
-    Short {
-        /// Number of the request.
-        number: u32,
-        /// Bytes of the payload.
-        length: usize,
-    },
+    Short { number: u32, length: usize },
 }
 
 /// Reads the next message. Returns none if the peer closed the connection between two messages.
-pub fn receive(line: impl AsFd, patience: Patience) -> Result<Option<Message>, WireError> {
+pub fn receive(line: impl AsFd, timeout: Timeout) -> Result<Option<Message>, WireError> {
     let mut head = [0; HEAD];
-    let Some(mut descriptors) = stream::receive(&line, &mut head, patience)? else {
+    let Some(mut descriptors) = stream::receive(&line, &mut head, timeout)? else {
         return Ok(None);
     };
     let field =
@@ -160,11 +148,11 @@ pub fn receive(line: impl AsFd, patience: Patience) -> Result<Option<Message>, W
     }
     let mut payload = vec![0; length as usize];
     if !payload.is_empty() {
-        let more = stream::receive(&line, &mut payload, patience)?;
+        let more = stream::receive(&line, &mut payload, timeout)?;
         descriptors.extend(more.ok_or(StreamError::Disconnected)?);
     }
     Ok(Some(Message {
-        ask: Ask::of(number),
+        request: FrontendRequest::of(number),
         number,
         need_reply: flags & NEED_REPLY != 0,
         payload,
@@ -195,9 +183,9 @@ pub fn ring_call(queue: u32) -> Vec<u8> {
 }
 
 /// Reads the acknowledgement of a [`ring_call`]: whether the guest has that queue.
-pub fn ring_called(line: impl AsFd, patience: Patience) -> Result<bool, WireError> {
+pub fn ring_called(line: impl AsFd, timeout: Timeout) -> Result<bool, WireError> {
     let mut bytes = [0; HEAD + 8];
-    stream::receive(&line, &mut bytes, patience)?.ok_or(StreamError::Disconnected)?;
+    stream::receive(&line, &mut bytes, timeout)?.ok_or(StreamError::Disconnected)?;
     let flags = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
     if flags & VERSION_MASK != VERSION || flags & REPLY == 0 || bytes[8] != 8 {
         return Err(WireError::Flags { flags });
@@ -219,14 +207,14 @@ pub mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         std::io::Write::write_all(&mut &theirs, bytes).unwrap();
         drop(theirs);
-        receive(&ours, Patience::SHORT)
+        receive(&ours, Timeout::SHORT)
     }
 
     #[test]
     fn a_truncated_message_is_an_error_and_a_close_between_messages_is_not() {
         let bytes = request_bytes(9, true, &[7; 40]);
         let message = received(&bytes).unwrap().unwrap();
-        assert_eq!(message.ask, Some(Ask::SetVringAddr));
+        assert_eq!(message.request, Some(FrontendRequest::SetVringAddr));
         assert!(message.need_reply && message.payload == [7; 40]);
         assert!(message.u64_at(32).is_ok() && message.u64_at(33).is_err());
         for length in 1..bytes.len() {

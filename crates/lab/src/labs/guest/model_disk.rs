@@ -4,7 +4,7 @@ use crate::disks::{self, DiskBuilder, ServedDiskReport};
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_disk::Recorder;
-use fsdyno_disk::transports::real::{Happening, Real};
+use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_model::{Bytes, CancelToken, CellRecord, Effective, Mark, ModelDisk, Outcome};
 use std::os::unix::net::UnixListener;
@@ -48,13 +48,13 @@ impl OnModelDisk {
             all.marks.push(marks);
             all.threads.push(thread::spawn(move || {
                 let mut in_all = Served::default();
-                let mut hear = |happening| {
-                    if let Happening::Ended { served, .. } = happening {
+                let mut on_event = |event| {
+                    if let ServerEvent::Ended { served, .. } = event {
                         in_all += served;
                     }
                 };
                 let mut real = Real::new(&mut disk, &name, discards).with_marks(marked);
-                real.serve(&server, &stop, &mut hear)
+                real.serve(&server, &stop, &mut on_event)
                     .map_err(|error| error.to_string())?;
                 Ok(ServedDiskReport::of(in_all, number, &mut disk))
             }));

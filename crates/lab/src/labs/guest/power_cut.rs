@@ -10,7 +10,9 @@ use super::{GuestLab, GuestLabError, LAST_LINES};
 use crate::messages::{GuestMessage, Task};
 use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::Recorder;
-use fsdyno_disk::transports::calendar::{self, CalendarError, End, Marks, Passed, Seat, Setting};
+use fsdyno_disk::transports::calendar::{
+    self, CalendarDisk, CalendarError, End, Marks, Passed, Setting,
+};
 use fsdyno_guests::protocol::FrameReader;
 use fsdyno_guests::{Guest, OneProcessor, ended};
 use fsdyno_model::{Bytes, CacheLoss, CancelToken, ModelDisk, Nanos, Recovery};
@@ -48,18 +50,19 @@ impl GuestLab {
         write_task(scratch, &task).map_err(died)?;
         let TimedDisks {
             calendar,
-            mut seats,
+            mut calendar_disks,
         } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
-        let mut witness = Witness::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
+        let mut acknowledgements =
+            AckReader::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
         let stop = CancelToken::new();
         let passed = thread::scope(|threads| {
             let keeping = threads.spawn(|| {
-                let mut end = |now| witness.end(now);
+                let mut end = |now| acknowledgements.end(now);
                 let setting = Setting::default();
                 let watch = (&mut Vec::new as Marks<'_>, &mut end as End<'_>);
-                calendar::serve_until(&calendar, &mut seats, setting, watch, &stop)
+                calendar::serve_until(&calendar, &mut calendar_disks, setting, watch, &stop)
             });
             self.watch(&mut guest, &stop, || keeping.is_finished());
             keeping.join().unwrap_or(Err(CalendarError::Stopped))
@@ -69,13 +72,13 @@ impl GuestLab {
         if self.stop.requested() {
             return Err(GuestLabError::Stopped);
         }
-        let passed = witness.seen(passed, status);
+        let passed = acknowledgements.seen(passed, status);
         let passed = passed.map_err(|what| died(with_last(what, &last)))?;
-        let disk = power_cut(&mut seats, &passed, test.seed).map_err(died)?;
+        let disk = power_cut(&mut calendar_disks, &passed, test.seed).map_err(died)?;
         Ok(Written {
-            guest: witness.guest,
-            acknowledged: witness.acknowledged,
-            after: Nanos(passed.time.0 - witness.first.unwrap_or(passed.time).0),
+            guest: acknowledgements.guest,
+            acknowledged: acknowledgements.acknowledged,
+            after: Nanos(passed.time.0 - acknowledgements.first.unwrap_or(passed.time).0),
             disk: Some(disk),
         })
     }
@@ -166,12 +169,16 @@ fn size(disks: &[PathBuf]) -> Result<Bytes, GuestLabError> {
 }
 
 /// Cuts the power of all disks at the same moment.
-fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss, String> {
+fn power_cut(
+    calendar_disks: &mut [CalendarDisk],
+    passed: &Passed,
+    seed: u64,
+) -> Result<CacheLoss, String> {
     let mut all = CacheLoss {
         digest: passed.digest.clone(),
         ..CacheLoss::default()
     };
-    for (number, slot) in (0..).zip(seats) {
+    for (number, slot) in (0..).zip(calendar_disks) {
         let seed = Seed::new(seed).part("power").at(number).value();
         let remains = slot.disk.remains();
         let lost = slot.disk.power_cut(passed.time, seed, remains);
@@ -187,7 +194,7 @@ fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss
 
 /// Reads the acknowledgements of a guest and sets the time of the power cut: a delay after the
 /// first acknowledgement, in the guest's time. Before that, the guest makes its file system.
-struct Witness {
+struct AckReader {
     reader: FrameReader<UnixStream, GuestMessage>,
     writing: Nanos,
     guest: String,
@@ -198,7 +205,7 @@ struct Witness {
     refused: Option<String>,
 }
 
-impl Witness {
+impl AckReader {
     fn of(line: UnixStream, writing: Duration) -> io::Result<Self> {
         // Messages that the guest sent before it stops are readable at once.
         line.set_nonblocking(true)?;

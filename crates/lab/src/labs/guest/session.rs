@@ -130,12 +130,12 @@ impl<'a> GuestSession<'a> {
     pub fn record(
         &mut self,
         disks: &[PathBuf],
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
         mark: &dyn Fn(Mark),
     ) -> Result<CellRecord, SessionError> {
         loop {
             match self.next(HEARTBEAT_TIMEOUT)? {
-                GuestMessage::Happened { event } => hear(event),
+                GuestMessage::Happened { event } => on_event(event),
                 GuestMessage::Marked { mark: at } => mark(at),
                 GuestMessage::DriveOut => {
                     let stayed = drive_out(disks, self.stop);

@@ -11,7 +11,7 @@ use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use crate::recorded;
 use fsdyno_disk::Recorder;
-use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, time_travel};
 use fsdyno_host::image::Scratch;
@@ -41,7 +41,7 @@ pub(super) struct TimedDisks {
     /// The socket of the calendar.
     pub calendar: UnixListener,
     /// The disks.
-    pub seats: Vec<Seat>,
+    pub calendar_disks: Vec<CalendarDisk>,
 }
 
 impl TimedDisks {
@@ -59,14 +59,17 @@ impl TimedDisks {
             UnixListener::bind(&path).map_err(failed)
         };
         let calendar = listen(time_travel::CALENDAR)?;
-        let mut seats = Vec::new();
+        let mut calendar_disks = Vec::new();
         for (number, path) in images.iter().enumerate() {
             let server = listen(&time_travel::disk_socket(number))?;
             let made = disk.make(path, (number, size), recorder(number)?)?;
             let name = format!("disk{number}");
-            seats.push(Seat::new(name, made, server, disk.discards()));
+            calendar_disks.push(CalendarDisk::new(name, made, server, disk.discards()));
         }
-        Ok(Self { calendar, seats })
+        Ok(Self {
+            calendar,
+            calendar_disks,
+        })
     }
 
     /// Keeps the guest's time from now on, and reads its line.
@@ -74,12 +77,18 @@ impl TimedDisks {
         let stop = CancelToken::new();
         let stopped = stop.clone();
         let thread = thread::spawn(move || {
-            let mut seats = self.seats;
+            let mut calendar_disks = self.calendar_disks;
             let mut marks = || line.marks();
-            let passed = calendar::serve(&self.calendar, &mut seats, setting, &mut marks, &stopped);
+            let passed = calendar::serve(
+                &self.calendar,
+                &mut calendar_disks,
+                setting,
+                &mut marks,
+                &stopped,
+            );
             // After any end, read the remaining messages.
             line.marks();
-            let recorders = seats
+            let recorders = calendar_disks
                 .iter_mut()
                 .filter_map(|slot| slot.disk.take_recorder());
             (passed, recorders.collect())
@@ -147,7 +156,7 @@ impl GuestLab {
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
         let kept = timed_disks.keep(line, Setting::default());
-        let received = self.hear(&mut guest, &words, notes);
+        let received = self.receive(&mut guest, &words, notes);
         if received.is_ok() {
             // The guest exits by itself, or is killed by its guard.
             let _ = guest.wait(LEAVE);
@@ -191,7 +200,7 @@ impl GuestLab {
     }
 
     /// Reads the messages of the guest to the last.
-    fn hear(
+    fn receive(
         &self,
         guest: &mut Guest,
         words: &Messages,
@@ -199,7 +208,7 @@ impl GuestLab {
     ) -> Result<CellRecord, NoRecord> {
         self.wait_for_end(guest, words, &mut |word| {
             match word {
-                GuestMessage::Happened { event } => notes.hear(event),
+                GuestMessage::Happened { event } => notes.receive(event),
                 GuestMessage::Ended { record } => return Ok(Some(*record)),
                 other => match about(&other) {
                     Some(about) => notes.effective(Effective::GUEST, about),

@@ -9,7 +9,7 @@ use crate::explorer_messages::{Answer, Command};
 use crate::messages::Task;
 use fsdyno_crash::{Trace, TraceEvent};
 use fsdyno_disk::mailbox::{self, Mailbox};
-use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::{
     Base, Contents, Delta, Disk, Faults, Image, Payloads, Profile, Recorder, SectorSet,
 };
@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST: Nanos = Nanos(15 * 60 * 1_000_000_000);
 
 /// The most real time without a message of the guest to its calendar.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most real time of a command.
 const LONGEST_REAL: Duration = Duration::from_secs(300);
@@ -175,18 +175,18 @@ impl Running {
         let mut tested = tested.with_contents_at_submission().with_instant(instant);
         let sink = Box::new(recording.clone());
         tested.record(Recorder::to(sink, Payloads::Kept));
-        let seats = [
+        let calendar_disks = [
             (tested, builder.discards()),
             (mailbox(source, post).map_err(failed)?, false),
         ];
-        let mut seats = sit(seats, scratch.path()).map_err(failed)?;
+        let mut calendar_disks = sit(calendar_disks, scratch.path()).map_err(failed)?;
         let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
         let (guest, line) =
-            lab.start_in_virtual_time((lab.size.memory, seats.len()), scratch.path())?;
+            lab.start_in_virtual_time((lab.size.memory, calendar_disks.len()), scratch.path())?;
         let stopped = stop.clone();
         let time = thread::spawn(move || {
             let setting = Setting {
-                patience: PATIENCE,
+                timeout: IDLE_TIMEOUT,
                 ..Setting::default()
             };
             let (mut command, mut since) = (0, Nanos(0));
@@ -201,7 +201,7 @@ impl Running {
                 &mut Vec::new as calendar::Marks<'_>,
                 &mut end as calendar::End<'_>,
             );
-            calendar::serve_until(&calendar, &mut seats, setting, watch, &stopped)
+            calendar::serve_until(&calendar, &mut calendar_disks, setting, watch, &stopped)
         });
         let mut running = Self {
             guest,
@@ -418,11 +418,16 @@ fn listen(scratch: &Path, name: &str) -> Result<UnixListener, String> {
 }
 
 /// The disks in the order of their numbers, each with its socket.
-fn sit(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<Seat>, String> {
-    let mut seats = Vec::new();
+fn sit(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<CalendarDisk>, String> {
+    let mut calendar_disks = Vec::new();
     for (number, (disk, discards)) in disks.into_iter().enumerate() {
         let socket = listen(scratch, &time_travel::disk_socket(number))?;
-        seats.push(Seat::new(format!("disk{number}"), disk, socket, discards));
+        calendar_disks.push(CalendarDisk::new(
+            format!("disk{number}"),
+            disk,
+            socket,
+            discards,
+        ));
     }
-    Ok(seats)
+    Ok(calendar_disks)
 }
