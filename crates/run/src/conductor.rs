@@ -194,7 +194,7 @@ impl<E> Session<'_, E> {
                 let Ok(report) = reported.recv() else {
                     return result;
                 };
-                let heard = match report {
+                let received = match report {
                     Report::Event(event) if result.is_ok() => (self.listener)(&event),
                     Report::Event(_) => Ok(()),
                     Report::End(worker, record) => {
@@ -206,7 +206,7 @@ impl<E> Session<'_, E> {
                         }
                     }
                 };
-                if let Err(error) = heard {
+                if let Err(error) = received {
                     result = Err(error);
                     self.stop.request();
                 }

@@ -7,17 +7,15 @@ use fsdyno_recipes::RecipeError;
 
 /// An error of a single word or value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ConfigError {
     /// A name that does not exist.
     #[error("`{name}` is no {what} fsdyno knows")]
     Unknown {
         /// The kind of name (`suite`, `dataset`).
         what: &'static str,
-        /// The name in the plan.
         name: String,
-        /// Similar names.
         nearest: Vec<String>,
-        /// All names of this kind.
         known: Vec<String>,
     },
     /// An invalid contender.
@@ -32,7 +30,6 @@ pub enum ConfigError {
     /// Anything else.
     #[error("{message}")]
     Wrong {
-        /// The problem.
         message: String,
         /// The remedy, if it is not in the message.
         help: Option<String>,

@@ -2,8 +2,8 @@
 
 use super::config_error::ConfigError;
 use super::entry::{ContenderEntry, ContenderTable, ShortOr};
-use super::labs;
-use super::planfile::named;
+use super::names::{absolute, named};
+use super::settings::FromText as _;
 use super::states;
 use fsdyno_model::{
     Contender, ContenderSpec, DeviceChoice, FilesystemKind, GrammarError, LabChoice, LayoutChoice,
@@ -11,26 +11,26 @@ use fsdyno_model::{
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};
 
-/// How contenders are checked.
+/// Parses contenders, and checks them with the recipes.
 #[derive(Debug, Clone, Copy)]
-pub struct Judge<'a> {
+pub struct ContenderParser<'a> {
     /// The directory of relative paths.
     pub base: &'a Path,
     /// Whether mount options are passed unchecked, with possible typos.
     pub unchecked_options: bool,
 }
 
-impl Judge<'_> {
+impl ContenderParser<'_> {
     /// Parses contenders in short form.
     pub fn list(&self, text: &str) -> Result<Vec<ContenderSpec>, ConfigError> {
         let typed =
             ContenderSpec::parse_list(text, &recipes::kind_of).map_err(|error| match error {
-                GrammarError::UnknownFilesystem { name } => of_nothing(&name),
+                GrammarError::UnknownFilesystem { name } => unknown_name(&name),
                 error => ConfigError::from(error),
             })?;
         let typed = typed.into_iter();
         typed
-            .map(|typed| self.judged(typed.contender, typed.lab))
+            .map(|typed| self.checked(typed.contender, typed.lab))
             .collect()
     }
 
@@ -64,8 +64,11 @@ impl Judge<'_> {
             devices: table.devices.unwrap_or(1),
         };
         contender.directory = table.directory.as_deref().map(PathBuf::from);
-        let lab = table.lab.as_ref().map(|lab| labs::lab(lab.get_ref()));
-        let typed = self.judged(contender, lab.transpose()?)?;
+        let lab = table
+            .lab
+            .as_ref()
+            .map(|lab| LabChoice::from_text(lab.get_ref()));
+        let typed = self.checked(contender, lab.transpose()?)?;
         let fill = table.fill.as_deref().map(states::fill).transpose()?;
         let state = states::state(fill, table.age.unwrap_or(0))?;
         let mut contender = states::in_state(typed.contender, state)?;
@@ -83,11 +86,11 @@ impl Judge<'_> {
             .map_or("", |fs| fs.name());
         let mut contender = Contender::plain(name);
         contender.directory = Some(path.to_owned());
-        self.judged(contender, None)
+        self.checked(contender, None)
     }
 
     /// Makes the directory of a contender absolute, and checks it with the recipes.
-    fn judged(
+    fn checked(
         &self,
         mut contender: Contender,
         lab: Option<LabChoice>,
@@ -112,18 +115,12 @@ impl Judge<'_> {
 }
 
 /// The error of an unknown file system: the name does not exist, or the part before it is no lab.
-fn of_nothing(name: &str) -> ConfigError {
+fn unknown_name(name: &str) -> ConfigError {
     let split = name.split_once('/');
     match split.filter(|(_, rest)| recipes::kind_of(rest).is_some()) {
         Some((lab, _)) => ConfigError::unknown("lab", lab, LabChoice::FORMS.into_iter()),
         None => ConfigError::unknown("file system", name, recipes::names().into_iter()),
     }
-}
-
-/// Makes a path absolute with `base`, without its `.` parts. It reads nothing from disk: `..` and
-/// symbolic links stay.
-pub fn absolute(base: &Path, path: &Path) -> PathBuf {
-    base.join(path).components().collect()
 }
 
 /// Checks that labels are unique. The error has the index of the second contender.

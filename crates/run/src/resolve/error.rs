@@ -8,22 +8,20 @@ use std::path::PathBuf;
 
 /// An error of the resolver.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ResolveError {
     /// An argument is wrong.
     #[error("{argument}: {config_error}{}", help_in_brackets(config_error.help().as_deref()))]
     Argument {
         /// The argument, as it is typed (`--fs`).
         argument: Cow<'static, str>,
-        /// What is wrong with it.
         #[source]
         config_error: ConfigError,
     },
     /// A plan file that cannot be read.
     #[error("cannot read the plan {}: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: std::io::Error,
     },
     /// A plan file is wrong.

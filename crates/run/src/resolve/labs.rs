@@ -5,16 +5,10 @@ use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::place::Place;
 use crate::resolve::options::RunOptions;
-use crate::resolve::settings::FromText;
 use fsdyno_model::typed::in_lab;
 use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, GuestSize, KernelChoice, LabChoice};
 use fsdyno_recipes as recipes;
 use std::path::Path;
-
-/// The lab of that name.
-pub fn lab(name: &str) -> Result<LabChoice, ConfigError> {
-    LabChoice::from_text(name)
-}
 
 /// A guest kernel; its path is relative to `base`.
 pub fn kernel_from(kernel: KernelChoice, base: &Path) -> KernelChoice {

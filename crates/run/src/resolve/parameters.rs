@@ -2,8 +2,8 @@
 
 use super::catalogue::{Catalogue, KindEntry};
 use super::config_error::ConfigError;
-use super::contenders::absolute;
 use super::error::ResolveError;
+use super::names::absolute;
 use fsdyno_model::closest_name;
 use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload, former_names};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The place of a plan: the value of `--on` and of the key `device`.
 
 use super::config_error::ConfigError;
-use super::contenders::absolute;
+use super::names::absolute;
 use fsdyno_model::Bytes;
 use std::path::{Path, PathBuf};
 

@@ -15,17 +15,17 @@
 
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
-use super::contenders::{Judge, absolute, have_own_labels};
+use super::contenders::{ContenderParser, have_own_labels};
 use super::entry::{ContenderEntry, ContenderTable, PhaseTable, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
-use super::labs;
+use super::names::{absolute, named};
 use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use crate::resolve::options::RunOptions;
-use crate::resolve::settings::split_help;
+use crate::resolve::settings::{FromText as _, split_help};
 use fsdyno_model::closest_name;
-use fsdyno_model::{ContenderSpec, DatasetChoice, Workload, former_names};
+use fsdyno_model::{ContenderSpec, DatasetChoice, LabChoice, Workload, former_names};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -69,14 +69,14 @@ impl PlanFile {
         };
         let text = fsdyno_files::input::read_text(path).map_err(unread)?;
         let whole = std::path::absolute(path).map_err(unread)?;
-        let judge = Judge {
+        let parser = ContenderParser {
             base: whole.parent().unwrap_or(Path::new("/")),
             unchecked_options,
         };
         Ok(Self::parse(
             &path.display().to_string(),
             &text,
-            judge,
+            parser,
             catalogue,
         )?)
     }
@@ -85,7 +85,7 @@ impl PlanFile {
     pub(crate) fn parse(
         path: &str,
         text: &str,
-        judge: Judge<'_>,
+        parser: ContenderParser<'_>,
         catalogue: &Catalogue,
     ) -> Result<Self, PlanFileError> {
         let source = Source {
@@ -94,7 +94,7 @@ impl PlanFile {
         };
         let reader = Reader {
             source: &source,
-            judge,
+            parser,
             catalogue,
         };
         let options: RunOptions = toml::from_str(text).map_err(|error| {
@@ -117,7 +117,7 @@ impl PlanFile {
             options,
             contenders,
             workloads,
-            base: judge.base.to_owned(),
+            base: parser.base.to_owned(),
             source,
         })
     }
@@ -164,7 +164,7 @@ impl Source {
 /// Checks a plan file and resolves its tables.
 struct Reader<'a> {
     source: &'a Source,
-    judge: Judge<'a>,
+    parser: ContenderParser<'a>,
     catalogue: &'a Catalogue,
 }
 
@@ -188,7 +188,7 @@ type Checked<T> = Result<T, PlanFileError>;
 impl Reader<'_> {
     /// Checks the device. If the device lists directories, these are the only contenders.
     fn device(&self, options: &RunOptions, contenders: &[ContenderSpec]) -> Checked<()> {
-        let place = Place::of(&options.device, self.judge.base);
+        let place = Place::of(&options.device, self.parser.base);
         let place = place.map_err(|error| self.source.wrong_at("device", &error))?;
         if matches!(place, Some(Place::Directories(_))) && !contenders.is_empty() {
             let error = ConfigError::wrong(
@@ -204,7 +204,7 @@ impl Reader<'_> {
     fn contenders(&self, entries: &[ContenderEntry]) -> Checked<Vec<ContenderSpec>> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
         for ContenderEntry(entry) in entries {
-            let listed = self.judge.entry(entry.get_ref());
+            let listed = self.parser.entry(entry.get_ref());
             let at = || place_in(entry);
             for contender in listed.map_err(|error| self.source.wrong(at(), &error))? {
                 contenders.push(contender);
@@ -229,7 +229,7 @@ impl Reader<'_> {
                 return Err(self.source.wrong(table.name.span(), &error));
             }
             let named = self.each(table.dataset.as_ref(), |text| {
-                let dataset = dataset(text, self.judge.base)?;
+                let dataset = dataset(text, self.parser.base)?;
                 let form = self.catalogue.form(&dataset)?;
                 Ok((dataset, form))
             })?;
@@ -288,7 +288,7 @@ impl Reader<'_> {
             let (name, text) = former_names::parameter(key.get_ref(), &written);
             parameters::known(name, self.catalogue.kind(kind))
                 .map_err(|error| self.source.wrong(key.span(), &error))?;
-            let text = parameters::read(kind, name, text, self.judge.base, self.catalogue)
+            let text = parameters::read(kind, name, text, self.parser.base, self.catalogue)
                 .map_err(|error| self.source.wrong(at, &error))?;
             given.insert(name.to_owned(), text);
         }
@@ -327,7 +327,7 @@ fn place_in(entry: &Spanned<ShortOr<ContenderTable>>) -> Range<usize> {
     let ShortOr::Long(table) = entry.get_ref() else {
         return entry.span();
     };
-    let unknown_lab = |lab: &&Spanned<String>| labs::lab(lab.get_ref()).is_err();
+    let unknown_lab = |lab: &&Spanned<String>| LabChoice::from_text(lab.get_ref()).is_err();
     if fsdyno_recipes::find(table.filesystem.get_ref()).is_none() {
         table.filesystem.span()
     } else if let Some(lab) = table.lab.as_ref().filter(unknown_lab) {
@@ -335,18 +335,6 @@ fn place_in(entry: &Spanned<ShortOr<ContenderTable>>) -> Range<usize> {
     } else {
         entry.span()
     }
-}
-
-/// Checks that a name is printable.
-pub fn named(what: &str, name: &str) -> Result<String, ConfigError> {
-    if name.trim().is_empty() || name.contains(char::is_control) {
-        let message = format!("the name of a {what} is empty or holds control characters");
-        return Err(ConfigError::wrong(
-            message,
-            "write a short name in one line",
-        ));
-    }
-    Ok(name.to_owned())
 }
 
 /// The dataset of that name; its path is relative to `base`.

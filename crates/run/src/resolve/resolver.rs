@@ -2,12 +2,13 @@
 
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
-use super::contenders::{Judge, absolute, have_devices, have_own_labels};
+use super::contenders::{ContenderParser, have_devices, have_own_labels};
 use super::disks;
 use super::error::ResolveError;
 use super::labs;
 use super::layers::Layers;
 use super::length;
+use super::names::absolute;
 use super::parameters;
 use super::place::Place;
 use super::planfile;
@@ -37,12 +38,12 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
         source,
     })?;
     let layers = Layers::read(options, &here, catalogue)?;
-    let judge = Judge {
+    let parser = ContenderParser {
         base: &here,
         unchecked_options: options.unchecked_options.unwrap_or_default(),
     };
     let place = place(&layers)?;
-    let specs = contenders(&layers, place.as_ref(), judge, catalogue)?;
+    let specs = contenders(&layers, place.as_ref(), parser, catalogue)?;
     let disk = model_disk(&layers)?;
     let disk_trace = disk_trace(&layers, disk.is_some())?;
     let (contenders, guest) = in_labs(&layers, specs, place.as_ref(), disk.is_some(), catalogue)?;
@@ -175,13 +176,13 @@ fn place(layers: &Layers<'_>) -> Result<Option<Place>, ResolveError> {
 fn contenders(
     layers: &Layers<'_>,
     place: Option<&Place>,
-    judge: Judge<'_>,
+    parser: ContenderParser<'_>,
     catalogue: &Catalogue,
 ) -> Result<Vec<ContenderSpec>, ResolveError> {
     let mut setting = "contenders";
     let contenders = if let Some(Place::Directories(paths)) = place {
         setting = "device";
-        let directories = paths.iter().map(|path| judge.directory(path));
+        let directories = paths.iter().map(|path| parser.directory(path));
         let directories = directories.collect::<Result<_, _>>();
         directories.map_err(layers.wrong(setting))?
     } else if layers.arguments.contenders.is_empty() {
@@ -195,7 +196,7 @@ fn contenders(
             },
         }
     } else {
-        let listed = judge.entries(&layers.arguments.contenders);
+        let listed = parser.entries(&layers.arguments.contenders);
         listed.map_err(layers.wrong(setting))?
     };
     let settings = &layers.settings;

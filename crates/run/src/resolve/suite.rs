@@ -2,7 +2,7 @@
 //! `data/suites/` and a line in [`ALL`].
 
 use super::catalogue::Catalogue;
-use super::contenders::Judge;
+use super::contenders::ContenderParser;
 use super::error::PlanFileError;
 use super::planfile::PlanFile;
 use std::path::Path;
@@ -110,11 +110,11 @@ impl Suite {
     /// Parses its plan file.
     pub fn read(&self, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
         // A suite contains no paths, but a copy of it may.
-        let judge = Judge {
+        let parser = ContenderParser {
             base: Path::new("/"),
             unchecked_options: false,
         };
         let path = format!("suite {}", self.name);
-        PlanFile::parse(&path, self.text, judge, catalogue)
+        PlanFile::parse(&path, self.text, parser, catalogue)
     }
 }

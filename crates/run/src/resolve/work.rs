@@ -2,8 +2,8 @@
 
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
-use super::contenders::absolute;
 use super::error::ResolveError;
+use super::names::absolute;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;

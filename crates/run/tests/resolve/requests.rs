@@ -105,7 +105,7 @@ fn a_pattern_reaches_the_phases_that_search() {
 }
 
 #[test]
-fn places_decide_where_and_who() {
+fn places_select_devices_and_contenders() {
     let on = |on: &str| plan(&request(|r| r.device = vec![on.to_owned()]));
     let here = std::env::current_dir().unwrap();
     let plan_of_dirs = on("dir:/a,/b,dir:c");

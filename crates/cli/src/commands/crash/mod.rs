@@ -24,7 +24,7 @@ use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
 use fsdyno_report::Format;
 use fsdyno_run::conductor::unix_now;
-use fsdyno_run::resolve::{Judge, ResolveError};
+use fsdyno_run::resolve::{ContenderParser, ResolveError};
 use fsdyno_store::Store;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -228,7 +228,7 @@ fn pull(
             info: info.clone(),
             power_cuts: power_cuts.clone(),
         };
-        let options = super::report::options(false, false);
+        let options = super::rendering::options(false, false);
         let bytes = fsdyno_report::render_crash(&series, Format::Terminal, &options);
         output::coloured(&bytes.map_err(CliError::failure)?)?;
     }
@@ -335,13 +335,13 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
 
 fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliError> {
     let here = std::env::current_dir()?;
-    let judge = Judge {
+    let parser = ContenderParser {
         base: &here,
         unchecked_options: false,
     };
     let mut all = Vec::new();
     for list in lists {
-        let list = judge.list(list).map_err(ResolveError::argument("--fs"));
+        let list = parser.list(list).map_err(ResolveError::argument("--fs"));
         all.extend(list.map_err(CliError::usage)?);
     }
     if let Some((own, label)) = all.iter().find_map(|one| other_lab(one, lab)) {
