@@ -2,10 +2,10 @@
 //! the user cancels.
 
 pub(crate) mod application;
-mod guardian;
 mod stray;
+mod watchdog;
 
-pub(crate) use stray::Strays;
+pub(crate) use stray::StrayProcesses;
 
 use crate::error::LoadError;
 use crate::tool_run::{ToolCommand, ToolRun};

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 /// Why a phase failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum LoadError {
     /// A system call failed.
     #[error("{operation} {}: {source}", path.display())]
     Io {
-        /// The system call.
         operation: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The file system does not support the copy method.
@@ -27,13 +25,9 @@ pub enum LoadError {
          choose the copy method read-write", path.display()
     )]
     Method {
-        /// The system call.
         operation: &'static str,
-        /// The file to copy.
         path: PathBuf,
-        /// The requested method.
         method: CopyMethod,
-        /// The cause.
         source: io::Error,
     },
     /// A worker process failed.
@@ -46,12 +40,7 @@ pub enum LoadError {
     },
     /// A file is not as a phase left it.
     #[error("{}: {what}", path.display())]
-    Left {
-        /// The file or the directory.
-        path: PathBuf,
-        /// What was found.
-        what: String,
-    },
+    Left { path: PathBuf, what: String },
     /// The user cancelled.
     #[error("stopped at the user's request")]
     Stopped,
@@ -69,40 +58,19 @@ pub enum LoadError {
     UnknownEngine(String),
     /// The pattern of a search is invalid.
     #[error("pattern `{pattern}`: {reason}")]
-    Pattern {
-        /// The regular expression.
-        pattern: String,
-        /// The reason.
-        reason: String,
-    },
+    Pattern { pattern: String, reason: String },
     /// A program does not support a request.
     #[error("{kind}: {reason}")]
-    Parameters {
-        /// The kind of phase.
-        kind: &'static str,
-        /// The reason, with a remedy.
-        reason: String,
-    },
+    Parameters { kind: &'static str, reason: String },
     /// An archive is invalid, or contains a member that is refused.
     #[error("archive {}: {reason}", path.display())]
-    Archive {
-        /// The archive.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Archive { path: PathBuf, reason: String },
     /// A recording cannot be replayed.
     #[error("cannot replay {}: {reason}", path.display())]
-    Recording {
-        /// The recording.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Recording { path: PathBuf, reason: String },
     /// A program of the system is missing.
     #[error("program {name} is missing: apt-get install {package}")]
     MissingTool {
-        /// The program.
         name: String,
         /// The Debian package that contains it.
         package: String,
@@ -110,15 +78,12 @@ pub enum LoadError {
     /// A program of the system failed.
     #[error("{argv}: {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
     Tool {
-        /// Its command line.
         argv: String,
-        /// Its exit status.
         status: String,
         /// The last lines of its standard error.
         stderr: String,
         /// The error number in its message, if any.
         errno: Option<i32>,
-        /// The record of the program.
         command: Box<ToolCommand>,
     },
     /// The engine `null` cannot run a phase that is a program.
@@ -127,7 +92,6 @@ pub enum LoadError {
     /// The output of a program has an unexpected form.
     #[error(transparent)]
     Unread {
-        /// The missing part.
         #[from]
         unread: Unread,
     },

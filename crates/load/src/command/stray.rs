@@ -2,7 +2,7 @@
 //! their environment identifies them. `command` kills processes that stay in the group of the
 //! command.
 
-use super::guardian::Guardian;
+use super::watchdog::Watchdog;
 use crate::error::LoadError;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::path::PathBuf;
@@ -16,20 +16,20 @@ const DYING: Duration = Duration::from_secs(5);
 
 /// The mark of one phase.
 #[derive(Debug)]
-pub(crate) struct Strays {
+pub(crate) struct StrayProcesses {
     mark: String,
     /// Kills them if fsdyno cannot.
-    _guardian: Guardian,
+    _watchdog: Watchdog,
 }
 
-impl Strays {
-    /// A unique mark, and a guardian that kills the marked processes if fsdyno is killed.
+impl StrayProcesses {
+    /// A unique mark, and a watchdog that kills the marked processes if fsdyno is killed.
     pub fn guarded() -> Result<Self, LoadError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         Ok(Self {
-            _guardian: Guardian::start(&format!("{VARIABLE}={mark}"))?,
+            _watchdog: Watchdog::start(&format!("{VARIABLE}={mark}"))?,
             mark,
         })
     }

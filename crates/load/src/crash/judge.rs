@@ -190,7 +190,7 @@ mod tests {
     const SEED: u64 = 11;
 
     /// A modification of a work directory.
-    type Harm<'a> = &'a dyn Fn(&TempDir);
+    type Damage<'a> = &'a dyn Fn(&TempDir);
 
     /// A work directory with this number of acknowledged operations.
     fn crash_after(count: u64) -> TempDir {
@@ -223,9 +223,9 @@ mod tests {
         for count in [1, 10, 100, 300] {
             let work_dir = crash_after(count);
             // Up to two operations may be unacknowledged.
-            for heard in count.saturating_sub(IN_FLIGHT as u64)..=count {
-                let judgement = judge(work_dir.path(), SEED, heard);
-                assert_eq!(judgement.losses(), 0, "{count} {heard}: {judgement:?}");
+            for received in count.saturating_sub(IN_FLIGHT as u64)..=count {
+                let judgement = judge(work_dir.path(), SEED, received);
+                assert_eq!(judgement.losses(), 0, "{count} {received}: {judgement:?}");
             }
         }
     }
@@ -246,7 +246,7 @@ mod tests {
             let bytes = fs::read(at(work_dir)).unwrap();
             fs::write(at(work_dir), &bytes[..bytes.len() - 1]).unwrap();
         };
-        let harms: [(Loss, Harm<'_>); 4] = [
+        let harms: [(Loss, Damage<'_>); 4] = [
             (Loss::Missing, &|work_dir| {
                 fs::remove_file(at(work_dir)).unwrap();
             }),

@@ -1,7 +1,7 @@
 //! Runs a phase that is a program: prepares it untimed, runs it timed, and parses its figures.
 
 use super::{LoadError, Measured, Request, Timing};
-use crate::command::{self, Ended, KEPT, Strays};
+use crate::command::{self, Ended, KEPT, StrayProcesses};
 use crate::engines::{Engine, tools};
 use crate::programs::Planned;
 use crate::tool_run::{ToolCommand, ToolRun};
@@ -41,7 +41,7 @@ pub fn prepare(
     }
     let mut done = Vec::new();
     for tool in planned.commands.before {
-        let strays = Strays::guarded()?;
+        let strays = StrayProcesses::guarded()?;
         let left = under_mark(tool, KEPT, &strays, stop)?.command;
         strays.end();
         done.push(left);
@@ -53,7 +53,7 @@ pub fn prepare(
 fn under_mark(
     mut tool: ToolRun,
     keeps: usize,
-    strays: &Strays,
+    strays: &StrayProcesses,
     stop: &CancelToken,
 ) -> Result<Ended, LoadError> {
     let (name, value) = strays.variable();
@@ -73,7 +73,7 @@ pub(super) fn run<E: Engine>(
 ) -> Result<Measured, LoadError> {
     let (phase, stop) = (request.phase, request.stop);
     let tool = std::mem::take(&mut planned.commands.timed);
-    let strays = Strays::guarded()?;
+    let strays = StrayProcesses::guarded()?;
     let timed = Timing::of(&planned.program.kind, request)
         .time::<E, _>(|| under_mark(tool, READABLE, &strays, stop))?;
     let ended = timed.done;

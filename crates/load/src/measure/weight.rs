@@ -10,6 +10,7 @@ use crate::phases::op::{Op, Parameters, Phase};
 use crate::phases::{self, Scratch, TreePhase};
 use fsdyno_model::cancel::CancelToken;
 use rustix::time::{ClockId, clock_getres};
+use serde::Serialize;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -26,9 +27,10 @@ pub struct ClockFacts {
 }
 
 /// The cost of an engine in addition to the kernel's work.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EngineCost {
     /// The kind of phase.
+    #[serde(rename = "phase")]
     pub kind: &'static str,
     /// Calls made to the engine.
     pub calls: u64,
@@ -41,9 +43,10 @@ pub struct EngineCost {
 }
 
 /// The contention between workers that do not wait for the kernel.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Contention {
     /// How many run in parallel: one for each processor.
+    #[serde(rename = "side_by_side")]
     pub workers: usize,
     /// Processor time per operation of a single worker with recorded latencies, nanoseconds.
     pub alone_ns: f64,

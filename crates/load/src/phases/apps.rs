@@ -237,7 +237,7 @@ impl Phase {
         let work_dir = calls.open_work_dir(worker.job.root)?;
         let home = calls.open_dir(&work_dir, self.family().home())?;
         let mut tally = Tally::default();
-        worker.room.timeline.resume();
+        worker.buffers.timeline.resume();
         let work = match self {
             Self::MailDeliver => mail::deliver,
             Self::MailRead => mail::read,

@@ -14,7 +14,7 @@ const ATTRIBUTE_SPACE: usize = 64 * 1024;
 
 /// The current user, and the defaults that the system applies to new files.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct AttributeWriter {
     uid: u32,
     gid: u32,
     umask: u32,
@@ -46,7 +46,7 @@ impl Creation {
     }
 }
 
-impl Default for Keeper {
+impl Default for AttributeWriter {
     fn default() -> Self {
         Self {
             uid: rustix::process::geteuid().as_raw(),
@@ -76,8 +76,8 @@ fn umask() -> u32 {
         .unwrap_or(0o777)
 }
 
-impl Keeper {
-    /// A keeper for a file system with these capabilities.
+impl AttributeWriter {
+    /// A writer for a file system with these capabilities.
     pub fn on(stores: &Capabilities) -> Self {
         Self {
             owners: stores.owners,
@@ -216,7 +216,7 @@ impl Keeper {
         Ok(false)
     }
 
-    /// The warnings of all keepers.
+    /// The warnings of all writers.
     pub fn warnings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Warning> {
         let sums = |(refused, foreign), one: &Self| (refused + one.refused, foreign + one.foreign);
         let (refused, foreign) = all.fold((0, 0), sums);

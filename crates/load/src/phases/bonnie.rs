@@ -243,7 +243,7 @@ pub(crate) fn prepare(
 
 /// The buffers of a phase.
 #[derive(Debug)]
-enum Room {
+enum Buffers {
     Data(Data),
     Files(Box<Files>),
 }
@@ -253,7 +253,7 @@ enum Room {
 pub(crate) struct Bonnie {
     phase: Phase,
     may_repeat: bool,
-    room: Room,
+    buffers: Buffers,
 }
 
 /// A completed phase.
@@ -281,33 +281,33 @@ impl Bonnie {
     /// Allocates a phase of a plan. With a cold cache it must not be repeated: its second pass
     /// would read from the cache.
     pub fn new(phase: Phase, given: &BTreeMap<String, String>, may_repeat: bool) -> Self {
-        let room = if phase.on_one_file() {
+        let buffers = if phase.on_one_file() {
             let parameters = DataParameters::read(given);
             let (workers, seeks) = match phase {
                 Phase::Seeks => (parameters.seekers, parameters.seeks),
                 _ => (1, 0),
             };
-            Room::Data(Data::new(parameters, workers, seeks))
+            Buffers::Data(Data::new(parameters, workers, seeks))
         } else {
-            Room::Files(Box::new(Files::new(FileParameters::read(given))))
+            Buffers::Files(Box::new(Files::new(FileParameters::read(given))))
         };
         Self {
             phase,
             may_repeat: may_repeat && phase.repeatable(),
-            room,
+            buffers,
         }
     }
 
     /// The synthetic tree for the engine that accesses no file.
     pub fn facts(&self) -> Facts {
-        match &self.room {
-            Room::Data(data) => Facts {
+        match &self.buffers {
+            Buffers::Data(data) => Facts {
                 files: 1,
                 directories: 1,
                 bytes: data.parameters.size,
             },
             // Every directory that it opens is the same one.
-            Room::Files(files) => Facts {
+            Buffers::Files(files) => Facts {
                 files: files.parameters.files / files.parameters.directories,
                 directories: 1,
                 bytes: files.bytes() / files.parameters.directories,
@@ -317,9 +317,9 @@ impl Bonnie {
 
     /// The bytes of data it works on.
     pub fn bytes(&self) -> Bytes {
-        Bytes(match &self.room {
-            Room::Data(data) => data.parameters.size,
-            Room::Files(files) => files.bytes(),
+        Bytes(match &self.buffers {
+            Buffers::Data(data) => data.parameters.size,
+            Buffers::Files(files) => files.bytes(),
         })
     }
 
@@ -385,36 +385,36 @@ impl Bonnie {
         engine: &mut E,
         place: &Place<'_>,
     ) -> Result<Pass, LoadError> {
-        match (&mut self.room, self.phase) {
-            (Room::Data(data), Phase::CharWrite) => data::char_write(engine, place, data),
-            (Room::Data(data), Phase::Write) => data::write(engine, place, data),
-            (Room::Data(data), Phase::Rewrite) => data::rewrite(engine, place, data),
-            (Room::Data(data), Phase::CharRead) => data::char_read(engine, place, data),
-            (Room::Data(data), Phase::Seeks) => seeks::seeks(engine, place, data),
-            (Room::Data(data), _) => data::read(engine, place, data),
-            (Room::Files(files), Phase::Create) => files::create(engine, place, files),
-            (Room::Files(files), Phase::Delete) => files::delete(engine, place, files),
-            (Room::Files(files), _) => files::stat(engine, place, files),
+        match (&mut self.buffers, self.phase) {
+            (Buffers::Data(data), Phase::CharWrite) => data::char_write(engine, place, data),
+            (Buffers::Data(data), Phase::Write) => data::write(engine, place, data),
+            (Buffers::Data(data), Phase::Rewrite) => data::rewrite(engine, place, data),
+            (Buffers::Data(data), Phase::CharRead) => data::char_read(engine, place, data),
+            (Buffers::Data(data), Phase::Seeks) => seeks::seeks(engine, place, data),
+            (Buffers::Data(data), _) => data::read(engine, place, data),
+            (Buffers::Files(files), Phase::Create) => files::create(engine, place, files),
+            (Buffers::Files(files), Phase::Delete) => files::delete(engine, place, files),
+            (Buffers::Files(files), _) => files::stat(engine, place, files),
         }
     }
 
     /// The timelines of its workers.
     fn timelines(&self) -> impl Iterator<Item = &TimelineRecorder> {
-        let (one, many) = match &self.room {
-            Room::Data(data) => (None, &data.rooms[..]),
-            Room::Files(files) => (Some(&files.timeline), &[][..]),
+        let (one, many) = match &self.buffers {
+            Buffers::Data(data) => (None, &data.buffers[..]),
+            Buffers::Files(files) => (Some(&files.timeline), &[][..]),
         };
         one.into_iter()
-            .chain(many.iter().map(|room| &room.timeline))
+            .chain(many.iter().map(|buffers| &buffers.timeline))
     }
 
     fn timelines_mut(&mut self) -> impl Iterator<Item = &mut TimelineRecorder> {
-        let (one, many) = match &mut self.room {
-            Room::Data(data) => (None, &mut data.rooms[..]),
-            Room::Files(files) => (Some(&mut files.timeline), &mut [][..]),
+        let (one, many) = match &mut self.buffers {
+            Buffers::Data(data) => (None, &mut data.buffers[..]),
+            Buffers::Files(files) => (Some(&mut files.timeline), &mut [][..]),
         };
         one.into_iter()
-            .chain(many.iter_mut().map(|room| &mut room.timeline))
+            .chain(many.iter_mut().map(|buffers| &mut buffers.timeline))
     }
 
     fn warnings(&self, elapsed: u64) -> Vec<Warning> {

@@ -1,8 +1,8 @@
 //! `copy`: copies the newest tree into a new tree next to it. As with `cp -a`, modes, owners,
 //! times, extended attributes, hard links, holes and special files are kept.
 
-use super::attributes::{Creation, Keeper};
-use super::data::Mover;
+use super::attributes::{AttributeWriter, Creation};
+use super::data::DataCopier;
 use super::parallel_walk::{Shared, Walker, walk_in_parallel};
 use super::walk::{Above, Left, Visitor};
 use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
@@ -59,8 +59,8 @@ type Links = HashMap<(u64, u64), (CString, u64)>;
 struct Copy<'a, E: Calls> {
     base: &'a E::Dir,
     target: &'a CStr,
-    keeper: &'a mut Keeper,
-    mover: Mover<'a>,
+    attribute_writer: &'a mut AttributeWriter,
+    mover: DataCopier<'a>,
     /// Shared by all workers. It is locked while a first name is created, so that a worker with the
     /// second name finds it.
     links: &'a Mutex<Links>,
@@ -68,7 +68,7 @@ struct Copy<'a, E: Calls> {
     /// `begins` on: the rest belongs to the directory that this worker took over.
     path: Vec<u8>,
     begins: usize,
-    /// Whether the keeper has checked a created directory.
+    /// Whether the attribute writer has checked a created directory.
     observed: bool,
     symlink: &'a mut [u8],
     tally: Tally,
@@ -87,24 +87,24 @@ struct Level<D> {
 fn run<E: Calls + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    rooms: &mut [Scratch],
+    workers: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
     let base = engine.open_work_dir(job.root)?;
     let links = Mutex::default();
-    let walkers = rooms.iter_mut().map(
+    let walkers = workers.iter_mut().map(
         |Scratch {
              data,
              symlink,
-             trail,
-             keeper,
+             walk_buffers,
+             attribute_writer,
              timeline,
              ..
          }| {
             let visitor = Copy::<E> {
                 base: &base,
                 target: &job.target,
-                keeper,
-                mover: Mover {
+                attribute_writer,
+                mover: DataCopier {
                     method: job.method,
                     buffer: data,
                     stop: job.stop,
@@ -118,7 +118,7 @@ fn run<E: Calls + Send>(
             };
             Walker {
                 visitor,
-                trail,
+                walk_buffers,
                 timeline,
             }
         },
@@ -149,8 +149,8 @@ impl<'a, E: Calls> Copy<'a, E> {
             }
         }
         let source = Target::File(&from);
-        let attributes = self.keeper.list(engine, &source, &meta)?;
-        let creation = self.keeper.creation(&meta, attributes);
+        let attributes = self.attribute_writer.list(engine, &source, &meta)?;
+        let creation = self.attribute_writer.creation(&meta, attributes);
         let mut to = engine.create(to_dir, name, creation.mode)?;
         if let Some(links) = first {
             self.made(links, &meta, name);
@@ -158,7 +158,8 @@ impl<'a, E: Calls> Copy<'a, E> {
         self.mover.copy(engine, &mut from, &mut to, &meta)?;
         let (source, made) = (Target::File(&from), Target::File(&to));
         let source = Some((&source, attributes));
-        self.keeper.finish(engine, source, &made, &meta, creation)?;
+        self.attribute_writer
+            .finish(engine, source, &made, &meta, creation)?;
         engine.close(to)?;
         engine.close(from)?;
         self.tally.bytes.0 += meta.size;
@@ -224,7 +225,7 @@ impl<'a, E: Calls> Copy<'a, E> {
                 return Ok(());
             }
         }
-        let creation = self.keeper.creation(&meta, 0);
+        let creation = self.attribute_writer.creation(&meta, 0);
         if kind == Kind::Symlink {
             let space = self.symlink.len() - 1;
             let bytes = engine.read_link(dir, name, &mut self.symlink[..space])?;
@@ -238,7 +239,8 @@ impl<'a, E: Calls> Copy<'a, E> {
             self.made(links, &meta, name);
         }
         let made = Target::Entry(to_dir, name);
-        self.keeper.finish(engine, None, &made, &meta, creation)
+        self.attribute_writer
+            .finish(engine, None, &made, &meta, creation)
     }
 }
 
@@ -254,8 +256,8 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
     ) -> Result<Self::Level, LoadError> {
         let source = Target::Directory(dir);
         let meta = engine.stat(&source)?;
-        let attributes = self.keeper.list(engine, &source, &meta)?;
-        let creation = self.keeper.creation(&meta, attributes);
+        let attributes = self.attribute_writer.list(engine, &source, &meta)?;
+        let creation = self.attribute_writer.creation(&meta, attributes);
         let root = above.level.is_none();
         let (parent, name) = match &above.level {
             Some(level) => (&level.to, name),
@@ -264,7 +266,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
         engine.make_dir(parent, name, creation.mode)?;
         let to = engine.open_dir(parent, name)?;
         if root {
-            self.keeper.observe(engine, &to)?;
+            self.attribute_writer.observe(engine, &to)?;
             self.observed = true;
         }
         let above = (self.begins, self.path.len());
@@ -276,7 +278,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
             to,
             meta,
             attributes,
-            creation: self.keeper.creation(&meta, attributes),
+            creation: self.attribute_writer.creation(&meta, attributes),
             above,
         })
     }
@@ -313,10 +315,10 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
         let listed = match level.attributes {
             0 => 0,
             // Other attributes were listed since, so list again.
-            _ => self.keeper.list(engine, &source, &level.meta)?,
+            _ => self.attribute_writer.list(engine, &source, &level.meta)?,
         };
         let source = Some((&source, listed));
-        self.keeper
+        self.attribute_writer
             .finish(engine, source, &made, &level.meta, level.creation)?;
         self.goes_back(&level);
         self.tally.directories += 1;
@@ -333,7 +335,7 @@ impl<E: Calls> Shared<E> for Copy<'_, E> {
         self.path.extend_from_slice(self.target.to_bytes());
         let mut to = engine.open_dir(self.base, self.target)?;
         if !self.observed {
-            self.keeper.observe(engine, &to)?;
+            self.attribute_writer.observe(engine, &to)?;
             self.observed = true;
         }
         for name in path {
@@ -348,7 +350,7 @@ impl<E: Calls> Shared<E> for Copy<'_, E> {
             to,
             meta,
             attributes: 0,
-            creation: self.keeper.creation(&meta, 0),
+            creation: self.attribute_writer.creation(&meta, 0),
             above,
         })
     }

@@ -12,13 +12,13 @@ pub const BUFFER: usize = 128 * 1024;
 
 /// Copies file data.
 #[derive(Debug)]
-pub struct Mover<'a> {
+pub struct DataCopier<'a> {
     pub method: CopyMethod,
     pub buffer: &'a mut [u8],
     pub stop: &'a CancelToken,
 }
 
-impl Mover<'_> {
+impl DataCopier<'_> {
     /// Copies the data of `from` to `to`. Both are at offset 0.
     #[inline]
     pub fn copy<E: Calls>(

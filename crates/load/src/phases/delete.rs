@@ -1,9 +1,9 @@
 //! `delete`: removes the newest tree, as `rm -rf` does, in the order of the directory. The order of
 //! inode numbers takes a tenth longer on a file system that lists files in the order of creation.
 
-use super::parallel_walk::{Shared, visit_source};
+use super::parallel_walk::Shared;
 use super::walk::{Above, Left, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -44,9 +44,9 @@ type Removed = u64;
 fn run<E: Calls + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    rooms: &mut [Scratch],
+    workers: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    visit_source(engine, job, rooms, |_, _| Some(Delete::default()))
+    visit_source(engine, job, workers, |_, _| Some(Delete::default()))
 }
 
 impl<E: Calls> Visitor<E> for Delete {

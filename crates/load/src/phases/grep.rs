@@ -1,9 +1,9 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines that `grep -r` would print. A file with zero bytes has one line, which reports the match.
 
-use super::parallel_walk::{Shared, visit_source};
+use super::parallel_walk::Shared;
 use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -118,9 +118,9 @@ struct GrepAll<'a> {
 fn run<E: Calls + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    rooms: &mut [Scratch],
+    workers: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    visit_source(engine, job, rooms, |_, search| {
+    visit_source(engine, job, workers, |_, search| {
         // Allocated by `Scratch::for_job` for this kind.
         let search = search.as_mut()?;
         Some(GrepAll {

@@ -33,14 +33,15 @@ use crate::error::LoadError;
 use crate::job::Job;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
-use attributes::Keeper;
+use attributes::AttributeWriter;
 use fsdyno_model::Needs;
 use fsdyno_model::capability::LeftOut;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::warning::Warning;
 use fsdyno_model::{Form, Given, Parameter};
+use parallel_walk::{Shared, Walker, walk_in_parallel};
 use timeline::TimelineRecorder;
-use walk::Trail;
+use walk::WalkBuffers;
 
 /// The name of an operation that is the work on one file.
 pub(crate) const FILE: &str = "file";
@@ -82,8 +83,8 @@ pub(crate) struct Scratch {
     pub data: Box<[u8]>,
     pub symlink: Box<[u8]>,
     pub search: Option<grep::Search>,
-    pub trail: Trail,
-    pub keeper: Keeper,
+    pub walk_buffers: WalkBuffers,
+    pub attribute_writer: AttributeWriter,
     pub left_out: LeftOut,
     pub timeline: TimelineRecorder,
 }
@@ -113,8 +114,8 @@ impl Scratch {
             data,
             search,
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
-            trail: Trail::default(),
-            keeper: Keeper::on(&job.stores),
+            walk_buffers: WalkBuffers::default(),
+            attribute_writer: AttributeWriter::on(&job.stores),
             left_out: LeftOut::default(),
             timeline: TimelineRecorder::new(),
         })
@@ -137,10 +138,38 @@ impl Scratch {
 
     /// Warnings of all workers during the phase.
     pub fn warnings(all: &[Self]) -> Vec<Warning> {
-        let mut warnings = Keeper::warnings(all.iter().map(|scratch| &scratch.keeper));
+        let mut warnings =
+            AttributeWriter::warnings(all.iter().map(|scratch| &scratch.attribute_writer));
         warnings.extend(all.iter().filter_map(|scratch| scratch.left_out.warning()));
         warnings
     }
+}
+
+/// Walks the tree of a job with one worker for each of `workers`; returns the sum of their tallies.
+/// `visitor` makes the visitor of a worker from its buffer and its search.
+fn visit_source<'a, E, V>(
+    engine: &mut E,
+    job: &Job<'_>,
+    workers: &'a mut [Scratch],
+    visitor: impl Fn(&'a mut [u8], &'a mut Option<grep::Search>) -> Option<V>,
+) -> Result<Tally, LoadError>
+where
+    E: Calls + Send,
+    V: Shared<E> + Send,
+{
+    let walkers = workers.iter_mut().filter_map(|worker| {
+        Some(Walker {
+            visitor: visitor(&mut worker.data, &mut worker.search)?,
+            walk_buffers: &mut worker.walk_buffers,
+            timeline: &mut worker.timeline,
+        })
+    });
+    let mut walkers: Vec<_> = walkers.collect();
+    let base = engine.open_work_dir(job.root)?;
+    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, &mut walkers)?;
+    engine.close_dir(base);
+    let tallies = walkers.iter().map(|walker| *walker.visitor.tally());
+    Ok(summed(calls + 1, tallies))
 }
 
 /// A tally with the calls of its engine.

@@ -1,7 +1,7 @@
 //! Phases of single operations of one kind: creating, stat, open, rename, link and unlink of files;
 //! creating and removing directories; sequential and random writes and reads of a large file.
 //!
-//! Names are incremented in place and random offsets come from a precomputed wheel, so memory use
+//! Names are incremented in place and random offsets are precomputed, so memory use
 //! does not depend on the number of operations. This module defines the operations and their
 //! workers; `measure` times the whole phase.
 
@@ -13,16 +13,19 @@ mod kinds;
 mod names;
 mod pace;
 mod parameters;
+mod random;
 mod ready;
+mod worker;
 mod workers;
 
 pub use check::Left;
 pub(crate) use check::{bytes_read, check_share, operations};
-pub(super) use data::noise;
 pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
+pub(super) use random::incompressible;
 pub(crate) use ready::{prepare, prepare_share};
-pub(crate) use workers::{Limits, Op};
+pub(crate) use worker::Limits;
+pub(crate) use workers::Op;
 
 use crate::engines::Engine;
 use fsdyno_model::capability::Required;

@@ -10,17 +10,15 @@
 mod pool;
 
 use super::barrier::run_threads;
-use super::grep::Search;
+use super::own_descriptors;
 use super::timeline::TimelineRecorder;
-use super::walk::{Above, Trail, Visitor, begin_level, walk};
-use super::{Job, Scratch, own_descriptors, summed};
+use super::walk::{Above, Visitor, WalkBuffers, begin_level, walk};
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use fsdyno_model::cancel::CancelToken;
-use fsdyno_model::sample::Tally;
-use pool::{Errand, Left, Pool};
+use pool::{Left, Pool, QueuedDirectory};
 use std::ffi::CStr;
 
 /// A visitor that can take over a directory in the middle of a tree.
@@ -44,7 +42,7 @@ pub trait Shared<E: Calls>: Visitor<E> {
 #[derive(Debug)]
 pub struct Walker<'a, V> {
     pub visitor: V,
-    pub trail: &'a mut Trail,
+    pub walk_buffers: &'a mut WalkBuffers,
     pub timeline: &'a mut TimelineRecorder,
 }
 
@@ -65,7 +63,7 @@ where
     V: Shared<E> + Send,
 {
     if let [walker] = walkers {
-        let own = (&mut *walker.trail, &mut *walker.timeline);
+        let own = (&mut *walker.walk_buffers, &mut *walker.timeline);
         walk(engine, base, root, own, stop, &mut walker.visitor)?;
         return Ok(engine.calls());
     }
@@ -79,7 +77,7 @@ where
         let mut worker = Worker {
             engine,
             visitor: &mut walker.visitor,
-            listings: walker.trail.listings(),
+            listings: walker.walk_buffers.listings(),
             timeline: walker.timeline,
             between: true,
             pool: &pool,
@@ -109,33 +107,6 @@ where
     Ok(engine.calls() + calls.sum::<u64>())
 }
 
-/// Walks the tree of a job with one worker for each of `rooms`; returns the sum of their tallies.
-/// `visitor` makes the visitor of a worker from its buffer and its search.
-pub fn visit_source<'a, E, V>(
-    engine: &mut E,
-    job: &Job<'_>,
-    rooms: &'a mut [Scratch],
-    visitor: impl Fn(&'a mut [u8], &'a mut Option<Search>) -> Option<V>,
-) -> Result<Tally, LoadError>
-where
-    E: Calls + Send,
-    V: Shared<E> + Send,
-{
-    let walkers = rooms.iter_mut().filter_map(|room| {
-        Some(Walker {
-            visitor: visitor(&mut room.data, &mut room.search)?,
-            trail: &mut room.trail,
-            timeline: &mut room.timeline,
-        })
-    });
-    let mut walkers: Vec<_> = walkers.collect();
-    let base = engine.open_work_dir(job.root)?;
-    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, &mut walkers)?;
-    engine.close_dir(base);
-    let tallies = walkers.iter().map(|walker| *walker.visitor.tally());
-    Ok(summed(calls + 1, tallies))
-}
-
 /// A directory that is being walked.
 struct Frame<D, L> {
     dir: D,
@@ -146,18 +117,18 @@ struct Frame<D, L> {
     seen: bool,
     /// The directories that were passed from it and are not left yet.
     delegated: Option<Left>,
-    /// The errand by which another worker passed it, if any.
+    /// The queue entry by which another worker passed it, if any.
     taken: Option<Taken<D, L>>,
 }
 
 /// A directory that was taken over: its parent, opened again.
 struct Taken<D, L> {
-    errand: Errand,
+    queued: QueuedDirectory,
     above: D,
     level: L,
 }
 
-/// One worker, with its open directories: those of its last errand are on top.
+/// One worker, with its open directories: those of its last queue entry are on top.
 struct Worker<'a, E: Calls, V: Shared<E>> {
     engine: &'a mut E,
     visitor: &'a mut V,
@@ -187,7 +158,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
             let Some(frame) = self.open.last() else {
                 // The first worker has walked the whole tree when its stack is empty.
                 match if first { None } else { self.pool.take(None) } {
-                    Some(errand) => self.take_over(errand)?,
+                    Some(queued) => self.take_over(queued)?,
                     None => return Ok(()),
                 }
                 continue;
@@ -204,8 +175,8 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
             match awaited {
                 None => self.leave()?,
                 Some(left) => {
-                    if let Some(errand) = self.pool.take(Some(left)) {
-                        self.take_over(errand)?;
+                    if let Some(queued) = self.pool.take(Some(left)) {
+                        self.take_over(queued)?;
                     }
                 }
             }
@@ -279,37 +250,37 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         let begins = self.open.iter().rposition(|frame| frame.taken.is_some());
         let taken = begins.and_then(|at| self.open[at].taken.as_ref());
         let mut above = Vec::with_capacity(self.open[top].depth);
-        if let Some(Taken { errand, .. }) = taken {
-            above.extend_from_slice(&errand.above);
-            above.push(errand.name.clone());
+        if let Some(Taken { queued, .. }) = taken {
+            above.extend_from_slice(&queued.above);
+            above.push(queued.name.clone());
         }
         above.extend((begins.unwrap_or(0)..top).map(met));
         let name = met(top);
         let frame = &mut self.open[top];
         self.visitor.delegated(&mut frame.level);
         let left = frame.delegated.get_or_insert_default();
-        self.pool.give(Errand::new(above, name, left));
+        self.pool.give(QueuedDirectory::new(above, name, left));
     }
 
     /// Enters a directory that another worker found.
-    fn take_over(&mut self, errand: Errand) -> Result<(), LoadError> {
+    fn take_over(&mut self, queued: QueuedDirectory) -> Result<(), LoadError> {
         let mut above = self.engine.open_dir(self.base, self.root)?;
-        for name in &errand.above {
+        for name in &queued.above {
             let below = self.engine.open_dir(&above, name)?;
             self.engine.close_dir(std::mem::replace(&mut above, below));
         }
-        let mut level = self.visitor.reach(self.engine, &errand.above)?;
-        let dir = self.engine.open_dir(&above, &errand.name)?;
+        let mut level = self.visitor.reach(self.engine, &queued.above)?;
+        let dir = self.engine.open_dir(&above, &queued.name)?;
         let around = Above {
             dir: &above,
             level: Some(&mut level),
         };
         let entered = self
             .visitor
-            .enter(self.engine, &dir, around, &errand.name)?;
-        let depth = errand.above.len() + 1;
+            .enter(self.engine, &dir, around, &queued.name)?;
+        let depth = queued.above.len() + 1;
         let taken = Taken {
-            errand,
+            queued,
             above,
             level,
         };
@@ -336,7 +307,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
                     dir: &taken.above,
                     level: Some(&mut taken.level),
                 };
-                (above, &*taken.errand.name)
+                (above, &*taken.queued.name)
             }
             (None, Some(frame)) => {
                 let above = Above {
@@ -360,7 +331,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         } else if let Some(taken) = taken {
             self.visitor.release(self.engine, taken.level);
             self.engine.close_dir(taken.above);
-            self.pool.left(&taken.errand);
+            self.pool.left(&taken.queued);
         }
         Ok(())
     }
@@ -370,6 +341,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
 mod tests {
     use super::*;
     use crate::engines::null::{Facts, NullCalls};
+    use fsdyno_model::sample::Tally;
 
     /// Panics at a file.
     struct Panics {
@@ -423,14 +395,14 @@ mod tests {
                 bytes: 0,
             });
             let base = engine.open_work_dir("/".as_ref()).unwrap();
-            let mut rooms = [(); 3].map(|()| (Trail::default(), TimelineRecorder::new()));
-            let walkers = rooms.iter_mut().enumerate();
-            let walkers = walkers.map(|(number, (trail, timeline))| Walker {
+            let mut workers = [(); 3].map(|()| (WalkBuffers::default(), TimelineRecorder::new()));
+            let walkers = workers.iter_mut().enumerate();
+            let walkers = walkers.map(|(number, (walk_buffers, timeline))| Walker {
                 visitor: Panics {
                     left: 100 + number as u64,
                     tally: Tally::default(),
                 },
-                trail,
+                walk_buffers,
                 timeline,
             });
             let mut walkers: Vec<_> = walkers.collect();

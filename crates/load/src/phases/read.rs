@@ -1,8 +1,8 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::parallel_walk::{Shared, visit_source};
+use super::parallel_walk::Shared;
 use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -57,9 +57,9 @@ impl<'a> ReadAll<'a> {
 fn run<E: Calls + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    rooms: &mut [Scratch],
+    workers: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    visit_source(engine, job, rooms, |data, _| {
+    visit_source(engine, job, workers, |data, _| {
         Some(ReadAll::new(data, job.stop))
     })
 }

@@ -1,8 +1,8 @@
 //! `stat-walk`: walks the newest tree and stats every entry, without following symbolic links.
 
-use super::parallel_walk::{Shared, visit_source};
+use super::parallel_walk::Shared;
 use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase};
+use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -41,9 +41,9 @@ struct StatAll {
 fn run<E: Calls + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    rooms: &mut [Scratch],
+    workers: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    visit_source(engine, job, rooms, |_, _| Some(StatAll::default()))
+    visit_source(engine, job, workers, |_, _| Some(StatAll::default()))
 }
 
 impl<E: Calls> Visitor<E> for StatAll {

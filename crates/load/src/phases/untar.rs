@@ -4,6 +4,7 @@
 
 mod fields;
 mod member;
+mod members;
 mod pax;
 mod place;
 mod stream;
@@ -15,7 +16,8 @@ use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use fsdyno_model::capability::EntryKind;
 use fsdyno_model::sample::Tally;
-use member::{BLOCK, Broken, Member, Members};
+use member::{BLOCK, Broken, Member};
+use members::Members;
 use place::Place;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -110,8 +112,8 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
     let (mut members, mut member) = (Members::default(), Member::new());
     engine.make_dir(&base, &job.target, 0o777)?;
     let root = engine.open_dir(&base, &job.target)?;
-    scratch.keeper.observe(engine, &root)?;
-    let mut place = Place::new(root, &mut scratch.keeper);
+    scratch.attribute_writer.observe(engine, &root)?;
+    let mut place = Place::new(root, &mut scratch.attribute_writer);
     let mut done = Tally {
         directories: 1,
         ..Tally::default()
@@ -187,8 +189,8 @@ fn file<E: Calls>(
     name: &CString,
     member: &Member,
 ) -> Result<(), LoadError> {
-    let meta = place.keeper.without_foreign_owner(member.meta);
-    let creation = place.keeper.creation(&meta, 0);
+    let meta = place.attribute_writer.without_foreign_owner(member.meta);
+    let creation = place.attribute_writer.creation(&meta, 0);
     let mut file = place.create(engine, name, creation.mode)?;
     match &member.stretches {
         None => pour(engine, job, stream, &mut file, member.stored)?,
@@ -210,7 +212,9 @@ fn file<E: Calls>(
         }
     }
     let made = Target::File(&file);
-    place.keeper.finish(engine, None, &made, &meta, creation)?;
+    place
+        .attribute_writer
+        .finish(engine, None, &made, &meta, creation)?;
     engine.close(file)
 }
 

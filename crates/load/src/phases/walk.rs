@@ -16,11 +16,11 @@ const LEVELS: usize = 12;
 
 /// The buffers of a walk, one per level, which are reused.
 #[derive(Debug)]
-pub struct Trail {
+pub struct WalkBuffers {
     listings: Vec<Listing>,
 }
 
-impl Default for Trail {
+impl Default for WalkBuffers {
     fn default() -> Self {
         let mut listings = Vec::with_capacity(4 * LEVELS);
         listings.resize_with(LEVELS, Listing::default);
@@ -28,7 +28,7 @@ impl Default for Trail {
     }
 }
 
-impl Trail {
+impl WalkBuffers {
     /// The buffers, one per level.
     pub fn listings(&mut self) -> &mut Vec<Listing> {
         &mut self.listings
@@ -98,11 +98,18 @@ pub fn walk_work_dir<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
     root: &CStr,
-    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
+    (walk_buffers, timeline): (&mut WalkBuffers, &mut TimelineRecorder),
     visitor: &mut V,
 ) -> Result<(), LoadError> {
     let base = engine.open_work_dir(job.root)?;
-    walk(engine, &base, root, (trail, timeline), job.stop, visitor)?;
+    walk(
+        engine,
+        &base,
+        root,
+        (walk_buffers, timeline),
+        job.stop,
+        visitor,
+    )?;
     engine.close_dir(base);
     Ok(())
 }
@@ -113,11 +120,11 @@ pub fn walk<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
-    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
+    (walk_buffers, timeline): (&mut WalkBuffers, &mut TimelineRecorder),
     stop: &CancelToken,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
-    let listings = &mut trail.listings;
+    let listings = &mut walk_buffers.listings;
     let mut open: Vec<(E::Dir, V::Level)> = Vec::with_capacity(4 * LEVELS);
     let dir = engine.open_dir(base, root)?;
     let above = Above {
@@ -267,11 +274,11 @@ mod tests {
             seen: Tally::default(),
             stop: stop.clone(),
         };
-        let mut trail = Trail::default();
+        let mut walk_buffers = WalkBuffers::default();
         let mut timeline = TimelineRecorder::new();
         timeline.begin();
-        let room = (&mut trail, &mut timeline);
-        let end = walk(&mut engine, &base, c"tree", room, &stop, &mut tenth);
+        let buffers = (&mut walk_buffers, &mut timeline);
+        let end = walk(&mut engine, &base, c"tree", buffers, &stop, &mut tenth);
         assert!(matches!(end, Err(LoadError::Stopped)));
         assert_eq!(tenth.seen.files, 10);
         // Every processed file is in the timeline.

@@ -102,9 +102,12 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(refused("poll")(error)),
     }
-    let heard: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
-    let mut output = talking.iter_mut().zip(heard).filter(|(_, heard)| *heard);
-    output.try_for_each(|(worker, _)| worker.hear())
+    let received: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
+    let mut output = talking
+        .iter_mut()
+        .zip(received)
+        .filter(|(_, received)| *received);
+    output.try_for_each(|(worker, _)| worker.receive())
 }
 
 /// A worker process; it is killed when fsdyno exits or this is dropped.
@@ -139,7 +142,7 @@ impl Worker {
     }
 
     /// Reads the available data; a worker that exits without a result has failed.
-    fn hear(&mut self) -> Result<(), LoadError> {
+    fn receive(&mut self) -> Result<(), LoadError> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
         };

@@ -106,12 +106,12 @@ pub(super) fn compile<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), Load
 pub(super) fn link<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadError> {
     for directory in steps.share(directories(steps)) {
         let temporary = archive(directory, ".tmp");
-        let path = steps.worker.room.path.path(&temporary);
+        let path = steps.worker.buffers.path.path(&temporary);
         let mut into = steps.calls.create(steps.home, path, files::MODE)?;
         let mut bytes = 0;
         for number in sources(steps, directory) {
             let read = steps.read(&source(steps, number, ".o"))?;
-            let data = &mut steps.worker.room.data;
+            let data = &mut steps.worker.buffers.data;
             files::fill(steps.calls, data, &mut into, read, OF_OBJECT + number)?;
             bytes += 2 * read;
         }

@@ -135,7 +135,7 @@ fn request<C: Calls>(
         bytes += item.bytes;
     } else {
         // A whiteout is a character device with the number 0:0 (overlayfs.rst).
-        let path = steps.worker.room.path.path(&work);
+        let path = steps.worker.buffers.path.path(&work);
         steps
             .calls
             .make_node(steps.home, path, Kind::Character, 0, 0)?;

@@ -32,7 +32,7 @@ pub(super) fn load<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadErr
         while at + PAGE <= bytes {
             let pages = (bytes - at) / PAGE * PAGE;
             let length = usize::try_from(pages).map_or(data::BUFFER, |left| left.min(data::BUFFER));
-            let piece = &mut steps.worker.room.data[..length];
+            let piece = &mut steps.worker.buffers.data[..length];
             for (page, content) in (at / PAGE..).zip(piece.chunks_mut(PAGE_LENGTH)) {
                 stamp(content, LOADED + usize::try_from(page).unwrap_or(0), 0);
             }
@@ -53,7 +53,7 @@ pub(super) fn commit<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadE
     let transactions = steps.inventory.requests.len();
     let mut written = 0;
     for number in 0..transactions {
-        let record = &mut steps.worker.room.data[..PAGE_LENGTH];
+        let record = &mut steps.worker.buffers.data[..PAGE_LENGTH];
         stamp(record, number, 0);
         steps
             .calls
@@ -63,7 +63,7 @@ pub(super) fn commit<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadE
         if number + 1 - written == steps.parameters.checkpoint || number + 1 == transactions {
             for changed in written..=number {
                 let page = steps.inventory.requests[changed] as u64;
-                let content = &mut steps.worker.room.data[..PAGE_LENGTH];
+                let content = &mut steps.worker.buffers.data[..PAGE_LENGTH];
                 stamp(content, changed, 0);
                 steps.calls.write_at(&mut table, content, page * PAGE)?;
                 bytes += PAGE;

@@ -51,7 +51,7 @@ pub(super) fn read<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), LoadErr
     for mailbox_number in mailboxes(steps) {
         let [letter, of] = mailbox(mailbox_number);
         steps.list(&[letter, of, Text("/new")])?;
-        steps.room.timeline.resume();
+        steps.buffers.timeline.resume();
         for place in messages(steps, mailbox_number) {
             let number = steps.inventory.requests[place];
             let new = [letter, of, Text("/new/m"), Number(number)];
@@ -75,7 +75,7 @@ pub(super) fn expunge<C: Calls>(steps: &mut Steps<'_, '_, C>) -> Result<(), Load
             let number = steps.inventory.requests[place];
             steps.rename(&cur(number, seen), &cur(number, deleted))?;
         }
-        steps.room.timeline.resume();
+        steps.buffers.timeline.resume();
         for place in messages {
             let number = steps.inventory.requests[place];
             steps.unlink(&cur(number, deleted))?;

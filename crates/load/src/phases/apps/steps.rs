@@ -43,39 +43,39 @@ impl<C: Calls> Steps<'_, '_, C> {
     }
 
     pub fn stat(&mut self, parts: &[Part]) -> Result<(), LoadError> {
-        let path = self.worker.room.path.path(parts);
+        let path = self.worker.buffers.path.path(parts);
         self.calls.stat(&Target::Entry(self.home, path)).map(drop)
     }
 
     pub fn exists(&mut self, parts: &[Part]) -> Result<bool, LoadError> {
-        let path = self.worker.room.path.path(parts);
+        let path = self.worker.buffers.path.path(parts);
         self.calls.exists(self.home, path)
     }
 
     pub fn make_dir(&mut self, parts: &[Part]) -> Result<(), LoadError> {
-        let path = self.worker.room.path.path(parts);
+        let path = self.worker.buffers.path.path(parts);
         self.calls.make_dir(self.home, path, DIRECTORY_MODE)
     }
 
     pub fn remove_dir(&mut self, parts: &[Part]) -> Result<(), LoadError> {
-        let path = self.worker.room.path.path(parts);
+        let path = self.worker.buffers.path.path(parts);
         self.calls.remove_dir(self.home, path).map(drop)
     }
 
     pub fn unlink(&mut self, parts: &[Part]) -> Result<(), LoadError> {
-        let path = self.worker.room.path.path(parts);
+        let path = self.worker.buffers.path.path(parts);
         self.calls.unlink(self.home, path)
     }
 
     pub fn rename(&mut self, from: &[Part], to: &[Part]) -> Result<(), LoadError> {
-        let room = &mut *self.worker.room;
-        let (from, to) = (room.path.path(from), room.other.path(to));
+        let buffers = &mut *self.worker.buffers;
+        let (from, to) = (buffers.path.path(from), buffers.other.path(to));
         self.calls.rename(self.home, from, to)
     }
 
     pub fn link(&mut self, from: &[Part], to: &[Part]) -> Result<(), LoadError> {
-        let room = &mut *self.worker.room;
-        let (from, to) = (room.path.path(from), room.other.path(to));
+        let buffers = &mut *self.worker.buffers;
+        let (from, to) = (buffers.path.path(from), buffers.other.path(to));
         self.calls.link((self.home, from), self.home, to)
     }
 
@@ -99,25 +99,25 @@ impl<C: Calls> Steps<'_, '_, C> {
 
     /// A new file with its content, open.
     fn written(&mut self, parts: &[Part], bytes: u64, author: usize) -> Result<C::File, LoadError> {
-        let room = &mut *self.worker.room;
-        let path = room.path.path(parts);
+        let buffers = &mut *self.worker.buffers;
+        let path = buffers.path.path(parts);
         let mut file = self.calls.create(self.home, path, files::MODE)?;
-        files::fill(self.calls, &mut room.data, &mut file, bytes, author)?;
+        files::fill(self.calls, &mut buffers.data, &mut file, bytes, author)?;
         Ok(file)
     }
 
     /// Opens, reads and closes a file; returns its bytes.
     pub fn read(&mut self, parts: &[Part]) -> Result<u64, LoadError> {
-        let room = &mut *self.worker.room;
-        let path = room.path.path(parts);
-        files::read(self.calls, &mut room.read, self.home, path)
+        let buffers = &mut *self.worker.buffers;
+        let path = buffers.path.path(parts);
+        files::read(self.calls, &mut buffers.read, self.home, path)
     }
 
     /// Makes the names in a directory durable.
     pub fn sync_dir(&mut self, parts: &[Part]) -> Result<(), LoadError> {
         let dir = self
             .calls
-            .open_dir(self.home, self.worker.room.path.path(parts))?;
+            .open_dir(self.home, self.worker.buffers.path.path(parts))?;
         self.calls.make_dir_durable(&dir)?;
         self.calls.close_dir(dir);
         Ok(())
@@ -125,10 +125,10 @@ impl<C: Calls> Steps<'_, '_, C> {
 
     /// Reads all names of a directory.
     pub fn list(&mut self, parts: &[Part]) -> Result<(), LoadError> {
-        let room = &mut *self.worker.room;
-        let mut dir = self.calls.open_dir(self.home, room.path.path(parts))?;
-        room.listing.begin(true);
-        while self.calls.list(&mut dir, &mut room.listing)? {}
+        let buffers = &mut *self.worker.buffers;
+        let mut dir = self.calls.open_dir(self.home, buffers.path.path(parts))?;
+        buffers.listing.begin(true);
+        while self.calls.list(&mut dir, &mut buffers.listing)? {}
         self.calls.close_dir(dir);
         Ok(())
     }

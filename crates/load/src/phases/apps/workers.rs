@@ -21,12 +21,12 @@ pub(crate) struct App {
     phase: Phase,
     parameters: Parameters,
     inventory: Inventory,
-    rooms: Vec<Room>,
+    buffers: Vec<WorkerBuffers>,
 }
 
 /// The buffers of one worker.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WorkerBuffers {
     /// Random bytes, from which files are filled.
     pub data: Buffer,
     /// The destination of reads.
@@ -43,14 +43,14 @@ pub(super) struct Worker<'a> {
     pub job: &'a Job<'a>,
     pub parameters: &'a Parameters,
     pub inventory: &'a Inventory,
-    pub room: &'a mut Room,
+    pub buffers: &'a mut WorkerBuffers,
     number: usize,
 }
 
-impl Room {
+impl WorkerBuffers {
     fn new() -> Self {
         Self {
-            data: op::noise(data::BUFFER),
+            data: op::incompressible(data::BUFFER),
             read: Buffer::filled(0xa5, data::BUFFER),
             listing: Listing::default(),
             timeline: TimelineRecorder::new(),
@@ -72,7 +72,7 @@ impl Worker<'_> {
     pub fn ended(&mut self, tally: &mut Tally, bytes: u64) -> Result<(), LoadError> {
         tally.files += 1;
         tally.bytes.0 += bytes;
-        self.room.timeline.follow(tally);
+        self.buffers.timeline.follow(tally);
         if self.job.stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -86,7 +86,9 @@ impl App {
         Self {
             phase,
             inventory: Inventory::of(phase.family(), &parameters),
-            rooms: (0..parameters.workers).map(|_| Room::new()).collect(),
+            buffers: (0..parameters.workers)
+                .map(|_| WorkerBuffers::new())
+                .collect(),
             parameters,
         }
     }
@@ -102,7 +104,7 @@ impl App {
 
     /// The combined timeline of all workers.
     pub fn timeline(&self) -> TimelineRecorder {
-        TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline))
+        TimelineRecorder::joined(self.buffers.iter().map(|buffers| &buffers.timeline))
     }
 
     /// Runs the phase.
@@ -114,14 +116,14 @@ impl App {
         let phase = self.phase;
         let began = clock::now();
         let mut workers: Vec<(C, Worker<'_>)> = (0..)
-            .zip(&mut self.rooms)
-            .map(|(number, room)| {
-                room.timeline.begin_at(began);
+            .zip(&mut self.buffers)
+            .map(|(number, buffers)| {
+                buffers.timeline.begin_at(began);
                 let worker = Worker {
                     job,
                     parameters: &self.parameters,
                     inventory: &self.inventory,
-                    room,
+                    buffers,
                     number,
                 };
                 (calls.another(), worker)

@@ -28,14 +28,14 @@ pub(super) struct Data {
     pub parameters: DataParameters,
     pub source: Source,
     /// One for each worker.
-    pub rooms: Vec<Room>,
+    pub buffers: Vec<WorkerBuffers>,
     /// The chunks to seek to, in the order of the seeks.
     pub tickets: Box<[u64]>,
 }
 
 /// The buffers of a worker.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WorkerBuffers {
     pub buffer: Buffer,
     pub timeline: TimelineRecorder,
 }
@@ -48,14 +48,14 @@ impl Data {
             reason = "a chunk is a buffer in memory"
         )]
         let chunk = parameters.chunk as usize;
-        let room = || Room {
+        let buffers = || WorkerBuffers {
             buffer: Buffer::filled(0xa5, chunk),
             timeline: TimelineRecorder::new(),
         };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         Self {
             source: Source::new(parameters.fill, chunk),
-            rooms: (0..workers).map(|_| room()).collect(),
+            buffers: (0..workers).map(|_| buffers()).collect(),
             tickets: tickets(parameters.size / parameters.chunk, seeks, &mut random),
             parameters,
         }
@@ -119,10 +119,10 @@ fn fill<E: Calls>(
     times: u64,
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
-    let (source, room) = (&mut data.source, &mut data.rooms[0]);
-    let began = room.timeline.begin();
+    let (source, buffers) = (&mut data.source, &mut data.buffers[0]);
+    let began = buffers.timeline.begin();
     let mut file = engine.create(&dir, FILE, MODE)?;
-    again(times, place.stop, &mut room.timeline, |_| {
+    again(times, place.stop, &mut buffers.timeline, |_| {
         engine.write(&mut file, source.take(length))?;
         Ok(length)
     })?;
@@ -149,7 +149,7 @@ pub(super) fn write<E: Calls>(
     place: &Place<'_>,
     data: &mut Data,
 ) -> Result<Pass, LoadError> {
-    let (length, chunks) = (data.rooms[0].buffer.len(), data.chunks());
+    let (length, chunks) = (data.buffers[0].buffer.len(), data.chunks());
     fill(engine, place, data, length, chunks)
 }
 
@@ -161,7 +161,7 @@ pub(super) fn rewrite<E: Calls>(
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
     let (chunks, chunk) = (data.chunks(), data.parameters.chunk);
-    let Room { buffer, timeline } = &mut data.rooms[0];
+    let WorkerBuffers { buffer, timeline } = &mut data.buffers[0];
     let mut done = 0;
     let began = timeline.begin();
     let mut file = engine.open_to_change(&dir, FILE)?;
@@ -202,7 +202,7 @@ fn drain<E: Calls>(
     times: u64,
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
-    let Room { buffer, timeline } = &mut data.rooms[0];
+    let WorkerBuffers { buffer, timeline } = &mut data.buffers[0];
     let mut done = 0;
     let began = timeline.begin();
     let mut file = engine.open(&dir, FILE)?;
@@ -235,7 +235,7 @@ pub(super) fn read<E: Calls>(
     place: &Place<'_>,
     data: &mut Data,
 ) -> Result<Pass, LoadError> {
-    let (length, chunks) = (data.rooms[0].buffer.len(), data.chunks());
+    let (length, chunks) = (data.buffers[0].buffer.len(), data.chunks());
     drain(engine, place, data, length, chunks)
 }
 

@@ -156,32 +156,34 @@ fn close_all<E: Calls>(engine: &mut E, base: E::Dir, directories: Vec<E::Dir>) {
 pub(super) fn create<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
-    room: &mut Files,
+    buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, directories) = open_all(engine, place, room)?;
+    let (base, directories) = open_all(engine, place, buffers)?;
     let mut tally = Tally::default();
-    let began = room.timeline.begin();
-    room.timeline.resume();
-    for (number, file) in (0..).zip(&room.all) {
+    let began = buffers.timeline.begin();
+    buffers.timeline.resume();
+    for (number, file) in (0..).zip(&buffers.all) {
         let (dir, name) = (&directories[file.directory], file.name.as_c());
         let original = number / usize::try_from(NAMES).unwrap_or(usize::MAX);
-        match room.parameters.made {
+        match buffers.parameters.made {
             Made::Files => {
                 tally.bytes.0 += file.size;
                 let mut made = engine.create(dir, name, MODE)?;
                 let mut left = usize::try_from(file.size).unwrap_or(usize::MAX);
                 while left > 0 {
-                    let stretch = room.source.take(left);
+                    let stretch = buffers.source.take(left);
                     engine.write(&mut made, stretch)?;
                     left -= stretch.len();
                 }
                 engine.close(made)?;
             }
-            Made::HardLinks => engine.link((&base, &room.places.originals[original]), dir, name)?,
-            Made::Symlinks => engine.symlink(&room.targets[original], dir, name)?,
+            Made::HardLinks => {
+                engine.link((&base, &buffers.places.originals[original]), dir, name)?;
+            }
+            Made::Symlinks => engine.symlink(&buffers.targets[original], dir, name)?,
         }
         tally.files += 1;
-        room.timeline.follow(&tally);
+        buffers.timeline.follow(&tally);
         if place.stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -197,19 +199,19 @@ pub(super) fn create<E: Calls>(
 pub(super) fn stat<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
-    room: &mut Files,
+    buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, mut directories) = open_all(engine, place, room)?;
+    let (base, mut directories) = open_all(engine, place, buffers)?;
     let mut tally = Tally::default();
-    let (buffer, timeline) = (&mut room.buffer, &mut room.timeline);
+    let (buffer, timeline) = (&mut buffers.buffer, &mut buffers.timeline);
     let began = timeline.begin();
     timeline.resume();
-    match room.parameters.order {
+    match buffers.parameters.order {
         Order::Sequential => {
             for dir in &mut directories {
-                room.listing.begin(true);
-                while engine.list(dir, &mut room.listing)? {
-                    while let Some(entry) = room.listing.take() {
+                buffers.listing.begin(true);
+                while engine.list(dir, &mut buffers.listing)? {
+                    while let Some(entry) = buffers.listing.take() {
                         inspect(engine, dir, entry.name, buffer, &mut tally)?;
                         timeline.follow(&tally);
                         if place.stop.requested() {
@@ -220,8 +222,8 @@ pub(super) fn stat<E: Calls>(
             }
         }
         Order::Random => {
-            for number in &room.shuffled {
-                let file = &room.all[*number];
+            for number in &buffers.shuffled {
+                let file = &buffers.all[*number];
                 let dir = &directories[file.directory];
                 inspect(engine, dir, file.name.as_c(), buffer, &mut tally)?;
                 timeline.follow(&tally);
@@ -265,16 +267,16 @@ fn inspect<E: Calls>(
 pub(super) fn delete<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,
-    room: &mut Files,
+    buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, directories) = open_all(engine, place, room)?;
+    let (base, directories) = open_all(engine, place, buffers)?;
     let mut tally = Tally::default();
-    let began = room.timeline.begin();
-    room.timeline.resume();
-    match room.parameters.order {
+    let began = buffers.timeline.begin();
+    buffers.timeline.resume();
+    match buffers.parameters.order {
         Order::Sequential => {
-            let (listing, timeline) = (&mut room.listing, &mut room.timeline);
-            for (mut dir, name) in directories.into_iter().zip(&room.places.directories) {
+            let (listing, timeline) = (&mut buffers.listing, &mut buffers.timeline);
+            for (mut dir, name) in directories.into_iter().zip(&buffers.places.directories) {
                 loop {
                     let removed = empty(engine, place, &mut dir, listing, timeline)?;
                     tally.files += removed;
@@ -293,11 +295,11 @@ pub(super) fn delete<E: Calls>(
             }
         }
         Order::Random => {
-            for number in &room.shuffled {
-                let file = &room.all[*number];
+            for number in &buffers.shuffled {
+                let file = &buffers.all[*number];
                 engine.unlink(&directories[file.directory], file.name.as_c())?;
                 tally.files += 1;
-                room.timeline.follow(&tally);
+                buffers.timeline.follow(&tally);
                 if place.stop.requested() {
                     return Err(LoadError::Stopped);
                 }
@@ -305,7 +307,7 @@ pub(super) fn delete<E: Calls>(
             for dir in directories {
                 engine.close_dir(dir);
             }
-            for name in &room.places.directories {
+            for name in &buffers.places.directories {
                 if !engine.remove_dir(&base, name)? {
                     return Err(not_empty(name));
                 }

@@ -35,8 +35,8 @@ pub(super) fn data(
     }
     with_path("unlink", &file, unless_absent(fs::remove_file(&file)))?;
     if !matches!(phase, Phase::CharWrite | Phase::Write) {
-        let mut room = Data::new(parameters, 1, 0);
-        data::write(&mut SystemCalls::default(), place, &mut room)?;
+        let mut buffers = Data::new(parameters, 1, 0);
+        data::write(&mut SystemCalls::default(), place, &mut buffers)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Seeks: workers take tickets until none is left, each with its own descriptor, and read their
 //! chunks. Every tenth chunk is changed and written back.
 
-use super::data::{Data, FILE, Room, change, one_file};
+use super::data::{Data, FILE, WorkerBuffers, change, one_file};
 use super::{Pass, Place};
 use crate::clock;
 use crate::engines::Calls;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const CHANGED: usize = 10;
 
 /// The shared state of all workers.
-struct Desk<'a> {
+struct Shared<'a> {
     place: &'a Place<'a>,
     tickets: &'a [u64],
     next: AtomicUsize,
@@ -23,7 +23,7 @@ struct Desk<'a> {
 }
 
 /// The result of a worker.
-struct Shift {
+struct WorkerResult {
     ended: u64,
     bytes: u64,
     calls: u64,
@@ -35,28 +35,30 @@ pub(super) fn seeks<E: Calls + Send>(
     place: &Place<'_>,
     data: &mut Data,
 ) -> Result<Pass, LoadError> {
-    let desk = Desk {
+    let shared = Shared {
         place,
         tickets: &data.tickets,
         next: AtomicUsize::new(0),
         chunk: data.parameters.chunk,
-        start: Start::new(data.rooms.len()),
+        start: Start::new(data.buffers.len()),
     };
-    let mut workers: Vec<(E, &mut Room)> = data
-        .rooms
+    let mut workers: Vec<(E, &mut WorkerBuffers)> = data
+        .buffers
         .iter_mut()
-        .map(|room| (engine.another(), room))
+        .map(|buffers| (engine.another(), buffers))
         .collect();
-    let shifts = run_threads(&mut workers, |(engine, room)| shift(engine, &desk, room));
+    let results = run_threads(&mut workers, |(engine, buffers)| {
+        run_worker(engine, &shared, buffers)
+    });
     let mut ended = 0;
     let mut tally = one_file(0);
-    for shift in shifts {
-        let shift = shift?;
-        ended = ended.max(shift.ended);
-        tally.bytes.0 += shift.bytes;
-        tally.calls += shift.calls;
+    for result in results {
+        let result = result?;
+        ended = ended.max(result.ended);
+        tally.bytes.0 += result.bytes;
+        tally.calls += result.calls;
     }
-    let duration = ended.saturating_sub(desk.start.began());
+    let duration = ended.saturating_sub(shared.start.began());
     Ok(Pass {
         tally,
         operations: data.tickets.len() as u64,
@@ -65,36 +67,40 @@ pub(super) fn seeks<E: Calls + Send>(
     })
 }
 
-fn shift<E: Calls>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<Shift, LoadError> {
+fn run_worker<E: Calls>(
+    engine: &mut E,
+    shared: &Shared<'_>,
+    buffers: &mut WorkerBuffers,
+) -> Result<WorkerResult, LoadError> {
     let opened = own_descriptors().and_then(|()| {
-        let dir = desk.place.open(engine)?;
+        let dir = shared.place.open(engine)?;
         let file = engine.open_to_change(&dir, FILE)?;
         engine.close_dir(dir);
         Ok(file)
     });
     // The other workers wait at the barrier for this one, even if it cannot begin.
-    desk.start.wait();
+    shared.start.wait();
     let mut file = opened?;
-    let Room { buffer, timeline } = room;
+    let WorkerBuffers { buffer, timeline } = buffers;
     let (mut bytes, mut changed) = (0, false);
-    timeline.begin_at(desk.start.begin());
+    timeline.begin_at(shared.start.begin());
     timeline.resume();
     loop {
-        let number = desk.next.fetch_add(1, Ordering::Relaxed);
-        let Some(ticket) = desk.tickets.get(number) else {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some(ticket) = shared.tickets.get(number) else {
             break;
         };
-        engine.seek(&mut file, ticket * desk.chunk)?;
+        engine.seek(&mut file, ticket * shared.chunk)?;
         let read = engine.read(&mut file, buffer)?;
         if number.is_multiple_of(CHANGED) && read > 0 {
             change(&mut buffer[..read], number as u64);
-            engine.seek(&mut file, ticket * desk.chunk)?;
+            engine.seek(&mut file, ticket * shared.chunk)?;
             engine.write(&mut file, &buffer[..read])?;
             changed = true;
         }
         bytes += read as u64;
         timeline.next(read as u64);
-        if desk.place.stop.requested() {
+        if shared.place.stop.requested() {
             return Err(LoadError::Stopped);
         }
     }
@@ -102,7 +108,7 @@ fn shift<E: Calls>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<S
         engine.make_durable(&mut file)?;
     }
     engine.close(file)?;
-    Ok(Shift {
+    Ok(WorkerResult {
         ended: clock::now(),
         bytes,
         calls: engine.calls(),

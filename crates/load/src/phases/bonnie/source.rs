@@ -23,7 +23,7 @@ impl Source {
     pub fn new(fill: Fill, most: usize) -> Self {
         let pool = match fill {
             Fill::LikeOriginal => Buffer::filled(0, most),
-            Fill::Percent(percent) => noise(percent, most),
+            Fill::Percent(percent) => incompressible(percent, most),
         };
         Self {
             pool,
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-fn noise(percent: u8, most: usize) -> Buffer {
+fn incompressible(percent: u8, most: usize) -> Buffer {
     let size = PIECES * BUFFER + most;
     let mut buffer = vec![0; BUFFER];
     let mut pool = Buffer::filled(0, size);

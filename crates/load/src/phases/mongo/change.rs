@@ -47,13 +47,16 @@ fn each<E: Calls>(
         at_hand: Changing {
             path,
             name: Vec::with_capacity(260),
-            buffer: &mut worker.room.data,
+            buffer: &mut worker.buffers.data,
             content: worker.mongo.content,
             tally: Tally::default(),
         },
     };
-    let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_work_dir(engine, job, &worker.trees[0], room, &mut changes)?;
+    let buffers = (
+        &mut worker.buffers.walk_buffers,
+        &mut worker.buffers.timeline,
+    );
+    walk_work_dir(engine, job, &worker.trees[0], buffers, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
 
@@ -162,9 +165,12 @@ pub(super) fn modify<E: Calls>(
 /// Reads every regular file of all workers, 4096 bytes per call.
 pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
-    let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_work_dir(engine, job, c".", room, &mut visitor)?;
+    let mut visitor = read::ReadAll::new(&mut worker.buffers.data[..CHUNK], job.stop);
+    let buffers = (
+        &mut worker.buffers.walk_buffers,
+        &mut worker.buffers.timeline,
+    );
+    walk_work_dir(engine, job, c".", buffers, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -172,8 +178,11 @@ pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
 pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = StatAll::default();
-    let room = (&mut worker.room.trail, &mut worker.room.timeline);
-    walk_work_dir(engine, job, c".", room, &mut visitor)?;
+    let buffers = (
+        &mut worker.buffers.walk_buffers,
+        &mut worker.buffers.timeline,
+    );
+    walk_work_dir(engine, job, c".", buffers, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -191,8 +200,11 @@ pub(super) fn delete<E: Calls>(
             looked => looked.map(|_| true)?,
         };
         if there {
-            let room = (&mut worker.room.trail, &mut worker.room.timeline);
-            walk(engine, &base, tree, room, job.stop, &mut visitor)?;
+            let buffers = (
+                &mut worker.buffers.walk_buffers,
+                &mut worker.buffers.timeline,
+            );
+            walk(engine, &base, tree, buffers, job.stop, &mut visitor)?;
         }
     }
     engine.close_dir(base);
@@ -241,12 +253,12 @@ impl<E: Calls> Visitor<E> for StatAll {
 }
 
 /// A name with a suffix.
-fn ended<'n>(room: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
-    room.clear();
-    room.extend_from_slice(name.to_bytes());
-    room.extend_from_slice(end);
-    room.push(0);
-    CStr::from_bytes_until_nul(room).unwrap_or_default()
+fn ended<'n>(buffers: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
+    buffers.clear();
+    buffers.extend_from_slice(name.to_bytes());
+    buffers.extend_from_slice(end);
+    buffers.push(0);
+    CStr::from_bytes_until_nul(buffers).unwrap_or_default()
 }
 
 /// Writes data from an offset.

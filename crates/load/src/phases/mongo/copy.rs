@@ -17,7 +17,7 @@ pub(super) fn copy<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
     let mut visitor = Copy {
         base: &base,
         to: &to,
-        buffer: &mut worker.room.data,
+        buffer: &mut worker.buffers.data,
         stop: job.stop,
         tally: Tally::default(),
     };
@@ -25,7 +25,10 @@ pub(super) fn copy<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
         engine,
         &base,
         &from,
-        (&mut worker.room.trail, &mut worker.room.timeline),
+        (
+            &mut worker.buffers.walk_buffers,
+            &mut worker.buffers.timeline,
+        ),
         job.stop,
         &mut visitor,
     )?;

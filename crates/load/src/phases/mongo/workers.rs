@@ -9,7 +9,7 @@ use crate::error::LoadError;
 use crate::phases::barrier::run_threads;
 use crate::phases::own_descriptors;
 use crate::phases::timeline::TimelineRecorder;
-use crate::phases::walk::Trail;
+use crate::phases::walk::WalkBuffers;
 use crate::phases::{Job, data};
 use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
@@ -27,14 +27,14 @@ pub(crate) struct Mongo {
     pub(super) shape: Shape,
     /// Random bytes from which files are filled.
     pub(super) content: Box<[u8]>,
-    rooms: Vec<Room>,
+    buffers: Vec<WorkerBuffers>,
 }
 
 /// The buffers of one worker.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WorkerBuffers {
     pub data: Box<[u8]>,
-    pub trail: Trail,
+    pub walk_buffers: WalkBuffers,
     pub timeline: TimelineRecorder,
     /// The time of its work in all rounds so far, nanoseconds.
     elapsed: u64,
@@ -43,7 +43,7 @@ pub(super) struct Room {
 /// One worker in one round.
 pub(super) struct Worker<'a> {
     pub mongo: &'a Shared<'a>,
-    pub room: &'a mut Room,
+    pub buffers: &'a mut WorkerBuffers,
     /// Its tree and its copy of the tree.
     pub trees: [CString; 2],
     /// The number of this worker and round, which makes contents unique.
@@ -68,17 +68,17 @@ impl Mongo {
     pub fn new(parameters: Parameters) -> Self {
         let mut content = vec![0; 1 << 20].into_boxed_slice();
         Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
-        let room = || Room {
+        let buffers = || WorkerBuffers {
             // Not zeros: those pages would be allocated at first use, which is timed.
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
-            trail: Trail::default(),
+            walk_buffers: WalkBuffers::default(),
             timeline: TimelineRecorder::new(),
             elapsed: 0,
         };
         Self {
             shape: Shape::of(parameters.bytes, parameters.median),
             content,
-            rooms: (0..parameters.processes).map(|_| room()).collect(),
+            buffers: (0..parameters.processes).map(|_| buffers()).collect(),
             parameters,
         }
     }
@@ -94,12 +94,12 @@ impl Mongo {
 
     /// The time of each worker in all rounds, nanoseconds.
     pub fn elapsed(&self) -> impl Iterator<Item = u64> {
-        self.rooms.iter().map(|room| room.elapsed)
+        self.buffers.iter().map(|buffers| buffers.elapsed)
     }
 
     /// The combined timeline of all workers.
     pub fn timeline(&self) -> TimelineRecorder {
-        TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline))
+        TimelineRecorder::joined(self.buffers.iter().map(|buffers| &buffers.timeline))
     }
 
     /// Runs all rounds; `work` is the work of one worker in one round.
@@ -117,13 +117,13 @@ impl Mongo {
         let mut tally = Tally::default();
         if job.each_file {
             let began = clock::now();
-            let rooms = self.rooms.iter_mut();
-            rooms.for_each(|room| room.timeline.begin_at(began));
+            let buffers = self.buffers.iter_mut();
+            buffers.for_each(|buffers| buffers.timeline.begin_at(began));
         }
         for round in 0..self.parameters.rounds {
             let mut jobs: Vec<(E, Worker<'_>)> = (0..)
-                .zip(&mut self.rooms)
-                .map(|(number, room)| (engine.another(), shared.worker(room, round, number)))
+                .zip(&mut self.buffers)
+                .map(|(number, buffers)| (engine.another(), shared.worker(buffers, round, number)))
                 .collect();
             if let [(engine, worker)] = &mut jobs[..] {
                 tally.add(&timed(engine, worker, work)?);
@@ -139,11 +139,11 @@ impl Mongo {
 }
 
 impl Shared<'_> {
-    fn worker<'w>(&'w self, room: &'w mut Room, round: u32, number: u32) -> Worker<'w> {
+    fn worker<'w>(&'w self, buffers: &'w mut WorkerBuffers, round: u32, number: u32) -> Worker<'w> {
         let tree = |which: u32| name(&format!("{TREE}{which}-{round}-{number}"));
         Worker {
             mongo: self,
-            room,
+            buffers,
             trees: [tree(1), tree(2)],
             number: (round as usize) << 16 | number as usize,
         }
@@ -178,9 +178,9 @@ fn timed<E: Calls>(
     work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
 ) -> Result<Tally, LoadError> {
     let start = clock::now();
-    worker.room.timeline.begin_round();
+    worker.buffers.timeline.begin_round();
     let tally = work(engine, worker)?;
-    worker.room.elapsed += clock::now() - start;
+    worker.buffers.elapsed += clock::now() - start;
     Ok(Tally {
         calls: engine.calls(),
         ..tally

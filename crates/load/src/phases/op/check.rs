@@ -1,10 +1,11 @@
 //! Checks what one worker of a phase left: the number of its files, and their sizes and contents.
 //! The check reads through the file system only, so that another client can make it.
 
-use super::data::{author, noise, stamped, stretch_of};
+use super::data::{blocks_of, stamped, writer};
 use super::files::{DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File, Name};
-use super::workers::{home, large};
+use super::random::incompressible;
+use super::worker::{home, large};
 use super::{HOME, Parameters, Phase};
 use crate::error::LoadError;
 use crate::phases::ready::{below, with_path};
@@ -49,7 +50,7 @@ pub(crate) fn check_share(
 /// The operations of a worker on at most this many files or blocks.
 pub(crate) fn operations(phase: Phase, parameters: &Parameters, worker: usize, most: u64) -> u64 {
     if phase.on_data() {
-        return stretch_of(phase, parameters, worker).count.min(most);
+        return blocks_of(phase, parameters, worker).count.min(most);
     }
     let share = parameters.share(parameters.files, worker);
     let files = (share.end - share.start).min(most);
@@ -118,7 +119,7 @@ impl Place<'_> {
 
     /// Small files: their number, sizes and contents.
     fn files(&self) -> Result<Left, LoadError> {
-        let expected = noise(self.parameters.bytes.max(1));
+        let expected = incompressible(self.parameters.bytes.max(1));
         let expected = &expected[..self.parameters.bytes];
         let mut left = Left::default();
         self.each(FILE, |path| {
@@ -194,13 +195,13 @@ impl Place<'_> {
         let path = self.large();
         let file = with_path("open", &path, fs::File::open(&path))?;
         let block = self.parameters.block;
-        let author = author(Phase::Write, self.worker);
+        let writer = writer(Phase::Write, self.worker);
         let mut data = vec![0; block];
-        let stretch = stretch_of(Phase::Write, self.parameters, self.worker);
-        for at in 0..stretch.count.min(self.most) {
-            let offset = stretch.block(at) * block as u64;
+        let sequence = blocks_of(Phase::Write, self.parameters, self.worker);
+        for at in 0..sequence.count.min(self.most) {
+            let offset = sequence.block(at) * block as u64;
             with_path("read", &path, file.read_exact_at(&mut data, offset))?;
-            if !stamped(&data, author, at) {
+            if !stamped(&data, writer, at) {
                 let what = format!(
                     "block {at} of worker {}, at {offset}, has other data",
                     self.worker

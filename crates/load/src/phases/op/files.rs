@@ -2,7 +2,7 @@
 
 use super::names::{Directory, File};
 use super::parameters::{Fsync, SyncCounter};
-use super::workers::{Room, Work};
+use super::worker::{Work, WorkerState};
 use super::{HOME, Phase};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -29,11 +29,11 @@ pub(super) const DIRECTORY: u8 = b'd';
 pub(super) fn run<C: Calls>(
     calls: &mut C,
     work: Work<'_>,
-    room: &mut Room,
+    worker: &mut WorkerState,
 ) -> Result<Tally, LoadError> {
     let bytes = work.parameters.bytes;
     match work.phase {
-        Phase::Create => over(calls, work, room, FILE, |calls, dir, names, buffer| {
+        Phase::Create => over(calls, work, worker, FILE, |calls, dir, names, buffer| {
             let mut file = calls.create(dir, names.name(), MODE)?;
             if bytes > 0 {
                 calls.write(&mut file, &buffer[..bytes])?;
@@ -44,35 +44,35 @@ pub(super) fn run<C: Calls>(
             calls.close(file)?;
             Ok(bytes)
         }),
-        Phase::Open => over(calls, work, room, FILE, |calls, dir, names, buffer| {
+        Phase::Open => over(calls, work, worker, FILE, |calls, dir, names, buffer| {
             let mut file = calls.open(dir, names.name())?;
             let read = calls.read(&mut file, buffer)?;
             calls.close(file)?;
             Ok(read)
         }),
         // The second operation on a file restores its first name.
-        Phase::Rename => over(calls, work, room, RENAMED, |calls, dir, names, _| {
+        Phase::Rename => over(calls, work, worker, RENAMED, |calls, dir, names, _| {
             calls.rename(dir, names.name(), names.other())?;
             names.swap();
             names.sync(calls, dir)
         }),
-        Phase::Link => over(calls, work, room, LINK, |calls, dir, names, _| {
+        Phase::Link => over(calls, work, worker, LINK, |calls, dir, names, _| {
             calls.link((dir, names.name()), dir, names.other())?;
             names.sync(calls, dir)
         }),
-        Phase::Unlink => over(calls, work, room, FILE, |calls, dir, names, _| {
+        Phase::Unlink => over(calls, work, worker, FILE, |calls, dir, names, _| {
             calls.unlink(dir, names.name())?;
             names.sync(calls, dir)
         }),
-        Phase::Mkdir => over(calls, work, room, MADE, |calls, dir, names, _| {
+        Phase::Mkdir => over(calls, work, worker, MADE, |calls, dir, names, _| {
             calls.make_dir(dir, names.other(), DIRECTORY_MODE)?;
             names.sync(calls, dir)
         }),
-        Phase::Rmdir => over(calls, work, room, MADE, |calls, dir, names, _| {
+        Phase::Rmdir => over(calls, work, worker, MADE, |calls, dir, names, _| {
             calls.remove_dir(dir, names.other())?;
             names.sync(calls, dir)
         }),
-        _ => over(calls, work, room, FILE, |calls, dir, names, _| {
+        _ => over(calls, work, worker, FILE, |calls, dir, names, _| {
             calls.stat(&Target::Entry(dir, names.name()))?;
             Ok(0)
         }),
@@ -83,10 +83,10 @@ pub(super) fn run<C: Calls>(
 pub(super) fn unlink_others<C: Calls>(
     calls: &mut C,
     work: Work<'_>,
-    room: &mut Room,
+    worker: &mut WorkerState,
     letter: u8,
 ) -> Result<Tally, LoadError> {
-    over(calls, work, room, letter, |calls, dir, names, _| {
+    over(calls, work, worker, letter, |calls, dir, names, _| {
         if letter == MADE {
             calls.remove_dir(dir, names.other())?;
         } else {
@@ -137,16 +137,16 @@ impl Names {
 fn over<C: Calls>(
     calls: &mut C,
     work: Work<'_>,
-    room: &mut Room,
+    worker: &mut WorkerState,
     other: u8,
     operation: impl Fn(&mut C, &C::Dir, &mut Names, &mut [u8]) -> Result<usize, LoadError>,
 ) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
-    let share = parameters.share(parameters.files, room.number);
+    let share = parameters.share(parameters.files, worker.number);
     let last = share.end.min(share.start.saturating_add(work.limits.most));
     let work_dir = calls.open_work_dir(work.job.root)?;
     let top = calls.open_dir(&work_dir, HOME)?;
-    let home = calls.open_dir(&top, &room.home)?;
+    let home = calls.open_dir(&top, &worker.home)?;
     let mut at = share.start;
     let mut names = Names {
         name: File::new(FILE, at),
@@ -159,18 +159,18 @@ fn over<C: Calls>(
     let mut ended = false;
     let mut directory = Directory::new(DIRECTORY, at / parameters.files_per_dir);
     let mut done = Tally::default();
-    room.pace.begin(&mut room.timeline);
+    worker.pace.begin(&mut worker.timeline);
     while at < last && !ended {
         let dir = calls.open_dir(&home, directory.as_c())?;
         let end = last.min((at / parameters.files_per_dir + 1) * parameters.files_per_dir);
-        room.pace.resume(&mut room.timeline);
+        worker.pace.resume(&mut worker.timeline);
         let first = at;
         while at < end && !ended {
             for _ in 0..each {
                 names.sync = sync.is_due();
-                let bytes = operation(calls, &dir, &mut names, &mut room.buffer)?;
+                let bytes = operation(calls, &dir, &mut names, &mut worker.buffer)?;
                 done.bytes.0 += bytes as u64;
-                room.pace.next(&mut room.timeline, bytes);
+                worker.pace.next(&mut worker.timeline, bytes);
             }
             names.name.next();
             if two {

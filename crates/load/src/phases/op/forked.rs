@@ -1,7 +1,7 @@
 //! Workers that are processes. They do the same work as threads, and send their results through a
 //! pipe.
 
-use super::workers::{Room, Shift, Work, shift};
+use super::worker::{Work, WorkerResult, WorkerState};
 use crate::clock::Stopwatch;
 use crate::engines::{Calls, Engine};
 use crate::error::LoadError;
@@ -16,32 +16,41 @@ use fsdyno_model::units::Nanos;
 type WorkerReport = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
 
 /// The results of worker processes.
-pub(super) struct Shifts {
+pub(super) struct WorkerResults {
     /// When the first of them began.
     pub began: u64,
-    pub all: Vec<Result<Shift, LoadError>>,
+    pub all: Vec<Result<WorkerResult, LoadError>>,
     /// The sums of their user and system times.
     pub used: [Nanos; 2],
 }
 
+/// The work of one worker.
+type RunWorker<E> = fn(
+    &mut <E as Engine>::Calls,
+    Work<'_>,
+    &mut WorkerState,
+    &Start,
+) -> Result<WorkerResult, LoadError>;
+
 /// Runs the workers, each in its own process.
-pub(super) fn shifts<E: Engine>(
+pub(super) fn run<E: Engine>(
     calls: &mut E::Calls,
     work: Work<'_>,
-    rooms: &mut [Room],
-) -> Result<Shifts, LoadError> {
-    let start = SharedMemory::new(Start::new(rooms.len()))?;
-    let mut workers: Vec<(E::Calls, &mut Room)> = rooms
+    workers: &mut [WorkerState],
+    run_worker: RunWorker<E>,
+) -> Result<WorkerResults, LoadError> {
+    let start = SharedMemory::new(Start::new(workers.len()))?;
+    let mut with_calls: Vec<(E::Calls, &mut WorkerState)> = workers
         .iter_mut()
-        .map(|room| (calls.another(), room))
+        .map(|worker| (calls.another(), worker))
         .collect();
-    let reports = run_processes(&mut workers, work.job.stop, |(calls, room)| {
+    let reports = run_processes(&mut with_calls, work.job.stop, |(calls, worker)| {
         let watch = Stopwatch::start();
-        let done = shift::<E>(calls, work, room, &start);
+        let done = run_worker(calls, work, worker, &start);
         let used = watch.read();
         let report: WorkerReport = match done {
             Ok(done) => {
-                let timeline = room.timeline.to_parts();
+                let timeline = worker.timeline.to_parts();
                 Ok((done.ended, done.tally, [used.user, used.system], timeline))
             }
             Err(error) => Err((error.to_string(), error.errno())),
@@ -50,29 +59,29 @@ pub(super) fn shifts<E: Engine>(
         serde_json::to_vec(&report).unwrap_or_default()
     })?;
     let mut sum = [Nanos(0); 2];
-    let shifts = reports.iter().zip(rooms).map(|(reports, room)| {
+    let results = reports.iter().zip(workers).map(|(reports, worker)| {
         let report: WorkerReport = serde_json::from_slice(reports)
-            .map_err(|error| worker(format!("a worker was cut short: {error}"), None))?;
+            .map_err(|error| failed(format!("a worker was cut short: {error}"), None))?;
         let (ended, tally, [user, system], timeline) = report.map_err(|(reason, errno)| {
             // The worker was cancelled as well.
             if work.job.stop.requested() {
                 LoadError::Stopped
             } else {
-                worker(reason, errno)
+                failed(reason, errno)
             }
         })?;
-        room.timeline = TimelineRecorder::of_parts(timeline);
+        worker.timeline = TimelineRecorder::of_parts(timeline);
         sum[0].0 += user.0;
         sum[1].0 += system.0;
-        Ok(Shift { ended, tally })
+        Ok(WorkerResult { ended, tally })
     });
-    Ok(Shifts {
-        all: shifts.collect(),
+    Ok(WorkerResults {
+        all: results.collect(),
         began: start.began(),
         used: sum,
     })
 }
 
-fn worker(reason: String, errno: Option<i32>) -> LoadError {
+fn failed(reason: String, errno: Option<i32>) -> LoadError {
     LoadError::Worker { reason, errno }
 }

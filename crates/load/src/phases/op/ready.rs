@@ -4,7 +4,8 @@
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File};
 use super::parameters::Fsync;
-use super::workers::{Limits, Op, Work, home, large};
+use super::worker::{Limits, Work, home, large};
+use super::workers::Op;
 use super::{HOME, Parameters, Phase};
 use crate::engines::sync::{SyncEngine, SystemCalls};
 use crate::error::LoadError;
@@ -146,7 +147,7 @@ impl Inputs<'_> {
     /// Removes the names with one letter.
     fn clear(&self, parameters: Parameters, letter: u8) -> Result<(), LoadError> {
         let op = Op::new::<SyncEngine>(self.phase, parameters);
-        for mut room in op.into_rooms() {
+        for mut worker in op.into_workers() {
             let work = Work {
                 phase: self.phase,
                 parameters: &parameters,
@@ -154,7 +155,7 @@ impl Inputs<'_> {
                 limits: Limits::default(),
                 alone: true,
             };
-            files::unlink_others(&mut SystemCalls::default(), work, &mut room, letter)?;
+            files::unlink_others(&mut SystemCalls::default(), work, &mut worker, letter)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The files that the phases leave, and the results of the engine `null`.
 
-use super::workers::{Done, Limits, Op};
+use super::worker::Limits;
+use super::workers::{Done, Op};
 use super::{Parameters, Phase, check_share, prepare, prepare_share};
 use crate::clock::{self, Deadline};
 use crate::engines::Engine;
@@ -291,8 +292,8 @@ fn random_offsets_in_a_file_of_a_tebibyte_are_right_on_every_engine() {
         ("lay", "sparse"),
         ("depth", "8"),
     ];
-    let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0, 0);
-    let mut offsets: Vec<u64> = (0..operations).map(|_| wheel.next().0 * 4096).collect();
+    let mut offsets = super::random::RandomOffsets::new(SIZE / 4096, 0, 0);
+    let mut offsets: Vec<u64> = (0..operations).map(|_| offsets.next().0 * 4096).collect();
     assert!(offsets.iter().any(|at| *at > SIZE / 2));
     offsets.sort_unstable();
     tebibyte::<SyncEngine>(&offsets, &given);

@@ -1,21 +1,18 @@
 //! The workers of a phase, as threads or as processes (`forked`). Each has its own share of the
 //! files, buffer, histogram and calls. They start together and share nothing while they work.
 
-use super::data::{self, Wheel};
-use super::pace::Pace;
-use super::{Parameters, Phase, files, forked};
-use crate::clock::{self, Deadline};
+use super::worker::{Limits, Work, WorkerResult, WorkerState};
+use super::{Parameters, Phase, data, files, forked};
+use crate::clock;
 use crate::engines::null::Facts;
 use crate::engines::{Calls, Engine};
 use crate::error::LoadError;
 use crate::phases::barrier::{Start, run_threads};
-use crate::phases::buffer::Buffer;
 use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
 use crate::phases::{Job, own_descriptors};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::ffi::CString;
 use std::ops::Range;
 
 /// A phase with its buffers, allocated before its clock starts.
@@ -23,57 +20,7 @@ use std::ops::Range;
 pub(crate) struct Op {
     phase: Phase,
     parameters: Parameters,
-    rooms: Vec<Room>,
-}
-
-/// The buffers of one worker.
-#[derive(Debug)]
-pub(super) struct Room {
-    pub number: usize,
-    /// Its directory, and its large file.
-    pub home: CString,
-    pub large: CString,
-    pub buffer: Buffer,
-    pub timeline: TimelineRecorder,
-    pub pace: Pace,
-    pub wheel: Wheel,
-}
-
-/// The input of a worker.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Work<'a> {
-    pub phase: Phase,
-    pub parameters: &'a Parameters,
-    pub job: &'a Job<'a>,
-    pub limits: Limits<'a>,
-    /// Whether this process has no other worker.
-    pub alone: bool,
-}
-
-/// The limits of the work of each worker.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    /// The most files or blocks.
-    pub most: u64,
-    /// Ends the work early.
-    pub deadline: Option<&'a Deadline>,
-}
-
-impl Default for Limits<'_> {
-    fn default() -> Self {
-        Self {
-            most: u64::MAX,
-            deadline: None,
-        }
-    }
-}
-
-impl Limits<'_> {
-    /// Whether the deadline is over.
-    #[inline]
-    pub fn reached(self) -> bool {
-        self.deadline.is_some_and(Deadline::passed)
-    }
+    workers: Vec<WorkerState>,
 }
 
 /// A completed phase.
@@ -88,49 +35,6 @@ pub(crate) struct Done {
     pub timeline: TimelineSummary,
 }
 
-/// The result of a worker.
-pub(super) struct Shift {
-    pub ended: u64,
-    pub tally: Tally,
-}
-
-/// The directory of a worker.
-pub(super) fn home(parameters: &Parameters, worker: usize) -> String {
-    let number = if parameters.shared { 0 } else { worker };
-    format!("w{number:03}")
-}
-
-/// The large file of a worker.
-pub(super) fn large(parameters: &Parameters, worker: usize) -> String {
-    let number = if parameters.shared { 0 } else { worker };
-    format!("large{number:03}")
-}
-
-impl Room {
-    fn new<E: Engine>(phase: Phase, parameters: &Parameters, number: usize) -> Self {
-        let buffer = if phase.on_data() {
-            parameters.block * E::transfer_blocks(parameters.depth)
-        } else {
-            parameters.bytes.max(1)
-        };
-        let wheel = if phase.is_random() {
-            Wheel::drawn(parameters.blocks(), parameters.reads, number)
-        } else {
-            Wheel::default()
-        };
-        Self {
-            number,
-            // Neither contains a zero byte.
-            home: CString::new(home(parameters, number)).unwrap_or_default(),
-            large: CString::new(large(parameters, number)).unwrap_or_default(),
-            buffer: data::noise(buffer),
-            timeline: TimelineRecorder::new(),
-            pace: Pace::new(parameters.rate, parameters.workers),
-            wheel,
-        }
-    }
-}
-
 impl Op {
     /// Allocates the buffers of a phase on one engine.
     pub fn new<E: Engine>(phase: Phase, parameters: Parameters) -> Self {
@@ -143,17 +47,17 @@ impl Op {
         parameters: Parameters,
         workers: Range<usize>,
     ) -> Self {
-        let rooms = workers.map(|number| Room::new::<E>(phase, &parameters, number));
+        let workers = workers.map(|number| WorkerState::new::<E>(phase, &parameters, number));
         Self {
             phase,
-            rooms: rooms.collect(),
+            workers: workers.collect(),
             parameters,
         }
     }
 
     /// The buffers of each worker.
-    pub(super) fn into_rooms(self) -> Vec<Room> {
-        self.rooms
+    pub(super) fn into_workers(self) -> Vec<WorkerState> {
+        self.workers
     }
 
     /// The synthetic tree for the engine that accesses no file.
@@ -192,34 +96,34 @@ impl Op {
             parameters: &self.parameters,
             job,
             limits,
-            alone: self.rooms.len() == 1,
+            alone: self.workers.len() == 1,
         };
-        let (began, shifts, used_by_processes) = if self.parameters.processes {
-            let forked = forked::shifts::<E>(calls, work, &mut self.rooms)?;
+        let (began, results, used_by_processes) = if self.parameters.processes {
+            let forked = forked::run::<E>(calls, work, &mut self.workers, run_worker::<E>)?;
             (forked.began, forked.all, forked.used)
         } else {
-            let start = Start::new(self.rooms.len());
-            let shifts = if let [room] = &mut self.rooms[..] {
-                vec![shift::<E>(calls, work, room, &start)]
+            let start = Start::new(self.workers.len());
+            let results = if let [worker] = &mut self.workers[..] {
+                vec![run_worker::<E>(calls, work, worker, &start)]
             } else {
-                let rooms = self.rooms.iter_mut();
-                let mut workers: Vec<(E::Calls, &mut Room)> =
-                    rooms.map(|room| (calls.another(), room)).collect();
-                run_threads(&mut workers, |(calls, room)| {
-                    shift::<E>(calls, work, room, &start)
+                let workers = self.workers.iter_mut();
+                let mut workers: Vec<(E::Calls, &mut WorkerState)> =
+                    workers.map(|worker| (calls.another(), worker)).collect();
+                run_threads(&mut workers, |(calls, worker)| {
+                    run_worker::<E>(calls, work, worker, &start)
                 })
             };
-            (start.began(), shifts, [Nanos(0); 2])
+            (start.began(), results, [Nanos(0); 2])
         };
         let mut ended = 0;
         let mut tally = Tally::default();
-        for shift in shifts {
-            let shift = shift?;
-            ended = ended.max(shift.ended);
-            tally.add(&shift.tally);
+        for result in results {
+            let result = result?;
+            ended = ended.max(result.ended);
+            tally.add(&result.tally);
         }
         let returned = Nanos(ended.saturating_sub(began));
-        let timeline = TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline));
+        let timeline = TimelineRecorder::joined(self.workers.iter().map(|worker| &worker.timeline));
         Ok(Done {
             figures: self.figures(&timeline, returned, tally.bytes),
             timeline: timeline.summary(self.phase.operation(), returned),
@@ -244,12 +148,12 @@ impl Op {
 }
 
 /// The work of one worker, after all are ready.
-pub(super) fn shift<E: Engine>(
+pub(super) fn run_worker<E: Engine>(
     calls: &mut E::Calls,
     work: Work<'_>,
-    room: &mut Room,
+    worker: &mut WorkerState,
     start: &Start,
-) -> Result<Shift, LoadError> {
+) -> Result<WorkerResult, LoadError> {
     let parameters = work.parameters;
     let ready = if work.alone {
         Ok(())
@@ -257,19 +161,19 @@ pub(super) fn shift<E: Engine>(
         own_descriptors()
     };
     let ready = match ready {
-        Ok(()) if parameters.pin => pin_to(room.number),
+        Ok(()) if parameters.pin => pin_to(worker.number),
         ready => ready,
     };
     // The other workers wait at the barrier for this one, even if it cannot begin.
     start.wait();
     ready?;
-    room.timeline.begin_at(start.begin());
+    worker.timeline.begin_at(start.begin());
     let tally = if work.phase.on_data() {
-        data::run::<E>(calls, work, room)?
+        data::run::<E>(calls, work, worker)?
     } else {
-        files::run(calls, work, room)?
+        files::run(calls, work, worker)?
     };
-    Ok(Shift {
+    Ok(WorkerResult {
         ended: clock::now(),
         tally,
     })

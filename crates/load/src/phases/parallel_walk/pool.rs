@@ -12,7 +12,7 @@ const MOST: usize = 64;
 
 /// A directory for another worker.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct QueuedDirectory {
     /// The path of its parent, from the root of the walk.
     pub above: Vec<Box<CStr>>,
     pub name: Box<CStr>,
@@ -27,7 +27,7 @@ pub(super) struct Left(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(super) struct Pool {
     workers: usize,
-    /// How many errands wait: read without the lock at each found directory.
+    /// How many directories wait: read without the lock at each found directory.
     waiting: AtomicUsize,
     ended: AtomicBool,
     state: Mutex<State>,
@@ -36,18 +36,18 @@ pub(super) struct Pool {
 
 #[derive(Debug, Default)]
 struct State {
-    errands: VecDeque<Errand>,
-    asleep: usize,
+    queue: VecDeque<QueuedDirectory>,
+    idle: usize,
 }
 
 /// Ends a walk on drop: at its end, or if a worker panics.
 #[derive(Debug)]
-pub(super) struct Ender<'a> {
+pub(super) struct EndOnDrop<'a> {
     pool: &'a Pool,
     always: bool,
 }
 
-impl Errand {
+impl QueuedDirectory {
     pub fn new(above: Vec<Box<CStr>>, name: Box<CStr>, left: &Left) -> Self {
         left.0.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -78,8 +78,8 @@ impl Pool {
     }
 
     /// Ends the walk on drop, also if the worker panics.
-    pub fn ender(&self, always: bool) -> Ender<'_> {
-        Ender { pool: self, always }
+    pub fn ender(&self, always: bool) -> EndOnDrop<'_> {
+        EndOnDrop { pool: self, always }
     }
 
     /// Whether a directory found at that depth should be offered instead of walked.
@@ -95,45 +95,45 @@ impl Pool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Adds an errand.
-    pub fn give(&self, errand: Errand) {
+    /// Adds a directory.
+    pub fn give(&self, queued: QueuedDirectory) {
         let mut state = self.lock();
-        state.errands.push_back(errand);
-        self.waiting.store(state.errands.len(), Ordering::Relaxed);
-        if state.asleep > 0 {
+        state.queue.push_back(queued);
+        self.waiting.store(state.queue.len(), Ordering::Relaxed);
+        if state.idle > 0 {
             self.changed.notify_one();
         }
     }
 
-    /// Waits for the errand nearest to the root; none once the walk has ended, or the awaited
+    /// Waits for the directory nearest to the root; none once the walk has ended, or the awaited
     /// directories have been left.
-    pub fn take(&self, awaited: Option<&Left>) -> Option<Errand> {
+    pub fn take(&self, awaited: Option<&Left>) -> Option<QueuedDirectory> {
         let mut state = self.lock();
         loop {
             if self.ended() || awaited.is_some_and(|left| !left.some()) {
                 return None;
             }
-            let depths = state.errands.iter().map(|errand| errand.above.len());
+            let depths = state.queue.iter().map(|queued| queued.above.len());
             let nearest = depths.enumerate().min_by_key(|(_, depth)| *depth);
             if let Some((at, _)) = nearest {
-                let errand = state.errands.remove(at);
-                self.waiting.store(state.errands.len(), Ordering::Relaxed);
-                return errand;
+                let queued = state.queue.remove(at);
+                self.waiting.store(state.queue.len(), Ordering::Relaxed);
+                return queued;
             }
-            state.asleep += 1;
+            state.idle += 1;
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
-            state.asleep -= 1;
+            state.idle -= 1;
         }
     }
 
-    /// Records that an errand is complete.
-    pub fn left(&self, errand: &Errand) {
+    /// Records that a queued directory is complete.
+    pub fn left(&self, queued: &QueuedDirectory) {
         let state = self.lock();
-        let before = errand.left.0.fetch_sub(1, Ordering::Release);
-        if before == 1 && state.asleep > 0 {
+        let before = queued.left.0.fetch_sub(1, Ordering::Release);
+        if before == 1 && state.idle > 0 {
             self.changed.notify_all();
         }
     }
@@ -150,7 +150,7 @@ impl Pool {
     }
 }
 
-impl Drop for Ender<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         if self.always || std::thread::panicking() {
             self.pool.end();

@@ -7,7 +7,7 @@ use super::member::Member;
 use crate::engines::meta::{Kind, Meta, Moment};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
-use crate::phases::attributes::{Creation, Keeper};
+use crate::phases::attributes::{AttributeWriter, Creation};
 use std::ffi::{CStr, CString};
 
 /// A directory of the chain.
@@ -30,7 +30,7 @@ enum Wanted {
 
 /// The chain of open directories.
 pub(super) struct Place<'a, E: Calls> {
-    pub keeper: &'a mut Keeper,
+    pub attribute_writer: &'a mut AttributeWriter,
     /// The root, then each directory in its parent; never empty.
     root: Open<E>,
     chain: Vec<Open<E>>,
@@ -59,9 +59,9 @@ pub(super) fn parts(path: &[u8]) -> impl Iterator<Item = Result<&[u8], String>> 
 }
 
 impl<'a, E: Calls> Place<'a, E> {
-    pub fn new(root: E::Dir, keeper: &'a mut Keeper) -> Self {
+    pub fn new(root: E::Dir, attribute_writer: &'a mut AttributeWriter) -> Self {
         Self {
-            keeper,
+            attribute_writer,
             root: Open {
                 name: Vec::new(),
                 dir: root,
@@ -86,7 +86,7 @@ impl<'a, E: Calls> Place<'a, E> {
 
     /// Without the privilege to change owners the files stay ours, as in tar.
     fn ours(&self, meta: Meta) -> Meta {
-        self.keeper.without_foreign_owner(meta)
+        self.attribute_writer.without_foreign_owner(meta)
     }
 
     /// Opens the directory of a member; returns its last name, or none for the root.
@@ -169,7 +169,7 @@ impl<'a, E: Calls> Place<'a, E> {
     }
 
     fn leave(&mut self, engine: &mut E, open: Open<E>) -> Result<(), LoadError> {
-        settle(engine, self.keeper, &open)?;
+        settle(engine, self.attribute_writer, &open)?;
         engine.close_dir(open.dir);
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<'a, E: Calls> Place<'a, E> {
     /// Leaves all directories, the root last.
     pub fn finish(mut self, engine: &mut E) -> Result<(), LoadError> {
         self.leave_to(engine, 0)?;
-        settle(engine, self.keeper, &self.root)?;
+        settle(engine, self.attribute_writer, &self.root)?;
         engine.close_dir(self.root.dir);
         Ok(())
     }
@@ -191,7 +191,7 @@ impl<'a, E: Calls> Place<'a, E> {
         meta: Meta,
     ) -> Result<bool, LoadError> {
         let meta = self.ours(meta);
-        let mut creation = self.keeper.creation(&meta, 0);
+        let mut creation = self.attribute_writer.creation(&meta, 0);
         let made = match engine.make_dir(self.here(), name, creation.mode) {
             Ok(()) => true,
             Err(error) if error.errno() == Some(libc::EEXIST) => {
@@ -260,7 +260,7 @@ impl<'a, E: Calls> Place<'a, E> {
     #[cold]
     pub fn odd(&mut self, engine: &mut E, name: &CStr, member: &Member) -> Result<(), LoadError> {
         let meta = self.ours(member.meta);
-        let creation = self.keeper.creation(&meta, 0);
+        let creation = self.attribute_writer.creation(&meta, 0);
         self.instead(engine, name, |engine, here| {
             if meta.kind != Kind::Symlink {
                 return engine.make_node(here, name, meta.kind, creation.mode, meta.rdev);
@@ -270,7 +270,8 @@ impl<'a, E: Calls> Place<'a, E> {
         })?;
         let here = &self.chain.last().unwrap_or(&self.root).dir;
         let made = Target::Entry(here, name);
-        self.keeper.finish(engine, None, &made, &meta, creation)
+        self.attribute_writer
+            .finish(engine, None, &made, &meta, creation)
     }
 
     /// Creates an entry; removes an existing one of that name first.
@@ -292,11 +293,17 @@ impl<'a, E: Calls> Place<'a, E> {
 }
 
 /// Sets the attributes of a directory when it is left.
-fn settle<E: Calls>(engine: &mut E, keeper: &mut Keeper, open: &Open<E>) -> Result<(), LoadError> {
+fn settle<E: Calls>(
+    engine: &mut E,
+    attribute_writer: &mut AttributeWriter,
+    open: &Open<E>,
+) -> Result<(), LoadError> {
     let target = Target::Directory(&open.dir);
     match &open.wanted {
         Wanted::Nothing => Ok(()),
         Wanted::Times(meta) => engine.set_times(&target, Moment::OMIT, meta.modified),
-        Wanted::All(meta, creation) => keeper.finish(engine, None, &target, meta, *creation),
+        Wanted::All(meta, creation) => {
+            attribute_writer.finish(engine, None, &target, meta, *creation)
+        }
     }
 }

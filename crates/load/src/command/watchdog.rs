@@ -28,14 +28,14 @@ done";
 
 /// The process, with the pipe that closes when fsdyno exits.
 #[derive(Debug)]
-pub(crate) struct Guardian(Child);
+pub(crate) struct Watchdog(Child);
 
-impl Guardian {
+impl Watchdog {
     /// Starts the process. `entry` is the environment entry of the processes to kill.
     pub fn start(entry: &str) -> Result<Self, LoadError> {
         let mut command = Command::new("sh");
         command
-            .args(["-c", SCRIPT, "fsdyno-guardian", entry])
+            .args(["-c", SCRIPT, "fsdyno-watchdog", entry])
             .env_clear()
             .env("LC_ALL", "C")
             .env("PATH", super::path())
@@ -54,7 +54,7 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         // Closing the pipe makes it check once more and exit.
         drop(self.0.stdin.take());
