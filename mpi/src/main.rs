@@ -9,7 +9,7 @@ use fsdyno_files::places;
 use fsdyno_host::signals;
 use fsdyno_model::CancelToken;
 use fsdyno_ranks::conduct::{self, Environment};
-use fsdyno_ranks::monitor::{keeper, link};
+use fsdyno_ranks::monitor::{link, process};
 use fsdyno_ranks::{Alarm, Group as _, Options, host_name};
 use mpi::Threading;
 use mpi::traits::Communicator as _;
@@ -31,11 +31,11 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(link::KEEPER) {
+    if std::env::args().nth(1).as_deref() == Some(link::MONITOR) {
         // SAFETY: this process has just begun, and owns no descriptor but the three standard ones.
         // The others are those of the MPI library of rank 0. Open, they would hide its death.
         unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
-        return status(keeper::serve());
+        return status(process::serve());
     }
     let arguments = Arguments::parse();
     let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {

@@ -48,7 +48,7 @@ impl End {
 
 /// What a program passes to a run.
 pub struct Environment<'a> {
-    /// The program that [`crate::monitor::keeper::serve`] is called in, with [`crate::monitor::link::KEEPER`].
+    /// The program that [`crate::monitor::process::serve`] is called in, with [`crate::monitor::link::MONITOR`].
     pub program: &'a Path,
     /// The default path of the store.
     pub store: PathBuf,
@@ -79,7 +79,7 @@ pub fn run(
     };
     let mut link = None;
     if group.rank() == 0 {
-        link = Some(start_keeper(options, environment, group.size())?);
+        link = Some(start_monitor(options, environment, group.size())?);
     }
     let contact = link.as_ref().map(|(_, contact)| contact.clone());
     let contact = broadcast(group, contact, &wait)?;
@@ -176,7 +176,7 @@ fn agree(
     Ok(plan.ok().zip(members))
 }
 
-fn start_keeper(
+fn start_monitor(
     options: &Options,
     environment: &Environment<'_>,
     ranks: usize,

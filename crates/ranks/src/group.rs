@@ -25,6 +25,7 @@ pub trait Group {
 
 /// Why the ranks cannot continue together. The program ends all of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Halt {
     /// The monitor reported a failure.
     #[error("{0}")]
@@ -36,11 +37,8 @@ pub enum Halt {
         limit.as_secs()
     )]
     Late {
-        /// The rank, or the ranks.
         who: String,
-        /// What was awaited.
         during: String,
-        /// The limit.
         limit: Duration,
     },
     /// The ranks do not agree, or this program is wrong.

@@ -1,14 +1,14 @@
 //! The monitor: it finds ranks that died or hang, names them, and writes the store.
 //!
 //! An MPI launcher kills all ranks when one dies, and MPICH does so by SIGKILL: no rank could
-//! report anything. So rank 0 starts a [`keeper`], a process in a session of its own. The keeper
-//! alone writes the store. Every rank connects to it by TCP ([`sentinel`]) and sends a heartbeat
+//! report anything. So rank 0 starts the monitor process ([`process`]) in a session of its own. Only
+//! that process writes the store. Every rank connects to it by TCP ([`sentinel`]) and sends a heartbeat
 //! each second. The kernel closes the connection of a rank that dies before the launcher learns of
 //! its death, so the first connection that ends without a farewell is that of the failed rank.
 
-pub mod keeper;
 mod lines;
 pub mod link;
+pub mod process;
 pub mod sentinel;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The interval of heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// Where the keeper listens.
+/// Where the monitor listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contact {
     /// The name of its host.
@@ -30,7 +30,7 @@ pub struct Contact {
     pub token: String,
 }
 
-/// A message of a rank to the keeper, one JSON line each.
+/// A message of a rank to the monitor, one JSON line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromRank {
     /// The first message.
@@ -48,14 +48,14 @@ pub(crate) enum FromRank {
     Farewell,
 }
 
-/// A message of the keeper to a rank.
+/// A message of the monitor to a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToRank {
     /// The run failed: end.
     Failed { message: String },
 }
 
-/// The first line of rank 0 to the keeper; events follow.
+/// The first line of rank 0 to the monitor; events follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub store: std::path::PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct Order {
     pub phase_timeout: Duration,
 }
 
-/// The lines of the keeper to rank 0.
+/// The lines of the monitor to rank 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// It listens.

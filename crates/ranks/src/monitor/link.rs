@@ -1,4 +1,4 @@
-//! The link of rank 0 to its keeper: it starts the keeper and sends it events.
+//! The link of rank 0 to its monitor: it starts the monitor and sends it events.
 
 use super::lines::line;
 use super::{Answer, Order};
@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The argument of the program that makes it a keeper.
-pub const KEEPER: &str = "--keeper";
+/// The argument of the program that makes it a monitor.
+pub const MONITOR: &str = "--monitor";
 
-/// How long the keeper may take to end after the last event.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the monitor may take to end after the last event.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Receives the events of a run, in order.
 pub trait Record {
@@ -28,7 +28,7 @@ impl Record for Vec<Event> {
     }
 }
 
-/// A running keeper.
+/// A running monitor.
 #[derive(Debug)]
 pub struct Link {
     child: Child,
@@ -45,10 +45,10 @@ fn broken(what: &str, error: impl std::fmt::Display) -> Halt {
 }
 
 impl Link {
-    /// Starts a keeper: this program with another argument.
+    /// Starts a monitor: this program with another argument.
     pub(crate) fn start(program: &Path, order: &Order) -> Result<Self, Halt> {
         let mut child = Command::new(program)
-            .arg(KEEPER)
+            .arg(MONITOR)
             // A directory on the file system under test would prevent its unmount.
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -98,11 +98,11 @@ impl Link {
         self.answer().map(|_| ())
     }
 
-    /// Waits for the end of the keeper, which waits until all ranks have left.
+    /// Waits for the end of the monitor, which waits until all ranks have left.
     pub fn join(mut self) -> Result<(), Halt> {
         self.stdin = None;
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < TIMEOUT {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
                 Ok(Some(_)) => break,

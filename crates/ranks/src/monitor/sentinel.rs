@@ -1,4 +1,4 @@
-//! The connection of one rank to the keeper: a thread that sends heartbeats and receives failures.
+//! The connection of one rank to the monitor: a thread that sends heartbeats and receives failures.
 
 use super::lines::{Lines, Read, line};
 use super::{Contact, FromRank, HEARTBEAT, ToRank};
@@ -15,11 +15,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// How long an address of the keeper is tried.
+/// How long an address of the monitor is tried.
 const CONNECT: Duration = Duration::from_secs(3);
 /// After a failure the rank ends itself in an orderly way within this time, or is ended.
 const GRACE: Duration = Duration::from_secs(5);
-/// The longest message of the keeper, bytes.
+/// The longest message of the monitor, bytes.
 const LONGEST: usize = 1 << 20;
 
 /// The thread of a connected rank.
@@ -31,7 +31,7 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Connects this rank to the keeper.
+    /// Connects this rank to the monitor.
     pub fn connect(
         contact: &Contact,
         rank: usize,
@@ -68,7 +68,7 @@ impl Sentinel {
         })
     }
 
-    /// Reports to the keeper that this rank ends as it should.
+    /// Reports to the monitor that this rank ends as it should.
     pub fn leave(mut self) {
         self.leaves.store(true, Ordering::SeqCst);
         send(&self.stream, &FromRank::Farewell);
@@ -82,12 +82,12 @@ impl Sentinel {
 fn send(stream: &Mutex<TcpStream>, message: &FromRank) {
     let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
     if let Ok(line) = line(message) {
-        // If the keeper is gone, the watcher sees the end of the connection.
+        // If the monitor is gone, the watcher sees the end of the connection.
         let _ = stream.write_all(&line);
     }
 }
 
-/// Tries all addresses of the keeper.
+/// Tries all addresses of the monitor.
 fn reach(contact: &Contact) -> io::Result<TcpStream> {
     let here = contact.host == host_name();
     let loopback = here.then(|| "127.0.0.1".to_owned());

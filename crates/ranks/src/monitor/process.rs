@@ -1,4 +1,4 @@
-//! The keeper: a process that records the events of rank 0 in the store and watches all ranks.
+//! The monitor: a process that records the events of rank 0 in the store and watches all ranks.
 //!
 //! After a failure it records the current cell as failed, with the name of the rank, and ends the
 //! run in the store; then all connected ranks get the message.
@@ -38,7 +38,7 @@ pub fn serve() -> i32 {
     // Its own session: a launcher that kills the group of rank 0 does not reach it. It fails if
     // this process leads a group, which has the same effect.
     let _ = rustix::process::setsid();
-    match Keeper::start().and_then(Keeper::run) {
+    match Monitor::start().and_then(Monitor::run) {
         Ok(failed) => i32::from(failed),
         Err(error) => {
             let message = format!("fsdyno-mpi: the monitor failed: {error}");
@@ -61,19 +61,19 @@ fn answer(answer: &Answer) {
 struct Peer {
     stream: TcpStream,
     lines: Lines,
-    heard: Instant,
-    /// Who it is, after its first message.
-    who: Option<Who>,
+    last_message: Instant,
+    /// Which rank it is, known after its first message.
+    who: Option<RankInfo>,
 }
 
 #[derive(Clone)]
-struct Who {
+struct RankInfo {
     rank: usize,
     host: String,
     pid: u32,
 }
 
-impl std::fmt::Display for Who {
+impl std::fmt::Display for RankInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "rank {} ({}, PID {})", self.rank, self.host, self.pid)
     }
@@ -88,7 +88,7 @@ struct Current {
     samples: Vec<Sample>,
 }
 
-struct Keeper {
+struct Monitor {
     order: Order,
     store: Store,
     epoll: OwnedFd,
@@ -105,7 +105,7 @@ struct Keeper {
     rank_0_gone: bool,
 }
 
-impl Keeper {
+impl Monitor {
     fn start() -> io::Result<Self> {
         let mut events = Lines::new(LONGEST_EVENT);
         // Only the order arrives before the answer.
@@ -283,7 +283,7 @@ impl Keeper {
             let peer = Peer {
                 stream,
                 lines: Lines::new(LONGEST),
-                heard: Instant::now(),
+                last_message: Instant::now(),
                 who: None,
             };
             self.peers.insert(self.next, peer);
@@ -303,7 +303,7 @@ impl Keeper {
             Err(_) if peer.who.is_none() => (Vec::new(), true),
             Err(error) => return Err(error),
         };
-        peer.heard = Instant::now();
+        peer.last_message = Instant::now();
         let mut interrupted = None;
         let mut farewell = false;
         let mut still = Duration::ZERO;
@@ -315,7 +315,7 @@ impl Keeper {
                     host,
                     pid,
                 } if token == self.order.token && rank < self.order.ranks => {
-                    peer.who = Some(Who { rank, host, pid });
+                    peer.who = Some(RankInfo { rank, host, pid });
                 }
                 _ if peer.who.is_none() => {
                     self.forget(id);
@@ -369,7 +369,7 @@ impl Keeper {
         let limit = self.order.heartbeat_timeout;
         let silent = self.peers.values().find_map(|peer| {
             let who = peer.who.as_ref()?;
-            (peer.heard.elapsed() > limit).then(|| who.clone())
+            (peer.last_message.elapsed() > limit).then(|| who.clone())
         });
         let Some(who) = silent else {
             return Ok(());
