@@ -18,7 +18,7 @@ use fsdyno_model::CancelToken;
 use measure::Runner;
 use names::Names;
 use options::Options;
-use pairing::{Duel, Figures, Length, Side};
+use pairing::{Figures, Length, Pairing, Side};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -49,12 +49,12 @@ fn main() -> ExitCode {
 }
 
 /// The time limit, divided among the remaining comparisons.
-struct Purse {
+struct TimeBudget {
     until: Instant,
     rows: usize,
 }
 
-impl Purse {
+impl TimeBudget {
     /// The time for the next comparison.
     fn share(&mut self) -> Duration {
         let left = self.until.saturating_duration_since(Instant::now());
@@ -85,7 +85,7 @@ fn bench(options: &Options) -> Result<(), String> {
             options::rows()
         ));
     }
-    let mut purse = Purse {
+    let mut budget = TimeBudget {
         until: Instant::now() + options.scale.time,
         rows: rows * options.filesystems.len(),
     };
@@ -96,7 +96,7 @@ fn bench(options: &Options) -> Result<(), String> {
             name,
             options,
             (&baseline, home.path()),
-            &mut purse,
+            &mut budget,
             &runner,
             &mut pages,
         ) else {
@@ -123,7 +123,7 @@ fn on(
     name: &str,
     options: &Options,
     (baseline, home): (&Path, &Path),
-    purse: &mut Purse,
+    budget: &mut TimeBudget,
     runner: &Runner,
     pages: &mut summary::Pages,
 ) -> Result<(), String> {
@@ -149,7 +149,7 @@ fn on(
             cleared.and_then(|()| runner.shell(&names.fill(work.setup)))
         };
         present = (prepared.is_ok() && work.before.is_empty()).then_some(work.setup);
-        let ended = compare(work, &prepared, &names, purse, runner, |other, figures| {
+        let ended = compare(work, &prepared, &names, budget, runner, |other, figures| {
             pages.add(work, name, other, figures);
         });
         // Saves the results so far.
@@ -163,7 +163,7 @@ fn on(
         // By default, tmpfs limits the number of inodes to a few million.
         let mut work_dir = WorkDir::make(name, &["nr_inodes=0"], &options.base, runner.stop())?;
         work_dir.path().clone_into(&mut names.work_dir);
-        let weighed = memory::weigh(&names, runner, |row| pages.weighs(row));
+        let weighed = memory::measure_memory(&names, runner, |row| pages.weighs(row));
         pages.write(&options.output)?;
         weighed?;
         work_dir.give_back()?;
@@ -177,16 +177,16 @@ fn compare(
     work: &'static Work,
     prepared: &Result<(), String>,
     names: &Names,
-    purse: &mut Purse,
+    budget: &mut TimeBudget,
     runner: &Runner,
     mut report: impl FnMut(&'static Other, Result<Figures, String>),
 ) -> Result<(), String> {
     for other in work.others {
-        let time = purse.share();
-        let Some(duel) = duel(work, other, names) else {
+        let time = budget.share();
+        let Some(pairing) = pairing(work, other, names) else {
             continue;
         };
-        let theirs = &duel.theirs.command;
+        let theirs = &pairing.theirs.command;
         let figures = match prepared {
             Err(reason) => Err(reason.clone()),
             Ok(()) if !measure::there(theirs) => {
@@ -195,7 +195,7 @@ fn compare(
             }
             Ok(()) => {
                 let most = names.scale.pairs.min(other.pairs);
-                duel.fight(Length { most, time }, runner)
+                pairing.compare(Length { most, time }, runner)
             }
         };
         if runner.stop().requested() {
@@ -212,12 +212,12 @@ fn compare(
 }
 
 /// The two commands with all placeholders replaced; `None` if the other program is missing.
-fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
+fn pairing(work: &Work, other: &Other, names: &Names) -> Option<Pairing> {
     // A file system without mkfs has no cycle of mkfs and mount.
     if other.command.contains("{mkfs}") && names.mkfs.is_empty() {
         return None;
     }
-    Some(Duel {
+    Some(Pairing {
         before: names.fill(work.before),
         ours: Side {
             command: names.fill(other.ours.unwrap_or(work.ours)),

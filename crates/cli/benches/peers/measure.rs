@@ -37,7 +37,7 @@ pub struct Runner {
 /// Interval at which a requested stop is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of checks before SIGKILL. Until then a run can undo its mounts.
-const PATIENCE: u32 = 100;
+const TIMEOUT: u32 = 100;
 
 pub const STOPPED: &str = "stopped at the user's request";
 
@@ -58,12 +58,12 @@ impl Runner {
                 if !stop.requested() || group == 0 {
                     continue;
                 }
-                let signal = if polls < PATIENCE {
+                let signal = if polls < TIMEOUT {
                     libc::SIGINT
                 } else {
                     libc::SIGKILL
                 };
-                if polls == 0 || polls >= PATIENCE {
+                if polls == 0 || polls >= TIMEOUT {
                     // SAFETY: `kill` touches no memory, and the group belongs to a child that is
                     // not yet reaped.
                     unsafe { libc::kill(-group, signal) };

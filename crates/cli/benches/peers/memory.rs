@@ -11,7 +11,7 @@ pub const GOAL: f64 = 64.0 * 1024.0 * 1024.0;
 
 /// The peak memory of one program for a number of files.
 #[derive(Debug)]
-pub struct Weighed {
+pub struct MemoryUse {
     pub name: &'static str,
     pub command: &'static str,
     pub ours: bool,
@@ -47,54 +47,55 @@ const OTHERS: &[(&str, &str)] = &[("bonnie++", "bonnie++ -q -u root -d {d} -s 0 
 const FILE: u64 = 1600;
 
 /// Measures all programs and reports each result.
-pub fn weigh(
+pub fn measure_memory(
     names: &Names,
     runner: &Runner,
-    mut report: impl FnMut(Weighed),
+    mut report: impl FnMut(MemoryUse),
 ) -> Result<(), String> {
-    let mut weigh = |name, command: &'static str, ours, files: u64| -> Result<(), String> {
-        let filled = command
-            .replace("{files}", &files.to_string())
-            .replace("{k}", &(files / 1024).to_string());
-        let filled = names.fill(&filled);
-        let peak = if files * FILE > available() {
-            Err(format!(
-                "{} MiB of memory are free, {} are needed",
-                available() >> 20,
-                (files * FILE) >> 20
-            ))
-        } else if measure::there(&filled) {
-            runner
-                .timed(&filled, By::Process)
-                .map(|measured| measured.peak)
-        } else {
-            Err("not on this machine".to_owned())
+    let mut measure_memory =
+        |name, command: &'static str, ours, files: u64| -> Result<(), String> {
+            let filled = command
+                .replace("{files}", &files.to_string())
+                .replace("{k}", &(files / 1024).to_string());
+            let filled = names.fill(&filled);
+            let peak = if files * FILE > available() {
+                Err(format!(
+                    "{} MiB of memory are free, {} are needed",
+                    available() >> 20,
+                    (files * FILE) >> 20
+                ))
+            } else if measure::there(&filled) {
+                runner
+                    .timed(&filled, By::Process)
+                    .map(|measured| measured.peak)
+            } else {
+                Err("not on this machine".to_owned())
+            };
+            if runner.stop().requested() {
+                return Err(measure::STOPPED.to_owned());
+            }
+            let shown = peak.as_ref().map(|peak| format!("{:.1} MB", peak / 1e6));
+            eprintln!(
+                "memory   {name}, {files} files: {}",
+                shown.unwrap_or_else(Clone::clone)
+            );
+            report(MemoryUse {
+                name,
+                command,
+                ours,
+                files,
+                peak,
+            });
+            Ok(())
         };
-        if runner.stop().requested() {
-            return Err(measure::STOPPED.to_owned());
-        }
-        let shown = peak.as_ref().map(|peak| format!("{:.1} MB", peak / 1e6));
-        eprintln!(
-            "memory   {name}, {files} files: {}",
-            shown.unwrap_or_else(Clone::clone)
-        );
-        report(Weighed {
-            name,
-            command,
-            ours,
-            files,
-            peak,
-        });
-        Ok(())
-    };
     for files in names.scale.weighed {
         for (name, ours, command) in WEIGHED {
-            weigh(name, command, *ours, *files)?;
+            measure_memory(name, command, *ours, *files)?;
         }
         runner.shell(&names.fill("rm -rf {d}/op"))?;
     }
     for (name, command) in OTHERS {
-        weigh(name, command, false, names.scale.weighed[0])?;
+        measure_memory(name, command, false, names.scale.weighed[0])?;
     }
     Ok(())
 }

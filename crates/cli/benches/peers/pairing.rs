@@ -19,7 +19,7 @@ pub struct Side {
 
 /// The two commands.
 #[derive(Debug)]
-pub struct Duel {
+pub struct Pairing {
     /// A shell command that runs untimed before each of them.
     pub before: String,
     pub ours: Side,
@@ -88,9 +88,9 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-impl Duel {
+impl Pairing {
     /// Runs all pairs. One warm-up run of each command comes first.
-    pub fn fight(&self, length: Length, runner: &measure::Runner) -> Result<Figures, String> {
+    pub fn compare(&self, length: Length, runner: &measure::Runner) -> Result<Figures, String> {
         let begun = Instant::now();
         let mut figures = Figures::default();
         for side in [&self.ours, &self.theirs] {

@@ -3,7 +3,7 @@
 mod machine;
 mod row;
 
-use crate::memory::{self, Weighed};
+use crate::memory::{self, MemoryUse};
 use crate::options::{Options, Scale};
 use crate::pairing::Figures;
 use crate::works::{self, Other, Work};
@@ -16,7 +16,7 @@ use std::path::Path;
 pub struct Pages {
     scale: Scale,
     rows: Vec<(&'static Work, Vec<Row>)>,
-    weighed: Vec<Weighed>,
+    weighed: Vec<MemoryUse>,
     /// File systems with missing results, with the reason.
     missing: Vec<(String, String)>,
     stopped: Option<String>,
@@ -79,7 +79,7 @@ impl Pages {
     }
 
     /// Adds the peak memory of a program.
-    pub fn weighs(&mut self, weighed: Weighed) {
+    pub fn weighs(&mut self, weighed: MemoryUse) {
         self.weighed.push(weighed);
     }
 
@@ -215,7 +215,7 @@ impl Pages {
              | program | files | peak memory | goal |\n|---|---|---|---|\n",
             memory::NAME
         );
-        for Weighed {
+        for MemoryUse {
             name,
             ours,
             files,

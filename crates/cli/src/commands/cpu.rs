@@ -1,7 +1,7 @@
 //! `cpu`: model processors of virtual time. It lists and shows profiles, fits one to this machine,
 //! and checks one against it.
 
-use super::trials::experiment;
+use super::selftest::experiment;
 use crate::args::JsonArgs;
 use crate::catalogue::catalogue_here;
 use crate::commands::measuring::LockArgs;

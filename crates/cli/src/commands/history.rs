@@ -128,7 +128,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
     let history = collector.finish().map_err(CliError::usage)?;
     match format {
         OutputFormat::Report(format) => {
-            let options = super::report::options(false, args.output.is_some());
+            let options = super::rendering::options(false, args.output.is_some());
             let bytes = render_history(&history, format, &options).map_err(CliError::failure)?;
             output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
         }

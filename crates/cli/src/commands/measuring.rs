@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The default wait for the lock. It is longer than most runs, and short enough that an unattended
 /// job ends.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How a command treats another measurement on this machine.
 #[derive(Debug, Clone, Default, Args)]
@@ -57,9 +57,9 @@ impl LockArgs {
             ));
         }
         let timeout = self.lock_timeout;
-        let patience = timeout.map_or(PATIENCE, |time| Duration::from_nanos(time.0));
-        let waits = Nanos::from(patience).clock();
-        let granted = MeasurementLock::take(patience, stop, &mut |holder| {
+        let timeout = timeout.map_or(TIMEOUT, |time| Duration::from_nanos(time.0));
+        let waits = Nanos::from(timeout).clock();
+        let granted = MeasurementLock::take(timeout, stop, &mut |holder| {
             output::note(format_args!(
                 "fsdyno: waiting up to {waits} min for {holder}, which measures on this machine; \
                  --no-lock measures at the same time"

@@ -23,6 +23,7 @@ pub mod merge;
 pub mod phase;
 pub mod published;
 pub mod record;
+pub mod rendering;
 pub mod report;
 pub mod rerun;
 pub mod run;
@@ -31,6 +32,6 @@ pub mod selftest;
 pub mod series;
 pub mod show;
 pub mod site;
-pub mod trials;
+
 pub mod ufs;
 pub mod why;

@@ -1,6 +1,6 @@
 //! `published`: the published tables, and the comparison of a run with one, for `report --against`.
 
-use super::report;
+use super::rendering;
 use crate::args::{JsonArgs, report_format};
 use crate::catalogue::catalogue;
 use crate::exit::{CliError, Code};
@@ -93,7 +93,7 @@ fn list(json: bool) -> Result<Code, CliError> {
 
 fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     let published = find(name)?;
-    let options = report::options(clock, false);
+    let options = rendering::options(clock, false);
     let bytes =
         fsdyno_report::render_published(published, format, &options).map_err(CliError::failure)?;
     output::coloured(&bytes)?;

@@ -2,11 +2,12 @@
 //! published table. It reads only the store.
 
 use super::published;
+use super::rendering;
 use crate::args::{percent, report_format};
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_report::{Assets, Format, Options, render_crash, render_exploration};
+use fsdyno_report::{Format, Options, render_crash, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     let to_file = args.output.is_some();
     let options = Options {
         long: args.long,
-        ..options(args.clock, to_file)
+        ..rendering::options(args.clock, to_file)
     };
     let inferred = || Format::of_file(args.output.as_deref()?);
     let format = args.format.or_else(inferred).unwrap_or(Format::Terminal);
@@ -80,18 +81,6 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     };
     output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
     Ok(Code::Ok)
-}
-
-/// The options of a report that is printed.
-pub fn options(clock: bool, to_file: bool) -> Options {
-    Options {
-        width: output::width(),
-        color: output::color() && !to_file,
-        clock,
-        long: true,
-        advice: super::why::advice,
-        assets: Assets::Inline,
-    }
 }
 
 /// Published tables have no crash tests.

@@ -1,7 +1,7 @@
 //! Crash series and explorations in commands that show what is in the store. They read only the
 //! store.
 
-use super::report::options;
+use super::rendering::options;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Exploration, Series};

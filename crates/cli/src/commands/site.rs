@@ -41,7 +41,7 @@ pub struct SiteArgs {
 pub fn site(args: &SiteArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let mut directory = Directory::open(&args.directory)?;
-    let mut site = Site::new(&super::report::options(false, true));
+    let mut site = Site::new(&super::rendering::options(false, true));
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
             let page = site.run(&store.load(&run.id)?, &run.tags);

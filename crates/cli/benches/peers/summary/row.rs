@@ -15,7 +15,7 @@ pub(super) struct Row {
 }
 
 /// A goal with its figure.
-pub(super) struct Judged {
+pub(super) struct CheckedGoal {
     pub missed: bool,
     pub words: String,
 }
@@ -41,7 +41,7 @@ fn figure(of: Of) -> (fn(&Measured) -> f64, &'static str) {
 
 impl Row {
     /// Compares the figures with the goals.
-    pub fn judged(&self) -> Vec<Judged> {
+    pub fn judged(&self) -> Vec<CheckedGoal> {
         let Ok(figures) = &self.figures else {
             return Vec::new();
         };
@@ -111,7 +111,7 @@ fn words(goal: &Goal) -> String {
 }
 
 /// `None` if there is no ratio, because the time was below the resolution of the clock.
-fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
+fn judge(goal: &Goal, figures: &Figures) -> Option<CheckedGoal> {
     let (of, name) = figure(goal.of);
     Some(match goal.most {
         Most::Ratio(most) => {
@@ -120,7 +120,7 @@ fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
                 Some(interval) if interval.low <= most => " (the interval contains the goal)",
                 _ => "",
             };
-            Judged {
+            CheckedGoal {
                 missed: ratio.middle > most,
                 words: format!(
                     "{name} {}, goal {most:.2}, off by {:.1} %{decided}",
@@ -131,7 +131,7 @@ fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
         }
         Most::More(most) => {
             let more = figures.more(of);
-            Judged {
+            CheckedGoal {
                 missed: more > most,
                 words: format!(
                     "{name} {:.2} ms more, goal {:.0} ms, off by {:.1} ms",

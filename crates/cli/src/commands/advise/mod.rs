@@ -8,7 +8,7 @@ mod variants;
 pub use args::{AdviseArgs, CLASSES};
 
 use crate::catalogue::unavailable;
-use crate::commands::report;
+use crate::commands::rendering;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels;
@@ -129,10 +129,10 @@ fn measure_all(
 
 /// Prints the advice, and writes it to the output file.
 fn print(advice: &Recommendation, args: &AdviseArgs, of_file: Format) -> Result<(), CliError> {
-    let text = render_advice(advice, args.format, &report::options(false, false));
+    let text = render_advice(advice, args.format, &rendering::options(false, false));
     output::coloured(&text.map_err(CliError::failure)?)?;
     if let Some(file) = &args.output {
-        let page = render_advice(advice, of_file, &report::options(false, true));
+        let page = render_advice(advice, of_file, &rendering::options(false, true));
         let page = page.map_err(CliError::failure)?;
         output::to(Some(file), &page, output::existing(args.force))?;
     }

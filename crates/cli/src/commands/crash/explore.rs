@@ -346,7 +346,7 @@ fn print(args: &CrashArgs, exploration: &Exploration) -> Result<(), CliError> {
     if args.json {
         return output::json(exploration);
     }
-    let options = crate::commands::report::options(false, false);
+    let options = crate::commands::rendering::options(false, false);
     let bytes = render_exploration(exploration, Format::Terminal, &options);
     output::coloured(&bytes.map_err(CliError::failure)?)
 }

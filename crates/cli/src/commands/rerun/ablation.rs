@@ -3,7 +3,7 @@
 
 use super::{RerunArgs, execution, options};
 use crate::catalogue::catalogue_here;
-use crate::commands::report;
+use crate::commands::rendering;
 use crate::commands::run::{self, Execution};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -99,7 +99,7 @@ impl AblationRun<'_> {
             .map(|(disk, set)| (disk.as_str(), set))
             .collect();
         let summary = AblationSummary::of(self.setting, self.ablation, self.table, &ran);
-        let options = report::options(args.clock, false);
+        let options = rendering::options(args.clock, false);
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
         // printed on the terminal.
         let format = match args.format {

@@ -35,7 +35,7 @@ impl<'a> Listener<'a> {
     }
 
     /// Stores a finished cell before the screen shows it.
-    pub fn hear(&mut self, event: &Event) -> Result<(), StoreError> {
+    pub fn receive(&mut self, event: &Event) -> Result<(), StoreError> {
         let id = &self.session.info.id;
         match event {
             Event::CellEnded { record } => {

@@ -12,7 +12,7 @@ use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::{LockArgs, Measuring};
-use crate::commands::{published, report};
+use crate::commands::{published, rendering};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
@@ -263,7 +263,7 @@ fn go(
     let mut listener = Listener::new(&mut store, session, labs.len(), measuring.warning.clone());
     let reason = builds.during(&info.plan, &stop, || {
         conduct(info, before, cells, &mut labs, &stop, &mut |event| {
-            listener.hear(event)
+            listener.receive(event)
         })
     });
     let reason = reason.map_err(|error| keep_going_hint(&error, &command))?;
@@ -304,7 +304,7 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     let set = store.load(id)?;
     let export = &execution.export;
     for (format, file) in export.files() {
-        let options = report::options(execution.screen.clock, true);
+        let options = rendering::options(execution.screen.clock, true);
         let text = fsdyno_report::render(&set, format, &options).map_err(CliError::failure)?;
         output::to(Some(file), &text, output::existing(export.force))?;
     }
@@ -317,7 +317,7 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     } else if !execution.silent {
         let options = Options {
             long: execution.screen.long,
-            ..report::options(execution.screen.clock, execution.output.is_some())
+            ..rendering::options(execution.screen.clock, execution.output.is_some())
         };
         let text = render_report(&set, execution, &options)?;
         output::to(execution.output.as_deref(), &text, execution.existing)?;

@@ -6,7 +6,7 @@
 
 use super::{Execution, ExportArgs, RunArgs, fresh, plan_error, preflight};
 use crate::catalogue::catalogue_here;
-use crate::commands::report;
+use crate::commands::rendering;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::Existing;
@@ -111,7 +111,7 @@ pub fn print(
         .collect::<Result<Vec<_>, CliError>>()?;
     let options = Options {
         long: args.screen.long,
-        ..report::options(args.screen.clock, false)
+        ..rendering::options(args.screen.clock, false)
     };
     let text = fsdyno_report::render_model_disks(&store.load(measured)?, &sets, &options);
     output::to(None, &text, Existing::Keep)

@@ -2,10 +2,10 @@
 //! competes with itself under two names, or with a copy that is slowed on purpose. The verdict of
 //! each experiment is right or wrong.
 
+use super::SelftestArgs;
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::run::{self, begin};
-use crate::commands::selftest::SelftestArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
@@ -174,7 +174,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
 }
 
 /// Runs a plan without a store; `None` if the user interrupts it.
-pub(super) fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
+pub fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
     let known = (&PendingKernels::default(), None);
     let mut labs = run::assemble(&Erase::default(), plan, preflight, known, stop)?;

@@ -1,0 +1,82 @@
+//! The options of the reports that commands print, and the remedies of recipes in them.
+
+use crate::output;
+use fsdyno_model::{Contender, InitialState};
+use fsdyno_recipes::fs;
+use fsdyno_report::why::cause::Cause;
+use fsdyno_report::{Assets, Options};
+
+/// The options of a report that is printed.
+pub fn options(clock: bool, to_file: bool) -> Options {
+    Options {
+        width: output::width(),
+        color: output::color() && !to_file,
+        clock,
+        long: true,
+        advice,
+        assets: Assets::Inline,
+    }
+}
+
+/// The remedies of a recipe against a cause of the slower contender, with their risks.
+pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<String> {
+    let recipe = fs::find(&contender.filesystem)?;
+    match cause {
+        Cause::Flushes => Some(fewer_flushes(recipe, contender, faster)),
+        Cause::Extents => recipe
+            .defragmenter()
+            .map(|program| format!("{program}, which rewrites files and takes time itself")),
+        Cause::Reads if contender.state != InitialState::default() => Some(
+            "a run without --fill and --age, which shows their share of the difference".to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Contender) -> String {
+    let device = "a device whose cache survives a power cut, where flushes are cheap";
+    let option = recipe.unflushed();
+    let has = |one: &Contender, option: &str| one.mount.iter().any(|given| given == option);
+    match option.filter(|option| !has(contender, option)) {
+        Some(option) if faster.filesystem == contender.filesystem && has(faster, option) => {
+            format!(
+                "the mount option {option}, as {} has it, which risks loss of durable data, and of \
+                 the file system, at a power cut (test it with fsdyno crash), or {device}",
+                faster.label
+            )
+        }
+        Some(option) => format!(
+            "the mount option {option}, which risks loss of durable data, and of the file system, \
+             at a power cut (test it with fsdyno crash), or {device}"
+        ),
+        None => device.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_a_valid_option_and_its_risk() {
+        let other = Contender::plain("nothing");
+        for recipe in fs::ALL {
+            let mut contender = Contender::plain(recipe.name());
+            let text = advice([&contender, &other], Cause::Flushes).unwrap();
+            let Some(option) = recipe.unflushed() else {
+                assert!(!text.contains("mount option"), "{text}");
+                continue;
+            };
+            assert!(recipe.mount_options().contains(&option));
+            assert!(text.contains(option) && text.contains("risks"), "{text}");
+            let mut without = contender.clone();
+            (without.label, without.mount) = ("unsafe".into(), vec![option.to_owned()]);
+            let text = advice([&contender, &without], Cause::Flushes).unwrap();
+            assert!(text.contains("as unsafe has it, which risks"), "{text}");
+            contender.mount.push(option.to_owned());
+            let text = advice([&contender, &other], Cause::Flushes).unwrap();
+            assert!(!text.contains(option), "{text}");
+        }
+        assert_eq!(advice([&other, &other], Cause::Flushes), None);
+    }
+}
