@@ -25,7 +25,7 @@ const CASES: [(&str, &str); 8] = [
 ];
 
 /// Time limit of each answer, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A home with one run, and the words of the cases with its names in them.
 fn home_and_cases() -> (Home, Vec<(String, String)>) {
@@ -128,7 +128,7 @@ impl Terminal {
     fn expect(&mut self, text: &str) {
         self.shown.clear();
         while !self.shown.contains(text) {
-            match self.screen.recv_timeout(PATIENCE) {
+            match self.screen.recv_timeout(TIMEOUT) {
                 Ok(bytes) => self.shown.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("`{text}` was not shown: {:?}", self.shown)

@@ -10,7 +10,7 @@ use support::{Home, have, outcomes, packaged_kernel_starts, until};
 const KERNEL: &str = "linux.uml";
 
 /// Time limit of each wait on a guest.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The arguments of a small run in guests.
 fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
@@ -150,7 +150,7 @@ fn clean_removes_the_guest_of_a_killed_run() {
     let home = Home::new();
     let forever = ["--exec", "sleep 600"];
     let mut child = home.start(&small(&home, "ext4", &forever));
-    until(PATIENCE, "the image is made and the guest started", || {
+    until(TIMEOUT, "the image is made and the guest started", || {
         let there = |place: &std::path::Path| {
             place.join("guest/pid").exists() && place.join("disk0.img").exists()
         };
@@ -159,7 +159,7 @@ fn clean_removes_the_guest_of_a_killed_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    until(PATIENCE, "no process of the guest is left", || {
+    until(TIMEOUT, "no process of the guest is left", || {
         home.processes_of(KERNEL) == 0
     });
 }

@@ -18,7 +18,7 @@ use support::kills::{moments, rounds};
 use support::{Home, have, interruptible, lab_kernel, outcomes, until};
 
 /// Time limit of each wait, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The guest kernels that fsdyno started for cells and power cuts of a home, with their working
 /// directories.
@@ -68,7 +68,7 @@ fn a_killed_guest_fails_its_cell_by_name_and_the_others_run() {
         // Every second guest is killed: the first one at its start, the others at drawn times.
         let mut seen = BTreeSet::new();
         let mut here = 0;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while running.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "it hangs: {}", home.last_words());
             for (pid, name) in kernels(&home, &running) {
@@ -156,7 +156,7 @@ impl Theirs {
             kernel: started.unwrap(),
             console,
         };
-        until(PATIENCE, "a guest writes", || guest.printed("wrote"));
+        until(TIMEOUT, "a guest writes", || guest.printed("wrote"));
         guest
     }
 
@@ -207,7 +207,7 @@ impl Server {
         let command = command.stdout(log("served")).stderr(log("started.log"));
         let server = Self(command.spawn().unwrap());
         // The socket of a killed server may still exist.
-        until(PATIENCE, "a disk is served", || {
+        until(TIMEOUT, "a disk is served", || {
             fs::metadata(home.path("served")).is_ok_and(|about| about.len() > 0)
         });
         server
@@ -215,7 +215,7 @@ impl Server {
 
     /// Waits for the end of the server.
     fn ended(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.0.try_wait().unwrap() {
                 return status.code();
@@ -270,7 +270,7 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
         if round % 2 == 0 {
             server.kill();
             let gone = || guest.printed("Kernel panic");
-            until(PATIENCE, "a guest without time ends with a message", gone);
+            until(TIMEOUT, "a guest without time ends with a message", gone);
         } else {
             guest.kill();
             let code = server.ended();
@@ -300,7 +300,7 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
         first.kill();
         drop(first);
         until(
-            PATIENCE,
+            TIMEOUT,
             "the server reports that the guest disconnected",
             || home.last_words().contains("guest disconnected"),
         );
@@ -313,7 +313,7 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
     let pid = i32::try_from(server.0.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.unwrap(), Signal::INT).unwrap();
     until(
-        PATIENCE,
+        TIMEOUT,
         "a server that ends on a signal removes its name",
         || !home.path("disk0").exists(),
     );
@@ -327,12 +327,12 @@ fn processes_of_a_phase_die_with_fsdyno() {
                  --set workers=2 --set as=processes --in";
     let words: Vec<&str> = words.split_whitespace().chain([&*work_dir]).collect();
     let mut fsdyno = home.start(&words);
-    until(PATIENCE, "both workers are there", || {
+    until(TIMEOUT, "both workers are there", || {
         home.processes_of("as=processes") == 3
     });
     fsdyno.kill().unwrap();
     fsdyno.wait().unwrap();
-    until(PATIENCE, "nobody is left", || {
+    until(TIMEOUT, "nobody is left", || {
         home.processes_of("as=processes") == 0
     });
 }

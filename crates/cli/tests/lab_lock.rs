@@ -10,7 +10,7 @@ use std::time::Duration;
 use support::{Home, until};
 
 /// Time limit of each wait, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Gives this test and its child processes a separate lock.
 fn alone(test: &str) -> bool {
@@ -35,7 +35,7 @@ impl Holder {
         let words = ["phase", "op-random-read", "--in", &place];
         let words: Vec<&str> = words.into_iter().chain(set.split(' ')).collect();
         let holder = Self(home.start(&words));
-        until(PATIENCE, "the phase measures", || refused(home).is_some());
+        until(TIMEOUT, "the phase measures", || refused(home).is_some());
         holder
     }
 
@@ -107,13 +107,13 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
 
     let waits = |home: &Home| home.last_words().contains("waiting up to 60:00 min for");
     let mut interrupted = home.start(&run(&home, "--lock-timeout 1h"));
-    until(PATIENCE, "it waits", || waits(&home));
+    until(TIMEOUT, "it waits", || waits(&home));
     let number = Pid::from_child(&interrupted);
     kill_process(number, Signal::INT).unwrap();
     assert_eq!(interrupted.wait().unwrap().code(), Some(130));
 
     let mut second = home.start(&run(&home, "--lock-timeout 1h"));
-    until(PATIENCE, "it waits", || waits(&home));
+    until(TIMEOUT, "it waits", || waits(&home));
     assert!(second.try_wait().unwrap().is_none());
     holder.kill();
     assert_eq!(

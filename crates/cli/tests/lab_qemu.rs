@@ -10,7 +10,7 @@ use support::{Home, have, outcomes, until};
 const PROGRAM: &str = "qemu-system-x86_64";
 
 /// Time limit of each wait; emulation on a busy machine is slow.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Whether guests can start. Prints the reason if not, so that the skip is counted.
 fn guests(test: &str) -> bool {
@@ -103,7 +103,7 @@ phases = ["copy"]
 /// Starts a cell that never ends, and returns once it runs.
 fn running(home: &Home) -> std::process::Child {
     let child = home.start(&small(home, "ext4", &["--exec", "sleep 6000"]));
-    until(PATIENCE, "the image is made and the guest started", || {
+    until(TIMEOUT, "the image is made and the guest started", || {
         let there =
             |place: &Path| place.join("guest.pid").exists() && place.join("disk0.img").exists();
         home.left_in_work().iter().any(|place| there(place))
@@ -141,7 +141,7 @@ fn a_killed_guest_fails_its_cell_and_clean_removes_a_killed_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    until(PATIENCE, "no process of the guest is left", || {
+    until(TIMEOUT, "no process of the guest is left", || {
         home.processes_of(PROGRAM) == 0
     });
 }

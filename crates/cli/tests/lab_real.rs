@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::{Home, have, lab_kernel, loops_backed_under, outcomes, root_and, until};
 
 /// Time limit of each wait, for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// One rotation of the disk of 2004 in nanoseconds.
 const TURN_NS: u64 = 60_000_000_000 / 4200;
@@ -169,7 +169,7 @@ fn running(home: &Home) -> std::process::Child {
     let more = ["--lab", "host", "--fs", "ext4", "--exec", busy];
     let child = home.start(&words(home, "sata-ssd", &more));
     until(
-        PATIENCE,
+        TIMEOUT,
         "the disk is mounted, and a file system on it",
         || {
             let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -208,7 +208,7 @@ fn a_killed_server_fails_its_cell_and_clean_removes_a_killed_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    until(PATIENCE, "no server is left", || servers(&home) == 0);
+    until(TIMEOUT, "no server is left", || servers(&home) == 0);
 }
 
 #[test]

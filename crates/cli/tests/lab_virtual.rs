@@ -235,8 +235,8 @@ fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.5".to_owned();
     let mut running = home.start(&long);
-    let patience = Duration::from_secs(120);
-    until(patience, "a guest", || !guests(&home).is_empty());
+    let timeout = Duration::from_secs(120);
+    until(timeout, "a guest", || !guests(&home).is_empty());
     running.kill().unwrap();
     running.wait().unwrap();
     home.assert_cleanable();

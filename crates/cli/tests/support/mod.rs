@@ -262,10 +262,10 @@ fn user_cache() -> Option<PathBuf> {
 }
 
 /// Waits until the condition is true.
-pub fn until(patience: Duration, what: &str, so: impl Fn() -> bool) {
-    let deadline = Instant::now() + patience;
+pub fn until(timeout: Duration, what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + timeout;
     while !so() {
-        let seconds = patience.as_secs();
+        let seconds = timeout.as_secs();
         assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
