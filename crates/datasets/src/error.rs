@@ -10,82 +10,57 @@ use std::path::{Path, PathBuf};
 
 /// A dataset that cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DatasetError {
     /// No generator has that name.
     #[error(
         "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE, \
          trace:FILE"
     )]
-    Unknown {
-        /// The requested name.
-        name: String,
-        /// The available names.
-        known: String,
-    },
+    Unknown { name: String, known: String },
     /// The scale is not a valid number.
     #[error("a dataset cannot be scaled by {scale}; give a number above 0 and up to 1000")]
-    Scale {
-        /// The requested scale.
-        scale: f64,
-    },
+    Scale { scale: f64 },
     /// A system call failed.
     #[error("cannot {operation} {}: {source}", shown(.path))]
     Io {
         /// The attempted operation, as a verb: `open`, `write to`.
         operation: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The path is not of the kind that its prefix requires.
     #[error("{} is {is}, not {wanted}; {remedy}", shown(.path))]
     WrongKind {
-        /// The path.
         path: PathBuf,
-        /// Its kind.
         is: &'static str,
-        /// The required kind.
         wanted: &'static str,
-        /// The prefix to type instead.
         remedy: &'static str,
     },
     /// Entries of a tree cannot be read, or cannot be made by this user.
     #[error("{} cannot be taken as `cp -a` would: {}", shown(.tree), refusal_list(.first, *.count))]
     Refused {
-        /// The tree.
         tree: PathBuf,
-        /// The number of refused entries.
         count: u64,
         /// The first of them, with reasons.
         first: Vec<Refusal>,
     },
     /// The work directory is inside the tree to be copied.
     #[error("{} holds the place it would be copied to, {}; work elsewhere", shown(.tree), shown(.work_dir))]
-    Inside {
-        /// The tree.
-        tree: PathBuf,
-        /// The target directory.
-        work_dir: PathBuf,
-    },
+    Inside { tree: PathBuf, work_dir: PathBuf },
     /// An archive that is incomplete, or in an unknown format.
     #[error("{} cannot be read as an archive{}: {source}", shown(.path), after_member(.member.as_deref()))]
     Archive {
-        /// The archive.
         path: PathBuf,
         /// The last member that could be read, if any.
         member: Option<PathBuf>,
-        /// The reason.
         source: io::Error,
     },
     /// A member that would be unpacked outside of the target, or that cannot be unpacked.
     #[error("{} is refused: its member {} {why}", shown(.path), shown(.member))]
     Member {
-        /// The archive.
         path: PathBuf,
-        /// The member.
         member: PathBuf,
-        /// The reason.
         why: String,
     },
     /// An archive that needs more than the available space.
@@ -95,32 +70,20 @@ pub enum DatasetError {
         shown(.path), shown(.member)
     )]
     TooLarge {
-        /// The archive.
         path: PathBuf,
         /// The first member that does not fit.
         member: PathBuf,
-        /// The available space.
         room: Bytes,
     },
     /// A recording that cannot be read.
     #[error("{}: {source}", shown(.path))]
-    Recording {
-        /// The recording.
-        path: PathBuf,
-        /// The reason.
-        source: TraceError,
-    },
+    Recording { path: PathBuf, source: TraceError },
     /// A recording with too many operations.
     #[error(
         "the recording {} has more than {most} operations; record for a shorter time (--for)",
         shown(.path)
     )]
-    RecordingTooLong {
-        /// The recording.
-        path: PathBuf,
-        /// The most operations.
-        most: usize,
-    },
+    RecordingTooLong { path: PathBuf, most: usize },
     /// A recording whose tree needs more than the available space.
     #[error(
         "the tree of the recording {} takes up to {need} during its operations, and only {room} are \
@@ -128,25 +91,16 @@ pub enum DatasetError {
         shown(.path)
     )]
     RecordingTooLarge {
-        /// The recording.
         path: PathBuf,
-        /// The space that it needs.
         need: Bytes,
-        /// The available space.
         room: Bytes,
     },
     /// The dataset is not available as an archive.
     #[error("`{name}` is not an archive: only `ports` and tar:FILE can be unpacked")]
-    NoArchive {
-        /// The dataset.
-        name: String,
-    },
+    NoArchive { name: String },
     /// The dataset changed while it was read.
     #[error("the dataset {dataset} changed while it was read; keep it unchanged during a run")]
-    Changed {
-        /// The dataset, as typed.
-        dataset: String,
-    },
+    Changed { dataset: String },
     /// The user cancelled.
     #[error("stopped while reading or creating the dataset")]
     Stopped,

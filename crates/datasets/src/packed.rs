@@ -32,19 +32,19 @@ const XZ_MEMORY: u64 = 256 << 20;
 pub struct Stream {
     from: Box<dyn Read + Send>,
     stop: CancelToken,
-    gauge: Arc<Gauge>,
+    limit: Arc<ReadLimit>,
 }
 
 /// How many bytes of a stream were read, and the limit.
 #[derive(Debug)]
-struct Gauge {
+struct ReadLimit {
     read: AtomicU64,
     limit: AtomicU64,
     /// Where the limit never is beyond.
     most: u64,
 }
 
-impl Gauge {
+impl ReadLimit {
     /// Allows this number of bytes from here on.
     fn allow(&self, bytes: u64) {
         let limit = self.read.load(Ordering::Relaxed).saturating_add(bytes);
@@ -55,11 +55,11 @@ impl Gauge {
 impl Read for Stream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         check(&self.stop)?;
-        let gauge = &self.gauge;
-        let read = gauge.read.load(Ordering::Relaxed);
-        let left = gauge.limit.load(Ordering::Relaxed).saturating_sub(read);
+        let limit = &self.limit;
+        let read = limit.read.load(Ordering::Relaxed);
+        let left = limit.limit.load(Ordering::Relaxed).saturating_sub(read);
         if left == 0 && !into.is_empty() {
-            let why = if read >= gauge.most {
+            let why = if read >= limit.most {
                 "unpacked, it is more than four times longer than the room for what it holds"
             } else {
                 "the headers of a member are longer than 8 MiB, or 16 MiB follow the last member"
@@ -68,7 +68,7 @@ impl Read for Stream {
         }
         let most = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let length = self.from.read(&mut into[..most])?;
-        gauge.read.fetch_add(length as u64, Ordering::Relaxed);
+        limit.read.fetch_add(length as u64, Ordering::Relaxed);
         Ok(length)
     }
 }
@@ -152,7 +152,7 @@ pub fn open(path: &Path, most: u64, stop: &CancelToken) -> Result<Stream, Datase
     Ok(Stream {
         from: from.map_err(|source| damaged(path, None, source, stop))?,
         stop: stop.clone(),
-        gauge: Arc::new(Gauge {
+        limit: Arc::new(ReadLimit {
             read: AtomicU64::new(0),
             limit: AtomicU64::new(most),
             most,
@@ -169,8 +169,8 @@ pub fn each_member<E: From<DatasetError>>(
     mut each: impl FnMut(Member, &mut Entry<'_, &mut Stream>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut stream = open(path, most, stop)?;
-    let gauge = Arc::clone(&stream.gauge);
-    gauge.allow(HEADERS_MAX);
+    let limit = Arc::clone(&stream.limit);
+    limit.allow(HEADERS_MAX);
     let mut last = None;
     let mut tar = tar::Archive::new(&mut stream);
     let entries = tar.entries();
@@ -183,7 +183,7 @@ pub fn each_member<E: From<DatasetError>>(
             tar::EntryType::GNUSparse => entry.header().entry_size().unwrap_or(0),
             _ => entry.size(),
         };
-        gauge.allow(stored.saturating_add(HEADERS_MAX));
+        limit.allow(stored.saturating_add(HEADERS_MAX));
         match Member::of(&mut entry) {
             Ok(Some(member)) => {
                 last = Some(member.shown_path());
@@ -204,7 +204,7 @@ pub fn each_member<E: From<DatasetError>>(
         return Err(damaged(path, None, none, stop).into());
     }
     // Checksums are at the end of a compressed stream, so it must be read completely.
-    gauge.allow(TRAILER_MAX);
+    limit.allow(TRAILER_MAX);
     io::copy(&mut stream, &mut io::sink()).map_err(|source| damaged(path, last, source, stop))?;
     Ok(())
 }

@@ -28,25 +28,21 @@ macro_rules! built_in {
 
 /// A name without a text.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum NamedError {
     /// No built-in text and no file has this name.
     #[error("`{name}` is no {what} and no file ({suggestion})")]
     Unknown {
         /// What was to be found: `disk profile`.
         what: &'static str,
-        /// The name.
         name: String,
-        /// The nearest names, or all.
         suggestion: String,
     },
     /// The file cannot be read.
     #[error("cannot read the {what} {}: {source}", path.display())]
     Unreadable {
-        /// What was to be read.
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
 }

@@ -38,23 +38,16 @@ pub enum Access {
 
 /// Why a file or directory is not used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Untrusted {
     /// Another user could have written it, or it is not a plain file or directory.
     #[error("{} is not trusted: {why}", path.display())]
-    Refused {
-        /// What was refused.
-        path: PathBuf,
-        /// The property that it lacks.
-        why: String,
-    },
+    Refused { path: PathBuf, why: String },
     /// It could not be opened or read.
     #[error("cannot {act} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
         act: &'static str,
-        /// On what.
         path: PathBuf,
-        /// Why it failed.
         #[source]
         source: io::Error,
     },

@@ -2,7 +2,7 @@
 
 use super::kernels::{self, KernelError};
 use super::qemu::{Qemu, QemuError};
-use super::start::{Setting, Start, Tie};
+use super::start::{Attachment, Setting, Start};
 use super::uml::{Uml, UmlError};
 use fsdyno_host::journal::JournalError;
 use fsdyno_model::{KernelChoice, LabChoice};
@@ -11,6 +11,7 @@ use std::path::Path;
 
 /// Why a guest could not be started.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuestError {
     /// There is no such kernel.
     #[error(transparent)]
@@ -25,18 +26,11 @@ pub enum GuestError {
     #[error(
         "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
     )]
-    NoTimeTravel {
-        /// The kernel.
-        kernel: String,
-        /// Why not.
-        why: String,
-    },
+    NoTimeTravel { kernel: String, why: String },
     /// A resource of the host is not available.
     #[error("cannot {act} for a guest: {cause}")]
     Host {
-        /// What was attempted.
         act: String,
-        /// Why it did not work.
         #[source]
         cause: io::Error,
     },
@@ -114,10 +108,14 @@ impl Machine {
         }
     }
 
-    pub(super) fn command(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, GuestError> {
+    pub(super) fn command(
+        &self,
+        setting: &Setting<'_>,
+        attachment: Attachment<'_>,
+    ) -> Result<Start, GuestError> {
         match self {
-            Self::Uml(uml) => Ok(uml.start(setting, tie)?),
-            Self::Qemu(qemu) => Ok(qemu.start(setting, tie)?),
+            Self::Uml(uml) => Ok(uml.start(setting, attachment)?),
+            Self::Qemu(qemu) => Ok(qemu.start(setting, attachment)?),
         }
     }
 }

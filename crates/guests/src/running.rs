@@ -2,7 +2,7 @@
 
 use super::console::Console;
 use super::machine::{GuestError, Machine};
-use super::start::{Setting, Start, Tie, inherit};
+use super::start::{Attachment, Setting, Start, inherit};
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::journal::{Entry, Journal, Resource};
@@ -23,7 +23,7 @@ pub fn on_terminal(
     setting: &Setting<'_>,
     journal: &Journal,
 ) -> Result<ExitStatus, GuestError> {
-    let Start { mut command, open } = machine.command(setting, Tie::Terminal)?;
+    let Start { mut command, open } = machine.command(setting, Attachment::Terminal)?;
     for descriptor in &open {
         inherit(&mut command, descriptor);
     }
@@ -72,7 +72,7 @@ impl Guest {
             None,
         )
         .map_err(line)?;
-        let Start { mut command, open } = machine.command(setting, Tie::Line(&theirs))?;
+        let Start { mut command, open } = machine.command(setting, Attachment::Line(&theirs))?;
         for descriptor in open.iter().chain([&theirs]) {
             inherit(&mut command, descriptor);
         }

@@ -34,7 +34,7 @@ pub struct Setting<'a> {
 
 /// What a guest is tied to.
 #[derive(Debug, Clone, Copy)]
-pub enum Tie<'a> {
+pub enum Attachment<'a> {
     /// The terminal of the user.
     Terminal,
     /// A line to us; its console is only read.

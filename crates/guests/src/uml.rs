@@ -1,7 +1,7 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host. It needs no privileges.
 
-use super::start::{Setting, Start, Tie};
+use super::start::{Attachment, Setting, Start};
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::probe::{self, MODULES};
 use fsdyno_model::Need;
@@ -27,40 +27,26 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Why a kernel cannot be started.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum UmlError {
     /// The program did not run.
     #[error("cannot run {} for a guest: {cause}", kernel.display())]
     Run {
-        /// The program.
         kernel: PathBuf,
-        /// Why it did not work.
         #[source]
         cause: io::Error,
     },
     /// The program did not print its version.
     #[error("`{} --version` {what}", kernel.display())]
-    NoVersion {
-        /// The program.
-        kernel: PathBuf,
-        /// What it did instead.
-        what: String,
-    },
+    NoVersion { kernel: PathBuf, what: String },
     /// Its kernel has no way to a model disk.
     #[error(
         "{kernel} cannot have model disks: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
     )]
-    NoModelDisks {
-        /// The kernel.
-        kernel: String,
-        /// Why not.
-        why: String,
-    },
+    NoModelDisks { kernel: String, why: String },
     /// A path that no kernel command line can carry.
     #[error("{} holds a blank or a comma, which a guest's command line cannot carry; choose another directory with --work-dir", path.display())]
-    Path {
-        /// The path.
-        path: PathBuf,
-    },
+    Path { path: PathBuf },
 }
 
 /// What this lab needs on the host.
@@ -119,14 +105,18 @@ impl Uml {
     }
 
     /// The program with its words.
-    pub(crate) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, UmlError> {
-        let words = match tie {
-            Tie::Terminal => {
+    pub(crate) fn start(
+        &self,
+        setting: &Setting<'_>,
+        attachment: Attachment<'_>,
+    ) -> Result<Start, UmlError> {
+        let words = match attachment {
+            Attachment::Terminal => {
                 let mut words = self.words(setting, "fd:0,fd:1")?;
                 words.insert(0, "quiet".into());
                 words
             }
-            Tie::Line(line) => {
+            Attachment::Line(line) => {
                 let mut words = self.words(setting, "null,fd:1")?;
                 let place = words.iter().position(|word| word == "--").unwrap_or(0);
                 words.insert(place, format!("ssl0=fd:{}", line.as_raw_fd()).into());

@@ -43,30 +43,21 @@ pub struct Finished {
 
 /// Why a program did not run to its end.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CommandError {
     /// There is no such program.
     #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` names its package")]
-    NotFound {
-        /// The program.
-        program: String,
-        /// The search path.
-        path: String,
-    },
+    NotFound { program: String, path: String },
     /// It could not be started or watched.
     #[error("cannot run `{command}`: {cause}")]
     Spawn {
-        /// The whole command line.
         command: String,
-        /// Why.
         #[source]
         cause: io::Error,
     },
     /// It was killed because the user cancelled.
     #[error("`{command}` was stopped on request")]
-    Stopped {
-        /// The whole command line.
-        command: String,
-    },
+    Stopped { command: String },
 }
 
 impl Finished {

@@ -36,41 +36,28 @@ pub struct Running {
 
 /// Why there is no daemon.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DaemonError {
     /// It would import pools of the user.
     #[error(
         "`{program}` would import the pools that {} lists, which are not fsdyno's. Start it \
         yourself first and fsdyno uses it, or move that file away", file.display()
     )]
-    TakesUp {
-        /// The program.
-        program: String,
-        /// The file.
-        file: PathBuf,
-    },
+    TakesUp { program: String, file: PathBuf },
     /// It was started and did not respond.
     #[error("`{program}` does not respond: {why}")]
-    NoResponse {
-        /// The program.
-        program: String,
-        /// What it did instead.
-        why: String,
-    },
+    NoResponse { program: String, why: String },
     /// Something it needs could not be made.
     #[error("cannot {act}: {cause}")]
     WorkDir {
-        /// What was attempted.
         act: String,
-        /// Why it did not work.
         #[source]
         cause: io::Error,
     },
     /// It could not be ended.
     #[error("cannot end the daemon of {}: {cause}", pid_file.display())]
     End {
-        /// The PID file.
         pid_file: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },

@@ -50,13 +50,12 @@ pub type DirectTime = (u64, u64);
 
 /// Why direct I/O failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DirectError {
     /// It cannot be opened.
     #[error("cannot open {} for direct I/O: {cause}{}", path.display(), advice(cause))]
     Open {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -72,15 +71,10 @@ pub enum DirectError {
     /// A request failed.
     #[error("cannot {attempt} {bytes} bytes at {at} of {}: {cause}", path.display())]
     Request {
-        /// The path.
         path: PathBuf,
-        /// `read`, `write` or `flush`.
         attempt: &'static str,
-        /// Offset.
         at: u64,
-        /// Length.
         bytes: u64,
-        /// Why.
         #[source]
         cause: io::Error,
     },

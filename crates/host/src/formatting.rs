@@ -12,31 +12,19 @@ use std::path::{Path, PathBuf};
 
 /// Why it was not opened.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum OpenError {
     /// It is something else.
     #[error("{} is {what}; a block device or an existing file (truncate -s SIZE FILE) is possible", path.display())]
-    Kind {
-        /// What was named.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
+    Kind { path: PathBuf, what: &'static str },
     /// It is in use.
     #[error("{} is in use: {by}; unmount or detach it first", path.display())]
-    InUse {
-        /// What was named.
-        path: PathBuf,
-        /// By what.
-        by: String,
-    },
+    InUse { path: PathBuf, by: String },
     /// It is not there, or may not be opened.
     #[error("cannot open {}: {source}{remedy}", path.display())]
     Refused {
-        /// What was named.
         path: PathBuf,
-        /// Why.
         source: io::Error,
-        /// What helps.
         remedy: &'static str,
     },
 }

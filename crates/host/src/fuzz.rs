@@ -2,7 +2,7 @@
 
 use crate::guard::{identity, signatures};
 use crate::journal::Resource;
-use crate::journal::record::{Record, standing};
+use crate::journal::record::{Record, remaining};
 use crate::last_lines;
 use crate::mounts::table;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ pub fn read_console(printed: &[u8]) -> Vec<String> {
 
 /// The resources that a journal records and that are not removed yet.
 pub fn read_journal(journal: &[u8]) -> Vec<(u64, Resource)> {
-    standing(journal)
+    remaining(journal)
 }
 
 /// The lines of a journal with these resources.

@@ -15,21 +15,16 @@ use std::path::{Path, PathBuf};
 
 /// Why an image or a scratch directory could not be made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ImageError {
     /// Something of that name is there already.
     #[error("{} exists already; remove it or choose another directory", path.display())]
-    Exists {
-        /// The path.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The system refused.
     #[error("cannot {act} {}: {cause}", path.display())]
     Refused {
-        /// What was attempted.
         act: String,
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },

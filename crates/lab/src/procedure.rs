@@ -28,7 +28,7 @@ pub trait CellExecutor {
     /// Fills and ages the file system as its contender requires.
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
     /// Writes the dataset and waits until deferred work has ended.
-    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
+    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
     /// Prepares a phase, untimed.
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd>;
     /// Sets the cache state of a phase.
@@ -82,7 +82,7 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     }
     executor.enter(Stage::Prepare);
     executor.state(job)?;
-    executor.lay(job)?;
+    executor.set_up_dataset(job)?;
     for (number, phase) in (0..).zip(&job.workload.phases) {
         let mut skipped = job.plan.skipped_by(job.contender, job.workload);
         match skipped.find(|skipped| skipped.phase == phase.label) {

@@ -282,7 +282,7 @@ impl CellExecutor for DryRun {
         Ok(())
     }
 
-    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         self.print(&Step::MakeDirectory {
             path: self.root.clone(),
         });

@@ -111,21 +111,14 @@ pub enum FilesystemKind {
 
 /// A contender that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GrammarError {
     /// No recipe has that name.
     #[error("`{name}` is no file system fsdyno knows")]
-    UnknownFilesystem {
-        /// The text as typed.
-        name: String,
-    },
+    UnknownFilesystem { name: String },
     /// A bracket, a layout or an option is malformed.
     #[error("in contender `{text}`: {what}")]
-    Malformed {
-        /// The contender as typed.
-        text: String,
-        /// The problem, with a remedy.
-        what: String,
-    },
+    Malformed { text: String, what: String },
     /// Nothing was named.
     // example
     #[error("no contender named; write for example --fs ext4,xfs")]

@@ -4,26 +4,19 @@ use std::ops::RangeInclusive;
 
 /// The reason why a contender cannot be made, mounted or trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum RecipeError {
     /// The file system is unknown.
     #[error("`{name}` is no file system fsdyno knows{}", meant(nearest))]
-    UnknownFilesystem {
-        /// The given name.
-        name: String,
-        /// Similar names.
-        nearest: Vec<String>,
-    },
+    UnknownFilesystem { name: String, nearest: Vec<String> },
     /// The layout is unknown.
     #[error(
         "in contender `{contender}`: `{layout}` is no layout{}",
         meant(nearest)
     )]
     UnknownLayout {
-        /// Label of the contender.
         contender: String,
-        /// The given name.
         layout: String,
-        /// Similar names.
         nearest: Vec<String>,
     },
     /// The file system does not support the layout.
@@ -32,13 +25,9 @@ pub enum RecipeError {
         listed(supported)
     )]
     UnsupportedLayout {
-        /// Label of the contender.
         contender: String,
-        /// File system.
         filesystem: &'static str,
-        /// The requested layout.
         layout: String,
-        /// Layouts of the file system.
         supported: Vec<String>,
     },
     /// The number of devices is invalid for the layout.
@@ -47,13 +36,9 @@ pub enum RecipeError {
         span(range)
     )]
     DeviceCount {
-        /// Label of the contender.
         contender: String,
-        /// The layout.
         layout: &'static str,
-        /// Requested number of devices.
         devices: u32,
-        /// Permitted numbers of devices.
         range: RangeInclusive<u32>,
     },
     /// Options for a program that does not run.
@@ -61,41 +46,26 @@ pub enum RecipeError {
         "in contender `{contender}`: {filesystem} takes no {what} options; nothing is {done} for it"
     )]
     NoSuchStage {
-        /// Label of the contender.
         contender: String,
-        /// File system.
         filesystem: &'static str,
-        /// `mkfs` or `mount`.
         what: &'static str,
-        /// `made` or `mounted`.
         done: &'static str,
     },
     /// A superfluous or missing directory.
     #[error("in contender `{contender}`: {why}")]
-    Directory {
-        /// Label of the contender.
-        contender: String,
-        /// The error and its remedy.
-        why: String,
-    },
+    Directory { contender: String, why: String },
     /// A mkfs word that could reach a device or file outside the device guard.
     #[error("in contender `{contender}`: mkfs option `{word}` is refused: {why}")]
     MkfsWord {
-        /// Label of the contender.
         contender: String,
-        /// The word.
         word: String,
-        /// The reason.
         why: String,
     },
     /// A mount option that does something other than mount the device.
     #[error("in contender `{contender}`: mount option `{option}` is refused: {why}")]
     MountWord {
-        /// Label of the contender.
         contender: String,
-        /// The option.
         option: String,
-        /// The reason.
         why: String,
     },
     /// An unknown option that is similar to a known one.
@@ -105,13 +75,9 @@ pub enum RecipeError {
         meant(nearest)
     )]
     OptionTypo {
-        /// Label of the contender.
         contender: String,
-        /// File system.
         filesystem: &'static str,
-        /// Key of the option.
         option: String,
-        /// Similar known keys.
         nearest: Vec<String>,
     },
     /// A mistyped file system name in the place of an option.
@@ -121,13 +87,9 @@ pub enum RecipeError {
         meant(nearest)
     )]
     FilesystemTypo {
-        /// Label of the contender.
         contender: String,
-        /// File system.
         filesystem: &'static str,
-        /// The given word.
         option: String,
-        /// Similar file system names.
         nearest: Vec<String>,
     },
 }

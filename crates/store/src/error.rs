@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StoreError {
     /// The store does not exist.
     #[error(
@@ -23,9 +24,7 @@ pub enum StoreError {
         path.display()
     )]
     Newer {
-        /// The store.
         path: PathBuf,
-        /// Its schema version.
         found: i64,
         /// The newest schema version of this program.
         known: i64,
@@ -35,12 +34,7 @@ pub enum StoreError {
         "{} is no fsdyno store: {why}; it was left untouched: name another with --store FILE",
         path.display()
     )]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
+    NotAStore { path: PathBuf, why: String },
     /// Other users can change the store or its companion files. It is unchanged.
     #[error(
         "store {} is not written: {source}; name a file in a directory that only this user can \
@@ -48,9 +42,7 @@ pub enum StoreError {
         path.display()
     )]
     Untrusted {
-        /// The store.
         path: PathBuf,
-        /// The untrusted file or directory.
         source: fsdyno_files::Untrusted,
     },
     /// A store of another user has transactions that are not yet in its file.
@@ -60,66 +52,37 @@ pub enum StoreError {
         path.display(),
         journal.display()
     )]
-    Unfinished {
-        /// The store.
-        path: PathBuf,
-        /// The log or journal.
-        journal: PathBuf,
-    },
+    Unfinished { path: PathBuf, journal: PathBuf },
     /// The lock of a run is not a regular lock file of this user.
     #[error("the lock of run `{id}` cannot be taken: {source}; remove that file if no run uses it")]
     Lock {
-        /// The run.
         id: String,
-        /// The reason.
         source: fsdyno_files::Untrusted,
     },
     /// No run has that name.
     #[error("there is no run `{name}` in the store; {}", known_runs(recent))]
-    NoSuchRun {
-        /// The requested name.
-        name: String,
-        /// The latest runs, newest first.
-        recent: Vec<String>,
-    },
+    NoSuchRun { name: String, recent: Vec<String> },
     /// The name matches several runs.
     #[error("`{name}` fits {} runs: {}; write more of the name", matches.len(), listed(matches))]
-    Ambiguous {
-        /// The requested name.
-        name: String,
-        /// The matching runs, newest first.
-        matches: Vec<String>,
-    },
+    Ambiguous { name: String, matches: Vec<String> },
     /// The name is not valid for a run.
     #[error(
         "`{id}` cannot name a run: take 1 to 100 letters, digits, dots, hyphens and underscores \
          (and not `last`)"
     )]
-    BadId {
-        /// The name.
-        id: String,
-    },
+    BadId { id: String },
     /// The store already has a run of that name.
     #[error("run `{id}` exists in the store already. Choose another name")]
-    RunExists {
-        /// The name.
-        id: String,
-    },
+    RunExists { id: String },
     /// The cell is already recorded.
     #[error("cell {index} of run `{run}` is recorded already; a cell is recorded once")]
-    CellRecorded {
-        /// The run.
-        run: String,
-        /// The cell.
-        index: u32,
-    },
+    CellRecorded { run: String, index: u32 },
     /// Another process works on the run.
     #[error(
         "run `{id}` is in progress in another process{}; wait for its end, or interrupt it",
         pid.map(|pid| format!(" ({pid})")).unwrap_or_default()
     )]
     Live {
-        /// The run.
         id: String,
         /// The process, if its number could be read.
         pid: Option<u32>,
@@ -129,12 +92,7 @@ pub enum StoreError {
         "{what} cannot be stored: {why}; paths that are not UTF-8 and numbers that are not finite \
          have no place in it"
     )]
-    Unstorable {
-        /// The kind of value.
-        what: &'static str,
-        /// The reason.
-        why: String,
-    },
+    Unstorable { what: &'static str, why: String },
     /// A stored value has a form that fsdyno does not write.
     #[error(
         "{operation}: store {} holds what fsdyno does not write: {source}; \
@@ -142,35 +100,24 @@ pub enum StoreError {
         path.display()
     )]
     Corrupt {
-        /// The store.
         path: PathBuf,
-        /// The attempted operation.
         operation: String,
-        /// The underlying error.
         source: Box<rusqlite::Error>,
     },
     /// A system call failed.
     #[error("{operation} {}: {source}; {advice}", path.display())]
     Io {
-        /// The file or directory.
         path: PathBuf,
-        /// The attempted operation.
         operation: &'static str,
-        /// The remedy.
         advice: &'static str,
-        /// The cause.
         source: io::Error,
     },
     /// `SQLite` returned an error.
     #[error("{operation}: store {}: {source}; {advice}", path.display())]
     Sqlite {
-        /// The store.
         path: PathBuf,
-        /// The attempted operation.
         operation: String,
-        /// The remedy.
         advice: &'static str,
-        /// The cause.
         source: Box<rusqlite::Error>,
     },
 }

@@ -2,7 +2,7 @@
 
 use crate::error::fault;
 use crate::migrate::{SCHEMA_VERSION, admit, deviation, identity, migrate, new_store};
-use crate::place::{self, Copied, Place, Standing, has_log};
+use crate::place::{self, Copied, Ownership, Place, has_log};
 use crate::{Store, StoreError};
 use fsdyno_files::Existing;
 use rusqlite::config::DbConfig;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for another writer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The largest text or row that is read or written, bytes.
 const LARGEST_VALUE: i32 = 64 << 20;
@@ -66,12 +66,12 @@ impl Store {
     /// unchanged.
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
         let (path, connection, found, copied_from) = match Place::to_read(path)? {
-            Standing::Own(Place { path, .. }) => {
+            Ownership::Own(Place { path, .. }) => {
                 let found = read_version(&path)?;
                 let connection = reader(&path).map_err(fault(&path, "opening for reading"))?;
                 (path, connection, found, None)
             }
-            Standing::Foreign(path) => {
+            Ownership::Foreign(path) => {
                 let Copied { bytes, uid } = place::copy(&path)?;
                 let connection = in_memory(&bytes)
                     .and_then(read_only)
@@ -173,7 +173,7 @@ fn looker(path: &Path, whole: bool) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags)?
     };
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     harden(&connection)?;
     Ok(connection)
 }
@@ -225,7 +225,7 @@ fn harden(connection: &Connection) -> rusqlite::Result<()> {
 /// when it closes, like a connection that can write.
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let settle = |connection: Connection| {
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, "query_only", true)?;
         harden(&connection)?;
         identity(&connection)?;
@@ -273,7 +273,7 @@ fn immutable_uri(path: &Path) -> String {
 /// Sets the pragmas of a writing connection.
 fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     let failed = || fault(path, "opening for writing");
-    connection.busy_timeout(PATIENCE).map_err(failed())?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed())?;
     // SQLite silently opens a file read-only if it cannot write to it.
     if connection.is_readonly(MAIN_DB).map_err(failed())? {
         return Err(StoreError::Io {
@@ -300,7 +300,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
         match tried {
             Err(error)
                 if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                    && start.elapsed() < PATIENCE =>
+                    && start.elapsed() < BUSY_TIMEOUT =>
             {
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -42,7 +42,7 @@ pub(crate) struct Place {
 }
 
 /// Who can change an existing store.
-pub(crate) enum Standing {
+pub(crate) enum Ownership {
     /// Only its user.
     Own(Place),
     /// Other users too.
@@ -71,15 +71,15 @@ impl Place {
     }
 
     /// The place of a store to read, and who can change it.
-    pub fn to_read(path: &Path) -> Result<Standing, StoreError> {
+    pub fn to_read(path: &Path) -> Result<Ownership, StoreError> {
         let path = real(&absolute(path)?)?;
         if !exists(&path)? {
             return Err(StoreError::NoStore { path });
         }
         let own = Self::of(path.clone(), true, TrustedDir::open);
         Ok(match own.and_then(|place| place.check().map(|()| place)) {
-            Ok(place) => Standing::Own(place),
-            Err(_) => Standing::Foreign(path),
+            Ok(place) => Ownership::Own(place),
+            Err(_) => Ownership::Foreign(path),
         })
     }
 

@@ -43,7 +43,7 @@ impl Store {
                 UNION ALL SELECT id, started_unix_ns, rowid FROM exploration)
              ORDER BY started_unix_ns DESC, place DESC",
         )?;
-        let id = self.meant(name, &ids)?;
+        let id = self.find_id(name, &ids)?;
         // Runs existed before series, so a run takes precedence.
         if self.ids()?.contains(&id) {
             return Ok(Named::Run(id));
@@ -57,11 +57,11 @@ impl Store {
     /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag for
     /// the latest run with it, or a prefix, or else any part, that matches exactly one run.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
-        self.meant(name, &self.ids()?)
+        self.find_id(name, &self.ids()?)
     }
 
     /// The id that a name matches in a list of ids, newest first.
-    fn meant(&self, name: &str, ids: &[String]) -> Result<String, StoreError> {
+    fn find_id(&self, name: &str, ids: &[String]) -> Result<String, StoreError> {
         if ids.iter().any(|id| id == name) {
             return Ok(name.to_owned());
         }

@@ -89,6 +89,7 @@ pub struct Geometry {
 
 /// Reasons why a geometry is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GeometryError {
     /// Invalid block size.
     #[error("blocks of {0} bytes: a power of two from 4096 to 65536 is possible (-b)")]
@@ -98,12 +99,7 @@ pub enum GeometryError {
         "fragments of {fragment} bytes in blocks of {block}: a half, quarter or eighth of a block, or \
          a whole one, and at least 512 bytes are possible (-f)"
     )]
-    Fragment {
-        /// Fragment size in bytes.
-        fragment: u64,
-        /// Block size in bytes.
-        block: u64,
-    },
+    Fragment { fragment: u64, block: u64 },
     /// An inode density of zero.
     #[error("an inode for every 0 bytes: at least 1 is possible (-i)")]
     Density,
@@ -119,30 +115,20 @@ pub enum GeometryError {
          2147483647 (-g, -h)"
     )]
     Expectation {
-        /// Expected file size in bytes.
         file_size: u64,
-        /// Expected files per directory.
         directory_files: u64,
     },
     /// Groups without space for data.
     #[error("groups of {blocks} blocks: {smallest} is the least that holds data (-c)")]
-    Groups {
-        /// Requested blocks per group.
-        blocks: u64,
-        /// Minimum.
-        smallest: u64,
-    },
+    Groups { blocks: u64, smallest: u64 },
     /// The device is too small.
     #[error(
         "{bytes} bytes are too few: {smallest} are the least for blocks of {block} bytes; \
          take a larger device, or smaller blocks (-b)"
     )]
     TooSmall {
-        /// Available space.
         bytes: u64,
-        /// Required space.
         smallest: u64,
-        /// Block size in bytes.
         block: u64,
     },
     /// The size exceeds the block numbers of this format.
@@ -150,12 +136,7 @@ pub enum GeometryError {
         "{bytes} bytes are too many for fragments of {fragment} bytes; take larger ones (-f), larger \
          groups (-c), or UFS2 (-O 2)"
     )]
-    TooLarge {
-        /// Available space.
-        bytes: u64,
-        /// Fragment size in bytes.
-        fragment: u64,
-    },
+    TooLarge { bytes: u64, fragment: u64 },
 }
 
 impl Version {

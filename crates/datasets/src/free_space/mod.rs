@@ -33,15 +33,13 @@ const HOLDS: [(u64, &str); 4] = [
 
 /// Why free extents cannot be reported.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum FreeSpaceError {
     /// A system call failed.
     #[error("cannot {operation} {}: {source}", path.display())]
     Io {
-        /// The attempted operation.
         operation: &'static str,
-        /// The path.
         path: std::path::PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
     /// The file system has no such tree.

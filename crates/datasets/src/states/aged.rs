@@ -113,11 +113,11 @@ impl Ageing {
     /// Performs an operation. After an out-of-space error it is retried once, after deferred frees.
     /// After that, the maximum is reduced.
     fn carry_out(&mut self, work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
-        const PATIENCE: u32 = 100;
+        const MOST_REFUSALS: u32 = 100;
         let Err(error) = act(work, operation) else {
             return Ok(());
         };
-        if !error.is_full() || self.refusals >= PATIENCE {
+        if !error.is_full() || self.refusals >= MOST_REFUSALS {
             return Err(error);
         }
         self.refusals += 1;

@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// Why a state could not be set up.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StateError {
     /// A system call failed.
     #[error("cannot {operation} {}: {source}{}", shown(path), hint(source, path))]
     Io {
-        /// The attempted operation.
         operation: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The file system is fuller than requested.
@@ -24,11 +22,8 @@ pub enum StateError {
         shown(path)
     )]
     Fuller {
-        /// The file system.
         path: PathBuf,
-        /// The utilisation requested, percent.
         requested: f64,
-        /// The utilisation found, percent.
         percent: f64,
     },
     /// The file system accepted fewer data, or freed less, than expected.
@@ -41,9 +36,7 @@ pub enum StateError {
     NotReached {
         /// The files that were to fill it.
         path: PathBuf,
-        /// The utilisation requested, percent.
         requested: f64,
-        /// The utilisation reached, percent.
         percent: f64,
         /// How many more files an ordinary user could create, if there is a limit.
         inodes_left: Option<u64>,

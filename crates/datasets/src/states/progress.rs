@@ -63,15 +63,15 @@ mod tests {
 
     #[test]
     fn progress_is_reported_now_and_then_and_never_beyond_its_end() {
-        let mut heard = Vec::new();
-        let mut hear = |progress: Progress| heard.push((progress.done.0, progress.of.0));
-        let mut reporter = ProgressReporter::new(&mut hear);
+        let mut received = Vec::new();
+        let mut on_event = |progress: Progress| received.push((progress.done.0, progress.of.0));
+        let mut reporter = ProgressReporter::new(&mut on_event);
         reporter.expect(5 << 20);
         for _ in 0..12 {
             reporter.wrote(512 << 10);
         }
         let mib = |done: u64, of: u64| (done << 20, of << 20);
         let all = [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 6)];
-        assert_eq!(heard, all.map(|(done, of)| mib(done, of)));
+        assert_eq!(received, all.map(|(done, of)| mib(done, of)));
     }
 }

@@ -161,24 +161,20 @@ fn does(kernel: &Kernel) -> Result<(), String> {
 
 /// A kernel lacks what a guest needs.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ModulesError {
     /// It is not known what there is.
     #[error("{}: {cause}", path.display())]
     Unread {
-        /// The file.
         path: PathBuf,
-        /// Why it cannot be read.
         #[source]
         cause: io::Error,
     },
     /// There is no such module.
     #[error("the kernel {release} has no module {name} in {}", folder.display())]
     None {
-        /// Its release.
         release: String,
-        /// The module.
         name: &'static str,
-        /// The directories that were searched.
         folder: PathBuf,
     },
 }

@@ -10,7 +10,7 @@ mod newc;
 mod unpacked;
 
 use super::inside::entry::TAG;
-use super::start::{MACHINE, Setting, Start, Tie};
+use super::start::{Attachment, MACHINE, Setting, Start};
 use super::{LINE_NAME, PLACE};
 pub use accelerator::Accelerator;
 use accelerator::accelerator;
@@ -127,7 +127,11 @@ impl Qemu {
 
     /// The program with its arguments, and its inherited descriptors: the initramfs, which is in
     /// memory.
-    pub(super) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, QemuError> {
+    pub(super) fn start(
+        &self,
+        setting: &Setting<'_>,
+        attachment: Attachment<'_>,
+    ) -> Result<Start, QemuError> {
         let orders = Orders {
             init: setting.init,
             environment: self.environment(),
@@ -137,9 +141,9 @@ impl Qemu {
         if let Some(kernel) = &self.unpacked {
             open.push(kernel.try_clone().map_err(QemuError::Memory)?);
         }
-        let line = match tie {
-            Tie::Terminal => None,
-            Tie::Line(line) => Some(line.as_raw_fd()),
+        let line = match attachment {
+            Attachment::Terminal => None,
+            Attachment::Line(line) => Some(line.as_raw_fd()),
         };
         let mut command = Command::new(&self.program);
         let kernel = open.first().map_or(self.kernel.image.clone(), file_of);

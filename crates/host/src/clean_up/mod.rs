@@ -9,7 +9,7 @@ mod shape;
 
 pub use shape::TRACEFS;
 
-use crate::journal::record::{Record, Resource, standing};
+use crate::journal::record::{Record, Resource, remaining};
 use crate::journal::{JournalError, SUFFIX, Undo, is_at};
 use crate::removal::remove_tree;
 use crate::{arrays, daemons, disk_server, guest_processes, loops, mounts, pools};
@@ -184,7 +184,7 @@ impl Found {
             file,
             dead,
             truncated: text.last().is_some_and(|last| *last != b'\n'),
-            things: standing(&text),
+            things: remaining(&text),
         }))
     }
 

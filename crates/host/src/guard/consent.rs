@@ -1,6 +1,6 @@
 //! What the user consents to erase, and whether that matches a device.
 
-use super::{Identity, Portrait};
+use super::{DeviceDescription, Identity};
 
 /// The consent as the user writes it: `--erase 'IDENTITY[:SIG,SIG...]'`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,21 +115,21 @@ pub(super) fn consent_for<'a>(
 }
 
 /// The flag that consents to everything that was found, quoted for a shell.
-pub(super) fn flag(portrait: &Portrait) -> String {
+pub(super) fn flag(description: &DeviceDescription) -> String {
     let mut kinds: Vec<&str> = Vec::new();
-    for signature in &portrait.signatures {
+    for signature in &description.signatures {
         if !kinds.contains(&signature.kind.as_str()) {
             kinds.push(&signature.kind);
         }
     }
-    let mut text = portrait.identity.name_to_type().to_owned();
+    let mut text = description.identity.name_to_type().to_owned();
     if !kinds.is_empty() {
         text = format!("{text}:{}", kinds.join(","));
     }
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let mut flags = format!("--erase {}", quoted(&text));
-    if !portrait.configured.is_empty() {
-        let identity = quoted(portrait.identity.name_to_type());
+    if !description.configured.is_empty() {
+        let identity = quoted(description.identity.name_to_type());
         flags = format!("{flags} --erase-fstab {identity}");
     }
     flags

@@ -4,7 +4,7 @@ use super::consent::Consent;
 use super::open_files::file_number;
 use super::proc::swaps;
 use super::release::{Refusal, Released, judge, unfit};
-use super::{GuardError, Identity, Portrait, configured, signatures};
+use super::{DeviceDescription, GuardError, Identity, configured, signatures};
 use fsdyno_model::Bytes;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
@@ -33,23 +33,23 @@ pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Re
         0 => Vec::new(),
         _ => signatures::on(&held, &identity.name).map_err(fail)?,
     };
-    let portrait = Portrait {
+    let description = DeviceDescription {
         identity,
         users: Vec::new(),
         signatures: found,
         configured: configured::find_file(&real).map_err(fail)?,
     };
     let data = first_data(file, size).map_err(|e| fail(unreadable()(e)))?;
-    let holds = data.is_some() || !portrait.configured.is_empty();
+    let holds = data.is_some() || !description.configured.is_empty();
     if holds {
-        let named = [portrait.identity.clone()];
-        judge(path, &portrait, &named, consents, Bytes(0)).map_err(|mut refusal| {
+        let named = [description.identity.clone()];
+        judge(path, &description, &named, consents, Bytes(0)).map_err(|mut refusal| {
             let data = data.map(|at| format!("it holds data, the first at byte {at}"));
             refusal.reasons.extend(data);
             refusal
         })?;
     }
-    Ok(Released::of_file(portrait, holds))
+    Ok(Released::of_file(description, holds))
 }
 
 fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {

@@ -55,7 +55,7 @@ use std::path::{Path, PathBuf};
 
 /// Everything the guard can see of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Portrait {
+pub struct DeviceDescription {
     /// Which device it is.
     pub identity: Identity,
     /// The users of it, of its disk, or of another part of the disk.
@@ -68,39 +68,23 @@ pub struct Portrait {
 
 /// A device that cannot be checked.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuardError {
     /// Nothing is there.
     #[error("{} does not exist", path.display())]
-    Absent {
-        /// What was named.
-        path: PathBuf,
-    },
+    Absent { path: PathBuf },
     /// Something else than a block device is there.
     #[error("{} is {what}, not a block device", path.display())]
-    NotADevice {
-        /// What was named.
-        path: PathBuf,
-        /// The kind of file there.
-        what: &'static str,
-    },
+    NotADevice { path: PathBuf, what: &'static str },
     /// Something could not be read.
     #[error("cannot look at {what}: {source}")]
-    Unreadable {
-        /// What was to be read.
-        what: String,
-        /// Why it could not be.
-        source: io::Error,
-    },
+    Unreadable { what: String, source: io::Error },
     /// Another program holds the lock of its disk.
     #[error("another program has locked {} (flock)", node.display())]
-    Locked {
-        /// The node of the disk.
-        node: PathBuf,
-    },
+    Locked { node: PathBuf },
     /// A program that finds signatures is missing, failed, or printed unknown output.
     #[error("cannot read the signatures of {device}: {problem}")]
     Undecided {
-        /// The device.
         device: String,
         /// What went wrong, with a remedy.
         problem: String,
@@ -115,12 +99,12 @@ impl GuardError {
 }
 
 /// Examines a device without changing it.
-pub fn examine(path: &Path) -> Result<Portrait, GuardError> {
+pub fn examine(path: &Path) -> Result<DeviceDescription, GuardError> {
     let (identity, block) = Identity::of(path)?;
     let users = users::find(&block)?;
     let signatures = signatures::find(&block)?;
     let configured = configured::find(&block, &signatures)?;
-    Ok(Portrait {
+    Ok(DeviceDescription {
         identity,
         users,
         signatures,

@@ -3,7 +3,7 @@
 use super::configured;
 use super::consent::{Consent, consent_for, covers_configured, flag};
 use super::saved::{self, SaveError};
-use super::{GuardError, Identity, Portrait, Signature, signatures, users};
+use super::{DeviceDescription, GuardError, Identity, Signature, signatures, users};
 use crate::sysfs::{Block, split};
 use fsdyno_model::Bytes;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -28,7 +28,7 @@ pub struct Refusal {
 /// A device that may be erased. Its disk stays locked as long as this lives.
 #[derive(Debug)]
 pub struct Released {
-    portrait: Portrait,
+    description: DeviceDescription,
     /// Whether it may contain data; true for every device.
     holds: bool,
     /// Holds the `flock` of a disk; never read from nor written to.
@@ -97,15 +97,15 @@ fn release_one(
     if let Some(change) = identity.difference(&now) {
         return Err(refusal(path, vec![change]));
     }
-    let portrait = Portrait {
+    let description = DeviceDescription {
         identity: now,
         users: users.map_err(fail)?,
         signatures,
         configured,
     };
-    judge(path, &portrait, named, consents, need)?;
+    judge(path, &description, named, consents, need)?;
     Ok(Released {
-        portrait,
+        description,
         holds: true,
         _lock: Some(lock),
     })
@@ -162,13 +162,13 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
 /// Refuses where there is any user, or a signature without consent.
 pub(super) fn judge(
     path: &Path,
-    portrait: &Portrait,
+    description: &DeviceDescription,
     named: &[Identity],
     consents: &[Consent],
     need: Bytes,
 ) -> Result<(), Refusal> {
-    let identity = &portrait.identity;
-    let mut reasons = obstacles(portrait, need);
+    let identity = &description.identity;
+    let mut reasons = obstacles(description, need);
     let free = reasons.is_empty();
     let consent = match consent_for(identity, named, consents) {
         Ok(kinds) => Some(kinds),
@@ -184,7 +184,7 @@ pub(super) fn judge(
                 .any(|kind| kind.eq_ignore_ascii_case(&signature.kind))
         })
     };
-    for signature in &portrait.signatures {
+    for signature in &description.signatures {
         if !acknowledged(signature) {
             let holder = if signature.device == identity.name {
                 "it".to_owned()
@@ -195,22 +195,22 @@ pub(super) fn judge(
         }
     }
     if !covers_configured(identity, consents) {
-        reasons.extend(portrait.configured.iter().map(ToString::to_string));
+        reasons.extend(description.configured.iter().map(ToString::to_string));
     }
     if reasons.is_empty() {
         return Ok(());
     }
     let mut refusal = refusal(path, reasons);
     if free {
-        refusal.remedy = format!("if all of it may be lost, add {}", flag(portrait));
+        refusal.remedy = format!("if all of it may be lost, add {}", flag(description));
     }
     Err(refusal)
 }
 
 /// What no consent can lift.
-fn obstacles(portrait: &Portrait, need: Bytes) -> Vec<String> {
-    let identity = &portrait.identity;
-    let mut reasons: Vec<String> = portrait.users.iter().map(ToString::to_string).collect();
+fn obstacles(description: &DeviceDescription, need: Bytes) -> Vec<String> {
+    let identity = &description.identity;
+    let mut reasons: Vec<String> = description.users.iter().map(ToString::to_string).collect();
     if identity.read_only {
         reasons.push("it is read-only".to_owned());
     }
@@ -267,9 +267,9 @@ pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
 
 impl Released {
     /// A file, which has no disk to lock.
-    pub(super) fn of_file(portrait: Portrait, holds: bool) -> Self {
+    pub(super) fn of_file(description: DeviceDescription, holds: bool) -> Self {
         Self {
-            portrait,
+            description,
             holds,
             _lock: None,
         }
@@ -283,17 +283,17 @@ impl Released {
     /// Whether an open device is the one that was released.
     pub fn is(&self, device: impl AsFd) -> bool {
         rustix::fs::fstat(device)
-            .is_ok_and(|about| split(about.st_rdev) == self.portrait.identity.number)
+            .is_ok_and(|about| split(about.st_rdev) == self.description.identity.number)
     }
 
     /// The device to format, with all links followed.
     pub fn device(&self) -> &Path {
-        &self.portrait.identity.path
+        &self.description.identity.path
     }
 
     /// What was found when it was released.
-    pub fn portrait(&self) -> &Portrait {
-        &self.portrait
+    pub fn description(&self) -> &DeviceDescription {
+        &self.description
     }
 
     /// Checks again right before a mkfs: the same device, and still not in use.
@@ -302,7 +302,7 @@ impl Released {
         let fail = |error: GuardError| unfit(path, &error);
         let (now, block) = Identity::of(path).map_err(fail)?;
         let mut reasons: Vec<String> = self
-            .portrait
+            .description
             .identity
             .difference(&now)
             .into_iter()
@@ -322,7 +322,7 @@ impl Released {
     /// mebibyte and the location of each signature. Returns the path of the description; the copies
     /// are in the same directory.
     pub fn save_signatures(&self, directory: &Path) -> Result<PathBuf, SaveError> {
-        saved::save(&self.portrait, directory)
+        saved::save(&self.description, directory)
     }
 }
 
@@ -342,8 +342,8 @@ mod tests {
         }
     }
 
-    fn signed() -> Portrait {
-        Portrait {
+    fn signed() -> DeviceDescription {
+        DeviceDescription {
             identity: disk("sdb", Some("S1")),
             users: Vec::new(),
             signatures: vec![
@@ -354,16 +354,16 @@ mod tests {
         }
     }
 
-    fn judged(portrait: &Portrait, consents: &[&str]) -> Result<(), Refusal> {
+    fn judged(description: &DeviceDescription, consents: &[&str]) -> Result<(), Refusal> {
         let consents: Vec<Consent> = consents.iter().map(|text| Consent::parse(text)).collect();
-        let named = [portrait.identity.clone()];
+        let named = [description.identity.clone()];
         let path = Path::new("/dev/sdb");
-        judge(path, portrait, &named, &consents, Bytes(1 << 20))
+        judge(path, description, &named, &consents, Bytes(1 << 20))
     }
 
     #[test]
     fn consent_is_needed_for_the_identity_and_for_each_signature() {
-        let portrait = signed();
+        let description = signed();
         for (consents, expected) in [
             (vec![], "no --erase names it"),
             (vec!["S1"], "it holds a gpt partition table"),
@@ -378,26 +378,26 @@ mod tests {
             (vec!["sdb:gpt,ext4"], "`sdb` is not its identity"),
             (vec!["S1:gpt,ext"], "its partition sdb1 holds an ext4"),
         ] {
-            let refusal = judged(&portrait, &consents).expect_err("no consent to all of it");
+            let refusal = judged(&description, &consents).expect_err("no consent to all of it");
             let text = refusal.to_string();
             assert!(text.contains(expected), "{consents:?}: {text}");
             assert!(text.contains("--erase 'S1:gpt,ext4'"), "{text}");
         }
-        assert_eq!(judged(&portrait, &["S1:ext4,gpt"]), Ok(()));
-        assert_eq!(judged(&portrait, &["S9", "S1:GPT, ext4"]), Ok(()));
+        assert_eq!(judged(&description, &["S1:ext4,gpt"]), Ok(()));
+        assert_eq!(judged(&description, &["S9", "S1:GPT, ext4"]), Ok(()));
     }
 
     #[test]
     fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
-        let mut portrait = signed();
-        portrait.configured = vec![Configured {
+        let mut description = signed();
+        description.configured = vec![Configured {
             subject: "its partition sdb1".into(),
             file: "/etc/fstab",
             spec: "UUID=1".into(),
             purpose: "/home".into(),
             certain: true,
         }];
-        let refusal = judged(&portrait, &["S1:gpt,ext4"]).expect_err("fstab names it");
+        let refusal = judged(&description, &["S1:gpt,ext4"]).expect_err("fstab names it");
         let text = refusal.to_string();
         let reason = "its partition sdb1 is named in /etc/fstab as UUID=1, for /home";
         assert!(text.contains(reason), "{text}");
@@ -412,24 +412,27 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let consents = Consent::parse_all(&own(&["S1:gpt,ext4"]), &own(&["S1"])).unwrap();
-        let named = [portrait.identity.clone()];
+        let named = [description.identity.clone()];
         let path = Path::new("/dev/sdb");
-        assert_eq!(judge(path, &portrait, &named, &consents, Bytes(1)), Ok(()));
+        assert_eq!(
+            judge(path, &description, &named, &consents, Bytes(1)),
+            Ok(())
+        );
         // Alone it releases nothing.
         assert!(Consent::parse_all(&own(&["S2:gpt"]), &own(&["S1"])).is_err());
     }
 
     #[test]
     fn no_consent_lifts_a_use() {
-        let mut portrait = signed();
-        portrait.users = vec![Use {
+        let mut description = signed();
+        description.users = vec![Use {
             subject: "its partition sdb1".into(),
             how: How::Mounted {
                 point: "/home".into(),
                 kind: "ext4".into(),
             },
         }];
-        let refusal = judged(&portrait, &["S1:gpt,ext4"]).expect_err("it is mounted");
+        let refusal = judged(&description, &["S1:gpt,ext4"]).expect_err("it is mounted");
         assert_eq!(
             refusal.to_string(),
             "/dev/sdb will not be erased:\n  \
@@ -437,16 +440,16 @@ mod tests {
              free it first or name another device; --on loop compares on image files instead"
         );
         // Nor is a way shown around it.
-        let bare = judged(&portrait, &[]).expect_err("it is mounted");
+        let bare = judged(&description, &[]).expect_err("it is mounted");
         assert!(!bare.remedy.contains("--erase"), "{bare}");
     }
 
     #[test]
     fn read_only_empty_and_small_devices_are_refused() {
-        let mut portrait = signed();
-        portrait.identity.read_only = true;
-        portrait.identity.size = Bytes(4096);
-        let text = judged(&portrait, &["S1:gpt,ext4"])
+        let mut description = signed();
+        description.identity.read_only = true;
+        description.identity.size = Bytes(4096);
+        let text = judged(&description, &["S1:gpt,ext4"])
             .expect_err("unfit")
             .to_string();
         assert!(text.contains("it is read-only"), "{text}");
@@ -454,8 +457,8 @@ mod tests {
             text.contains("too small: 4.00 KiB, and 1.00 MiB are needed"),
             "{text}"
         );
-        portrait.identity.size = Bytes(0);
-        let text = judged(&portrait, &["S1:gpt,ext4"])
+        description.identity.size = Bytes(0);
+        let text = judged(&description, &["S1:gpt,ext4"])
             .expect_err("unfit")
             .to_string();
         assert!(text.contains("nothing is attached"), "{text}");

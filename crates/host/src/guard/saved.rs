@@ -1,7 +1,7 @@
 //! Copies of the signatures of a device, taken before it is erased: enough to identify the old
 //! contents and to restore partition tables and labels. Not a backup: file contents are not copied.
 
-use super::{Identity, Portrait, Signature};
+use super::{DeviceDescription, Identity, Signature};
 use crate::sysfs::Block;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use serde::Serialize;
@@ -47,28 +47,31 @@ pub struct SaveError {
 }
 
 /// Saves the ends and the signatures of a device; returns the path of the description.
-pub(super) fn save(portrait: &Portrait, directory: &Path) -> Result<PathBuf, SaveError> {
+pub(super) fn save(
+    description: &DeviceDescription,
+    directory: &Path,
+) -> Result<PathBuf, SaveError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |source| SaveError {
-            device: portrait.identity.path.display().to_string(),
+            device: description.identity.path.display().to_string(),
             path,
             source,
         }
     };
     let untrusted = |error: Untrusted| failed(directory)(io::Error::other(error));
     let directory = TrustedDir::create(directory).map_err(untrusted)?;
-    let (name, mut text) = fresh(&directory, &stem(&portrait.identity)).map_err(untrusted)?;
+    let (name, mut text) = fresh(&directory, &stem(&description.identity)).map_err(untrusted)?;
     let text_path = directory.path().join(name);
     let copy_path = text_path.with_extension("bin");
-    let extents = extents(portrait).map_err(failed(&copy_path))?;
+    let extents = extents(description).map_err(failed(&copy_path))?;
     let name = copy_path.file_name().unwrap_or_default();
     let copies = directory.file(name, Access::CreateNew).map_err(untrusted)?;
-    copy(&portrait.identity.path, copies, &extents).map_err(failed(&copy_path))?;
+    copy(&description.identity.path, copies, &extents).map_err(failed(&copy_path))?;
     let description = Description {
         version: 1,
-        identity: &portrait.identity,
-        signatures: &portrait.signatures,
+        identity: &description.identity,
+        signatures: &description.signatures,
         copies: &name.to_string_lossy(),
         extents,
         how_to_put_back: "for each extent: dd if=COPIES of=DEVICE iflag=skip_bytes,count_bytes \
@@ -113,8 +116,8 @@ fn fresh(directory: &TrustedDir, stem: &str) -> Result<(String, File), Untrusted
 }
 
 /// What to copy: both ends, and a sector around each signature elsewhere.
-fn extents(portrait: &Portrait) -> io::Result<Vec<Extent>> {
-    let starts: Vec<(String, u64)> = match Block::named_by(&portrait.identity.path)? {
+fn extents(description: &DeviceDescription) -> io::Result<Vec<Extent>> {
+    let starts: Vec<(String, u64)> = match Block::named_by(&description.identity.path)? {
         Some(block) => block
             .partitions()?
             .into_iter()
@@ -122,11 +125,11 @@ fn extents(portrait: &Portrait) -> io::Result<Vec<Extent>> {
             .collect(),
         None => Vec::new(),
     };
-    let places = portrait.signatures.iter().map(|signature| {
+    let places = description.signatures.iter().map(|signature| {
         let start = starts.iter().find(|(name, _)| *name == signature.device);
         start.map_or(0, |(_, start)| *start) + signature.offset
     });
-    Ok(sort_extents(portrait.identity.size.0, places))
+    Ok(sort_extents(description.identity.size.0, places))
 }
 
 fn sort_extents(size: u64, places: impl Iterator<Item = u64>) -> Vec<Extent> {

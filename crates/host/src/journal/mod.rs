@@ -29,7 +29,7 @@ pub(crate) const SUFFIX: &str = ".journal";
 /// The journal of this process. Clones are the same journal.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    book: Arc<Book>,
+    book: Arc<JournalFile>,
 }
 
 /// One recorded resource.
@@ -39,7 +39,7 @@ pub struct Journal {
 #[derive(Debug)]
 #[must_use = "the guard of the resource must report its removal"]
 pub struct Entry {
-    book: Arc<Book>,
+    book: Arc<JournalFile>,
     id: u64,
 }
 
@@ -65,6 +65,7 @@ pub enum Undo {
 
 /// What may go wrong with a journal.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum JournalError {
     /// Its directory or file is not trusted, or cannot be opened.
     #[error("the clean-up journal: {0}")]
@@ -72,11 +73,8 @@ pub enum JournalError {
     /// The system refused.
     #[error("cannot {act} the clean-up journal {}: {cause}", path.display())]
     Io {
-        /// What was attempted.
         act: &'static str,
-        /// On which file or directory.
         path: PathBuf,
-        /// Why it did not work.
         #[source]
         cause: io::Error,
     },
@@ -94,7 +92,7 @@ impl JournalError {
 
 /// The file of a journal, and the numbers of its recorded resources.
 #[derive(Debug)]
-struct Book {
+struct JournalFile {
     directory: TrustedDir,
     path: PathBuf,
     pages: Mutex<Pages>,
@@ -104,7 +102,7 @@ struct Book {
 struct Pages {
     file: File,
     next: u64,
-    standing: BTreeSet<u64>,
+    remaining: BTreeSet<u64>,
 }
 
 impl Journal {
@@ -117,10 +115,10 @@ impl Journal {
         let pages = Mutex::new(Pages {
             file,
             next: 1,
-            standing: BTreeSet::new(),
+            remaining: BTreeSet::new(),
         });
         Ok(Self {
-            book: Arc::new(Book {
+            book: Arc::new(JournalFile {
                 directory,
                 path,
                 pages,
@@ -140,7 +138,7 @@ impl Journal {
             .append(&Record::Make(id, resource))
             .map_err(|cause| JournalError::new("write", &self.book.path, cause))?;
         pages.next += 1;
-        pages.standing.insert(id);
+        pages.remaining.insert(id);
         Ok(Entry {
             book: Arc::clone(&self.book),
             id,
@@ -157,8 +155,8 @@ impl Entry {
     /// Records that the resource is gone.
     pub fn done(self) -> Result<(), JournalError> {
         let mut pages = self.book.pages();
-        pages.standing.remove(&self.id);
-        let written = if pages.standing.is_empty() {
+        pages.remaining.remove(&self.id);
+        let written = if pages.remaining.is_empty() {
             // Nothing is recorded: the file is truncated, so that a long run does not grow it.
             pages.empty()
         } else {
@@ -168,16 +166,16 @@ impl Entry {
     }
 }
 
-impl Book {
+impl JournalFile {
     fn pages(&self) -> MutexGuard<'_, Pages> {
         // Each change is one append: a panic elsewhere leaves nothing half done here.
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Book {
+impl Drop for JournalFile {
     fn drop(&mut self) {
-        if self.pages().standing.is_empty() {
+        if self.pages().remaining.is_empty() {
             // Still locked. Where it cannot be removed, the next clean-up finds it empty.
             let name = self.path.file_name().unwrap_or_default();
             let _ = self.directory.remove(name);

@@ -202,20 +202,20 @@ impl Record {
 ///
 /// An incomplete last line was being written when the process died. Its resource was not created
 /// yet, since the line comes first, or is removed once more, which is harmless.
-pub(crate) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
-    let mut standing = Vec::new();
+pub(crate) fn remaining(journal: &[u8]) -> Vec<(u64, Resource)> {
+    let mut remaining = Vec::new();
     let whole = journal
         .iter()
         .rposition(|b| *b == b'\n')
         .map_or(0, |end| end + 1);
     for line in journal[..whole].split(|b| *b == b'\n') {
         match Record::parse(line) {
-            Some(Record::Make(id, resource)) => standing.push((id, resource)),
-            Some(Record::Gone(id)) => standing.retain(|(known, _)| *known != id),
+            Some(Record::Make(id, resource)) => remaining.push((id, resource)),
+            Some(Record::Gone(id)) => remaining.retain(|(known, _)| *known != id),
             None => {}
         }
     }
-    standing
+    remaining
 }
 
 fn escape(bytes: &[u8]) -> String {
@@ -303,25 +303,25 @@ mod tests {
             journal.push_str(&record.line());
         }
         assert_eq!(
-            standing(journal.as_bytes()),
+            remaining(journal.as_bytes()),
             [(1, image.clone()), (3, mount)]
         );
         let half = &journal.as_bytes()[..journal.len() - 1];
-        assert_eq!(standing(half), [(1, image)]);
-        assert_eq!(standing(b""), []);
+        assert_eq!(remaining(half), [(1, image)]);
+        assert_eq!(remaining(b""), []);
     }
 
     #[test]
     fn a_line_of_version_0_1_that_stores_commands_is_known_as_one() {
         let line = b"make 1 pool /m list%00a%00 let%00go%00\n";
         let target = PathBuf::from("/m");
-        assert_eq!(standing(line), [(1, Resource::Commands { target })]);
+        assert_eq!(remaining(line), [(1, Resource::Commands { target })]);
     }
 
     #[test]
     fn unknown_lines_of_a_journal_are_ignored() {
         assert_eq!(
-            standing(b"make 1 image relative\nrm -rf /\nmake 2 disk /x\n\xff\n"),
+            remaining(b"make 1 image relative\nrm -rf /\nmake 2 disk /x\n\xff\n"),
             []
         );
     }

@@ -38,31 +38,26 @@ pub struct Loop {
 
 /// Why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum LoopError {
     /// The loop driver is not there.
     #[error("cannot open /dev/loop-control: {cause}; modprobe loop, or name a device with --on")]
     Driver {
-        /// Why.
         #[source]
         cause: io::Error,
     },
     /// The image cannot be used.
     #[error("cannot open the image {}: {cause}", image.display())]
     Image {
-        /// The image file.
         image: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
     /// The driver refused.
     #[error("cannot attach {} to {device}: {cause}", image.display())]
     Attach {
-        /// The image file.
         image: PathBuf,
-        /// The device.
         device: String,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -70,9 +65,7 @@ pub enum LoopError {
     #[error("{} still holds {}: it is in use by {}", device.display(), image.display(),
         holders::sentence(holders))]
     Busy {
-        /// The device.
         device: PathBuf,
-        /// The image file.
         image: PathBuf,
         /// Who, as far as it can be seen.
         holders: Vec<String>,

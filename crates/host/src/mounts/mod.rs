@@ -39,23 +39,19 @@ pub struct Mounted {
 
 /// Why something could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum MountError {
     /// The mount point cannot be used.
     #[error("cannot mount at {}: {cause}", target.display())]
     Target {
-        /// The mount point.
         target: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
     /// Something is mounted there already.
     #[error("something is mounted at {} already; unmount it or choose another directory",
         target.display())]
-    Occupied {
-        /// The mount point.
-        target: PathBuf,
-    },
+    Occupied { target: PathBuf },
     /// The kernel refused.
     #[error(transparent)]
     Refused(Box<MountRefusal>),
@@ -63,7 +59,6 @@ pub enum MountError {
     #[error("cannot unmount {}: it is in use by {}", target.display(),
         holders::sentence(holders))]
     Busy {
-        /// The mount point.
         target: PathBuf,
         /// Who, as far as it can be seen.
         holders: Vec<String>,
@@ -71,9 +66,7 @@ pub enum MountError {
     /// The kernel refused to unmount.
     #[error("cannot unmount {}: {cause}", target.display())]
     Unmount {
-        /// The mount point.
         target: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },

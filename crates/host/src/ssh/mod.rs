@@ -34,6 +34,7 @@ const OPTIONS: [&str; 6] = [
 
 /// Why another machine cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshError {
     /// There is no ssh here.
     #[error("no program `{PROGRAM}` on the path; apt-get install {PACKAGE}")]
@@ -41,20 +42,15 @@ pub enum SshError {
     /// A program could not be started here, or its pipes failed.
     #[error("cannot {act}: {cause}")]
     Local {
-        /// What was attempted.
         act: String,
-        /// Why it did not work.
         #[source]
         cause: io::Error,
     },
     /// There is no connection, or it broke.
     #[error("{destination}: {words}{remedy}")]
     Lost {
-        /// The other machine.
         destination: String,
-        /// The last output of ssh.
         words: String,
-        /// What its user can do.
         remedy: String,
     },
     /// The output is not a valid reply.
@@ -62,20 +58,12 @@ pub enum SshError {
         "{destination} sent `{output}`, which is no reply of its shell; check whether its disk is \
     full"
     )]
-    Garbled {
-        /// The other machine.
-        destination: String,
-        /// What it printed.
-        output: String,
-    },
+    Garbled { destination: String, output: String },
     /// Something went wrong there.
     #[error("{destination}: {act}: {words}")]
     There {
-        /// The other machine.
         destination: String,
-        /// What was attempted.
         act: String,
-        /// The output of its programs.
         words: String,
     },
     /// The user cancelled.

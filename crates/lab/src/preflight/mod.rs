@@ -79,40 +79,30 @@ impl Prepared {
 
 /// Why a plan cannot be run.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum PreflightError {
     /// The dataset cannot be opened.
     #[error("dataset {dataset}: {source}")]
     Dataset {
-        /// The dataset.
         dataset: DatasetChoice,
-        /// The reason.
         source: DatasetError,
     },
     /// A phase cannot follow those before it.
     #[error("workload {workload}: {what}")]
-    Phases {
-        /// The workload.
-        workload: String,
-        /// The problem, with a remedy.
-        what: String,
-    },
+    Phases { workload: String, what: String },
     /// The dataset does not fit.
     #[error(
         "workload {workload} takes up to {need} on each contender, but {place} has only {room}; \
          {smaller}, or {remedy}"
     )]
     TooLarge {
-        /// The workload.
         workload: String,
-        /// The space that it takes.
         need: Bytes,
         /// The place with too little space.
         place: String,
-        /// The free space there.
         room: Bytes,
         /// How to make the workload smaller.
         smaller: &'static str,
-        /// An alternative.
         remedy: String,
     },
     /// The dataset does not fit into a filled contender.
@@ -121,19 +111,13 @@ pub enum PreflightError {
          {smaller}, less --fill, or {remedy}"
     )]
     TooFull {
-        /// The workload.
         workload: String,
-        /// The space that it takes.
         need: Bytes,
-        /// The contender.
         label: String,
-        /// The space left.
         left: Bytes,
-        /// The size of its device.
         device: Bytes,
         /// How to make the workload smaller.
         smaller: &'static str,
-        /// An alternative.
         remedy: &'static str,
     },
     /// The fill of image files does not fit into their directory.
@@ -143,15 +127,12 @@ pub enum PreflightError {
         smaller workload, a smaller loop size, or less --fill", path.display()
     )]
     NoRoomToFill {
-        /// The contender.
         label: String,
-        /// The bytes that filling writes.
         written: Bytes,
         /// The space that the largest workload takes.
         need: Bytes,
         /// The directory of the image files.
         path: PathBuf,
-        /// The free space there.
         room: Bytes,
     },
     /// Image files in memory would not fit.
@@ -160,11 +141,9 @@ pub enum PreflightError {
          available; write a smaller size (--on ram:SIZE), or --on loop"
     )]
     ImagesExceedMemory {
-        /// The contender.
         label: String,
         /// The size of its image files.
         size: Bytes,
-        /// The available memory without swapping.
         available: Bytes,
     },
     /// A fill would use too much of the machine's memory.
@@ -173,13 +152,10 @@ pub enum PreflightError {
          {available} are available; give it a smaller size=, less --fill, or a smaller workload"
     )]
     NotEnoughMemory {
-        /// The contender.
         label: String,
-        /// The bytes that filling writes.
         written: Bytes,
         /// The space that the largest workload takes.
         need: Bytes,
-        /// The available memory without swapping.
         available: Bytes,
     },
     /// The workloads do not fit into a filled file system in memory.
@@ -188,31 +164,21 @@ pub enum PreflightError {
          larger size=, less --fill, or choose a smaller workload"
     )]
     TooFullInMemory {
-        /// The contender.
         label: String,
         /// The space that the largest workload takes.
         need: Bytes,
-        /// The space left.
         left: Bytes,
         /// The size of the file system.
         size: Bytes,
     },
     /// A contender has no recipe.
     #[error("contender {label}: no file system is called `{filesystem}`")]
-    NoRecipe {
-        /// The contender.
-        label: String,
-        /// The name.
-        filesystem: String,
-    },
+    NoRecipe { label: String, filesystem: String },
     /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{remedy}", path.display())]
     NotWritable {
-        /// The directory.
         path: PathBuf,
-        /// How to name another.
         remedy: &'static str,
-        /// The cause.
         source: std::io::Error,
     },
     /// Another machine does not support a request of the plan.
@@ -221,9 +187,7 @@ pub enum PreflightError {
     /// The free space of a directory is unknown.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
-        /// The directory.
         path: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
 }

@@ -30,12 +30,12 @@ pub(super) struct TestedFilesystem<'a> {
 }
 
 /// A mounted file system: by the kernel or by programs.
-pub(super) enum Standing {
+pub(super) enum MountedFilesystem {
     Mounted(Mounted),
     Pool(HeldPool),
 }
 
-impl Standing {
+impl MountedFilesystem {
     pub(super) fn unmount(self) -> Result<(), String> {
         match self {
             Self::Mounted(mounted) => mounted.unmount().map_err(|e| e.to_string()),
@@ -77,17 +77,18 @@ impl<'a> TestedFilesystem<'a> {
         let steps = self
             .recipe
             .make_for(self.contender, &self.devices, &self.target);
-        self.carry_out(&steps)?.map_or(Ok(()), Standing::unmount)
+        self.carry_out(&steps)?
+            .map_or(Ok(()), MountedFilesystem::unmount)
     }
 
-    pub(super) fn mount(&self, contender: &Contender) -> Result<Standing, String> {
+    pub(super) fn mount(&self, contender: &Contender) -> Result<MountedFilesystem, String> {
         let steps = self.recipe.mount(contender, &self.devices, &self.target);
         self.carry_out(&steps)?
             .ok_or_else(|| "its recipe mounts nothing".to_owned())
     }
 
     /// Performs steps of the recipe; returns the mount that they made.
-    fn carry_out(&self, steps: &[Step]) -> Result<Option<Standing>, String> {
+    fn carry_out(&self, steps: &[Step]) -> Result<Option<MountedFilesystem>, String> {
         let mut standing = None;
         for step in steps {
             match step {
@@ -98,15 +99,17 @@ impl<'a> TestedFilesystem<'a> {
                     options,
                 } => {
                     let mounted = mounts::mount(fstype, source, target, options, &self.journal);
-                    standing = Some(Standing::Mounted(mounted.map_err(|e| e.to_string())?));
+                    standing = Some(MountedFilesystem::Mounted(
+                        mounted.map_err(|e| e.to_string())?,
+                    ));
                 }
                 Step::TakePool { pool, .. } => {
                     let held = HeldPool::declare(pool, &self.journal).map_err(|e| e.to_string())?;
                     program(step, &[0])?;
-                    standing = Some(Standing::Pool(held));
+                    standing = Some(MountedFilesystem::Pool(held));
                 }
                 Step::ReleasePool { .. } => {
-                    standing.take().map_or(Ok(()), Standing::unmount)?;
+                    standing.take().map_or(Ok(()), MountedFilesystem::unmount)?;
                 }
                 other => drop(program(other, &[0])?),
             }
@@ -173,7 +176,7 @@ impl<'a> TestedFilesystem<'a> {
     }
 
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
-    fn come_back(&self, recovery: &mut Recovery) -> Result<Standing, String> {
+    fn come_back(&self, recovery: &mut Recovery) -> Result<MountedFilesystem, String> {
         let mounted = self.boot().and_then(|corrected_by| {
             recovery.corrected_by = corrected_by;
             self.mount(self.contender)
@@ -221,7 +224,7 @@ pub(super) fn write(
     virtual_time: bool,
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
-    let begun = || -> Result<(TestedFilesystem<'_>, Standing, PathBuf), String> {
+    let begun = || -> Result<(TestedFilesystem<'_>, MountedFilesystem, PathBuf), String> {
         let tested = TestedFilesystem::of(contender, place, virtual_time)?;
         let _released = release(&disks(contender), Bytes(0))?;
         tested.make()?;

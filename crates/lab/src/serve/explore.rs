@@ -5,7 +5,7 @@
 //! it in memory: the last close of a block device drops its pages, and a recipe makes the kernel
 //! forget what it remembers of a device.
 
-use super::crash::{Standing, TestedFilesystem};
+use super::crash::{MountedFilesystem, TestedFilesystem};
 use super::{disk, disks, release};
 use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport};
 use fsdyno_crash::{Program, Tree};
@@ -231,7 +231,7 @@ impl Line {
 }
 
 /// Unmounts the file system after the work that was recorded.
-fn left(tested: &TestedFilesystem<'_>, mounted: Standing) -> Result<(), String> {
+fn left(tested: &TestedFilesystem<'_>, mounted: MountedFilesystem) -> Result<(), String> {
     mounted.unmount()?;
     flush()?;
     tested.forget()

@@ -246,8 +246,8 @@ fn disk(number: usize) -> PathBuf {
 fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
     // A model disk has its own device name.
     let consent = |path: &PathBuf| {
-        let portrait = guard::examine(path).map_err(|e| e.to_string())?;
-        let identity = portrait.identity.name_to_type().to_owned();
+        let description = guard::examine(path).map_err(|e| e.to_string())?;
+        let identity = description.identity.name_to_type().to_owned();
         Ok(Consent {
             identity,
             signatures: Vec::new(),

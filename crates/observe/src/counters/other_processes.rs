@@ -17,7 +17,7 @@ pub(super) struct AllDisks {
 
 /// The devices of a contender and of its image files, by the kernel's names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kin {
+pub(super) struct ContenderDevices {
     ours: BTreeSet<String>,
     below: BTreeSet<String>,
 }
@@ -39,14 +39,14 @@ fn line(line: &str) -> Option<(String, Stat)> {
     Some((name, parse(&rest.join(" "))?))
 }
 
-impl Kin {
+impl ContenderDevices {
     /// All devices above and below the devices of a contender.
     pub(super) fn of(devices: &[String]) -> Self {
-        let mut kin = Self::default();
+        let mut all = Self::default();
         for name in devices {
-            kin.add(name);
+            all.add(name);
         }
-        kin
+        all
     }
 
     fn add(&mut self, name: &str) {
@@ -101,8 +101,8 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 impl AllDisks {
-    /// What devices did since an earlier reading that are not kin of the contender.
-    pub(super) fn since(&self, earlier: &Self, kin: &Kin) -> OtherIo {
+    /// What devices did since an earlier reading that are not devices of the contender.
+    pub(super) fn since(&self, earlier: &Self, devices: &ContenderDevices) -> OtherIo {
         let mut reported = OtherIo::default();
         for (name, now) in &self.disks {
             let then = earlier.disks.iter().find(|(known, _)| known == name);
@@ -113,10 +113,10 @@ impl AllDisks {
                     .wrapping_add(of.discarded_sectors)
             };
             let bytes = moved(now).saturating_sub(moved(&then)) * SECTOR;
-            if kin.below.contains(name) {
+            if devices.below.contains(name) {
                 reported.below_bytes.get_or_insert_default().0 += bytes;
             }
-            let known = kin.ours.contains(name) || kin.below.contains(name);
+            let known = devices.ours.contains(name) || devices.below.contains(name);
             let requests = now.completed().saturating_sub(then.completed());
             if known || requests == 0 || is_partition(name) {
                 continue;
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_ours_or_below_is_not_of_others() {
-        let kin = Kin {
+        let devices = ContenderDevices {
             ours: ["our0".to_owned()].into(),
             below: ["low0".to_owned()].into(),
         };
@@ -166,7 +166,7 @@ mod tests {
             "8 1 oth0 3 0 16 0 2 0 10 0 0 25 0 0 0 0 0 0 0",
             "8 2 oth1 2 0 16 0 1 0 8 0 0 6 0 0 0 0 0 0 0",
         ]);
-        let reported = later.since(&earlier, &kin);
+        let reported = later.since(&earlier, &devices);
         assert_eq!(
             reported,
             OtherIo {
@@ -177,6 +177,9 @@ mod tests {
                 below_bytes: Some(Bytes(16 * 512)),
             }
         );
-        assert_eq!(earlier.since(&earlier, &Kin::default()), OtherIo::default());
+        assert_eq!(
+            earlier.since(&earlier, &ContenderDevices::default()),
+            OtherIo::default()
+        );
     }
 }

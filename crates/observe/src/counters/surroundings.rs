@@ -1,7 +1,7 @@
 //! A reading of the machine around a phase: the noise from other programs.
 
 use super::frequency;
-use super::other_processes::{self, AllDisks, Kin};
+use super::other_processes::{self, AllDisks, ContenderDevices};
 use super::pressure;
 use super::tasks::{self, Tasks};
 use fsdyno_model::{Nanos, Observed, Pressure};
@@ -64,11 +64,11 @@ impl Surroundings {
         if ran.is_some() && kernel.is_none() {
             unobserved.push("kernel threads: none can be seen (a PID namespace)".to_owned());
         }
-        let kin = Kin::of(devices);
+        let devices = ContenderDevices::of(devices);
         let other_io = difference(
             &mut unobserved,
             (&self.disks, &earlier.disks),
-            |now, then| now.since(then, &kin),
+            |now, then| now.since(then, &devices),
         );
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Observed {

@@ -342,7 +342,7 @@ impl GuestLab {
             plan: Box::new(inside(plan)),
             cell,
         })?;
-        session.record(disks, &mut |event| notes.hear(event), mark)
+        session.record(disks, &mut |event| notes.receive(event), mark)
     }
 
     /// Creates this number of empty images.

@@ -43,7 +43,8 @@ impl HostExecutor<'_, '_> {
             released
                 .recheck()
                 .map_err(|refusal| self.notes.halt(refusal.to_string(), None))?;
-            self.watched.push(released.portrait().identity.name.clone());
+            self.watched
+                .push(released.description().identity.name.clone());
             devices.push(released.device().display().to_string());
         }
         self.join(job, devices)

@@ -364,7 +364,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         states::set_up(self, job)
     }
 
-    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         let root = job.work_dir_root(self.base, &self.tag);
         self.work_dir = WorkDir::new(&root);
         self.work_dir.stores = job.recipe.capabilities();

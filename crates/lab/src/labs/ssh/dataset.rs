@@ -25,7 +25,7 @@ pub(super) struct Sent {
 }
 
 /// Writes the dataset of a cell in all forms that it needs.
-pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
+pub(super) fn set_up(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     for form in &job.prepared.forms {
         let sent = send(executor, job, *form)?;
         let name = sent.file_name().unwrap_or_default();

@@ -310,7 +310,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         Ok(())
     }
 
-    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         let base = PathBuf::from(&self.directory);
         let root = job.work_dir_root(&base, &self.tag());
         self.work_dir = WorkDir::new(&root);
@@ -333,7 +333,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
             );
             return Err(self.notes.halt(message, None));
         }
-        dataset::lay(self, job)?;
+        dataset::set_up(self, job)?;
         // Device counters are not read there. The pause gives a file system time for deferred work
         // after its mount.
         self.script(How::Job, "sync; sleep 1; sync").map(|_| ())

@@ -34,51 +34,35 @@ use std::path::{Path, PathBuf};
 
 /// Why a plan cannot be run on another machine.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshLabError {
     /// The connection failed.
     #[error(transparent)]
     Ssh(#[from] SshError),
     /// A program is missing there.
     #[error("on {place} there is no program `{program}`, which every cell needs")]
-    NoProgram {
-        /// The machine.
-        place: String,
-        /// The program.
-        program: String,
-    },
+    NoProgram { place: String, program: String },
     /// No program there prints the time precisely enough.
     #[error(
         "on {place} no program prints the time more precisely than in seconds: its date has no \
         %N, and there is no time(1)"
     )]
-    NoClock {
-        /// The machine.
-        place: String,
-    },
+    NoClock { place: String },
     /// Its clock program printed text that is not a time.
     #[error("the clock program there printed `{printed}`, which is no time")]
-    NoTime {
-        /// The text.
-        printed: String,
-    },
+    NoTime { printed: String },
     /// A directory under test does not exist there, or is not writable.
     #[error("on {place} the directory {} cannot be written to: {why}", path.display())]
     Directory {
-        /// The machine.
         place: String,
-        /// The directory.
         path: PathBuf,
-        /// The message of its shell.
         why: String,
     },
     /// A different machine responds.
     #[error("{place} is `{now}`, and was `{before}`: figures of two machines are not compared")]
     Another {
-        /// The destination.
         place: String,
-        /// The recorded machine.
         before: String,
-        /// The machine that responds now.
         now: String,
     },
     /// No random name could be generated.
