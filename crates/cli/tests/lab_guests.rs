@@ -66,6 +66,10 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
             assert_eq!(sample["cache"]["proven"], true, "{sample}");
             let method = sample["cache"]["method"].as_str().unwrap();
             assert!(method.contains("the memory of the host"), "{method}");
+            // The host counts the time of the guest's kernel.
+            let figures = sample["figures"].as_array().unwrap();
+            let mut names = figures.iter().map(|one| &one["name"]);
+            assert!(names.any(|name| name == "guest kernel time"), "{sample}");
         }
         // A cold copy reads from the disks of the guest.
         let read = &cell["samples"][0]["device"]["read_bytes"];

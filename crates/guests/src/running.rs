@@ -6,6 +6,8 @@ use super::start::{Attachment, Setting, Start, inherit};
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
 use fsdyno_host::journal::{Entry, Journal, Resource};
+use fsdyno_host::processes;
+use fsdyno_model::Nanos;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -54,6 +56,8 @@ pub struct Guest {
     argv: Vec<String>,
     about: String,
     slowness: u32,
+    /// Whether the child is the kernel.
+    is_process: bool,
     entry: Option<Entry>,
 }
 
@@ -123,6 +127,7 @@ impl Guest {
             argv,
             about: machine.about(),
             slowness: machine.slowness(),
+            is_process: matches!(machine, Machine::Uml(_)),
             entry: Some(entry),
         })
     }
@@ -135,6 +140,15 @@ impl Guest {
     /// What its kernel runs on, in a few words.
     pub fn about(&self) -> &str {
         &self.about
+    }
+
+    /// The processor time of its kernel so far, as this machine counts it: the user time of the process
+    /// that is the kernel. Unknown for QEMU, which has none.
+    pub fn kernel_time(&self) -> io::Result<Nanos> {
+        if !self.is_process {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        processes::user_time(self.child.id())
     }
 
     /// A timeout scaled to the speed of the guest; an emulated guest is slower.

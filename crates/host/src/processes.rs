@@ -3,6 +3,7 @@
 //! A process is held by a descriptor (`pidfd_open`(2)) before it is checked, so that its number
 //! cannot be reused between the check and the signal. It must belong to the effective user.
 
+use fsdyno_model::Nanos;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open, pidfd_send_signal,
@@ -85,11 +86,65 @@ pub(crate) fn end_all(matches: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
 
 /// The parent of a process, and when the process started, in nanoseconds since the machine did.
 pub(crate) fn parent_and_start(number: u32) -> Option<(u32, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // `proc_pid_stat(5)`: 4 is ppid, 22 is starttime, in ticks.
-    let ticks: u64 = fields.get(19)?.parse().ok()?;
-    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((fields.get(1)?.parse().ok()?, ticks * tick_ns))
+    let stat = Stat::read(number).ok()?;
+    Some((stat.field(4)?.parse().ok()?, stat.ticks_ns(22)?))
+}
+
+/// The time so far in which a process executed its own code, children and system calls excluded. Time
+/// in which other programs run does not count. It has a resolution of 10 ms. Most kernels count it by
+/// samples at each tick (`CONFIG_TICK_CPU_ACCOUNTING`).
+pub fn user_time(number: u32) -> io::Result<Nanos> {
+    let stat = Stat::read(number)?;
+    let time = stat.ticks_ns(14).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Nanos(time))
+}
+
+/// `/proc/PID/stat`.
+struct Stat(String);
+
+impl Stat {
+    fn read(number: u32) -> io::Result<Self> {
+        fs::read_to_string(format!("/proc/{number}/stat")).map(Self)
+    }
+
+    /// A field after the name of the program, which may contain anything. `proc_pid_stat(5)` counts
+    /// the fields from 1; the name is 2.
+    fn field(&self, at: usize) -> Option<&str> {
+        let (_, rest) = self.0.rsplit_once(") ")?;
+        rest.split_whitespace().nth(at - 3)
+    }
+
+    /// A field in ticks, as nanoseconds.
+    fn ticks_ns(&self, at: usize) -> Option<u64> {
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Some(self.field(at)?.parse::<u64>().ok()? * tick_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn user_time_is_that_of_the_process_and_not_of_its_children() {
+        let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let time_of = |script: &str| {
+            let mut shell = Command::new("sh")
+                .args(["-c", &format!("{script}; echo; read line")])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut output = BufReader::new(shell.stdout.take().unwrap());
+            output.read_line(&mut String::new()).unwrap();
+            let time = user_time(shell.id()).unwrap();
+            drop(shell.stdin.take());
+            shell.wait().unwrap();
+            time
+        };
+        let (own, of_child) = (time_of(work), time_of(&format!("sh -c '{work}'")));
+        assert!(own > of_child, "{own} {of_child}");
+    }
 }

@@ -48,6 +48,11 @@ pub enum Task {
         /// How many pages remained; or why the number is unknown.
         stayed: Result<u64, String>,
     },
+    /// The processor time of the guest's kernel so far.
+    KernelTime {
+        /// As the host counts it; or why it is unknown.
+        time: Result<Nanos, String>,
+    },
     /// The host has received everything: exit.
     Leave,
 }
@@ -89,6 +94,8 @@ pub enum GuestMessage {
     },
     /// Evict the disks from the page cache of the host, and report it.
     DriveOut,
+    /// Report the processor time of the guest's kernel.
+    KernelTime,
     /// The cell ended.
     Ended {
         /// Its record.

@@ -1,5 +1,6 @@
 //! The figures of a sample that a history and a bisection follow: times, work and requests.
 
+use crate::guest_kernel_time;
 use crate::hardware::HardwareEvent;
 use crate::sample::Sample;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ pub enum Counter {
     Durable,
     /// The time until the work returned.
     Return,
-    /// Processor time of the workers.
+    /// Processor time: of the kernel of a guest as its host counts it, else of the workers.
     Cpu,
     /// Basic blocks that the kernel of a guest executed.
     Blocks,
@@ -134,9 +135,10 @@ impl Counter {
             Self::Durable => sample.whole_ns().0,
             Self::Return => sample.return_ns.0,
             // Virtual time does not measure it.
-            Self::Cpu => {
-                Some(sample.cpu.user_ns.0 + sample.cpu.system_ns.0).filter(|ns| *ns > 0)?
-            }
+            Self::Cpu => guest_kernel_time::of(sample)
+                .map(|time| time.0)
+                .or(Some(sample.cpu.user_ns.0 + sample.cpu.system_ns.0))
+                .filter(|ns| *ns > 0)?,
             Self::Blocks => sample.whole_kernel_work()?.blocks(),
             Self::Instructions => {
                 HardwareEvent::UserInstructions.of(sample)?
@@ -265,6 +267,16 @@ mod tests {
         assert_eq!(Counter::Flushes.of(&sample), Some(9));
         assert_eq!(Counter::Seeks.of(&sample), Some(7));
         assert_eq!(Counter::Bytes.of(&sample), Some(0));
+    }
+
+    #[test]
+    fn the_processor_time_is_that_of_the_kernel_of_a_guest_where_its_host_counts_it() {
+        let mut sample = Sample::default();
+        assert_eq!(Counter::Cpu.of(&sample), None);
+        (sample.cpu.user_ns, sample.cpu.system_ns) = (Nanos(10), Nanos(20));
+        assert_eq!(Counter::Cpu.of(&sample), Some(30));
+        sample.figures.push(guest_kernel_time::figure(Nanos(70)));
+        assert_eq!(Counter::Cpu.of(&sample), Some(70));
     }
 
     #[test]

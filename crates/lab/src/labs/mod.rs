@@ -10,8 +10,8 @@ use crate::missing::Missing;
 use crate::notes::Notes;
 use fsdyno_datasets::identity::Identity;
 use fsdyno_model::{
-    CancelToken, Cell, CellRecord, Contender, ContenderKernel, Event, Failure, LabChoice, Outcome,
-    Plan, Stage,
+    CancelToken, Cell, CellRecord, Contender, ContenderKernel, Event, Failure, LabChoice, Nanos,
+    Outcome, Plan, Stage,
 };
 use repeats::Repeats;
 use std::collections::BTreeMap;
@@ -56,6 +56,9 @@ pub trait Below {
 
     /// Evicts the data of the devices from memory, and returns how many pages remained.
     fn drive_out(&mut self) -> Result<u64, String>;
+
+    /// The processor time of this guest's kernel so far.
+    fn kernel_time(&mut self) -> Result<Nanos, String>;
 }
 
 /// A lab, and the name of the kernel of its guests where contenders have kernels of their own.

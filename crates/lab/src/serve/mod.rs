@@ -22,7 +22,7 @@ use fsdyno_guests::inside;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Plan};
+use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan};
 use fsdyno_observe::counters::machine_cpu;
 use fsdyno_observe::kernel_work::WorkCounter;
 use std::fs::{self, File};
@@ -129,7 +129,7 @@ pub fn serve() -> Result<(), ServeError> {
             Some(Task::Explore { .. }) => writer.write(&GuestMessage::Refused {
                 reason: "it explores only in virtual time".to_owned(),
             })?,
-            Some(Task::DrivenOut { .. }) | None => {}
+            Some(Task::DrivenOut { .. } | Task::KernelTime { .. }) | None => {}
         }
     };
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,19 +273,38 @@ fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Be
     })
 }
 
+impl Host {
+    /// Sends a message, and waits for its answer.
+    fn ask(&self, question: &GuestMessage) -> Result<Task, String> {
+        self.writer
+            .write(question)
+            .map_err(|error| error.to_string())?;
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = reader.read().map_err(|error| error.to_string())?;
+        answer.ok_or_else(unexpected)
+    }
+}
+
+fn unexpected() -> String {
+    io::Error::from(ErrorKind::InvalidData).to_string()
+}
+
 impl Below for Host {
     fn name(&self) -> &'static str {
         "the memory of the host"
     }
 
     fn drive_out(&mut self) -> Result<u64, String> {
-        self.writer
-            .write(&GuestMessage::DriveOut)
-            .map_err(|error| error.to_string())?;
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        match reader.read().map_err(|error| error.to_string())? {
-            Some(Task::DrivenOut { stayed }) => stayed,
-            _ => Err(io::Error::from(ErrorKind::InvalidData).to_string()),
+        match self.ask(&GuestMessage::DriveOut)? {
+            Task::DrivenOut { stayed } => stayed,
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn kernel_time(&mut self) -> Result<Nanos, String> {
+        match self.ask(&GuestMessage::KernelTime)? {
+            Task::KernelTime { time } => time,
+            _ => Err(unexpected()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Lab;
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
 use crate::terms::{self, Scale};
+use fsdyno_model::guest_kernel_time;
 use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, ResultSet, Sample};
 use fsdyno_stats::Summary;
@@ -106,7 +107,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
         .iter()
         .flatten()
         .flat_map(|(_, sample)| &sample.figures)
-        .filter(|figure| !is_count(figure))
+        .filter(|figure| !is_count(figure) && !guest_kernel_time::is_it(figure))
     {
         let name = (figure.name.as_str(), figure.unit.as_str(), figure.better);
         if !names.contains(&name) {

@@ -141,6 +141,10 @@ impl<'a> GuestSession<'a> {
                     let stayed = drive_out(disks, self.stop);
                     self.send(&Task::DrivenOut { stayed })?;
                 }
+                GuestMessage::KernelTime => {
+                    let time = self.guest.kernel_time().map_err(|e| e.to_string());
+                    self.send(&Task::KernelTime { time })?;
+                }
                 GuestMessage::Ended { record } => return Ok(*record),
                 other => return Err(unexpected(&other)),
             }

@@ -14,8 +14,8 @@ use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::measure::{self, Measured};
 use fsdyno_load::phases::bonnie;
 use fsdyno_model::{
-    Bytes, CacheEvidence, CacheState, CpuUse, DeviceUse, Effective, KernelWork, Mark, Nanos,
-    Observed, PhasePlan, Point, Probe, Sample,
+    Bytes, CacheEvidence, CacheState, CpuUse, DeviceUse, Effective, Figure, KernelWork, Mark,
+    Nanos, Observed, PhasePlan, Point, Probe, Sample, guest_kernel_time,
 };
 use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
 use fsdyno_observe::kernel_work::{UserCharge, WorkCounter};
@@ -237,6 +237,8 @@ fn timed(
         })
     });
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
+    let mut below = executor.below.as_deref_mut();
+    let mut kernel_time_before = None;
     let mut counting = Counting::new(executor.counter.take());
     let mut mark = |point| {
         let mark = Mark {
@@ -249,6 +251,10 @@ fn timed(
             disk.mark(mark);
         }
         counting.resume(point);
+        if let (Point::Begins, Some(below)) = (point, &mut below) {
+            // Of a phase in parts, the first one.
+            kernel_time_before = kernel_time_before.or_else(|| below.kernel_time().ok());
+        }
     };
     let request = measure::Request {
         phase,
@@ -280,6 +286,8 @@ fn timed(
     }
     let (counter, kernel) = counting.end();
     executor.counter = counter;
+    let kernel_time = kernel_time(executor, kernel_time_before, measured.passes);
+    measured.figures.extend(kernel_time);
     let kernel = kernel.map_err(|error| {
         let message = format!("cannot read or charge the kernel's work: {error}");
         executor.notes.halt(message, error.raw_os_error())
@@ -313,6 +321,17 @@ fn timed(
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
     Ok((measured, machine, device, kernel))
+}
+
+/// The time of the guest's kernel for a pass, if the host counts it.
+fn kernel_time(
+    executor: &mut HostExecutor<'_, '_>,
+    before: Option<Nanos>,
+    passes: u64,
+) -> Option<Figure> {
+    let after = executor.below.as_mut()?.kernel_time().ok()?;
+    let used = after.0.saturating_sub(before?.0) / passes.max(1);
+    Some(guest_kernel_time::figure(Nanos(used)))
 }
 
 /// Replaces the processor times that the kernel of a guest reports, in ticks of 10 ms, by those that
