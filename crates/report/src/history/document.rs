@@ -210,12 +210,7 @@ fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
         let text = format!("no other figure changed by more than {margin}");
         more.push((text.into(), Tone::Soft));
     } else {
-        let shown = step.moved.iter().take(MOST_MOVED).map(moved);
-        let mut shown: Vec<String> = shown.collect();
-        if step.moved.len() > MOST_MOVED {
-            shown.push(format!("and {} more", step.moved.len() - MOST_MOVED));
-        }
-        let text = format!("with it: {}", shown.join("; "));
+        let text = format!("with it: {}", listed(&step.moved));
         more.push((text.into(), Tone::Plain));
     }
     let mut changed: Vec<String> = Vec::new();
@@ -236,6 +231,15 @@ fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
         contender: Some(contender),
         ..Item::default()
     }
+}
+
+/// Counters with both figures, those that changed most.
+pub(crate) fn listed(all: &[Moved]) -> String {
+    let mut shown: Vec<String> = all.iter().take(MOST_MOVED).map(moved).collect();
+    if all.len() > MOST_MOVED {
+        shown.push(format!("and {} more", all.len() - MOST_MOVED));
+    }
+    shown.join("; ")
 }
 
 fn moved(moved: &Moved) -> String {

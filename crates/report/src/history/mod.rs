@@ -15,8 +15,10 @@ mod steps;
 
 pub use chart::charts;
 pub use collect::{Collector, NoHistory};
+pub(crate) use document::listed;
 pub use document::{document, figures};
 pub use json::{History, Moved, Point, SeriesHistory, Step};
+pub(crate) use steps::moved;
 
 use fsdyno_model::Counter;
 use schemars::JsonSchema;

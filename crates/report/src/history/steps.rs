@@ -222,23 +222,10 @@ impl Context<'_> {
             let of = |one: &Observation| label(&one.run.id).unwrap_or_default();
             (of(last), of(first))
         };
-        let mut moved: Vec<Moved> = Counter::ALL
-            .into_iter()
-            .filter(|counter| *counter != self.metric)
-            .filter_map(|counter| {
-                let before = of_group(old, counter, exact)?;
-                let after = of_group(new, counter, exact)?;
-                Some(Moved {
-                    metric: counter,
-                    before,
-                    after,
-                    ratio: ratio(before, after),
-                })
-            })
-            .filter(|moved| (moved.after - moved.before).abs() > self.margin * moved.before)
-            .collect();
-        let size = |moved: &Moved| moved.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
-        moved.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        let moved = moved(self.margin, |counter| {
+            let figure = |group| of_group(group, counter, exact);
+            (counter != self.metric).then_some([figure(old)?, figure(new)?])
+        });
         let changed = differences::of_machines(&last.run.provenance, &first.run.provenance);
         Step {
             point,
@@ -258,6 +245,26 @@ impl Context<'_> {
                 .collect(),
         }
     }
+}
+
+/// The counters that changed by more than the margin, the largest change first. `of` returns both
+/// figures of a counter; none if it was not measured.
+pub(crate) fn moved(margin: f64, of: impl Fn(Counter) -> Option<[f64; 2]>) -> Vec<Moved> {
+    let figures = Counter::ALL.into_iter().filter_map(|metric| {
+        let [before, after] = of(metric)?;
+        Some(Moved {
+            metric,
+            before,
+            after,
+            ratio: ratio(before, after),
+        })
+    });
+    let mut moved: Vec<Moved> = figures
+        .filter(|moved| (moved.after - moved.before).abs() > margin * moved.before)
+        .collect();
+    let size = |moved: &Moved| moved.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    moved.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    moved
 }
 
 fn ratio(before: f64, after: f64) -> Option<f64> {

@@ -55,11 +55,15 @@ fn group(phase: &PhaseWhy) -> Group {
 }
 
 fn empty(contenders: &[String; 2]) -> Table {
-    let column = |label: &String| Column::new(Label::from(label.as_str()));
+    let column = |(label, letter): (&String, &str)| {
+        let name = label.split(|c: char| !c.is_alphanumeric()).next();
+        let short = format!("{} [{letter}]", name.unwrap_or_default());
+        Column::new(Label::contender(label, short))
+    };
     Table {
         groups_are: "phase",
         rows_are: "figure",
-        columns: contenders.iter().map(column).collect(),
+        columns: contenders.iter().zip(["a", "b"]).map(column).collect(),
         ..Table::default()
     }
 }

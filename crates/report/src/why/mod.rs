@@ -12,11 +12,12 @@ pub(crate) mod work;
 
 use crate::comparison::labs;
 use crate::comparison::verdicts::LineVerdicts;
+use crate::history;
 use crate::processor::Processor;
 use crate::resolution::{RESOLUTION, both_negligible};
 use crate::terms;
 use cause::Cause;
-use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
+use fsdyno_model::{Contender, CounterUnit, DiskUse, ResultSet, Sample};
 use fsdyno_stats::{Rule, Verdict};
 use parts::{Anatomy, Part, Source};
 use rows::Row;
@@ -295,12 +296,32 @@ impl Compared<'_> {
             sentence: [
                 Some(explanation.sentence(found, advice)),
                 counted.sentence(),
+                self.moved(middles),
             ]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()
             .join(" "),
             anatomies,
+        })
+    }
+
+    /// The counters in which the two differ. In real time differences of single samples are chance.
+    fn moved(&self, [a, b]: [&Sample; 2]) -> Option<String> {
+        if !self.set.run.plan.in_virtual_time() {
+            return None;
+        }
+        let moved = history::moved(history::EXACT_MARGIN, |counter| {
+            let is_time = counter.unit() == CounterUnit::Nanoseconds;
+            let figure = |sample| counter.of(sample).map(|figure| figure as f64);
+            (!is_time).then_some([figure(a)?, figure(b)?])
+        });
+        let margin = terms::percent(history::EXACT_MARGIN);
+        Some(if moved.is_empty() {
+            format!("No counter differs by more than {margin}.")
+        } else {
+            let listed = history::listed(&moved);
+            format!("Counters that differ by more than {margin}: {listed}.")
         })
     }
 

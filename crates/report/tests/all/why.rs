@@ -155,7 +155,7 @@ fn computing_in_user_and_kernel_mode_is_named() {
 fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
     let (cause, sentence) = cause_and_sentence(&fragmented());
     assert_eq!(cause, Some(Cause::Extents));
-    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, with infinitely fast processors.");
+    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, with infinitely fast processors. Counters that differ by more than 0.1 %: requests 80,000 -> 8,000 (-90 %); reads 80,000 -> 8,000 (-90 %); seeks 40,000 -> 4,000 (-90 %); extents 82 -> 11 (-87 %).");
     // Twice the bytes: extents do not explain the difference.
     let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);
     let less = |sample: &mut Sample| reading(sample, 2000, 4_000, 200 << 20, 11);
@@ -239,7 +239,7 @@ fn counted_blocks_explain_a_difference_on_a_model_processor() {
     );
     let (cause, sentence) = cause_and_sentence(&set);
     assert_eq!(cause, Some(Cause::Kernel), "{sentence}");
-    insta::assert_snapshot!(sentence, @"other took 20.0 ms and one 12.0 ms (1.67x); 88 % of the difference is processor time of the workload: 10.0 ms against 3.00 ms; in virtual time, with the processor round. other executes 11,000 kernel blocks for each 2 KiB write, one 3,000 (3.67x); of them in kernel threads: 18 % (jbd2) against 33 % (jbd2); copies, clears and checksums are 8 % of the charge against 25 %.");
+    insta::assert_snapshot!(sentence, @"other took 20.0 ms and one 12.0 ms (1.67x); 88 % of the difference is processor time of the workload: 10.0 ms against 3.00 ms; in virtual time, with the processor round. other executes 11,000 kernel blocks for each 2 KiB write, one 3,000 (3.67x); of them in kernel threads: 18 % (jbd2) against 33 % (jbd2); copies, clears and checksums are 8 % of the charge against 25 %. Counters that differ by more than 0.1 %: blocks 3,000,000 -> 11,000,000 (3.67x).");
     let explained = why(&set);
     assert_eq!(explained.processor.as_deref(), Some("the processor round"));
     let row = |name: &str| {
