@@ -5,7 +5,7 @@ mod support;
 
 use fsdyno_trace::{
     About, Action, Ending, Entry, EntryKind, Handle, LinkTarget, Object, Operation, PathId,
-    Recorder, Thread, ThreadId, Via, Writer,
+    Thread, ThreadId, Via, Writer,
 };
 use serde_json::Value;
 use std::fs::File;
@@ -20,15 +20,9 @@ fn path(writer: &mut Writer<File>, text: &str) -> PathId {
 fn begin(to: &Path) -> Writer<File> {
     let about = About {
         fsdyno: "0.2.0".to_owned(),
-        recorder: Recorder::Strace,
-        tool: String::new(),
-        kernel: String::new(),
-        filesystem: String::new(),
         root: "/srv/mail".to_owned(),
         recorded: vec!["deliver".to_owned()],
-        started_unix_s: 0,
-        anonymous: false,
-        limits: Vec::new(),
+        ..About::empty()
     };
     let mut writer = Writer::new(File::create(to).unwrap(), &about, None).unwrap();
     for (name, kind) in [

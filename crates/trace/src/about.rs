@@ -51,8 +51,8 @@ pub struct About {
 }
 
 impl About {
-    /// A placeholder until the description is read.
-    pub(crate) fn empty() -> Self {
+    /// A description without content: a placeholder until one is read, and the start of others.
+    pub fn empty() -> Self {
         Self {
             fsdyno: String::new(),
             recorder: Recorder::Strace,

@@ -91,6 +91,42 @@ impl Action {
             _ => None,
         }
     }
+
+    /// Whether an operation that succeeds changes names, data or attributes, or makes them durable.
+    pub fn changes(&self) -> bool {
+        match self {
+            Self::Write { .. }
+            | Self::Fsync { .. }
+            | Self::Fdatasync { .. }
+            | Self::SyncRange { .. }
+            | Self::SyncFs { .. }
+            | Self::Sync {}
+            | Self::Truncate { .. }
+            | Self::TruncateHandle { .. }
+            | Self::Allocate { .. }
+            | Self::Copy { .. }
+            | Self::SendFile { to: Some(_), .. }
+            | Self::SpliceTo { .. }
+            | Self::Clone { .. }
+            | Self::Rename { .. }
+            | Self::Link { .. }
+            | Self::LinkHandle { .. }
+            | Self::Symlink { .. }
+            | Self::Unlink { .. }
+            | Self::RemoveDirectory { .. }
+            | Self::MakeDirectory { .. }
+            | Self::MakeNode { .. }
+            | Self::ChangeMode { .. }
+            | Self::ChangeOwner { .. }
+            | Self::SetTimes { .. }
+            | Self::SetXattr { .. }
+            | Self::RemoveXattr { .. }
+            | Self::SyncMap { .. } => true,
+            Self::Fault { write, .. } => *write,
+            // The rest reads, or depends on what there is: an open may create.
+            _ => false,
+        }
+    }
 }
 
 /// The object of an operation that takes a path or a descriptor.

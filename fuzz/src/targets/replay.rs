@@ -7,7 +7,7 @@ use fsdyno_datasets::{Dataset, Form};
 use fsdyno_model::{Bytes, CancelToken};
 use fsdyno_trace::{
     About, Action, Ending, Entry, EntryKind, Handle, LinkTarget, Mapping, Object, Operation,
-    PathId, Reader, Recorder, Thread, ThreadId, Via, Writer, XattrSize,
+    PathId, Reader, Thread, ThreadId, Via, Writer, XattrSize,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,19 +78,7 @@ impl Drop for Place {
 
 /// A valid recording with the operations of the input. Those that are not permitted are left out.
 fn recording(input: &[u8]) -> Vec<u8> {
-    let about = About {
-        fsdyno: String::new(),
-        recorder: Recorder::Strace,
-        tool: String::new(),
-        kernel: String::new(),
-        filesystem: String::new(),
-        root: String::new(),
-        recorded: Vec::new(),
-        started_unix_s: 0,
-        anonymous: false,
-        limits: Vec::new(),
-    };
-    let mut writer = Writer::new(Vec::new(), &about, None).expect("memory");
+    let mut writer = Writer::new(Vec::new(), &About::empty(), None).expect("memory");
     let commands: Vec<&[u8]> = input.chunks_exact(COMMAND).collect();
     let (tree, rest) = commands.split_at(commands.len() / 3);
     enter(&mut writer, "", EntryKind::Directory);

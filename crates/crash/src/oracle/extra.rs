@@ -78,23 +78,35 @@ fn dependent(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken: BTreeMap<&Name, Broken> = BTreeMap::new();
     for (fsynced, pin) in &case.pins.fsyncs {
         for (operation, place) in dependencies(case, *fsynced, pin.time) {
-            let from = (operation + 1).max(case.pins.of(place.0).time);
-            let allowed = case.history.bindings(place, from, case.began);
-            let found = resolved.at(place).and_then(|(.., inode)| *inode);
-            if !allowed.contains(&found) {
-                let directory = resolved.directories.get(&place.0).copied();
-                let path = format!("{}/{}", directory.unwrap_or("?"), place.1);
-                let path = path.trim_start_matches('/');
+            if let Some((path, allowed)) = older(case, resolved, place, operation + 1) {
                 let what =
                     format!("is older than operation {operation}, on which an fsync depends");
                 let rule = "dependent metadata";
-                let inodes: Vec<InodeId> = allowed.into_iter().flatten().collect();
-                let one = case.broken(Violation::Extra, rule, path, &inodes, *pin, &what);
+                let one = case.broken(Violation::Extra, rule, &path, &allowed, *pin, &what);
                 broken.entry(place).or_insert(one);
             }
         }
     }
     broken.into_values().collect()
+}
+
+/// If a name leads to what it led to before a time only: its path, and the files that it may lead to.
+fn older(
+    case: &Case<'_>,
+    resolved: &Resolved<'_>,
+    place: &Name,
+    time: u32,
+) -> Option<(String, Vec<InodeId>)> {
+    let from = time.max(case.pins.of(place.0).time);
+    let allowed = case.history.bindings(place, from, case.began);
+    let found = resolved.at(place).and_then(|(.., inode)| *inode);
+    if allowed.contains(&found) {
+        return None;
+    }
+    let directory = resolved.directories.get(&place.0).copied();
+    let path = format!("{}/{}", directory.unwrap_or("?"), place.1);
+    let path = path.trim_start_matches('/').to_owned();
+    Some((path, allowed.into_iter().flatten().collect()))
 }
 
 /// The operations before a time that a file depends on, each with the names that it changed.
@@ -129,16 +141,10 @@ fn link_names(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         }
         let names = case.history.names(*inode, pin.time, pin.time).flatten();
         for place in names {
-            let from = pin.time.max(case.pins.of(place.0).time);
-            let allowed = case.history.bindings(place, from, case.began);
-            let found = resolved.at(place).and_then(|(.., inode)| *inode);
-            if !allowed.contains(&found) {
-                let directory = resolved.directories.get(&place.0).copied();
-                let path = format!("{}/{}", directory.unwrap_or("?"), place.1);
-                let path = path.trim_start_matches('/');
+            if let Some((path, _)) = older(case, resolved, place, pin.time) {
                 let what = "does not lead to the file that was fsynced with this name";
                 let rule = "all link names";
-                broken.push(case.broken(Violation::Extra, rule, path, &[*inode], *pin, what));
+                broken.push(case.broken(Violation::Extra, rule, &path, &[*inode], *pin, what));
             }
         }
     }

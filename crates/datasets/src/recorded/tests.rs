@@ -2,9 +2,7 @@
 
 use super::*;
 use fsdyno_model::Capabilities;
-use fsdyno_trace::{
-    Action, Handle, Hole, LinkTarget, PathId, Recorder, ThreadId, Via, Writer, XattrSize,
-};
+use fsdyno_trace::{Action, Handle, Hole, LinkTarget, PathId, ThreadId, Via, Writer, XattrSize};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// A recording of these entries and operations.
@@ -14,15 +12,7 @@ fn recording(
 ) -> Vec<u8> {
     let about = About {
         fsdyno: "0".to_owned(),
-        recorder: Recorder::Strace,
-        tool: String::new(),
-        kernel: String::new(),
-        filesystem: String::new(),
-        root: String::new(),
-        recorded: Vec::new(),
-        started_unix_s: 0,
-        anonymous: false,
-        limits: Vec::new(),
+        ..About::empty()
     };
     let mut writer = Writer::new(Vec::new(), &about, None).unwrap();
     for (path, kind) in entries {

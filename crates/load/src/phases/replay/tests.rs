@@ -10,7 +10,7 @@ use fsdyno_datasets::{Dataset, Form};
 use fsdyno_model::CancelToken;
 use fsdyno_trace::{
     About, Action, Ending, Entry, EntryKind, Handle, LinkTarget, Object, Operation, PathId, Reader,
-    Recorder, Thread, ThreadId, Via, Writer,
+    Thread, ThreadId, Via, Writer,
 };
 use proptest::prelude::*;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -30,15 +30,9 @@ impl Script {
     fn new(threads: u32) -> Self {
         let about = About {
             fsdyno: "0".to_owned(),
-            recorder: Recorder::Strace,
-            tool: String::new(),
-            kernel: String::new(),
             filesystem: "ext4".to_owned(), // example
             root: "/srv".to_owned(),
-            recorded: Vec::new(),
-            started_unix_s: 0,
-            anonymous: false,
-            limits: Vec::new(),
+            ..About::empty()
         };
         let writer = Writer::new(Vec::new(), &about, None).unwrap();
         let mut script = Self {

@@ -2,7 +2,9 @@
 
 use super::*;
 use fsdyno_model::CancelToken;
-use fsdyno_trace::{About, Ending, Reader, Recorder, Thread, ThreadId, Via, Writer};
+use fsdyno_trace::{
+    About, Action, Ending, Operation as Recorded, Reader, Thread, ThreadId, Via, Writer,
+};
 use std::path::Path;
 
 const THREAD: ThreadId = ThreadId(0);
@@ -19,15 +21,7 @@ impl Script {
     fn new() -> Self {
         let about = About {
             fsdyno: "0".to_owned(),
-            recorder: Recorder::Strace,
-            tool: String::new(),
-            kernel: String::new(),
-            filesystem: String::new(),
-            root: String::new(),
-            recorded: Vec::new(),
-            started_unix_s: 0,
-            anonymous: false,
-            limits: Vec::new(),
+            ..About::empty()
         };
         let writer = Writer::new(Vec::new(), &about, None).unwrap();
         let mut script = Self {

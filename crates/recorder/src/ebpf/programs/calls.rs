@@ -1,0 +1,229 @@
+//! Starts and returns of system calls.
+
+use super::super::assembler::{Assembler, Helper, If, Label, Reg};
+use super::super::btf::{FileOffsets, Offsets, TaskOffsets};
+use super::arguments::{describe_pointers, send};
+use super::memory::in_memory;
+use super::steps::{
+    CALL_NUMBER, KEY, RANGE, RETURN, START, count, description, end, follow, lookup, space, tracked,
+};
+use super::{CALL, Maps, OUTSIDE, Watch};
+use crate::calls::Syscall;
+use Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+
+/// Entries of the table of system calls.
+pub const CALLS: u32 = 512;
+
+/// The call changes mappings: it matters only if a file of the tree is mapped.
+pub(super) const MEMORY: u32 = 1 << 17;
+
+/// The first argument is the only descriptor.
+const ON_FILE: u32 = 1 << 18;
+
+/// The call is mmap.
+pub(super) const MAPS: u32 = 1 << 19;
+
+/// Calls on one open file, which the first argument is.
+const CALLS_ON_FILE: &[&str] = &[
+    "read",
+    "write",
+    "pread64",
+    "pwrite64",
+    "readv",
+    "writev",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "lseek",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "ftruncate",
+    "fallocate",
+    "fadvise64",
+    "readahead",
+    "ioctl",
+    "getdents",
+    "getdents64",
+    "fstat",
+    "fstatfs",
+    "fchmod",
+    "fchown",
+    "fgetxattr",
+    "fsetxattr",
+    "flistxattr",
+    "fremovexattr",
+];
+
+/// What the programs read of a call: positions, counted from 1, of two strings and two pointers, 4
+/// bits each; bit 16 for a structure at the first pointer; bits 17 to 19 as above; bit 31 for every
+/// observed call.
+pub fn describe(call: &Syscall) -> u32 {
+    let mut word = describe_pointers(call.texts, call.pointers);
+    if CALLS_ON_FILE.contains(&call.name) {
+        word |= ON_FILE;
+    }
+    match call.name {
+        "mmap" => word |= MEMORY | MAPS,
+        "munmap" | "mremap" | "msync" => word |= MEMORY,
+        _ => {}
+    }
+    word
+}
+
+/// Offsets in `struct pt_regs` of the arguments and of the number of the call, bytes.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ARGUMENTS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+#[cfg(target_arch = "x86_64")]
+const NUMBER: i16 = 120;
+/// The first argument is kept in `orig_x0`, because X0 has the result.
+#[cfg(target_arch = "aarch64")]
+pub(super) const ARGUMENTS: [i16; 6] = [272, 8, 16, 24, 32, 40];
+#[cfg(target_arch = "aarch64")]
+const NUMBER: i16 = 280;
+
+/// Bytes of `struct pt_regs` that are read.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: i16 = 128;
+#[cfg(target_arch = "aarch64")]
+const REGISTERS: i16 = 288;
+
+/// The place of the registers on the stack.
+pub(super) const SAVED: i16 = RETURN - REGISTERS;
+
+/// `sys_enter(registers, number)`: remembers the start.
+pub fn sys_enter(maps: &Maps) -> Vec<u64> {
+    let mut code = Assembler::default();
+    let over = code.label();
+    code.load(R7, R1, 8);
+    description(&mut code, maps.calls, CALLS, R7, over);
+    tracked(&mut code, maps, over);
+    code.copy(R6, R0);
+    code.call(Helper::KtimeGetNs);
+    code.store(R6, 0, R0);
+    code.store_number(R6, 8, 1);
+    end(&mut code, over);
+    code.finish()
+}
+
+/// `sys_exit(registers, result)`: reports the call.
+///
+/// Event: kind and number of the call (32 bits each), process and thread, start, end, result, six
+/// arguments, lengths of two strings (32 bits each), four numbers, strings.
+pub fn sys_exit(maps: &Maps, offsets: &Offsets, watch: &Watch) -> Vec<u64> {
+    let mut code = Assembler::default();
+    let (unobserved, over) = (code.label(), code.label());
+    code.load(R9, R1, 0);
+    code.load(R7, R1, 8);
+    tracked(&mut code, maps, unobserved);
+    code.load(R1, R0, 8);
+    code.jump_if(R1, If::Equal, 0, unobserved);
+    code.store_number(R0, 8, 0);
+    code.load(R1, R0, 0);
+    code.store(R10, START, R1);
+    code.call(Helper::KtimeGetNs);
+    code.store(R10, RETURN, R0);
+    code.copy(R1, R10);
+    code.add(R1, SAVED.into());
+    code.set(R2, REGISTERS.into());
+    code.copy(R3, R9);
+    code.call(Helper::ProbeReadKernel);
+    code.load(R6, R10, SAVED + NUMBER);
+    // ARM64 has the number in 32 bits.
+    code.shift_left(R6, 32);
+    code.shift_right(R6, 32);
+    code.store(R10, CALL_NUMBER, R6);
+    description(&mut code, maps.calls, CALLS, R6, over);
+    code.copy(R6, R0);
+    on_the_device(&mut code, maps, offsets, watch, over);
+    in_memory(&mut code, maps, offsets, watch, over);
+    // R9 = space.
+    space(&mut code, maps, over);
+    code.store_number32(R9, 0, CALL);
+    code.load(R1, R10, CALL_NUMBER);
+    code.store32(R9, 4, R1);
+    code.store(R9, 8, R8);
+    code.load(R1, R10, START);
+    code.store(R9, 16, R1);
+    code.store(R9, 32, R7);
+    for (at, from) in (0_i16..).zip(ARGUMENTS) {
+        code.load(R1, R10, SAVED + from);
+        code.store(R9, 40 + 8 * at, R1);
+    }
+    code.load(R1, R10, RETURN);
+    code.store(R9, 24, R1);
+    send(&mut code, maps, over);
+    code.here(over);
+    add_time(&mut code, maps, unobserved);
+    end(&mut code, unobserved);
+    code.finish()
+}
+
+/// Adds the time since the return of the call to that of the programs. The kernel could count the time
+/// of all programs (`BPF_ENABLE_STATS`), but does so for each call of every process.
+fn add_time(code: &mut Assembler, maps: &Maps, over: Label) {
+    code.store_number32(R10, KEY, 0);
+    lookup(code, maps.time);
+    code.jump_if(R0, If::Equal, 0, over);
+    code.copy(R6, R0);
+    code.call(Helper::KtimeGetNs);
+    code.load(R1, R10, RETURN);
+    code.sub_register(R0, R1);
+    code.load(R1, R6, 0);
+    code.add_register(R1, R0);
+    code.store(R6, 0, R1);
+}
+
+/// Goes to `over` if the first argument is an open file of another device, and counts the call.
+fn on_the_device(code: &mut Assembler, maps: &Maps, offsets: &Offsets, watch: &Watch, over: Label) {
+    let (Some(device), Some(file)) = (watch.device, offsets.file) else {
+        return;
+    };
+    let (is, other) = (code.label(), code.label());
+    has_flag(code, ON_FILE, is);
+    code.load(R1, R10, SAVED + ARGUMENTS[0]);
+    compare_device(code, &offsets.task, &file, device, other);
+    code.jump(is);
+    code.here(other);
+    count(code, maps, OUTSIDE, over);
+    code.jump(over);
+    code.here(is);
+}
+
+/// Goes to `none` if the description in R6 does not have a flag.
+pub(super) fn has_flag(code: &mut Assembler, flag: u32, none: Label) {
+    code.copy(R1, R6);
+    code.and(R1, flag.cast_signed());
+    code.jump_if(R1, If::Equal, 0, none);
+}
+
+/// Goes to `other` if the descriptor in R1 is an open file of another device. A descriptor that is
+/// not open is not.
+pub(super) fn compare_device(
+    code: &mut Assembler,
+    task: &TaskOffsets,
+    file: &FileOffsets,
+    device: u32,
+    other: Label,
+) {
+    let unknown = code.label();
+    code.shift_left(R1, 32);
+    code.shift_right(R1, 29);
+    code.store(R10, RANGE, R1);
+    code.call(Helper::GetCurrentTask);
+    code.copy(R3, R0);
+    follow(code, task.files, 8);
+    follow(code, file.table, 8);
+    follow(code, file.array, 8);
+    code.load(R1, R10, RANGE);
+    code.add_register(R3, R1);
+    follow(code, 0, 8);
+    code.jump_if(R3, If::Equal, 0, unknown);
+    follow(code, file.inode, 8);
+    follow(code, file.file_system, 8);
+    follow(code, file.device, 4);
+    code.set64(R1, device.into());
+    code.jump_if_register(R3, If::Differs, R1, other);
+    code.here(unknown);
+}
