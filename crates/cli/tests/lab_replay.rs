@@ -4,8 +4,8 @@
 mod support;
 
 use fsdyno_trace::{
-    About, Action, Ending, Entry, EntryKind, Handle, LinkTarget, Object, Operation, PathId,
-    Thread, ThreadId, Via, Writer,
+    About, Action, Ending, Entry, EntryKind, Handle, LinkTarget, Object, Operation, PathId, Thread,
+    ThreadId, Via, Writer,
 };
 use serde_json::Value;
 use std::fs::File;

@@ -35,10 +35,20 @@ pub struct Scanned {
     pub incomplete: Vec<String>,
 }
 
+/// Which manifest of a recording is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// At the start: everything that a replay needs to create the tree.
+    Start,
+    /// At the end: names, types, sizes and links. No file is opened.
+    End,
+}
+
 /// Writes the entries of a tree. Symbolic links are not followed, and other file systems are not
 /// entered.
 pub fn scan<W: Write>(
     root: &Path,
+    moment: Moment,
     writer: &mut Writer<W>,
     stop: &CancelToken,
 ) -> Result<Scanned, DatasetError> {
@@ -48,6 +58,7 @@ pub fn scan<W: Write>(
     let stat = stat.map_err(|errno: Errno| DatasetError::io("examine", root, errno))?;
     let mut scan = Scan {
         root,
+        moment,
         device: stat.st_dev,
         at: PathBuf::new(),
         writer,
@@ -57,12 +68,8 @@ pub fn scan<W: Write>(
         left_out: BTreeMap::new(),
         stop,
     };
-    scan.write(
-        PathId::ROOT,
-        EntryKind::Directory,
-        &stat,
-        scan_xattrs(&directory, c"."),
-    )?;
+    let xattrs = scan.xattrs(&directory, c".");
+    scan.write(PathId::ROOT, EntryKind::Directory, &stat, xattrs)?;
     scan.directory(&directory, PathId::ROOT, 0)?;
     let mut found = scan.found;
     for (why, count) in scan.left_out {
@@ -75,6 +82,7 @@ pub fn scan<W: Write>(
 
 struct Scan<'s, W: Write> {
     root: &'s Path,
+    moment: Moment,
     device: u64,
     /// Path of the current entry, relative to the root.
     at: PathBuf,
@@ -139,9 +147,12 @@ impl<W: Write> Scan<'_, W> {
             }
             Err(error) => return Err(self.failed(error)),
         };
-        let xattrs = scan_xattrs(above, name);
+        let xattrs = self.xattrs(above, name);
         let kind = match entry::kind(&stat) {
-            FileType::Directory => return self.subdirectory(above, path, name, &stat, depth),
+            FileType::Directory => {
+                self.write(path, EntryKind::Directory, &stat, xattrs)?;
+                return self.subdirectory(above, path, name, &stat, depth);
+            }
             FileType::RegularFile => {
                 if stat.st_nlink > 1
                     && let Some(first) = self.names.get(&stat.st_ino)
@@ -176,7 +187,6 @@ impl<W: Write> Scan<'_, W> {
         stat: &Stat,
         depth: usize,
     ) -> Result<(), DatasetError> {
-        self.write(path, EntryKind::Directory, stat, scan_xattrs(above, name))?;
         if stat.st_dev != self.device {
             self.leave_out("they are mount points, whose content is not recorded");
         } else if depth >= DEEPEST {
@@ -197,6 +207,7 @@ impl<W: Write> Scan<'_, W> {
         let mut compressed_permille = None;
         let mut extents = None;
         if size > 0
+            && self.moment == Moment::Start
             && let Ok(file) = entry::open_file(above, name)
         {
             let stretches = stretches(&file, size);
@@ -276,7 +287,11 @@ impl<W: Write> Scan<'_, W> {
             kind,
             xattrs,
         };
-        match self.writer.entry(entry) {
+        let written = match self.moment {
+            Moment::Start => self.writer.entry(entry),
+            Moment::End => self.writer.last_entry(entry),
+        };
+        match written {
             Ok(()) => self.found.entries += 1,
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 self.leave_out("the format cannot express them");
@@ -284,6 +299,20 @@ impl<W: Write> Scan<'_, W> {
             Err(error) => return Err(self.failed(error)),
         }
         Ok(())
+    }
+
+    fn xattrs(&self, parent: impl AsFd, name: &CStr) -> Vec<XattrSize> {
+        if self.moment == Moment::End {
+            return Vec::new();
+        }
+        let list = entry::xattrs(parent, name).unwrap_or_default();
+        let sizes = list.into_iter().filter_map(|(name, value)| {
+            Some(XattrSize {
+                name: name.into_string().ok()?,
+                size: u32::try_from(value.len()).ok()?,
+            })
+        });
+        sizes.collect()
     }
 
     fn leave_out(&mut self, why: &'static str) {
@@ -355,15 +384,4 @@ fn stretches(file: &OwnedFd, size: u64) -> Vec<(u64, u64)> {
         Ok(()) => found,
         Err(_) => vec![(0, size)],
     }
-}
-
-fn scan_xattrs(parent: impl AsFd, name: &CStr) -> Vec<XattrSize> {
-    let list = entry::xattrs(parent, name).unwrap_or_default();
-    let sizes = list.into_iter().filter_map(|(name, value)| {
-        Some(XattrSize {
-            name: name.into_string().ok()?,
-            size: u32::try_from(value.len()).ok()?,
-        })
-    });
-    sizes.collect()
 }

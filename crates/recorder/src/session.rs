@@ -4,6 +4,7 @@ use crate::ebpf::{self, Probes};
 use crate::observation::{SessionError, Target, cpu_ns, unix_ns};
 use crate::strace;
 use crate::tracker::Tracker;
+use fsdyno_datasets::manifest::{self, Moment};
 use fsdyno_model::CancelToken;
 use fsdyno_trace::{About, Ending, Overhead, Recorder, Writer};
 use std::io::{self, Write};
@@ -72,9 +73,9 @@ pub fn record<W: Write>(
     let key = request.anonymous.then(key).transpose()?;
     let mut writer = Writer::new(out, &about, key)?;
     let began_ns = cpu_ns();
-    let scanned = fsdyno_datasets::manifest::scan(&root, &mut writer, stop)?;
+    let scanned = manifest::scan(&root, Moment::Start, &mut writer, stop)?;
     let mut tracker = Tracker::new(writer, root.as_os_str().as_bytes().to_vec(), scanned.links);
-    let manifest_ns = cpu_ns().saturating_sub(began_ns);
+    let mut manifest_ns = cpu_ns().saturating_sub(began_ns);
     let entries = scanned.entries;
     let how = Started {
         entries,
@@ -88,6 +89,10 @@ pub fn record<W: Write>(
     } else {
         strace::observe(&mut tracker, target, duration, stop, started)?
     };
+    // Ctrl-C ended the observation, not this.
+    let began_ns = cpu_ns();
+    let last = manifest::scan(&root, Moment::End, tracker.writer(), &CancelToken::new());
+    manifest_ns += cpu_ns().saturating_sub(began_ns);
     let overhead = Overhead {
         kernel_ns: observed.kernel_ns,
         recorder_ns: observed.recorder_ns,
@@ -104,6 +109,18 @@ pub fn record<W: Write>(
         exit_status: observed.exit_status,
         ..Ending::default()
     };
+    match last {
+        Ok(last) => {
+            let more = last.incomplete.into_iter();
+            let more: Vec<String> = more
+                .filter(|why| !ending.incomplete.contains(why))
+                .collect();
+            ending.incomplete.extend(more);
+        }
+        Err(error) => ending
+            .notes
+            .push(format!("the tree at the end is not known: {error}")),
+    }
     if observed.unknown > 0 {
         ending.notes.push(format!(
             "{} lines of strace could not be used",

@@ -1,5 +1,6 @@
 //! Recordings of real programs: what happened on the tree is in the recording, and nothing else.
 
+use fsdyno_datasets::recorded::{Recording, unexplained};
 use fsdyno_model::CancelToken;
 use fsdyno_recorder::ebpf::{BUFFER, Probes};
 use fsdyno_recorder::observation::Target;
@@ -167,6 +168,12 @@ fn check(recorded: &Recorded) {
     assert!(!text.contains("open out"), "{text}");
     assert!(ending.outside > 0);
     assert_eq!(ending.exit_status, Some(1));
+    let read = Recording::read(
+        Reader::new(&recorded.bytes[..]).unwrap(),
+        &CancelToken::new(),
+    );
+    let found = unexplained(&read.unwrap().unwrap()).unwrap();
+    assert!(found.equal(), "{:?}", found.differences);
 }
 
 #[test]

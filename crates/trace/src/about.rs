@@ -77,7 +77,8 @@ pub struct Overhead {
     pub recorder_ns: u64,
     /// Processor time of the recorded programs, without `kernel_ns` where that is known, ns.
     pub programs_ns: u64,
-    /// Processor time for the manifest, before the programs started, ns. 0 in recordings of 0.1.
+    /// Processor time for the lists of the tree, before the programs started and after they ended,
+    /// ns. 0 in recordings of 0.1.
     #[serde(default)]
     pub manifest_ns: u64,
 }

@@ -91,22 +91,27 @@ enum Listed {
     Other,
 }
 
+/// The entries of a tree so far, by their paths.
+#[derive(Debug, Default)]
+struct Listing(Vec<Listed>);
+
 /// Checks items in the order of the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
-    listed: Vec<Listed>,
+    first: Listing,
+    /// The tree at the end.
+    last: Listing,
     threads: u32,
     handles: HashSet<u64>,
     mappings: HashSet<u64>,
     operations: u64,
     started: bool,
+    /// Whether the tree at the end has an entry.
+    over: bool,
 }
 
-impl Checker {
-    pub fn entry(&mut self, entry: &Entry, paths: &Paths) -> Result<(), Invalid> {
-        if self.started {
-            return Err(Invalid::Place("an entry of the tree after operations"));
-        }
+impl Listing {
+    fn entry(&mut self, entry: &Entry, paths: &Paths) -> Result<(), Invalid> {
         known(paths, entry.path)?;
         most("a mode", entry.mode.into(), 0o7777)?;
         let order = Invalid::Order(entry.path.0);
@@ -159,20 +164,45 @@ impl Checker {
             most("the size of an attribute", xattr.size.into(), 1 << 24)?;
         }
         let at = entry.path.0 as usize;
-        if at >= self.listed.len() {
-            self.listed.resize(at + 1, Listed::No);
+        if at >= self.0.len() {
+            self.0.resize(at + 1, Listed::No);
         }
-        self.listed[at] = listed;
+        self.0[at] = listed;
         Ok(())
     }
 
     fn listed(&self, path: PathId) -> Listed {
-        let listed = self.listed.get(path.0 as usize);
+        let listed = self.0.get(path.0 as usize);
         listed.copied().unwrap_or(Listed::No)
+    }
+}
+
+impl Checker {
+    /// An entry of the tree at the start.
+    pub fn entry(&mut self, entry: &Entry, paths: &Paths) -> Result<(), Invalid> {
+        if self.started || self.over {
+            return Err(Invalid::Place("an entry of the tree after operations"));
+        }
+        self.first.entry(entry, paths)
+    }
+
+    /// An entry of the tree at the end.
+    pub fn last_entry(&mut self, entry: &Entry, paths: &Paths) -> Result<(), Invalid> {
+        self.over = true;
+        self.last.entry(entry, paths)
+    }
+
+    /// After the tree at the end nothing happens.
+    fn begins(&mut self) -> Result<(), Invalid> {
+        self.started = true;
+        if self.over {
+            return Err(Invalid::Place("an operation after the tree at the end"));
+        }
+        Ok(())
     }
 
     pub fn thread(&mut self, thread: &Thread) -> Result<(), Invalid> {
-        self.started = true;
+        self.begins()?;
         if thread.id.0 != self.threads || thread.process > thread.id {
             return Err(Invalid::NoSuchThread(thread.id.0));
         }
@@ -196,7 +226,7 @@ impl Checker {
     }
 
     pub fn operation(&mut self, operation: &Operation, paths: &Paths) -> Result<(), Invalid> {
-        self.started = true;
+        self.begins()?;
         self.thread_known(operation.thread)?;
         if operation.end_ns < operation.start_ns {
             return Err(Invalid::Backwards);

@@ -5,9 +5,10 @@
 //!
 //! A recording has these parts, in this order: [`About`]; the entries of the tree ([`Entry`],
 //! parents first); threads and operations, in the order in which operations returned; [`Ending`],
-//! with what was lost. A path is a number in a table of names ([`Paths`]), so that no path can be
-//! absolute or contain `..`. A descriptor is the number of an open file description
-//! ([`Handle`]): recorders resolve `dup`, inheritance and close-on-exec.
+//! with what was lost. Before the end are the entries of the tree as it was then. A path is a number
+//! in a table of names ([`Paths`]), so that no path can be absolute or contain `..`. A descriptor is
+//! the number of an open file description ([`Handle`]): recorders resolve `dup`, inheritance and
+//! close-on-exec.
 
 mod about;
 mod anonymous;
@@ -35,7 +36,7 @@ pub use reader::{Item, Reader};
 pub use writer::Writer;
 
 /// Version of the format that [`Writer`] writes. [`Reader`] reads all versions up to it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The largest size, offset and time: that of `off_t`.
 pub const MOST: u64 = i64::MAX as u64;

@@ -17,6 +17,9 @@ pub enum Item {
     Thread(Thread),
     /// An operation, in the order in which they returned.
     Operation(Operation),
+    /// An entry of the tree at the end. All of them follow the operations; there are none in
+    /// recordings of version 1.
+    LastEntry(Entry),
     /// The end. Nothing follows.
     Ending(Ending),
 }
@@ -109,10 +112,7 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let item = self.next_checked();
-        self.ended = !matches!(
-            item,
-            Ok(Item::Entry(_) | Item::Thread(_) | Item::Operation(_))
-        );
+        self.ended = matches!(item, Ok(Item::Ending(_)) | Err(_));
         let item = item?;
         if self.ended && (self.read < self.content.len() || self.more()?) {
             return Err(self.corrupt("bytes follow its end"));
@@ -152,6 +152,11 @@ impl<R: Read> Reader<R> {
                     checked.map_err(invalid)?;
                     self.time_ns = operation.start_ns;
                     Item::Operation(operation)
+                }
+                WireItem::LastEntry(entry) => {
+                    let checked = self.checker.last_entry(&entry, &self.paths);
+                    checked.map_err(invalid)?;
+                    Item::LastEntry(entry)
                 }
                 WireItem::Ending(text) => {
                     let Some(ending) = parse::<Ending>(&text) else {

@@ -102,6 +102,15 @@ pub struct TimeSlice {
     pub busy_ns: u64,
 }
 
+/// What the operations of a recording do not explain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Unexplained {
+    /// Entries of the tree at the end that are not what the operations leave.
+    pub count: u64,
+    /// The first of them, a sentence each.
+    pub first: Vec<String>,
+}
+
 /// The figures of a recording.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -111,6 +120,11 @@ pub struct Summary {
     pub ending: Option<Ending>,
     /// The tree at its start.
     pub tree: Tree,
+    /// The tree at its end. None in recordings of version 1.
+    pub last_tree: Option<Tree>,
+    /// The number of entries in which the tree at the end is not what the operations leave, and the
+    /// first of them. The caller finds them; none if they are not known.
+    pub unexplained: Option<Unexplained>,
     /// Threads that did something.
     pub threads: u64,
     /// Operations by kind, the most frequent first.
@@ -150,10 +164,16 @@ struct Open {
 }
 
 #[derive(Debug, Default)]
-struct Builder {
+struct TreeBuilder {
     tree: Tree,
     weighted_permille: u128,
     weight: u128,
+}
+
+#[derive(Debug, Default)]
+struct Builder {
+    tree: TreeBuilder,
+    last_tree: Option<TreeBuilder>,
     kinds: BTreeMap<&'static str, Kind>,
     reads: Transfers,
     writes: Transfers,
@@ -176,7 +196,10 @@ pub fn summarise<R: Read>(mut reader: Reader<R>) -> (Summary, Option<TraceError>
     let mut ending = None;
     let error = loop {
         match reader.next_item() {
-            Ok(Some(Item::Entry(entry))) => builder.entry(&entry),
+            Ok(Some(Item::Entry(entry))) => builder.tree.entry(&entry),
+            Ok(Some(Item::LastEntry(entry))) => {
+                builder.last_tree.get_or_insert_default().entry(&entry);
+            }
             Ok(Some(Item::Operation(operation))) => builder.operation(&operation, reader.paths()),
             Ok(Some(Item::Thread(_))) => {}
             Ok(Some(Item::Ending(end))) => ending = Some(end),
@@ -188,7 +211,7 @@ pub fn summarise<R: Read>(mut reader: Reader<R>) -> (Summary, Option<TraceError>
     (builder.finish(about, ending, &reader.into_paths()), error)
 }
 
-impl Builder {
+impl TreeBuilder {
     fn entry(&mut self, entry: &Entry) {
         let tree = &mut self.tree;
         match &entry.kind {
@@ -219,6 +242,14 @@ impl Builder {
         }
     }
 
+    fn finish(mut self) -> Tree {
+        let permille = self.weighted_permille.checked_div(self.weight);
+        self.tree.compressed_permille = permille.and_then(|part| u64::try_from(part).ok());
+        self.tree
+    }
+}
+
+impl Builder {
     fn operation(&mut self, operation: &Operation, paths: &Paths) {
         let thread = operation.thread.0 as usize;
         if thread >= self.threads.len() {
@@ -417,7 +448,7 @@ impl Builder {
         }
     }
 
-    fn finish(mut self, about: About, ending: Option<Ending>, paths: &Paths) -> Summary {
+    fn finish(self, about: About, ending: Option<Ending>, paths: &Paths) -> Summary {
         let mut kinds: Vec<KindSummary> = self.kinds.into_values().map(Kind::finish).collect();
         kinds.sort_by(|one, other| other.count.cmp(&one.count).then(one.kind.cmp(other.kind)));
         let mut directories: Vec<_> = self.directories.into_iter().collect();
@@ -437,8 +468,6 @@ impl Builder {
                 bytes,
             }
         });
-        self.tree.compressed_permille = (self.weight > 0)
-            .then(|| u64::try_from(self.weighted_permille / self.weight).unwrap_or(1000));
         let stated = ending.as_ref().map_or(0, |ending| ending.duration_ns);
         let duration = self.last_ns.max(stated).max(1);
         let width = self.width_ns as f64;
@@ -446,7 +475,9 @@ impl Builder {
         Summary {
             about,
             ending,
-            tree: self.tree,
+            tree: self.tree.finish(),
+            last_tree: self.last_tree.map(TreeBuilder::finish),
+            unexplained: None,
             threads: self.threads.iter().filter(|used| **used).count() as u64,
             kinds,
             reads: self.reads,

@@ -144,6 +144,34 @@ fn what_is_written_is_read_back_in_order() {
 }
 
 #[test]
+fn the_tree_at_the_end_follows_the_operations() {
+    let root = entry(PathId::ROOT, EntryKind::Directory);
+    let mut writer = Writer::new(Vec::new(), &about(), None).unwrap();
+    writer.entry(root.clone()).unwrap();
+    writer.thread(THREAD).unwrap();
+    let path = writer.path(Path::new("new")).unwrap();
+    writer.operation(operation(5, open(path, 3), 3)).unwrap();
+    writer.last_entry(root.clone()).unwrap();
+    writer.last_entry(file(path, 7)).unwrap();
+    for late in [
+        writer.operation(operation(6, Action::Sync {}, 0)),
+        writer.entry(file(path, 7)),
+        writer.last_entry(file(path, 7)),
+    ] {
+        assert_eq!(late.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    }
+    let mut bytes = writer.finish(Ending::default()).unwrap();
+    let last = |item: &Item| matches!(item, Item::LastEntry(_));
+    let found = items(&bytes).unwrap();
+    assert_eq!(found.iter().filter(|item| last(item)).count(), 2);
+    assert_eq!(found[4], Item::LastEntry(file(path, 7)));
+    // Version 1 has no such list, and is read.
+    bytes = recording(1, None);
+    bytes[8] = 1;
+    assert!(!items(&bytes).unwrap().iter().any(last));
+}
+
+#[test]
 fn an_anonymous_recording_contains_no_names() {
     let bytes = recording(1, Some([9; 32]));
     let mut reader = Reader::new(&bytes[..]).unwrap();

@@ -29,6 +29,8 @@ pub(crate) enum WireItem {
     Operation(WireOperation),
     /// JSON, so that fields can be added.
     Ending(String),
+    /// An entry of the tree at the end.
+    LastEntry(Entry),
 }
 
 /// An operation as it is stored: times are differences, which are short.
@@ -160,8 +162,22 @@ impl<W: Write> Writer<W> {
         self.checker.operations()
     }
 
-    /// Writes an entry of the tree.
-    pub fn entry(&mut self, mut entry: Entry) -> io::Result<()> {
+    /// Writes an entry of the tree at the start.
+    pub fn entry(&mut self, entry: Entry) -> io::Result<()> {
+        let entry = self.hashed(entry);
+        self.checker.entry(&entry, &self.paths).map_err(invalid)?;
+        self.put(&WireItem::Entry(entry))
+    }
+
+    /// Writes an entry of the tree at the end, after all operations.
+    pub fn last_entry(&mut self, entry: Entry) -> io::Result<()> {
+        let entry = self.hashed(entry);
+        let checked = self.checker.last_entry(&entry, &self.paths);
+        checked.map_err(invalid)?;
+        self.put(&WireItem::LastEntry(entry))
+    }
+
+    fn hashed(&self, mut entry: Entry) -> Entry {
         if let Some(hasher) = &self.hasher {
             for xattr in &mut entry.xattrs {
                 xattr.name = hasher.xattr(&xattr.name);
@@ -170,8 +186,7 @@ impl<W: Write> Writer<W> {
                 hash_target(hasher, target);
             }
         }
-        self.checker.entry(&entry, &self.paths).map_err(invalid)?;
-        self.put(&WireItem::Entry(entry))
+        entry
     }
 
     /// Writes a thread.

@@ -30,6 +30,7 @@ fn round_trip(file: &[u8]) {
             Item::Entry(entry) => writer.entry(entry),
             Item::Thread(thread) => writer.thread(thread),
             Item::Operation(operation) => writer.operation(operation),
+            Item::LastEntry(entry) => writer.last_entry(entry),
             Item::Ending(_) => unreachable!("the end is separate"),
         }
         .expect("it was valid");

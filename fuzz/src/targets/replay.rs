@@ -1,7 +1,7 @@
 //! Replays of recordings with any operations: planned without a wait for a later operation, and
 //! performed without touching anything outside the tree.
 
-use fsdyno_datasets::recorded::{RecordedTree, Recording};
+use fsdyno_datasets::recorded::{self, RecordedTree, Recording};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_datasets::{Dataset, Form};
 use fsdyno_model::{Bytes, CancelToken};
@@ -27,6 +27,7 @@ pub fn check(input: &[u8]) {
     let reader = Reader::new(&bytes[..]).expect("as written");
     let read = Recording::read(reader, &CancelToken::new()).expect("as written");
     let recording = read.expect("nobody cancels");
+    let _ = recorded::unexplained(&recording);
     let place = (crc32fast::hash(input).is_multiple_of(PERFORMED)).then(Place::new);
     fsdyno_load::fuzz::replay(recording, || place.as_ref()?.create(&bytes));
     if let Some(place) = place {
@@ -81,9 +82,15 @@ fn recording(input: &[u8]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &About::empty(), None).expect("memory");
     let commands: Vec<&[u8]> = input.chunks_exact(COMMAND).collect();
     let (tree, rest) = commands.split_at(commands.len() / 3);
-    enter(&mut writer, "", EntryKind::Directory);
+    put(
+        &mut writer,
+        PathId::ROOT,
+        EntryKind::Directory,
+        0,
+        Writer::entry,
+    );
     for command in tree {
-        entry(&mut writer, command);
+        entry(&mut writer, command, Writer::entry);
     }
     for id in 0..4 {
         let thread = Thread {
@@ -97,6 +104,16 @@ fn recording(input: &[u8]) -> Vec<u8> {
     let mut now = 0;
     for command in rest {
         operation(&mut writer, command, &mut now);
+    }
+    put(
+        &mut writer,
+        PathId::ROOT,
+        EntryKind::Directory,
+        0,
+        Writer::last_entry,
+    );
+    for command in tree.iter().skip(1) {
+        entry(&mut writer, command, Writer::last_entry);
     }
     writer.finish(Ending::default()).expect("memory")
 }
@@ -134,23 +151,27 @@ fn number(byte: u8) -> u64 {
     (mantissa << (u32::from(byte >> 3) * 2)).min(fsdyno_trace::MOST)
 }
 
-fn enter(writer: &mut Writer<Vec<u8>>, name: &str, kind: EntryKind) {
-    let path = writer.path(Path::new(name)).expect("a path");
-    put(writer, path, kind, Vec::new());
-}
+/// How an entry is written: of the tree at the start, or at the end.
+type Put = fn(&mut Writer<Vec<u8>>, Entry) -> std::io::Result<()>;
 
-fn put(writer: &mut Writer<Vec<u8>>, path: PathId, kind: EntryKind, xattrs: Vec<XattrSize>) {
-    let mode = 0o755;
+fn put(writer: &mut Writer<Vec<u8>>, path: PathId, kind: EntryKind, size: u8, put: Put) {
+    let xattrs = vec![XattrSize {
+        name: "user.a".to_owned(),
+        size: size.into(),
+    }];
     // What is not permitted is left out.
-    let _ = writer.entry(Entry {
-        path,
-        mode,
-        kind,
-        xattrs,
-    });
+    let _ = put(
+        writer,
+        Entry {
+            path,
+            mode: 0o755,
+            kind,
+            xattrs,
+        },
+    );
 }
 
-fn entry(writer: &mut Writer<Vec<u8>>, command: &[u8]) {
+fn entry(writer: &mut Writer<Vec<u8>>, command: &[u8], how: Put) {
     let at = path(writer, command[1]);
     let kind = match command[0] % 8 {
         0..3 => EntryKind::Directory,
@@ -169,11 +190,7 @@ fn entry(writer: &mut Writer<Vec<u8>>, command: &[u8]) {
             compressed_permille: Some(u16::from(command[3])),
         },
     };
-    let xattrs = vec![XattrSize {
-        name: "user.a".to_owned(),
-        size: u32::from(command[4]),
-    }];
-    put(writer, at, kind, xattrs);
+    put(writer, at, kind, command[4], how);
 }
 
 fn operation(writer: &mut Writer<Vec<u8>>, command: &[u8], now: &mut u64) {

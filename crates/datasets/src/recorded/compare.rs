@@ -1,5 +1,5 @@
-//! Compares a tree with the one that the operations of a recording leave: names, types, sizes,
-//! hard links and the targets of symbolic links.
+//! Compares a tree with the one at the end of a recording: names, types, sizes, hard links and the
+//! targets of symbolic links.
 
 use super::model::{Kind, Map, Model, NodeId, ROOT};
 use super::{Recording, link_text};
@@ -22,7 +22,7 @@ pub fn compare(
     stop: &CancelToken,
 ) -> Result<Comparison, TreeError> {
     let mut comparer = Comparer {
-        model: &Model::after(recording),
+        model: &Model::at_end(recording),
         recording,
         root,
         at: PathBuf::new(),

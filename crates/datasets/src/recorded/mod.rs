@@ -7,11 +7,13 @@
 mod apply;
 mod compare;
 mod create;
+mod explain;
 mod model;
 
 pub use apply::{Access, Place, Resolved, Resource};
 pub use compare::compare;
 pub use create::link_text;
+pub use explain::unexplained;
 pub use model::{Model, NodeId};
 
 use crate::content::Content;
@@ -45,6 +47,8 @@ pub struct Recording {
     pub threads: Vec<Thread>,
     /// The operations, in the order in which they returned.
     pub operations: Vec<Operation>,
+    /// The tree at its end, parents first. Empty in recordings of version 1.
+    pub last_entries: Vec<Entry>,
     /// Its end.
     pub ending: Ending,
 }
@@ -76,12 +80,14 @@ impl Recording {
     ) -> Result<Option<Self>, TraceError> {
         let about = reader.about().clone();
         let (mut entries, mut threads, mut operations) = (Vec::new(), Vec::new(), Vec::new());
+        let mut last_entries = Vec::new();
         let mut ending = Ending::default();
         while let Some(item) = reader.next_item()? {
             match item {
                 Item::Entry(entry) => entries.push(entry),
                 Item::Thread(thread) => threads.push(thread),
                 Item::Operation(operation) => operations.push(operation),
+                Item::LastEntry(entry) => last_entries.push(entry),
                 Item::Ending(end) => ending = end,
             }
             if stop.requested() {
@@ -97,6 +103,7 @@ impl Recording {
             entries,
             threads,
             operations,
+            last_entries,
             ending,
         }))
     }

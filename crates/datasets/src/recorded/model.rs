@@ -119,6 +119,19 @@ pub(super) struct Found {
 impl<'r> Model<'r> {
     /// The tree at the start of a recording.
     pub fn new(recording: &'r Recording) -> Self {
+        Self::of(recording, &recording.entries)
+    }
+
+    /// The tree at the end of a recording: as it was, or, where that was not recorded, as the
+    /// operations leave it.
+    pub fn at_end(recording: &'r Recording) -> Self {
+        match &recording.last_entries[..] {
+            [] => Self::after(recording),
+            entries => Self::of(recording, entries),
+        }
+    }
+
+    fn of(recording: &'r Recording, entries: &[Entry]) -> Self {
         let paths = &recording.paths;
         let root = Node {
             kind: Kind::Directory {
@@ -147,7 +160,7 @@ impl<'r> Model<'r> {
             let name = model.intern(paths.name(PathId(path)));
             model.last_names.push(name);
         }
-        for entry in &recording.entries {
+        for entry in entries {
             model.enter(entry);
         }
         model

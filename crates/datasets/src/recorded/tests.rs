@@ -10,6 +10,13 @@ fn recording(
     entries: &[(&str, EntryKind)],
     operations: impl FnOnce(&mut Writer<Vec<u8>>) -> Vec<(Action, i64)>,
 ) -> Vec<u8> {
+    let mut writer = writer(entries);
+    let operations = operations(&mut writer);
+    perform(&mut writer, operations);
+    writer.finish(Ending::default()).unwrap()
+}
+
+fn writer(entries: &[(&str, EntryKind)]) -> Writer<Vec<u8>> {
     let about = About {
         fsdyno: "0".to_owned(),
         ..About::empty()
@@ -37,7 +44,11 @@ fn recording(
         start_ns: 0,
     };
     writer.thread(thread).unwrap();
-    for (at, (action, result)) in (0..).zip(operations(&mut writer)) {
+    writer
+}
+
+fn perform(writer: &mut Writer<Vec<u8>>, operations: Vec<(Action, i64)>) {
+    for (at, (action, result)) in (0..).zip(operations) {
         let operation = Operation {
             thread: ThreadId(0),
             via: Via::Syscall,
@@ -48,7 +59,6 @@ fn recording(
         };
         writer.operation(operation).unwrap();
     }
-    writer.finish(Ending::default()).unwrap()
 }
 
 fn read(bytes: &[u8]) -> Recording {
@@ -170,6 +180,56 @@ fn what_a_file_system_cannot_store_is_left_out_with_its_links() {
     assert!(warnings[0].message.contains("2 entries"), "{warnings:?}");
     let left = std::fs::read_dir(work_dir.newest().unwrap()).unwrap();
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn operations_explain_the_tree_at_the_end_or_the_difference_is_named() {
+    let check = |last: &[(&str, EntryKind)]| {
+        let entries = [("", EntryKind::Directory), ("old", file(5000))];
+        let mut writer = writer(&entries);
+        let path = |writer: &mut Writer<Vec<u8>>, name: &str| writer.path(Path::new(name)).unwrap();
+        let (old, new) = (path(&mut writer, "old"), path(&mut writer, "new"));
+        let actions = [
+            Action::Link {
+                from: old,
+                to: new,
+                follow: false,
+            },
+            Action::Truncate {
+                path: old,
+                length: 10,
+            },
+        ];
+        perform(&mut writer, actions.map(|action| (action, 0)).to_vec());
+        for (name, kind) in last {
+            let path = path(&mut writer, name);
+            let entry = Entry {
+                path,
+                mode: 0o644,
+                kind: kind.clone(),
+                xattrs: Vec::new(),
+            };
+            writer.last_entry(entry).unwrap();
+        }
+        let bytes = writer.finish(Ending::default()).unwrap();
+        let compared = unexplained(&read(&bytes))?;
+        let differences = compared.differences.iter().map(ToString::to_string);
+        Some(differences.collect::<Vec<_>>())
+    };
+    let root = ("", EntryKind::Directory);
+    let link = ("new", EntryKind::HardLink { to: PathId(1) });
+    assert_eq!(check(&[]), None);
+    let explained = check(&[root.clone(), ("old", file(10)), link.clone()]);
+    assert_eq!(explained, Some(Vec::new()));
+    let other = check(&[root.clone(), ("old", file(11)), link]).unwrap();
+    assert!(other[0].contains("had 11 bytes instead of 10"), "{other:?}");
+    let other = check(&[root.clone(), ("old", file(10)), ("new", file(10))]).unwrap();
+    assert!(other[0].contains("hard link of other files"), "{other:?}");
+    let other = check(&[root, ("old", EntryKind::Fifo), ("more", file(1))]).unwrap();
+    let words = ["was not there", "another type", "was there"];
+    for (found, expected) in other.iter().zip(words) {
+        assert!(found.contains(expected), "{other:?}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{LoadError, Measured, Request, Timing, raise_descriptor_limit};
 use crate::engines::{Engine, null, sync};
 use crate::kinds::PhaseKind;
 use crate::phases::replay::{self, Pace, Replay};
+use fsdyno_datasets::recorded;
 use fsdyno_model::cell::Effective;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::{Bytes, Nanos};
@@ -138,10 +139,19 @@ fn recorded_time(replay: &Replay) -> String {
 /// A warning about a recording that is not complete.
 fn lost(replay: &Replay) -> Vec<Warning> {
     let ending = &replay.recording().ending;
-    if ending.complete() {
+    let unexplained = recorded::unexplained(replay.recording());
+    let first = unexplained
+        .as_ref()
+        .and_then(|found| Some((found.total, found.differences.first()?)));
+    if ending.complete() && first.is_none() {
         return Vec::new();
     }
     let mut what = Vec::new();
+    if let Some((count, first)) = first {
+        what.push(format!(
+            "its operations do not explain {count} entries of the tree at its end, as {first}"
+        ));
+    }
     if ending.lost > 0 {
         what.push(format!("{} events were lost", ending.lost));
     }

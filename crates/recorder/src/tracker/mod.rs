@@ -471,9 +471,9 @@ impl<W: Write> Tracker<W> {
         self.incomplete.insert(why);
     }
 
-    /// Operations that were written.
-    pub fn operations(&self) -> u64 {
-        self.writer.operations()
+    /// The recording.
+    pub fn writer(&mut self) -> &mut Writer<W> {
+        &mut self.writer
     }
 
     fn not_known(&mut self, why: &'static str) {

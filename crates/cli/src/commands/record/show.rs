@@ -3,10 +3,12 @@
 use super::args::ShowRecording;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_model::{Bytes, Nanos};
-use fsdyno_trace::summary::{Summary, TimeSlice, Transfers, summarise};
+use fsdyno_datasets::recorded::{self, Recording};
+use fsdyno_model::{Bytes, CancelToken, Nanos};
+use fsdyno_trace::summary::{Summary, TimeSlice, Transfers, Tree, Unexplained, summarise};
 use fsdyno_trace::{Ending, Reader, Recorder, TraceError};
 use std::fmt::Write as _;
+use std::path::Path;
 
 pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
     let path = args.file.display();
@@ -14,7 +16,10 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
         TraceError::Open { .. } => CliError::usage(error),
         error => CliError::failure(format!("{path}: {error}")),
     })?;
-    let (summary, error) = summarise(reader);
+    let (mut summary, error) = summarise(reader);
+    if error.is_none() {
+        summary.unexplained = unexplained(&args.file);
+    }
     if args.json {
         output::json(&summary)?;
     } else {
@@ -24,6 +29,21 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
         Some(error) => Err(CliError::failure(format!("{path}: {error}"))),
         None => Ok(Code::Ok),
     }
+}
+
+/// What the operations do not explain of the tree at the end; none if that is not recorded, or if the
+/// recording is too long to be replayed.
+fn unexplained(path: &Path) -> Option<Unexplained> {
+    let recording = Recording::open(path, &CancelToken::new()).ok()?;
+    let compared = recorded::unexplained(&recording)?;
+    Some(Unexplained {
+        count: compared.total,
+        first: compared
+            .differences
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    })
 }
 
 /// Why a recording is not complete, one sentence each.
@@ -71,7 +91,7 @@ pub fn overhead(ending: &Ending) -> Option<String> {
         let manifest = Nanos(overhead.manifest_ns);
         let _ = write!(
             text,
-            "; the list of the tree took {manifest} before they started"
+            "; the lists of the tree took {manifest} before they started and after they ended"
         );
     }
     Some(text)
@@ -82,7 +102,8 @@ fn text(summary: &Summary, error: Option<&TraceError>) -> String {
     if let Some(error) = error {
         let _ = writeln!(text, "not complete: {error}\n");
     }
-    let missing = summary.ending.as_ref().map(missing).unwrap_or_default();
+    let mut missing = summary.ending.as_ref().map(missing).unwrap_or_default();
+    missing.extend(summary.unexplained.as_ref().and_then(differences));
     for line in &missing {
         let _ = writeln!(text, "{line}");
     }
@@ -90,7 +111,16 @@ fn text(summary: &Summary, error: Option<&TraceError>) -> String {
         text.push('\n');
     }
     about(&mut text, summary);
-    tree(&mut text, summary);
+    tree(&mut text, "Tree at the start", &summary.tree, Vec::new());
+    if let Some(last) = &summary.last_tree {
+        let explained = match &summary.unexplained {
+            Some(unexplained) if unexplained.count == 0 => "yes".to_owned(),
+            Some(unexplained) => format!("no: {} entries differ", unexplained.count),
+            None => "not known".to_owned(),
+        };
+        let explained = row([&"explained by the operations", &explained]);
+        tree(&mut text, "Tree at the end", last, vec![explained]);
+    }
     kinds(&mut text, summary);
     transfers(&mut text, summary);
     directories(&mut text, summary);
@@ -141,8 +171,17 @@ fn about(text: &mut String, summary: &Summary) {
     text.push_str(&output::align(&rows, output::width()));
 }
 
-fn tree(text: &mut String, summary: &Summary) {
-    let tree = &summary.tree;
+/// A sentence about the entries that the operations do not explain.
+fn differences(unexplained: &Unexplained) -> Option<String> {
+    let first = unexplained.first.first()?;
+    Some(format!(
+        "not explained: at the end, {} entries of the tree are not what the operations leave, as \
+         {first}. Other programs changed the tree, or operations are missing",
+        unexplained.count
+    ))
+}
+
+fn tree(text: &mut String, title: &str, tree: &Tree, more: Vec<Vec<String>>) {
     let mut rows = vec![
         row([&"directories", &tree.directories]),
         row([&"files", &format!("{}, {}", tree.files, Bytes(tree.bytes))]),
@@ -167,7 +206,8 @@ fn tree(text: &mut String, summary: &Summary) {
         let percent = permille as f64 / 10.0;
         rows.push(row([&"compressible to", &format!("{percent:.0} %")]));
     }
-    section(text, "Tree at the start", &rows);
+    rows.extend(more);
+    section(text, title, &rows);
 }
 
 fn kinds(text: &mut String, summary: &Summary) {

@@ -94,7 +94,7 @@ pub(crate) fn read(path: &Path, stop: &CancelToken) -> Result<Recording, LoadErr
     })
 }
 
-/// Compares a tree with the one that the recording of a replay leaves.
+/// Compares a tree with the one at the end of the recording of a replay.
 pub fn compare(
     phase: &PhasePlan,
     tree: &Path,
