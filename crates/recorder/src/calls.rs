@@ -32,6 +32,13 @@ pub enum Pointers {
     Structure(u8),
 }
 
+/// Operations of `io_uring_register(2)` on the table of registered files of a ring.
+pub const REGISTER_FILES: i32 = 2;
+pub const UNREGISTER_FILES: i32 = 3;
+pub const UPDATE_FILES: i32 = 6;
+pub const REGISTER_FILES_2: i32 = 13;
+pub const UPDATE_FILES_2: i32 = 14;
+
 /// A system call that is observed.
 #[derive(Debug, Clone, Copy)]
 pub struct Syscall {
@@ -51,18 +58,21 @@ pub fn find(name: &str) -> Option<&'static Syscall> {
 }
 
 macro_rules! calls {
-    ($($(#[$only:meta])? $name:ident $texts:expr $(, $pointers:expr)?;)*) => {
+    ($($(#[$only:meta])? $($number:literal)? $name:ident $texts:expr $(, $pointers:expr)?;)*) => {
         /// All system calls that are observed.
         pub static TABLE: &[Syscall] = &[
             $($(#[$only])? Syscall {
                 name: name(stringify!($name)),
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                number: libc::$name as u32,
+                number: calls!(= $name $($number)?),
                 texts: &$texts,
                 pointers: calls!(@ $($pointers)?),
             },)*
         ];
     };
+    (= $name:ident) => { libc::$name as u32 };
+    // A call that the crate `libc` does not have.
+    (= $name:ident $number:literal) => { $number };
     (@) => { Pointers::None };
     (@ $pointers:expr) => { $pointers };
 }
@@ -169,7 +179,11 @@ calls! {
     SYS_wait4 [];
     SYS_waitid [];
     SYS_io_uring_enter [];
+    SYS_io_uring_register [], Pointers::Structure(2);
     SYS_io_submit [];
+    SYS_io_getevents [];
+    #[cfg(target_arch = "x86_64")] 333 SYS_io_pgetevents [];
+    #[cfg(target_arch = "aarch64")] 292 SYS_io_pgetevents [];
     SYS_unshare [];
 }
 

@@ -13,4 +13,4 @@ pub mod strace;
 mod tracker;
 
 pub use calls::{Call, Syscall, TABLE, find};
-pub use tracker::{MappedFile, OpenFile, Sharing, Tracker, Unrecorded};
+pub use tracker::{MappedFile, OpenFile, RequestId, Sharing, Tracker, Unrecorded};

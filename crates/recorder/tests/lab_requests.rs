@@ -1,5 +1,5 @@
-//! Recordings of what is no system call: requests of `io_uring`, and page faults of mapped files. And
-//! of more than the recorder can read. fio does the work.
+//! Recordings of what is no system call: requests of `io_uring` and `io_submit`, and page faults of
+//! mapped files. And of more than the recorder can read. fio does the work.
 
 use fsdyno_model::CancelToken;
 use fsdyno_recorder::ebpf::{BUFFER, Probes};
@@ -54,19 +54,19 @@ fn fio(root: &Path, engine: &str, more: &[&str]) -> Option<(Vec<Operation>, Endi
     recorded(root, &argv, BUFFER)
 }
 
-#[test]
-fn requests_of_io_uring_are_operations() {
+/// Has fio write each block of a file, 8 at a time, and checks that each write is an operation.
+fn check_requests(engine: &str, via: Via, more: &[&str]) {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
-    let more = ["--rw=randwrite", "--iodepth=8", "--end_fsync=1"];
-    let Some((operations, ending)) = fio(&root, "io_uring", &more) else {
+    let more = [&["--rw=randwrite", "--iodepth=8", "--end_fsync=1"], more].concat();
+    let Some((operations, ending)) = fio(&root, engine, &more) else {
         return;
     };
     assert!(ending.complete(), "{ending:?}");
     let mut offsets: Vec<u64> = Vec::new();
     let mut overlapping = false;
     let mut until = 0;
-    for operation in operations.iter().filter(|one| one.via == Via::IoUring) {
+    for operation in operations.iter().filter(|one| one.via == via) {
         let Action::Write {
             offset: Some(offset),
             length,
@@ -84,6 +84,22 @@ fn requests_of_io_uring_are_operations() {
     let all: Vec<u64> = (0..SIZE / BLOCK).map(|block| block * BLOCK).collect();
     assert_eq!(offsets, all);
     assert!(overlapping, "requests were submitted in groups of 8");
+}
+
+#[test]
+fn requests_of_io_uring_are_operations() {
+    check_requests("io_uring", Via::IoUring, &[]);
+}
+
+#[test]
+fn requests_of_io_uring_on_registered_files_are_operations() {
+    check_requests("io_uring", Via::IoUring, &["--registerfiles=1"]);
+}
+
+#[test]
+fn requests_of_io_submit_are_operations() {
+    let groups = ["--iodepth_batch=8", "--iodepth_batch_complete_min=8"];
+    check_requests("libaio", Via::Aio, &groups);
 }
 
 #[test]

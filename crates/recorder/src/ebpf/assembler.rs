@@ -109,6 +109,11 @@ impl Assembler {
         self.put(0x1f, dst, src as u8, 0, 0);
     }
 
+    /// `dst |= src`.
+    pub fn or_register(&mut self, dst: Reg, src: Reg) {
+        self.put(0x4f, dst, src as u8, 0, 0);
+    }
+
     /// `dst &= src`.
     pub fn and_register(&mut self, dst: Reg, src: Reg) {
         self.put(0x5f, dst, src as u8, 0, 0);
@@ -209,7 +214,7 @@ impl Assembler {
     pub fn finish(mut self) -> Vec<u64> {
         for (at, label) in self.branches {
             let place = self.labels[label.0].expect("a label without a place");
-            let distance = place.checked_sub(at + 1).expect("branches go forwards");
+            let distance = place.cast_signed() - (at + 1).cast_signed();
             let offset = i16::try_from(distance).expect("a short program");
             self.code[at] |= u64::from(offset.cast_unsigned()) << 16;
         }

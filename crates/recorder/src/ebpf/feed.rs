@@ -1,12 +1,13 @@
 //! Passes the events of the programs in the kernel to the tracker.
 
 use super::programs::{
-    self, CALL, CALLS, COMPLETE, EXEC, EXIT, FAULT, FORK, JOIN, LARGEST_EVENT, SUBMIT,
+    self, AIO_END, AIO_SUBMIT, CALL, CALLS, COMPLETE, EXEC, EXIT, FAULT, FORK, JOIN, LARGEST_EVENT,
+    REGISTER, SUBMIT,
 };
 use super::requests;
 use crate::calls::{Call, Pointers, Syscall, TABLE};
 use crate::observation::nanoseconds;
-use crate::tracker::{Sharing, Tracker};
+use crate::tracker::{RequestId, Sharing, Tracker};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -129,7 +130,27 @@ impl<'t, W: Write> Feed<'t, W> {
             SUBMIT => self.submit(bytes, time),
             COMPLETE => {
                 let result = low(at(32)).cast_signed();
-                self.tracker.completed(at(24), result.into(), time)
+                let request = RequestId::Ring(at(24));
+                self.tracker.completed(request, result.into(), time)
+            }
+            REGISTER => {
+                self.tracker.registers(tid, at(24));
+                Ok(())
+            }
+            AIO_SUBMIT => {
+                let entry = [32, 40, 48, 56, 64, 72, 80, 88].map(at);
+                let event = Call {
+                    tid,
+                    start_ns: time,
+                    ..Call::default()
+                };
+                let request = RequestId::Aio(process, at(24));
+                let made = requests::aio_as_call(entry, event);
+                self.tracker.submitted(request, None, made)
+            }
+            AIO_END => {
+                let request = RequestId::Aio(process, at(24));
+                self.tracker.completed(request, at(32).cast_signed(), time)
             }
             FAULT => {
                 // The processor's error: bit 1 is a write.
@@ -193,8 +214,10 @@ impl<'t, W: Write> Feed<'t, W> {
             ..Call::default()
         };
         read_arguments(bytes, pointers, 0, &mut call);
+        let ring = requests::is_registered(&call).then(|| number(bytes, 32));
+        let request = RequestId::Ring(number(bytes, 24));
         let made = requests::as_call(kind, call);
-        self.tracker.submitted(number(bytes, 24), made)
+        self.tracker.submitted(request, ring, made)
     }
 
     /// The call of an event.

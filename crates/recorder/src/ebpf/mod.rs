@@ -189,6 +189,8 @@ impl Probes {
                 && (probes.add(c"io_uring_submit_req", &submit).is_ok()
                     // Before Linux 6.4.
                     || probes.add(c"io_uring_submit_sqe", &submit).is_ok());
+            // Without it, registered files are not known.
+            let _ = probes.add(c"io_uring_register", &programs::register(&maps));
         }
         let fault = programs::fault(&maps);
         probes.observes.faults = probes.add(c"page_fault_user", &fault).is_ok()
@@ -292,7 +294,7 @@ fn device(root: &Path) -> Option<u32> {
 /// The sentences that a recording by eBPF has as its limits.
 pub fn limits(observes: Observes) -> Vec<&'static str> {
     let mut limits = vec![
-        "Requests of io_submit are not observed; their use is reported.",
+        "A request of io_submit ends when its program receives the result.",
         "Descriptors that arrive over a socket are not followed.",
     ];
     if observes.faults {
@@ -319,7 +321,7 @@ pub fn observe<W: Write>(
     stop: &CancelToken,
     started: impl FnOnce(),
 ) -> Result<Observed, SessionError> {
-    tracker.observes_requests(probes.observes.requests);
+    tracker.observes(probes.observes.requests, true);
     let mut feed = Feed::new(tracker);
     let command = start(&probes, &mut feed, target, started)?;
     let began = cpu_ns();

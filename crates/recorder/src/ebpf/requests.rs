@@ -1,5 +1,5 @@
-//! Requests of `io_uring`, as the system calls that do the same (kernel:
-//! `include/uapi/linux/io_uring.h`).
+//! Requests of `io_uring` and of `io_submit`, as the system calls that do the same (kernel:
+//! `include/uapi/linux/io_uring.h` and `aio_abi.h`).
 
 use crate::calls::{Call, Pointers};
 use crate::tracker::Unrecorded;
@@ -30,7 +30,7 @@ pub fn shape(kind: u32) -> Shape {
     // Words of an entry: 1 is `off` or `addr2`, 2 is `addr`.
     match kind {
         // Polls, timeouts, sockets, buffers, futexes, pipes; commands of drivers.
-        0 | 6 | 7 | 9..=16 | 20 | 25..=27 | 29 | 31..=34 | 40 | 45..=53 | 56..=59 | 62..=64 => {
+        0 | 6 | 7 | 9..=16 | 25..=27 | 29 | 31..=34 | 40 | 45..=53 | 56..=59 | 62..=64 => {
             Shape::Ignored
         }
         // openat, statx, unlinkat, mkdirat; fsetxattr, fgetxattr.
@@ -50,9 +50,6 @@ pub fn as_call(kind: u64, event: Call) -> Result<Call, Unrecorded> {
     let (flags, descriptor) = (head >> 8 & 0xff, head >> 32);
     let (length, bits) = (lengths & 0xffff_ffff, lengths >> 32);
     let other = tail >> 32;
-    if flags & FIXED_FILE != 0 {
-        return Err(Unrecorded::RegisteredFile);
-    }
     if flags & NO_COMPLETION != 0 {
         return Err(Unrecorded::NoCompletion);
     }
@@ -82,7 +79,11 @@ pub fn as_call(kind: u64, event: Call) -> Result<Call, Unrecorded> {
             let length = if length == 0 { addr } else { length };
             ("fadvise64", [descriptor, off, length, bits, 0, 0])
         }
-        30 if bits & FIXED_INPUT != 0 => return Err(Unrecorded::RegisteredFile),
+        // Both files can be registered, or one. And the request that changes the table of files.
+        20 => return Err(Unrecorded::RegisteredFile),
+        30 if bits & FIXED_INPUT != 0 || flags & FIXED_FILE != 0 => {
+            return Err(Unrecorded::RegisteredFile);
+        }
         30 => {
             let given = |offset: u64| (offset != u64::MAX).then_some(offset);
             numbers = [given(addr), given(off), None, None];
@@ -103,6 +104,40 @@ pub fn as_call(kind: u64, event: Call) -> Result<Call, Unrecorded> {
         name,
         args,
         numbers,
+        ..event
+    })
+}
+
+/// Whether the file of a request of `io_uring` is registered with the ring: its descriptor is a place
+/// in the table of these.
+pub fn is_registered(event: &Call) -> bool {
+    event.args[0] >> 8 & FIXED_FILE != 0
+}
+
+/// The system call that a request of `io_submit` does, from the words of its `struct iocb`.
+pub fn aio_as_call(entry: [u64; 8], event: Call) -> Result<Call, Unrecorded> {
+    let [_, key, head, addr, length, off, ..] = entry;
+    let (kind, descriptor, bits) = (head & 0xffff, head >> 32, key >> 32);
+    let (name, args) = match kind {
+        0 => (
+            transfer(off, bits, ["pread64", "pread64", "preadv2"]),
+            arguments(descriptor, addr, length, off, bits),
+        ),
+        1 => (
+            transfer(off, bits, ["pwrite64", "pwrite64", "pwritev2"]),
+            arguments(descriptor, addr, length, off, bits),
+        ),
+        2 => ("fsync", [descriptor, 0, 0, 0, 0, 0]),
+        3 => ("fdatasync", [descriptor, 0, 0, 0, 0, 0]),
+        7 => ("preadv2", [descriptor, addr, length, off, 0, bits]),
+        8 => ("pwritev2", [descriptor, addr, length, off, 0, bits]),
+        // IOCB_CMD_POLL, IOCB_CMD_NOOP.
+        5 | 6 => return Err(Unrecorded::NoFile),
+        _ => return Err(Unrecorded::UnknownKind),
+    };
+    Ok(Call {
+        name,
+        args,
         ..event
     })
 }
@@ -170,9 +205,24 @@ mod tests {
             check(38, [3, 22, 11, 0, 0]),
             ("symlinkat", [11, 3, 22, 0, 0, 0])
         );
-        let fixed = as_call(22, entry(FIXED_FILE, [0; 5]));
+        assert!(is_registered(&entry(FIXED_FILE, [0; 5])));
+        assert!(!is_registered(&entry(0, [1, 0, 0, 0, 0])));
+        let fixed = as_call(30, entry(FIXED_FILE, [0; 5]));
         assert_eq!(fixed.unwrap_err(), Unrecorded::RegisteredFile);
         let unknown = as_call(200, entry(0, [0; 5]));
         assert_eq!(unknown.unwrap_err(), Unrecorded::UnknownKind);
+    }
+
+    #[test]
+    fn a_request_of_io_submit_is_the_call_that_does_the_same() {
+        let check = |kind: u64, key: u64| {
+            let entry = [0, key << 32, kind | 7 << 32, 1, 512, 4096, 0, 0];
+            aio_as_call(entry, Call::default()).map(|call| (call.name, call.args))
+        };
+        assert_eq!(check(0, 0), Ok(("pread64", [7, 1, 512, 4096, 0, 0])));
+        assert_eq!(check(1, 2), Ok(("pwritev2", [7, 1, 1, 4096, 0, 2])));
+        assert_eq!(check(3, 0).unwrap().0, "fdatasync");
+        assert_eq!(check(8, 0), Ok(("pwritev2", [7, 1, 512, 4096, 0, 0])));
+        assert_eq!(check(5, 0), Err(Unrecorded::NoFile));
     }
 }

@@ -30,7 +30,7 @@ const POLL: Timespec = Timespec {
 
 /// Calls whose arguments are printed as numbers: no buffers, no structures.
 const RAW: &str = "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,\
-                   fstat,fstatfs,clone,getdents64";
+                   fstat,fstatfs,clone,getdents64,io_uring_register,io_getevents,io_pgetevents";
 
 /// Events of threads whose start was not observed yet, at most.
 const MOST_WAITING: usize = 100_000;

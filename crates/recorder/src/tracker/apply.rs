@@ -43,17 +43,19 @@ impl<W: Write> Tracker<W> {
             "wait4" | "waitid" => return self.wait(call, thread),
             "io_uring_enter" => {
                 // Completions alone concern requests that were counted.
-                if call.args[1] > 0 && !self.observes_requests {
+                if call.args[1] > 0 && !self.observes_rings {
                     self.incomplete
                         .insert("programs used io_uring, whose requests are not recorded");
                 }
                 return Ok(());
             }
-            "io_submit" => {
+            "io_uring_register" => return self.register(call, thread),
+            "io_submit" if !self.observes_aio => {
                 self.incomplete
                     .insert("programs used io_submit, whose requests are not recorded");
                 return Ok(());
             }
+            "io_submit" | "io_getevents" | "io_pgetevents" => return Ok(()),
             "rename" | "renameat" | "renameat2" | "link" | "linkat" | "symlink" | "symlinkat"
             | "unlink" | "unlinkat" | "rmdir" | "mkdir" | "mkdirat" | "mknod" | "mknodat" => {
                 self.change_names(call)?

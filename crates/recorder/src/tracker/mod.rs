@@ -7,14 +7,14 @@ mod files;
 mod requests;
 mod resolve;
 
-pub use requests::Unrecorded;
+pub use requests::{RequestId, Unrecorded};
 
 use crate::calls::Call;
 use files::{Description, Descriptor, Directories, Files, Memory, Numbers, Region, Task};
 use fsdyno_trace::{
     Action, Ending, Handle, Mapping, Operation, PathId, Thread, ThreadId, Via, Writer,
 };
-use requests::Pending;
+use requests::{Pending, Registered};
 use resolve::{Found, Links};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -98,13 +98,22 @@ pub struct Tracker<W: Write> {
     paths: HashMap<Vec<u8>, PathId>,
     /// Descriptions with a path in the tree, whose path changes when a directory is renamed.
     open: Vec<Weak<Description>>,
-    /// Requests of `io_uring` in flight.
-    pending: HashMap<u64, Pending>,
+    /// Requests in flight.
+    pending: HashMap<RequestId, Pending>,
+    /// Results of requests of `io_submit` that were received before their submission returned, with the
+    /// time.
+    early: HashMap<RequestId, (i64, u64)>,
+    /// The ring of the call of `io_uring_register` that a thread is in.
+    rings: HashMap<i32, u64>,
+    /// The files that are registered with a ring, by their places. None for what is no file.
+    registered: HashMap<u64, Registered>,
     /// The open files of the request that is applied.
     held: Vec<(i32, Rc<Description>)>,
     /// How the operation that is applied reached the kernel.
     via: Via,
-    observes_requests: bool,
+    /// Whether requests of `io_uring` and of `io_submit` are reported.
+    observes_rings: bool,
+    observes_aio: bool,
     outside: u64,
     /// Calls that could not be interpreted, by reason.
     unknown: BTreeMap<&'static str, u64>,
@@ -128,9 +137,13 @@ impl<W: Write> Tracker<W> {
             paths: HashMap::new(),
             open: Vec::new(),
             pending: HashMap::new(),
+            early: HashMap::new(),
+            rings: HashMap::new(),
+            registered: HashMap::new(),
             held: Vec::new(),
             via: Via::Syscall,
-            observes_requests: false,
+            observes_rings: false,
+            observes_aio: false,
             outside: 0,
             unknown: BTreeMap::new(),
             incomplete: BTreeSet::new(),
@@ -370,6 +383,11 @@ impl<W: Write> Tracker<W> {
             return Ok(());
         };
         let thread = task.thread;
+        let tgid = task.tgid;
+        let is_last = || !self.tasks.values().any(|other| other.tgid == tgid);
+        if !self.registered.is_empty() && is_last() {
+            self.release_registered(thread, tgid, at_ns)?;
+        }
         self.release_memory(thread, task.memory, at_ns)?;
         if let Some(files) = Rc::into_inner(task.files) {
             let mut files: Vec<_> = files.into_inner().0.into_values().collect();

@@ -2,9 +2,10 @@
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::Maps;
+use super::calls::{REGISTERS_FILES, has_flag};
 use super::steps::{NO_WAKEUP, count_lost};
-use crate::calls::Pointers;
-use Reg::{R0, R1, R2, R3, R4, R6, R7, R9};
+use crate::calls::{Pointers, REGISTER_FILES, REGISTER_FILES_2, UPDATE_FILES, UPDATE_FILES_2};
+use Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9};
 
 /// Most bytes of a string, with its end: `PATH_MAX`.
 const LONGEST_TEXT: i32 = 4096;
@@ -40,6 +41,7 @@ pub(super) fn send(code: &mut Assembler, maps: &Maps, over: Label) {
     code.set(R7, 0);
     text(code, 0, 88, over);
     text(code, 4, 92, over);
+    registered_files(code);
     code.jump_if(R7, If::Above, 2 * LONGEST_TEXT, over);
     code.map(R1, maps.events);
     code.copy(R2, R9);
@@ -117,4 +119,54 @@ fn text(code: &mut Assembler, shift: i32, length: i16, over: Label) {
     code.store_number32(R9, length, -1);
     code.here(none);
     code.here(done);
+}
+
+/// Most files of a call of `io_uring_register` whose descriptors are read.
+const MOST_FILES: i32 = 1000;
+
+/// Operations of `io_uring_register`, whether the kernel finds the ring by a registered descriptor or
+/// not (`IORING_REGISTER_USE_REGISTERED_RING`).
+const OPERATION: i32 = 0x7fff_ffff;
+
+/// Reads the descriptors that a call of `io_uring_register` registers as the first string: `R8` of
+/// them at R3.
+fn registered_files(code: &mut Assembler) {
+    let none = code.label();
+    has_flag(code, REGISTERS_FILES, none);
+    let read = code.label();
+    // The place of the operation's list, and of the length of the list. Four bytes of the structure
+    // that the third argument points to are a length.
+    for (operation, list, length, bytes) in [
+        (REGISTER_FILES, 56, 64, 8),
+        (UPDATE_FILES, 104, 64, 8),
+        (REGISTER_FILES_2, 112, 96, 4),
+        (UPDATE_FILES_2, 104, 120, 4),
+    ] {
+        let other = code.label();
+        code.load(R1, R9, 48);
+        code.and(R1, OPERATION);
+        code.jump_if(R1, If::Differs, operation, other);
+        code.load(R3, R9, list);
+        if bytes == 8 {
+            code.load(R8, R9, length);
+        } else {
+            code.load32(R8, R9, length);
+        }
+        code.jump(read);
+        code.here(other);
+    }
+    code.jump(none);
+    code.here(read);
+    code.jump_if(R8, If::Above, MOST_FILES, none);
+    code.shift_left(R8, 2);
+    code.copy(R1, R9);
+    code.add(R1, CALL_BYTES);
+    code.copy(R2, R8);
+    code.call(Helper::ProbeReadUser);
+    code.jump_if(R0, If::Less, 0, none);
+    // As a string, it ends with one byte more.
+    code.add(R8, 1);
+    code.store32(R9, 88, R8);
+    code.copy(R7, R8);
+    code.here(none);
 }

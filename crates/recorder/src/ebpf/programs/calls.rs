@@ -2,6 +2,7 @@
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::super::btf::{FileOffsets, Offsets, TaskOffsets};
+use super::aio;
 use super::arguments::{describe_pointers, send};
 use super::memory::in_memory;
 use super::steps::{
@@ -22,6 +23,15 @@ const ON_FILE: u32 = 1 << 18;
 
 /// The call is mmap.
 pub(super) const MAPS: u32 = 1 << 19;
+
+/// The call registers files with a ring of `io_uring`: the list of descriptors is read.
+pub(super) const REGISTERS_FILES: u32 = 1 << 20;
+
+/// The call submits requests of `io_submit`, or receives their results: each is an event.
+const MANY: u32 = 1 << 21;
+
+/// Of these, the call receives results.
+pub(super) const RECEIVES: u32 = 1 << 22;
 
 /// Calls on one open file, which the first argument is.
 const CALLS_ON_FILE: &[&str] = &[
@@ -57,7 +67,7 @@ const CALLS_ON_FILE: &[&str] = &[
 ];
 
 /// What the programs read of a call: positions, counted from 1, of two strings and two pointers, 4
-/// bits each; bit 16 for a structure at the first pointer; bits 17 to 19 as above; bit 31 for every
+/// bits each; bit 16 for a structure at the first pointer; bits 17 to 22 as above; bit 31 for every
 /// observed call.
 pub fn describe(call: &Syscall) -> u32 {
     let mut word = describe_pointers(call.texts, call.pointers);
@@ -67,6 +77,9 @@ pub fn describe(call: &Syscall) -> u32 {
     match call.name {
         "mmap" => word |= MEMORY | MAPS,
         "munmap" | "mremap" | "msync" => word |= MEMORY,
+        "io_uring_register" => word |= REGISTERS_FILES,
+        "io_submit" => word |= MANY,
+        "io_getevents" | "io_pgetevents" => word |= MANY | RECEIVES,
         _ => {}
     }
     word
@@ -136,6 +149,11 @@ pub fn sys_exit(maps: &Maps, offsets: &Offsets, watch: &Watch) -> Vec<u64> {
     code.store(R10, CALL_NUMBER, R6);
     description(&mut code, maps.calls, CALLS, R6, over);
     code.copy(R6, R0);
+    let one = code.label();
+    has_flag(&mut code, MANY, one);
+    aio::requests(&mut code, maps, over);
+    code.jump(over);
+    code.here(one);
     on_the_device(&mut code, maps, offsets, watch, over);
     in_memory(&mut code, maps, offsets, watch, over);
     // R9 = space.

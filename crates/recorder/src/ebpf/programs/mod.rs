@@ -4,6 +4,7 @@
 //! Strings are read when a call returns: at its start the page of a constant may not be in memory
 //! yet, and a program in the kernel cannot wait for it.
 
+mod aio;
 mod arguments;
 mod calls;
 mod memory;
@@ -14,7 +15,7 @@ mod tasks;
 pub use arguments::{CALL_BYTES, LARGEST_EVENT, describe_pointers};
 pub use calls::{CALLS, describe, sys_enter, sys_exit};
 pub use memory::{RANGE_BYTES, fault};
-pub use requests::{REQUESTS, complete, submit};
+pub use requests::{REQUESTS, complete, register, submit};
 pub use tasks::{attach_task, exec, exit, fork};
 
 /// Kinds of events.
@@ -26,6 +27,9 @@ pub const JOIN: i32 = 5;
 pub const SUBMIT: i32 = 6;
 pub const COMPLETE: i32 = 7;
 pub const FAULT: i32 = 8;
+pub const REGISTER: i32 = 9;
+pub const AIO_SUBMIT: i32 = 10;
+pub const AIO_END: i32 = 11;
 
 /// Numbers in the map of counts.
 pub const LOST: u32 = 0;

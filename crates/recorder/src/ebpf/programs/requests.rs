@@ -4,10 +4,10 @@ use super::super::assembler::{Assembler, Helper, If, Reg};
 use super::super::btf::RequestOffsets;
 use super::arguments::send;
 use super::steps::{
-    CALL_NUMBER, KEY, PAIR_BYTES, RANGE, START, at_stack, begin, current, delete, description, end,
-    follow, lookup, process_key, report, space, update,
+    CALL_NUMBER, KEY, PAIR_BYTES, RANGE, START, TASK_BYTES, at_stack, begin, current, delete,
+    description, end, follow, lookup, process_key, report, space, tracked, update,
 };
-use super::{COMPLETE, Maps, SUBMIT};
+use super::{COMPLETE, Maps, REGISTER, SUBMIT};
 use Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 
 /// Entries of the table of requests of `io_uring`: their kind is a byte.
@@ -21,7 +21,8 @@ const NO_ORDER: i32 = 1 << 16;
 /// `io_uring_submit_req(request)`: reports a request of `io_uring`.
 ///
 /// Event: as that of a call. Its number is the kind of the request, its end the address of the
-/// request, and its arguments are the first 48 bytes of `struct io_uring_sqe`.
+/// request, its result that of the ring, and its arguments are the first 48 bytes of `struct
+/// io_uring_sqe`.
 pub fn submit(maps: &Maps, offsets: &RequestOffsets) -> Vec<u64> {
     let mut code = Assembler::default();
     let (over, found) = (code.label(), code.label());
@@ -52,7 +53,9 @@ pub fn submit(maps: &Maps, offsets: &RequestOffsets) -> Vec<u64> {
     code.store(R9, 8, R8);
     code.load(R1, R10, START);
     code.store(R9, 24, R1);
-    code.store_number(R9, 32, 0);
+    code.load(R3, R10, START);
+    follow(&mut code, offsets.context, 8);
+    code.store(R9, 32, R3);
     code.copy(R1, R9);
     code.add(R1, 40);
     code.set(R2, 48);
@@ -123,6 +126,20 @@ pub fn complete(maps: &Maps, offsets: &RequestOffsets) -> Vec<u64> {
     code.store(R10, -PAIR_BYTES - 16 + 24, R6);
     code.store(R10, -PAIR_BYTES - 16 + 32, R7);
     report(&mut code, maps, PAIR_BYTES, over);
+    end(&mut code, over);
+    code.finish()
+}
+
+/// `io_uring_register(ring, ..)`: reports the ring of the call `io_uring_register` that the thread is
+/// in. Event: kind, process and thread, time, address of the ring.
+pub fn register(maps: &Maps) -> Vec<u64> {
+    let mut code = Assembler::default();
+    let over = code.label();
+    code.load(R6, R1, 0);
+    tracked(&mut code, maps, over);
+    begin(&mut code, REGISTER, TASK_BYTES);
+    code.store(R10, -TASK_BYTES - 16 + 24, R6);
+    report(&mut code, maps, TASK_BYTES, over);
     end(&mut code, over);
     code.finish()
 }
