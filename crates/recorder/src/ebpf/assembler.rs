@@ -104,6 +104,11 @@ impl Assembler {
         self.put(0x0f, dst, src as u8, 0, 0);
     }
 
+    /// `dst *= number`.
+    pub fn multiply(&mut self, dst: Reg, number: i32) {
+        self.put(0x27, dst, 0, 0, number);
+    }
+
     /// `dst -= src`.
     pub fn sub_register(&mut self, dst: Reg, src: Reg) {
         self.put(0x1f, dst, src as u8, 0, 0);

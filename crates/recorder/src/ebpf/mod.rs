@@ -93,8 +93,8 @@ impl Created {
             calls: map(MapType::Array, 4, 4, CALLS)?,
             requests: map(MapType::Array, 4, 4, REQUESTS)?,
             space: map(MapType::PerCpuArray, 4, LARGEST_EVENT, 1)?,
-            counts: map(MapType::Array, 4, 8, 2)?,
-            time: map(MapType::PerCpuArray, 4, 8, 1)?,
+            counts: map(MapType::Array, 4, 8, 3)?,
+            time: map(MapType::PerCpuArray, 4, 8, 2)?,
             events: map(MapType::Ring, 0, 0, buffer)?,
         };
         for call in TABLE {
@@ -253,7 +253,8 @@ impl Probes {
         let mut range = [0; programs::RANGE_BYTES as usize];
         range[..8].copy_from_slice(&first.to_ne_bytes());
         range[8..].copy_from_slice(&end.to_ne_bytes());
-        kernel::update(&self.mapped, pid.cast_unsigned(), range)
+        kernel::update(&self.mapped, pid.cast_unsigned(), range)?;
+        kernel::update(&self.counts, programs::ANY_MAPPED, 1_u64.to_ne_bytes())
     }
 
     /// Runs of the programs that did not take place, because they were interrupted by themselves.

@@ -4,9 +4,9 @@ use super::super::assembler::{Assembler, If, Label, Reg};
 use super::super::btf::Offsets;
 use super::calls::{ARGUMENTS, MAPS, MEMORY, SAVED, compare_device, has_flag};
 use super::steps::{
-    KEY, PAIR_BYTES, RANGE, begin, current, end, lookup, process_key, report, update,
+    KEY, PAIR_BYTES, RANGE, begin, count, current, end, lookup, process_key, report, update,
 };
-use super::{FAULT, Maps, Watch};
+use super::{ANY_MAPPED, FAULT, Maps, Watch};
 use Reg::{R0, R1, R2, R6, R7, R10};
 
 /// Bytes of a range of addresses.
@@ -54,6 +54,7 @@ pub(super) fn in_memory(
     code.jump(emit);
     code.here(fresh);
     update(code, maps.mapped, KEY, RANGE);
+    count(code, maps, ANY_MAPPED, emit);
     code.jump(mapped);
     code.here(none);
     process_key(code);
@@ -70,6 +71,12 @@ pub fn fault(maps: &Maps) -> Vec<u64> {
     let over = code.label();
     code.load(R6, R1, 0);
     code.load(R7, R1, 16);
+    // Most faults are of programs that map none of the files.
+    code.store_number32(R10, KEY, ANY_MAPPED.cast_signed());
+    lookup(&mut code, maps.counts);
+    code.jump_if(R0, If::Equal, 0, over);
+    code.load(R1, R0, 0);
+    code.jump_if(R1, If::Equal, 0, over);
     current(&mut code);
     process_key(&mut code);
     lookup(&mut code, maps.mapped);

@@ -34,6 +34,12 @@ pub const AIO_END: i32 = 11;
 /// Numbers in the map of counts.
 pub const LOST: u32 = 0;
 pub const OUTSIDE: u32 = 1;
+/// Not zero if a process has mapped a file of the device of the tree.
+pub const ANY_MAPPED: u32 = 2;
+
+/// Numbers in the map of times.
+pub const TIME: u32 = 0;
+pub const CALLS_UNTIMED: u32 = 1;
 
 /// Bytes of the value of a thread: the start of its current call, and whether it is observed.
 pub const THREAD_BYTES: u32 = 16;
@@ -53,9 +59,11 @@ pub struct Maps {
     pub requests: i32,
     /// Space for an event, for each processor.
     pub space: i32,
-    /// Numbers of events that were lost, and of calls that are outside the tree.
+    /// Numbers of events that were lost, and of calls that are outside the tree; whether files are
+    /// mapped.
     pub counts: i32,
-    /// Time of the programs at the return of calls, for each processor, ns.
+    /// Time of the programs at the return of calls, ns, and calls since the last one that was timed;
+    /// for each processor.
     pub time: i32,
     /// The ring buffer.
     pub events: i32,
