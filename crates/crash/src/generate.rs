@@ -6,6 +6,7 @@
 //! in names are generated once. All programs can succeed.
 
 use crate::operation::{Operation, Program, Target};
+use crate::signature::Pattern;
 use crate::simulation::{InodeId, Kind, Simulation};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -71,6 +72,7 @@ struct Draft {
     files: Simulation,
     /// The inodes and names that the changes have touched.
     touched: BTreeSet<Thing>,
+    pattern: Pattern,
 }
 
 /// What changes have in common, if a bug depends on both.
@@ -155,6 +157,7 @@ impl Draft {
             rank: 0,
             files,
             touched: BTreeSet::new(),
+            pattern: Pattern::default(),
         }
     }
 
@@ -168,6 +171,7 @@ impl Draft {
         let mut next = self.clone();
         let number = u32::try_from(TREE.len() + self.operations.len()).unwrap_or(u32::MAX);
         next.files.perform(number, &operation).ok()?;
+        next.pattern.add(&operation, &self.files, &next.files);
         next.operations.push(operation);
         Some(next)
     }
@@ -402,28 +406,11 @@ fn data(path: &str) -> [String; 13] {
 
 /// The lines of the tree that these operations need.
 fn setup(operations: &[Operation]) -> Vec<Operation> {
-    let mut named: BTreeSet<String> = BTreeSet::new();
-    for path in operations.iter().flat_map(Operation::paths) {
-        let ends = path
-            .match_indices('/')
-            .map(|(at, _)| at)
-            .chain([path.len()]);
-        named.extend(ends.map(|end| path[..end].to_owned()));
-    }
-    // Both names of a file with two.
-    if named.contains("B/lnk") || named.contains("A/baz") {
-        named.extend(["A", "B", "A/baz", "B/lnk"].map(str::to_owned));
-    }
-    let needed = |operation: &Operation| operation.paths().iter().all(|path| named.contains(*path));
     let program = Program {
-        setup: tree().into_iter().filter(needed).collect(),
+        setup: tree(),
         operations: operations.to_vec(),
     };
-    // A moved directory has its files under other paths: then all are needed.
-    match program.check() {
-        Ok(()) => program.setup,
-        Err(_) => tree(),
-    }
+    program.with_needed_setup().setup
 }
 
 /// A number for a program with this setup: equal for programs that differ in names only.
@@ -451,11 +438,22 @@ fn canonical(setup: &[Operation], operations: &[Operation]) -> u128 {
     XxHash3_128::oneshot(text.as_bytes())
 }
 
-/// A program, before it what it is sorted by: its rank, the length of its setup, a random number.
-type Ranked = (u32, usize, u64, Box<str>);
+/// A program of a stratum, with what it is sorted by.
+struct Ranked {
+    /// Whether an earlier one has its pattern, and differs in ways that rarely matter.
+    repeats: bool,
+    rank: u32,
+    setup: usize,
+    /// A random number.
+    chance: u64,
+    /// A number for its pattern.
+    pattern: u128,
+    text: Box<str>,
+}
 
 /// Orders programs so that any number of the first has all kinds of changes evenly, in each kind
-/// the promising ones first. Programs that differ from former ones in names only are left out.
+/// one of each pattern first, and the promising ones first. Programs that differ from former ones in
+/// names only are left out.
 fn spread(
     drafts: impl Iterator<Item = Draft>,
     random: &mut impl Rng,
@@ -466,23 +464,34 @@ fn spread(
         let setup = setup(&draft.operations);
         if seen.insert(canonical(&setup, &draft.operations)) {
             let stratum = strata.entry(draft.kinds.clone()).or_default();
-            let chance = random.next_u64();
-            stratum.push((draft.rank, setup.len(), chance, draft.text()));
+            stratum.push(Ranked {
+                repeats: false,
+                rank: draft.rank,
+                setup: setup.len(),
+                chance: random.next_u64(),
+                pattern: XxHash3_128::oneshot(draft.pattern.text().as_bytes()),
+                text: draft.text(),
+            });
         }
     }
     let turns_of = |(kinds, stratum): (Vec<&str>, Vec<Ranked>)| (turns(&kinds), stratum);
     let mut strata: Vec<_> = strata.into_iter().map(turns_of).collect();
     for (_, stratum) in &mut strata {
-        stratum.sort_by_key(|(rank, setup, chance, _)| (*rank, *setup, *chance));
+        stratum.sort_by_key(|one| (one.rank, one.setup, one.chance));
+        let mut patterns = HashSet::new();
+        for one in &mut *stratum {
+            one.repeats = !patterns.insert(one.pattern);
+        }
+        stratum.sort_by_key(|one| one.repeats);
     }
-    strata.sort_by_key(|(_, stratum)| stratum.first().map(|(_, _, chance, _)| *chance));
+    strata.sort_by_key(|(_, stratum)| stratum.first().map(|one| one.chance));
     let strata = strata.into_iter();
     let mut strata: VecDeque<_> = strata
         .map(|(turns, stratum)| (turns, stratum.into_iter()))
         .collect();
     let mut programs = Vec::new();
     while let Some((turns, mut stratum)) = strata.pop_front() {
-        programs.extend(stratum.by_ref().take(turns).map(|(.., text)| text));
+        programs.extend(stratum.by_ref().take(turns).map(|one| one.text));
         if stratum.len() > 0 {
             strata.push_back((turns, stratum));
         }

@@ -1,6 +1,7 @@
 //! Programs of operations: what is done to a file system before a power cut.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The mode of a new file.
 pub const FILE_MODE: u32 = 0o644;
@@ -223,6 +224,39 @@ impl Program {
             .get(number)
             .or_else(|| tested.get(number.checked_sub(setup.len())?))
     }
+
+    /// This program with those lines of its setup whose files its operations use; unchanged if it
+    /// cannot succeed with these alone.
+    #[must_use]
+    pub fn with_needed_setup(&self) -> Self {
+        let mut named: BTreeSet<&str> = self.operations.iter().flat_map(places).collect();
+        let mut setup = Vec::new();
+        for operation in self.setup.iter().rev() {
+            if operation.paths().iter().any(|path| named.contains(path)) {
+                named.extend(places(operation));
+                setup.insert(0, operation.clone());
+            }
+        }
+        let program = Self {
+            setup,
+            operations: self.operations.clone(),
+        };
+        // A moved directory has its files under other paths: then all are needed.
+        match program.check() {
+            Ok(()) => program,
+            Err(_) => self.clone(),
+        }
+    }
+}
+
+/// The paths of an operation and their directories.
+fn places(operation: &Operation) -> Vec<&str> {
+    let mut places = Vec::new();
+    for path in operation.paths() {
+        let slashes = path.match_indices('/').map(|(at, _)| at);
+        places.extend(slashes.chain([path.len()]).map(|end| &path[..end]));
+    }
+    places
 }
 
 impl Operation {

@@ -20,22 +20,39 @@ pub fn of_least(signature: &str, program: &Program) -> String {
 /// remove files and directories are `make` and `remove`.
 fn pattern(program: &Program) -> String {
     let mut files = Simulation::default();
-    let mut numbers = Numbers::default();
-    let mut parts: Vec<String> = Vec::new();
+    let mut pattern = Pattern::default();
     for (number, operation) in program.numbered() {
         let before = files.clone();
         if files.perform(number, operation).is_err() {
             break;
         }
         if number >= program.first() {
-            for part in described(operation, &before, &files, &mut numbers) {
-                if parts.last() != Some(&part) {
-                    parts.push(part);
-                }
+            pattern.add(operation, &before, &files);
+        }
+    }
+    pattern.text()
+}
+
+/// The pattern of the operations so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pattern {
+    numbers: Numbers,
+    parts: Vec<String>,
+}
+
+impl Pattern {
+    /// Adds an operation: the files before and after it.
+    pub(crate) fn add(&mut self, operation: &Operation, before: &Simulation, after: &Simulation) {
+        for part in described(operation, before, after, &mut self.numbers) {
+            if self.parts.last() != Some(&part) {
+                self.parts.push(part);
             }
         }
     }
-    parts.join("; ")
+
+    pub(crate) fn text(&self) -> String {
+        self.parts.join("; ")
+    }
 }
 
 /// The first line of a message, without numbers and the names of files: each is one word `N` or
@@ -66,7 +83,7 @@ pub fn names(program: &Program) -> BTreeSet<String> {
 }
 
 /// The numbers of files, by kind.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Numbers(BTreeMap<&'static str, Vec<InodeId>>);
 
 impl Numbers {
