@@ -104,7 +104,7 @@ fn search(
             explored += 1;
             counts.distinct += program.states.distinct;
             counts.recovered += program.states.recovered;
-            counts.nested += program.states.nested;
+            counts.nested += program.states.nested + program.states.nested_checks;
         }
         Ok((explored, counts))
     };

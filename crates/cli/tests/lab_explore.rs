@@ -122,7 +122,7 @@ fn shards_and_a_resumed_search_find_the_same() {
         return;
     };
     let whole = Home::new();
-    let both = ["--fs", CAREFUL, "--fs", CARELESS, "--no-minimize"];
+    let both = ["--fs", CAREFUL, "--fs", CARELESS];
     let at_once = explore(&whole, &kernel, &[&both[..], &["--jobs", "2"]].concat());
     assert_eq!(at_once.code, Some(1), "{}", at_once.err);
 
@@ -143,7 +143,7 @@ fn shards_and_a_resumed_search_find_the_same() {
     let late = Home::new();
     let stopped = explore(&late, &kernel, &[&both[..], &["--budget", "0s"]].concat());
     assert_eq!(stopped.code, Some(0), "{}", stopped.err);
-    let memory = ["--guest-memory", "256M", "--no-minimize"];
+    let memory = ["--guest-memory", "256M"];
     let resumed = late.fsdyno(&[&["crash", "--resume", "last"][..], &memory].concat());
     assert_eq!(resumed.code, Some(1), "{}", resumed.err);
     assert_eq!(digest(&late), digest(&whole));

@@ -4,6 +4,7 @@
 use crate::overlay::{ImageKey, Overlay};
 use crate::recording::CrashStates;
 use crate::select::RoleOf;
+use crate::state_id::Selection;
 use crate::states::{IllegalState, WindowStates};
 use crate::trace::{Trace, TraceEvent};
 use fsdyno_model::exploration::StateClass;
@@ -23,6 +24,8 @@ pub struct MostInterruptions {
 pub struct Interruption {
     /// Whether writes of the checker were not yet durable.
     pub in_checker: bool,
+    /// Its name among the states of the recovery.
+    pub selection: Selection,
     /// The image, relative to the state that was recovered.
     pub overlay: Overlay,
 }
@@ -48,10 +51,11 @@ pub fn interruptions(
         (true, of_checker, most.checker),
         (false, of_kernel, most.kernel),
     ] {
-        let overlays = in_turn(&windows, most, role)?;
-        let new = overlays.filter(|overlay| seen.insert(overlay.key()));
-        interruptions.extend(new.take(most).map(|overlay| Interruption {
+        let all = in_turn(&windows, most, role)?;
+        let new = all.filter(|(_, overlay)| seen.insert(overlay.key()));
+        interruptions.extend(new.take(most).map(|(selection, overlay)| Interruption {
             in_checker,
+            selection,
             overlay,
         }));
     }
@@ -59,7 +63,7 @@ pub fn interruptions(
 }
 
 /// How many events had happened when the checker ended; 0 without one.
-fn end_of_checker(trace: &Trace) -> usize {
+pub fn end_of_checker(trace: &Trace) -> usize {
     let mark = |mark: TraceEvent| trace.events.iter().position(|event| *event == mark);
     let ended = mark(TraceEvent::Returned { operation: 0 });
     match mark(TraceEvent::Began { operation: 0 }) {
@@ -69,7 +73,7 @@ fn end_of_checker(trace: &Trace) -> usize {
 }
 
 /// Whether a write that is not durable in a window was submitted before this moment.
-fn has_write_before(window: &WindowStates<'_>, events: usize) -> bool {
+pub fn has_write_before(window: &WindowStates<'_>, events: usize) -> bool {
     window.optional().any(|change| change.submitted < events)
 }
 
@@ -78,17 +82,20 @@ fn in_turn(
     windows: &[WindowStates<'_>],
     most: usize,
     role: RoleOf<'_>,
-) -> Result<impl Iterator<Item = Overlay> + use<>, IllegalState> {
+) -> Result<impl Iterator<Item = (Selection, Overlay)> + use<>, IllegalState> {
     let mut all = Vec::new();
     for (place, window) in windows.iter().enumerate() {
         // One may be the state that was recovered.
         let selected = window.select(StateClass::C2, most as u64 + 1, 1, role);
-        for (turn, selection) in selected.iter().enumerate() {
-            all.push((turn, place, window.overlay(selection)?));
+        for (turn, selection) in selected.into_iter().enumerate() {
+            let overlay = window.overlay(&selection)?;
+            all.push((turn, place, selection, overlay));
         }
     }
-    all.sort_by_key(|(turn, place, _)| (*turn, *place));
-    Ok(all.into_iter().map(|(.., overlay)| overlay))
+    all.sort_by_key(|(turn, place, ..)| (*turn, *place));
+    Ok(all
+        .into_iter()
+        .map(|(.., selection, overlay)| (selection, overlay)))
 }
 
 #[cfg(test)]
@@ -181,6 +188,8 @@ mod tests {
             .map(|interruption| interruption.overlay.key())
             .collect();
         assert_eq!(keys.len(), all.len());
+        let names: BTreeSet<&Selection> = all.iter().map(|one| &one.selection).collect();
+        assert_eq!(names.len(), all.len());
         assert!(!keys.contains(&ImageKey::default()));
     }
 

@@ -354,12 +354,10 @@ pub struct Minimal {
 }
 
 /// Which findings are one, by contender: those whose least programs have the same signature. Of
-/// equal signatures only the first finding is minimised, and its signature counts for all.
+/// equal signatures the finding of the first program is minimised, and its signature counts for all.
+/// Others may be minimised too, in another shard or at the same time, and count for nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Signatures(BTreeMap<(String, String), Least>);
-
-/// The operations and the text of the least program, and its signature.
-type Least = (u64, String, String);
+pub struct Signatures(BTreeMap<(String, String), (u32, Minimal)>);
 
 /// A program on a contender: what is executed, recorded and resumed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -387,23 +385,42 @@ impl Signatures {
     pub fn add(&mut self, program: &ExploredProgram) {
         for finding in &program.findings {
             let minimal = finding.minimal.as_ref();
-            let minimal = minimal.filter(|minimal| !minimal.signature.is_empty());
-            let least = minimal.map_or_else(
-                || (u64::MAX, String::new(), finding.signature.clone()),
-                |one| (one.operations, one.program.clone(), one.signature.clone()),
-            );
+            let Some(minimal) = minimal.filter(|minimal| !minimal.signature.is_empty()) else {
+                continue;
+            };
             let key = (program.contender.clone(), finding.signature.clone());
-            let known = self.0.entry(key).or_insert_with(|| least.clone());
-            if least < *known {
-                *known = least;
+            let known = self.0.get(&key);
+            if known.is_none_or(|(number, _)| program.number < *number) {
+                self.0.insert(key, (program.number, minimal.clone()));
             }
         }
+    }
+
+    /// Whether the minimised form of a finding of this program counts for its signature.
+    pub fn counts(&self, program: &ExploredProgram, finding: &Finding) -> bool {
+        let key = (program.contender.clone(), finding.signature.clone());
+        let known = self.0.get(&key);
+        known.is_none_or(|(number, _)| *number == program.number)
     }
 
     /// The signature that counts for a finding of an added program, by that of the finding.
     pub fn of<'a>(&'a self, contender: &str, signature: &'a str) -> &'a str {
         let known = self.0.get(&(contender.to_owned(), signature.to_owned()));
-        known.map_or(signature, |(.., least)| least)
+        known.map_or(signature, |(_, least)| &least.signature)
+    }
+
+    /// The least forms that count, as text. Where images are kept is not part of it.
+    fn text(&self) -> String {
+        let all = self.0.iter().map(|(key, (number, minimal))| {
+            let minimal = Minimal {
+                image: None,
+                script: None,
+                ..minimal.clone()
+            };
+            (key, number, minimal)
+        });
+        // Plain data: serialisation cannot fail.
+        serde_json::to_string(&all.collect::<Vec<_>>()).unwrap_or_default()
     }
 }
 
@@ -483,8 +500,8 @@ fn least_common_multiple(one: u64, other: u64) -> u64 {
 
 impl ExploredProgram {
     /// A digest of what was explored and found. It is the same on every machine, in every shard.
-    /// It does not cover the minimal form of findings, because only the first finding with a
-    /// signature is minimised.
+    /// It does not cover the minimal form of findings: which of them are minimised depends on the
+    /// shard.
     pub fn digest(&self) -> String {
         let findings = self.findings.iter().map(|finding| Finding {
             minimal: None,
@@ -574,15 +591,16 @@ impl Exploration {
         signatures
     }
 
-    /// A digest of all explored programs, in the order of the search. It is the same however the
-    /// search is split into shards.
+    /// A digest of all explored programs, in the order of the search, and of the least forms of
+    /// what was found. It is the same however the search is split into shards.
     pub fn digest(&self) -> String {
         let explored = self.programs.iter();
         let mut programs: Vec<_> = explored
             .map(|program| (self.info.unit(program), program.digest()))
             .collect();
         programs.sort();
-        let digests: Vec<String> = programs.into_iter().map(|(_, digest)| digest).collect();
+        let digests = programs.into_iter().map(|(_, digest)| digest);
+        let digests: Vec<String> = digests.chain([self.signatures().text()]).collect();
         short_hash(&digests.join("\n"))
     }
 }

@@ -102,12 +102,13 @@ impl Store {
                 (SELECT coalesce(sum(distinct_states), 0) FROM explored
                     WHERE exploration = exploration.id),
                 (SELECT count(DISTINCT contender || ' ' || coalesce(
-                    (SELECT min(nullif(json_extract(least.minimal, '$.signature'), ''))
+                    (SELECT json_extract(least.minimal, '$.signature')
                         FROM finding AS least
                         WHERE least.exploration = finding.exploration
                             AND least.contender = finding.contender
                             AND least.signature = finding.signature
-                            AND least.minimal IS NOT NULL),
+                            AND json_extract(least.minimal, '$.signature') <> ''
+                        ORDER BY least.number LIMIT 1),
                     signature)) FROM finding
                     WHERE exploration = exploration.id AND class <> 'c5' AND violation <> 'extra')
             FROM exploration

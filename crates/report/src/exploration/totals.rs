@@ -41,7 +41,7 @@ pub struct Totals {
 pub struct Found {
     /// That signature.
     pub signature: String,
-    /// The finding that shows it best: minimised, with the fewest operations.
+    /// The finding that shows it best: minimised, with the fewest operations, in the first program.
     pub finding: Finding,
     /// The number of the program of that finding.
     pub number: u32,
@@ -67,6 +67,10 @@ impl Totals {
             totals.add(program);
             for finding in &program.findings {
                 let signature = signatures.of(&program.contender, &finding.signature);
+                let mut finding = finding.clone();
+                if !signatures.counts(program, &finding) {
+                    finding.minimal = None;
+                }
                 let new = || Found {
                     signature: signature.to_owned(),
                     finding: finding.clone(),
@@ -77,11 +81,13 @@ impl Totals {
                     kinds: BTreeSet::new(),
                 };
                 let one = found.entry(signature.to_owned()).or_insert_with(new);
-                if operations(finding) < operations(&one.finding) {
-                    one.finding = finding.clone();
+                one.states = one.states.saturating_add(finding.count);
+                // Neither the order of execution nor the split into shards decides.
+                let place = |finding: &Finding, number| (operations(finding), number);
+                if place(&finding, program.number) < place(&one.finding, one.number) {
+                    one.finding = finding;
                     (one.number, one.program) = (program.number, program.program.clone());
                 }
-                one.states = one.states.saturating_add(finding.count);
                 one.programs.insert(program.number);
                 one.kinds.extend(program.kinds.iter().cloned());
             }

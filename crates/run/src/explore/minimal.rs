@@ -1,6 +1,7 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::program::{Recorded, Wrong, contents, illegal, window_of};
+use super::nested::divided;
+use super::program::{Depth, Recorded, Wrong, contents, illegal, window_of};
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
@@ -22,6 +23,8 @@ const PERFORMED: u32 = 250;
 struct Wanted<'a> {
     class: StateClass,
     promise: &'a str,
+    /// How thoroughly its states are checked.
+    depth: Depth,
 }
 
 impl Wanted<'_> {
@@ -33,6 +36,26 @@ impl Wanted<'_> {
 /// The broken promise of a signature. The operations that are part of a signature of the oracle are
 /// not: most of them are not needed.
 fn promise(violation: Violation, signature: &str) -> &str {
+    if is_of_files(violation) {
+        fsdyno_crash::promise(signature)
+    } else {
+        signature
+    }
+}
+
+/// How thoroughly the states of a shorter program are checked for the same finding.
+fn depth(violation: Violation, signature: &str) -> Depth {
+    if divided(signature).is_some() {
+        Depth::Nested
+    } else if violation == Violation::Mount || promise(violation, signature) != signature {
+        Depth::Files
+    } else {
+        Depth::Used
+    }
+}
+
+/// Whether the oracle finds it in the recovered files.
+fn is_of_files(violation: Violation) -> bool {
     match violation {
         Violation::Missing
         | Violation::Returned
@@ -40,13 +63,13 @@ fn promise(violation: Violation, signature: &str) -> &str {
         | Violation::Foreign
         | Violation::Metadata
         | Violation::Atomic
-        | Violation::Extra => fsdyno_crash::promise(signature),
+        | Violation::Extra => true,
         Violation::Mount
         | Violation::Kernel
         | Violation::Checker
         | Violation::Unstable
         | Violation::Unusable
-        | Violation::Application => signature,
+        | Violation::Application => false,
     }
 }
 
@@ -58,12 +81,13 @@ impl Explorer<'_> {
         case: &Case,
         finding: &Finding,
         work_dir: &Path,
-    ) -> Result<Option<Minimal>, ExploreError> {
+    ) -> Result<Minimal, ExploreError> {
         let wanted = Wanted {
             class: finding.class,
             promise: promise(finding.violation, &finding.signature),
+            depth: depth(finding.violation, &finding.signature),
         };
-        let (least, operations) = match case.program() {
+        let (mut least, mut operations) = match case.program() {
             None => (case.clone(), 0),
             Some(program) => {
                 let begun = self.begun(case, program, finding)?;
@@ -72,25 +96,47 @@ impl Explorer<'_> {
                 (Case::Program(least), operations)
             }
         };
-        let recorded = self.record(&least)?;
-        let state = match case {
-            Case::Program(_) | Case::Long(_) => self.first(&recorded, wanted)?,
+        let of_least = match &least {
+            Case::Program(_) => {
+                let recorded = self.record(&least)?;
+                self.first(&recorded, wanted)?
+            }
             // The state is one of this recording.
-            Case::Application(_) => state_of(finding),
+            Case::Long(_) | Case::Application(_) => None,
         };
-        let Some(state) = state else {
-            return Ok(None);
+        let state = if let Some(state) = of_least {
+            state
+        } else {
+            // No program shows it in the states that are tried. Then the whole one does, in the
+            // state of the finding.
+            least = case.clone();
+            operations = case.program().map_or(0, |one| one.operations.len() as u64);
+            state_of(finding)?.first
         };
+        let recorded = self.record(&least)?;
         let window = window_of(&recorded, state.window)?;
         let selection = window.minimise(&state, |selection| {
             // Each state has its own second mount and check.
             let mut found = self.search(&recorded)?;
-            let wrong = self.state(&mut found, &window, selection, false)?;
+            let wrong = self.state(&mut found, &window, selection, wanted.depth)?;
             Ok::<_, ExploreError>(wrong.iter().any(|one| wanted.is_broken_by(one)))
         })?;
         let overlay = window.overlay(&selection).map_err(illegal)?;
-        let image = contents(&recorded.performed.base, &overlay).snapshot();
-        let requests = window.requests(&selection).map_err(illegal)?;
+        let mut image = contents(&recorded.performed.base, &overlay).snapshot();
+        let mut requests = window.requests(&selection).map_err(illegal)?;
+        let mut later = None;
+        if wanted.depth == Depth::Nested {
+            let is_wanted = |one: &Wrong| wanted.is_broken_by(one);
+            later = self.least_later(&recorded, (&window, &selection), is_wanted)?;
+        }
+        let mut state = StateId::new(selection);
+        if let Some(later) = later {
+            image = later.image;
+            requests.extend(later.requests);
+            if let Some(second) = later.second {
+                state = state.then(second);
+            }
+        }
         let kept = kept::keep(
             work_dir,
             &self.subject.contender,
@@ -98,21 +144,22 @@ impl Explorer<'_> {
             (&least, finding),
             &image,
         )?;
+        let (prefix, rest) = divided(wanted.promise).unwrap_or(("", wanted.promise));
         let signature = match &least {
             Case::Program(program) if wanted.promise != finding.signature => {
-                signature::of_least(wanted.promise, program)
+                format!("{prefix}{}", signature::of_least(rest, program))
             }
             _ => finding.signature.clone(),
         };
-        Ok(Some(Minimal {
+        Ok(Minimal {
             signature,
             program: least.to_string(),
             operations,
-            state: StateId::new(selection).to_string(),
+            state: state.to_string(),
             requests,
             image: Some(kept.image),
             script: Some(kept.script),
-        }))
+        })
     }
 
     /// The operations of a long program that had begun when the power was cut; all of another one.
@@ -122,9 +169,10 @@ impl Explorer<'_> {
         program: &Program,
         finding: &Finding,
     ) -> Result<Program, ExploreError> {
-        let (Case::Long(_), Some(state)) = (case, state_of(finding)) else {
+        let Case::Long(_) = case else {
             return Ok(program.clone());
         };
+        let state = state_of(finding)?.first;
         let recorded = self.record(case)?;
         let marks = window_of(&recorded, state.window)?.marks(&state);
         let marks = marks.map_err(illegal)?;
@@ -143,7 +191,11 @@ impl Explorer<'_> {
         let operations = minimise(&program.operations, |some| {
             self.has(&with_operations(program, some), wanted, &mut left)
         })?;
-        let least = with_operations(program, &operations);
+        let mut least = with_operations(program, &operations);
+        let needed = least.with_needed_setup();
+        if self.has(&needed, wanted, &mut left)? {
+            least = needed;
+        }
         let setup = minimise(&least.setup, |some| {
             let shorter = Program {
                 setup: some.to_vec(),
@@ -185,7 +237,7 @@ impl Explorer<'_> {
         for window in recorded.states.windows().iter().rev().take(WINDOWS) {
             let window = window_of(recorded, window.number)?;
             for selection in window.select(wanted.class, STATES, 1, &*self.roles.clone()) {
-                let wrong = self.state(&mut found, &window, &selection, false)?;
+                let wrong = self.state(&mut found, &window, &selection, wanted.depth)?;
                 if wrong.iter().any(|one| wanted.is_broken_by(one)) {
                     return Ok(Some(selection));
                 }
@@ -203,8 +255,10 @@ fn with_operations(program: &Program, operations: &[fsdyno_crash::Operation]) ->
 }
 
 /// The first state that shows a finding: `NUMBER:STATE`.
-fn state_of(finding: &Finding) -> Option<Selection> {
-    let (_, state) = finding.state.split_once(':')?;
-    let state: StateId = state.parse().ok()?;
-    Some(state.first)
+fn state_of(finding: &Finding) -> Result<StateId, ExploreError> {
+    let (_, state) = finding
+        .state
+        .split_once(':')
+        .unwrap_or(("", &finding.state));
+    state.parse().map_err(illegal)
 }

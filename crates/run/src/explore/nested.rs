@@ -2,11 +2,13 @@
 //! kernel recovers it, and while the repair program works on a state that needs it. After each, the
 //! next recovery must keep the same promises, and the next repair must succeed.
 
-use super::program::{Found, Wrong, contents, ended, illegal};
+use super::program::{Depth, Found, Judged, Recorded, Wrong, contents, ended, illegal};
 use super::{ExploreError, Explorer};
+use fsdyno_crash::interrupted::{end_of_checker, has_write_before};
 use fsdyno_crash::signature::normalised;
 use fsdyno_crash::{
-    CrashStates, Interruption, MostInterruptions, Progress, Trace, Tree, interruptions,
+    CrashStates, Interruption, MostInterruptions, Overlay, Progress, Selection, Trace, Tree,
+    WindowStates, interruptions,
 };
 use fsdyno_lab::explorer::{Base, Contents, Recovered, RecoveryOptions};
 use fsdyno_model::Violation;
@@ -29,132 +31,300 @@ pub(super) enum Interrupted {
     Repair,
 }
 
-/// The files after an interrupted and repeated recovery, which are to be judged.
-pub(super) struct NestedTree {
-    what: Interrupted,
-    tree: Tree,
+/// What was found in the last state after a power cut during its recovery, or after its repair.
+pub(super) struct Later {
+    /// What the second power cut interrupted; none if nothing did.
+    interrupted: Option<(Interrupted, Selection)>,
+    /// What is wrong in any case.
+    wrong: Vec<Wrong>,
+    /// The files, which are to be judged; none of a repair, and none if they are known.
+    tree: Option<Tree>,
 }
 
+/// A recovery or a repair of a state, and the states that a power cut during it can leave.
+struct Recovery {
+    repairs: bool,
+    /// The disk before it.
+    before: Base,
+    states: CrashStates,
+}
+
+/// The least that shows what is wrong after a second power cut, or after a repair.
+pub(super) struct LeastLater {
+    /// The second power cut during a recovery; none of a repair, which does not begin with the state.
+    pub second: Option<Selection>,
+    /// The disk that the last recovery or repair begins with.
+    pub image: Base,
+    /// The requests of the interrupted recovery.
+    pub requests: Vec<String>,
+}
+
+/// The signatures of what is found after a complete repair begin with this.
+const REPAIRED: &str = "after the repair: ";
+
 impl Interrupted {
-    fn words(self) -> &'static str {
+    const ALL: [Self; 3] = [Self::Recovery, Self::Checker, Self::Repair];
+
+    /// The signatures of what is found after this power cut begin with it.
+    fn prefix(self) -> &'static str {
         match self {
-            Self::Recovery => "the recovery",
-            Self::Checker => "the checker",
-            Self::Repair => "the repair",
+            Self::Recovery => "power cut during the recovery: ",
+            Self::Checker => "power cut during the checker: ",
+            Self::Repair => "power cut during the repair: ",
         }
     }
+}
 
-    /// A broken promise that is seen after this power cut.
-    fn wrong(self, one: Wrong) -> Wrong {
-        let what = self.words();
+/// Divides a signature: what happened after the power cut of the state, and the broken promise.
+pub(super) fn divided(signature: &str) -> Option<(&str, &str)> {
+    let mut prefixes = Interrupted::ALL.map(Interrupted::prefix).into_iter();
+    let prefix = prefixes.find(|prefix| signature.starts_with(prefix));
+    let prefix = prefix.or_else(|| signature.starts_with(REPAIRED).then_some(REPAIRED))?;
+    Some(signature.split_at(prefix.len()))
+}
+
+impl Later {
+    /// A broken promise that is seen then.
+    fn wrong(&self, one: Wrong) -> Wrong {
+        let prefix = self
+            .interrupted
+            .as_ref()
+            .map_or(REPAIRED, |(what, _)| what.prefix());
+        let after = match self.interrupted {
+            Some(_) => "after a ",
+            None => "",
+        };
         Wrong {
-            signature: format!("power cut during {what}: {}", one.signature),
-            message: format!("after a power cut during {what}: {}", one.message),
+            signature: format!("{prefix}{}", one.signature),
+            message: format!("{after}{prefix}{}", one.message),
+            interrupted: self.interrupted.clone(),
             ..one
         }
     }
 }
 
 impl Explorer<'_> {
-    /// What fails if the power is cut again during the recovery of `before`, beyond `known`. The
-    /// recovered files are judged later ([`Found::judge_nested`]).
+    /// Cuts the power again during the recovery of `before`. The recovered files are judged later
+    /// ([`Found::judge_later`]).
     pub(super) fn nested(
         &mut self,
         found: &mut Found<'_>,
         before: &Base,
         trace: &Trace,
-        (tree, known): (&Tree, &[Wrong]),
-    ) -> Result<Vec<Wrong>, ExploreError> {
-        let mut all = Vec::new();
-        for interruption in self.interruptions(before, trace)? {
-            let what = if interruption.in_checker {
+        tree: &Tree,
+    ) -> Result<(), ExploreError> {
+        let Some(recovery) = Recovery::of(before, trace, false) else {
+            return Ok(());
+        };
+        for one in self.interruptions(&recovery, trace)? {
+            let what = if one.in_checker {
                 found.counts.nested_checks += 1;
                 Interrupted::Checker
             } else {
                 found.counts.nested += 1;
                 Interrupted::Recovery
             };
-            let state = contents(before, &interruption.overlay);
-            let recovered = self.guest.recover(state, RecoveryOptions::default())?;
-            let (mut wrong, nested) = ended(&recovered, &found.names);
-            if let Some(nested) = nested {
-                wrong.extend(self.check(found, before, &recovered)?);
-                if nested != *tree {
-                    found.nested.push(NestedTree { what, tree: nested });
-                }
+            let (wrong, nested) = self.after(found, &recovery, &one.overlay)?;
+            let nested = nested.filter(|nested| nested != tree);
+            if !wrong.is_empty() || nested.is_some() {
+                found.later.push(Later {
+                    interrupted: Some((what, one.selection)),
+                    wrong,
+                    tree: nested,
+                });
             }
-            all.extend(unknown(wrong, known).map(|one| what.wrong(one)));
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Repairs a state that cannot be mounted or in which the checker found errors, unless one of
-    /// the same signature was. Returns what is wrong after the repair, or after a repair that a
-    /// power cut interrupted and that was repeated.
+    /// the same signature was. What is wrong after the repair, or after a repair that a power cut
+    /// interrupted and that was repeated, is kept for [`Found::judge_later`].
     pub(super) fn repair(
         &mut self,
         found: &mut Found<'_>,
         state: &Base,
         signature: &str,
-    ) -> Result<Vec<Wrong>, ExploreError> {
-        let options = RecoveryOptions {
-            repair: true,
-            ..RecoveryOptions::default()
-        };
+    ) -> Result<(), ExploreError> {
         if !self.subject.repairs() || !found.repaired.insert(signature.to_owned()) {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let recorded = RecoveryOptions {
+            repair: true,
             recorded: true,
-            ..options.clone()
+            ..RecoveryOptions::default()
         };
         let repaired = self.guest.recover(Contents::of(state.clone()), recorded)?;
-        let complete = self.after_repair(found, state, &repaired)?;
-        let after = |one: Wrong| Wrong {
-            signature: format!("after the repair: {}", one.signature),
-            message: format!("after the repair: {}", one.message),
-            ..one
-        };
-        let mut all: Vec<Wrong> = complete.iter().cloned().map(after).collect();
-        let all_interruptions = self.interruptions(state, &repaired.trace)?;
-        for interruption in all_interruptions
-            .into_iter()
-            .filter(|interruption| interruption.in_checker)
-        {
-            found.counts.nested_checks += 1;
-            let contents = contents(state, &interruption.overlay);
-            let repeated = self.guest.recover(contents, options.clone())?;
-            let wrong = self.after_repair(found, state, &repeated)?;
-            all.extend(unknown(wrong, &complete).map(|one| Interrupted::Repair.wrong(one)));
+        let (complete, _) = self.ended_and_checked(found, state, &repaired)?;
+        let mut later = vec![Later {
+            interrupted: None,
+            wrong: complete.clone(),
+            tree: None,
+        }];
+        if let Some(recovery) = Recovery::of(state, &repaired.trace, true) {
+            let all = self.interruptions(&recovery, &repaired.trace)?;
+            for one in all.into_iter().filter(|one| one.in_checker) {
+                found.counts.nested_checks += 1;
+                let (wrong, _) = self.after(found, &recovery, &one.overlay)?;
+                later.push(Later {
+                    interrupted: Some((Interrupted::Repair, one.selection)),
+                    wrong: unknown(wrong, &complete).collect(),
+                    tree: None,
+                });
+            }
         }
-        Ok(all)
+        found.later.extend(later);
+        Ok(())
     }
 
-    /// What is wrong after a repair: it cannot be mounted, or the checker still finds errors.
-    fn after_repair(
+    /// What is wrong after an interrupted recovery or repair was repeated, and the files.
+    fn after(
         &mut self,
         found: &Found<'_>,
-        state: &Base,
-        repaired: &Recovered,
-    ) -> Result<Vec<Wrong>, ExploreError> {
-        let (mut wrong, tree) = ended(repaired, &found.names);
+        recovery: &Recovery,
+        overlay: &Overlay,
+    ) -> Result<(Vec<Wrong>, Option<Tree>), ExploreError> {
+        let options = RecoveryOptions {
+            repair: recovery.repairs,
+            ..RecoveryOptions::default()
+        };
+        let state = contents(&recovery.before, overlay);
+        let recovered = self.guest.recover(state, options)?;
+        self.ended_and_checked(found, &recovery.before, &recovered)
+    }
+
+    /// What is wrong with a recovery, the findings of the checker included, and the files.
+    fn ended_and_checked(
+        &mut self,
+        found: &Found<'_>,
+        before: &Base,
+        recovered: &Recovered,
+    ) -> Result<(Vec<Wrong>, Option<Tree>), ExploreError> {
+        let (mut wrong, tree) = ended(recovered, &found.names);
         if tree.is_some() {
-            wrong.extend(self.check(found, state, repaired)?);
+            wrong.extend(self.check(found, before, recovered)?);
         }
-        Ok(wrong)
+        Ok((wrong, tree))
+    }
+
+    /// Recovers the state with a recording, or repairs what its recovery leaves.
+    fn recovery(
+        &mut self,
+        found: &Found<'_>,
+        (window, selection): (&WindowStates<'_>, &Selection),
+        repairs: bool,
+    ) -> Result<(Recovered, Base, Option<Recovery>), ExploreError> {
+        let overlay = window.overlay(selection).map_err(illegal)?;
+        let mut before = contents(found.base(), &overlay).snapshot();
+        let mut options = RecoveryOptions {
+            recorded: true,
+            ..RecoveryOptions::default()
+        };
+        let mut recover = |before: &Base, options| {
+            let recovered = self.guest.recover(Contents::of(before.clone()), options);
+            recovered.map_err(ExploreError::from)
+        };
+        let mut recovered = recover(&before, options.clone())?;
+        if repairs {
+            before = before.with(&recovered.changes);
+            options.repair = true;
+            recovered = recover(&before, options)?;
+        }
+        let recovery = Recovery::of(&before, &recovered.trace, repairs);
+        Ok((recovered, before, recovery))
+    }
+
+    /// Minimises the second power cut that breaks a promise after a state: of its dropped writes,
+    /// the fewest. `is_wanted` is given what is wrong after each. None if no second power cut does.
+    pub(super) fn least_later(
+        &mut self,
+        recorded: &Recorded<'_>,
+        first: (&WindowStates<'_>, &Selection),
+        is_wanted: impl Fn(&Wrong) -> bool,
+    ) -> Result<Option<LeastLater>, ExploreError> {
+        let mut found = self.search(recorded)?;
+        let mut known = self.state(&mut found, first.0, first.1, Depth::Nested)?;
+        let Some(wrong) = known.iter().find(|one| is_wanted(one)) else {
+            return Ok(None);
+        };
+        let interrupted = wrong.interrupted.clone();
+        let repairs = matches!(&interrupted, None | Some((Interrupted::Repair, _)));
+        let (recovered, before, recovery) = self.recovery(&found, first, repairs)?;
+        let Some((what, second)) = interrupted else {
+            return Ok(Some(LeastLater {
+                second: None,
+                image: before,
+                requests: Vec::new(),
+            }));
+        };
+        let Some(recovery) = recovery else {
+            return Ok(None);
+        };
+        let (more, tree) = self.ended_and_checked(&found, &before, &recovered)?;
+        if repairs {
+            known.clear();
+        }
+        known.extend(more);
+        let progress = found.progress(first.0, first.1)?;
+        let window = recovery.states.window_of(&second).map_err(illegal)?;
+        let least = window.minimise(&second, |second| {
+            let overlay = window.overlay(second).map_err(illegal)?;
+            let (wrong, nested) = self.after(&found, &recovery, &overlay)?;
+            found.later.push(Later {
+                interrupted: Some((what, second.clone())),
+                wrong: unknown(wrong, &known).collect(),
+                tree: nested.filter(|nested| !repairs && Some(nested) != tree.as_ref()),
+            });
+            let wrong = found.judge_later(progress, &known);
+            Ok::<_, ExploreError>(wrong.iter().any(&is_wanted))
+        })?;
+        let overlay = window.overlay(&least).map_err(illegal)?;
+        Ok(Some(LeastLater {
+            image: contents(&before, &overlay).snapshot(),
+            requests: window.requests(&least).map_err(illegal)?,
+            second: (!repairs).then_some(least),
+        }))
+    }
+
+    /// Interrupts the recovery of a state by this power cut, repeats it, and judges it. `known` is
+    /// wrong without that.
+    pub(super) fn again_later(
+        &mut self,
+        found: &mut Found<'_>,
+        first: (&WindowStates<'_>, &Selection),
+        second: &Selection,
+        known: &[Wrong],
+    ) -> Result<Judged, ExploreError> {
+        let (recovered, _, recovery) = self.recovery(found, first, false)?;
+        let recovery = recovery.ok_or_else(|| illegal("the recording is too large"))?;
+        let window = recovery.states.window_of(second).map_err(illegal)?;
+        let checked = end_of_checker(&recovered.trace);
+        let what = if has_write_before(&window, checked) {
+            Interrupted::Checker
+        } else {
+            Interrupted::Recovery
+        };
+        let overlay = window.overlay(second).map_err(illegal)?;
+        let (wrong, tree) = self.after(found, &recovery, &overlay)?;
+        found.later.push(Later {
+            interrupted: Some((what, second.clone())),
+            wrong,
+            tree: tree.clone(),
+        });
+        let progress = found.progress(first.0, first.1)?;
+        Ok(Judged {
+            wrong: found.judge_later(progress, known),
+            tree,
+            requests: window.requests(second).map_err(illegal)?,
+        })
     }
 
     fn interruptions(
         &self,
-        before: &Base,
+        recovery: &Recovery,
         trace: &Trace,
     ) -> Result<Vec<Interruption>, ExploreError> {
-        let read = |sector: u64, into: &mut [u8]| before.read(sector * 512, into);
-        // A recording that is too large has no states.
-        let Ok(states) = CrashStates::with_base(trace, read) else {
-            return Ok(Vec::new());
-        };
-        interruptions(&states, trace, MOST, &*self.roles).map_err(illegal)
+        interruptions(&recovery.states, trace, MOST, &*self.roles).map_err(illegal)
     }
 
     /// Runs the checker on a recovered state.
@@ -183,22 +353,38 @@ impl Explorer<'_> {
             message: format!("the checker finds errors after the recovery: {first}"),
             kernel: report.kernel.clone(),
             checker: Some(complaint.to_string()),
+            interrupted: None,
         }))
     }
 }
 
+impl Recovery {
+    /// A recorded one. A recording that is too large has no states.
+    fn of(before: &Base, trace: &Trace, repairs: bool) -> Option<Self> {
+        let read = |sector: u64, into: &mut [u8]| before.read(sector * 512, into);
+        Some(Self {
+            repairs,
+            before: before.clone(),
+            states: CrashStates::with_base(trace, read).ok()?,
+        })
+    }
+}
+
 impl Found<'_> {
-    /// Judges the files of interrupted recoveries of the last state: they keep the same promises.
-    pub(super) fn judge_nested(&mut self, progress: Progress, known: &[Wrong]) -> Vec<Wrong> {
+    /// Judges what came after the last state: its interrupted recoveries keep the same promises.
+    pub(super) fn judge_later(&mut self, progress: Progress, known: &[Wrong]) -> Vec<Wrong> {
         let mut all = Vec::new();
         let mut seen = BTreeSet::new();
-        for NestedTree { what, tree } in std::mem::take(&mut self.nested) {
-            let broken = self
-                .oracle
-                .as_ref()
-                .map(|oracle| oracle.judge(progress, &tree));
-            let broken = broken.into_iter().flatten().map(Wrong::from).collect();
-            for one in unknown(broken, known).map(|one| what.wrong(one)) {
+        for mut later in std::mem::take(&mut self.later) {
+            let oracle = self.oracle.as_ref().zip(later.tree.take());
+            let broken = oracle.map(|(oracle, tree)| oracle.judge(progress, &tree));
+            let broken: Vec<_> = broken.into_iter().flatten().map(Wrong::from).collect();
+            let mut wrong = std::mem::take(&mut later.wrong);
+            wrong.extend(broken);
+            let is_repair = matches!(later.interrupted, None | Some((Interrupted::Repair, _)));
+            // After a repair, nothing of what was wrong before it is accepted.
+            let known = if is_repair { &[] } else { known };
+            for one in unknown(wrong, known).map(|one| later.wrong(one)) {
                 if seen.insert(one.signature.clone()) {
                     all.push(one);
                 }
@@ -210,7 +396,29 @@ impl Found<'_> {
 
 /// What is not known from the same state without another power cut.
 fn unknown(wrong: Vec<Wrong>, known: &[Wrong]) -> impl Iterator<Item = Wrong> {
-    let known: BTreeSet<&str> = known.iter().map(|one| one.signature.as_str()).collect();
+    let known: BTreeSet<String> = known.iter().map(|one| one.signature.clone()).collect();
     let wrong = wrong.into_iter();
-    wrong.filter(move |one| !known.contains(one.signature.as_str()))
+    wrong.filter(move |one| !known.contains(&one.signature))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_after_a_second_power_cut_is_divided_from_the_broken_promise() {
+        for (signature, expected) in [
+            (
+                "power cut during the checker: checker: N errors",
+                Some(("power cut during the checker: ", "checker: N errors")),
+            ),
+            (
+                "after the repair: mount: refused",
+                Some(("after the repair: ", "mount: refused")),
+            ),
+            ("missing: file after fsync", None),
+        ] {
+            assert_eq!(divided(signature), expected);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The exploration of one program, or of a part of an application.
 
-use super::nested::NestedTree;
+use super::nested::{Interrupted, Later};
 use super::{Application, Case, ExploreError, Explorer, Long};
 use fsdyno_crash::signature::{names, normalised};
 use fsdyno_crash::{
@@ -31,6 +31,8 @@ pub struct Wrong {
     pub kernel: Vec<String>,
     /// What the checker reported.
     pub checker: Option<String>,
+    /// The second power cut after which it is seen, if it needs one.
+    pub(super) interrupted: Option<(Interrupted, Selection)>,
 }
 
 /// A state that was recovered again.
@@ -58,6 +60,17 @@ struct KnownTree {
     wrong: Vec<Wrong>,
 }
 
+/// How thoroughly a state is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// It is mounted, and its files are judged.
+    Files,
+    /// It is also mounted a second time, its files are deleted, and the checker runs.
+    Used,
+    /// The power is also cut during its recovery and its repair.
+    Nested,
+}
+
 /// The recording of a program, ready for states.
 pub(super) struct Recorded<'p> {
     pub case: &'p Case,
@@ -83,8 +96,8 @@ pub(super) struct Found<'p> {
     findings: BTreeMap<String, Finding>,
     /// The names of files, which are no part of signatures.
     pub names: BTreeSet<String>,
-    /// The files of interrupted recoveries of the last state.
-    pub nested: Vec<NestedTree>,
+    /// What came after the last state: interrupted recoveries, and repairs.
+    pub later: Vec<Later>,
     /// The signatures of states that were repaired.
     pub repaired: BTreeSet<String>,
 }
@@ -164,6 +177,11 @@ impl Explorer<'_> {
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
         let mut found = self.search(recorded)?;
+        let depth = if search.nested {
+            Depth::Nested
+        } else {
+            Depth::Used
+        };
         let all = recorded.states.windows();
         let (places, skipped) = recorded.case.windows(all.len());
         found.counts.skipped_windows = skipped;
@@ -185,12 +203,12 @@ impl Explorer<'_> {
                     .and_then(|(all, more)| all.checked_add(more));
                 let seed = search.seed ^ u64::from(number);
                 for selection in window.select(class, search.states, seed, &*self.roles.clone()) {
-                    let wrong = self.state(&mut found, &window, &selection, search.nested)?;
+                    let wrong = self.state(&mut found, &window, &selection, depth)?;
                     let total = found.counts.classes.entry(class).or_default();
                     total.checked += 1;
                     let id = StateId::new(selection);
                     for wrong in wrong {
-                        found.add(wrong, class, &format!("{number}:{id}"));
+                        found.add(wrong, number, &id);
                     }
                 }
             }
@@ -224,7 +242,7 @@ impl Explorer<'_> {
             counts: StateCounts::default(),
             findings: BTreeMap::new(),
             names: recorded.case.program().map(names).unwrap_or_default(),
-            nested: Vec::new(),
+            later: Vec::new(),
             repaired: BTreeSet::new(),
         })
     }
@@ -235,17 +253,16 @@ impl Explorer<'_> {
         found: &mut Found<'_>,
         window: &WindowStates<'_>,
         selection: &Selection,
-        nested: bool,
+        depth: Depth,
     ) -> Result<Vec<Wrong>, ExploreError> {
         let overlay = window.overlay(selection).map_err(illegal)?;
-        let outcome = self.outcome(found, selection, &overlay, nested)?;
-        let marks = window.marks(selection).map_err(illegal)?;
-        let progress = progress(found.recorded.case, &marks.began, &marks.returned);
+        let outcome = self.outcome(found, selection, &overlay, depth)?;
+        let progress = found.progress(window, selection)?;
         if let Case::Application(application) = found.recorded.case {
             self.check_application(found, application, (outcome, progress), &overlay)?;
         }
         let mut wrong = found.judge(outcome, progress, selection.class);
-        wrong.extend(found.judge_nested(progress, &wrong));
+        wrong.extend(found.judge_later(progress, &wrong));
         Ok(wrong)
     }
 
@@ -288,6 +305,7 @@ impl Explorer<'_> {
                 message: format!("{text} (acknowledged lines: {acknowledged}{last})"),
                 kernel: report.kernel.clone(),
                 checker: None,
+                interrupted: None,
             });
         }
         found.judged.insert(key, wrong);
@@ -300,7 +318,7 @@ impl Explorer<'_> {
         found: &mut Found<'_>,
         selection: &Selection,
         overlay: &Overlay,
-        nested: bool,
+        depth: Depth,
     ) -> Result<usize, ExploreError> {
         // An unreadable sector is no part of the content.
         let comparable = overlay.unreadable().is_none();
@@ -320,14 +338,14 @@ impl Explorer<'_> {
         let recovered = self.guest.recover(contents, RecoveryOptions::default())?;
         found.counts.recovered += 1;
         let (mut wrong, tree) = ended(&recovered, &found.names);
-        if nested
+        if depth == Depth::Nested
             && comparable
             && let Ok(report) = &recovered.end
             && report.refused.is_some()
             && let Some(refused) = wrong.first()
         {
             let (signature, state) = (refused.signature.clone(), base.with(&recovered.changes));
-            wrong.extend(self.repair(found, &state, &signature)?);
+            self.repair(found, &state, &signature)?;
         }
         let mut number = None;
         if let Some(tree) = tree {
@@ -335,7 +353,11 @@ impl Explorer<'_> {
             let known = if let Some(known) = known {
                 known
             } else {
-                let more = self.thorough(found, overlay, nested)?;
+                let more = match depth {
+                    Depth::Files => Vec::new(),
+                    Depth::Used => self.thorough(found, overlay, false)?,
+                    Depth::Nested => self.thorough(found, overlay, true)?,
+                };
                 found.counts.trees += 1;
                 found.numbers.insert(tree.clone(), found.trees.len());
                 found.trees.push(KnownTree { tree, wrong: more });
@@ -403,6 +425,7 @@ impl Explorer<'_> {
                         message: text.clone(),
                         kernel: report.kernel.clone(),
                         checker: None,
+                        interrupted: None,
                     });
                 }
             }
@@ -414,34 +437,64 @@ impl Explorer<'_> {
             let errors = self.check(found, base, &recovered)?;
             wrong.extend(errors.clone());
             if recorded {
-                let of = (tree, &wrong[..]);
-                let more = self.nested(found, &before, &recovered.trace, of)?;
-                wrong.extend(more);
+                self.nested(found, &before, &recovered.trace, tree)?;
             }
             if let Some(errors) = errors.filter(|_| nested) {
                 let state = base.with(&recovered.changes);
-                wrong.extend(self.repair(found, &state, &errors.signature)?);
+                self.repair(found, &state, &errors.signature)?;
             }
         }
         Ok(wrong)
     }
 
-    /// Recovers one state of a program again.
+    /// Recovers one state of a program again, and interrupts its recovery if its name has a second power cut.
     pub fn again(&mut self, case: &Case, state: &StateId) -> Result<Judged, ExploreError> {
         let recorded = self.record(case)?;
         let mut found = self.search(&recorded)?;
         let window = window_of(&recorded, state.first.window)?;
-        let wrong = self.state(&mut found, &window, &state.first, true)?;
-        let tree = found.trees.into_iter().next().map(|known| known.tree);
+        let mut wrong = self.state(&mut found, &window, &state.first, Depth::Nested)?;
+        let mut requests = window.requests(&state.first).map_err(illegal)?;
+        let mut tree = found.trees.pop().map(|known| known.tree);
+        match &state.nested[..] {
+            [] => {}
+            [second] => {
+                let first = (&window, &state.first);
+                let again = self.again_later(&mut found, first, second, &wrong)?;
+                wrong.retain(|one| one.interrupted.is_none());
+                wrong.extend(again.wrong);
+                requests.extend(again.requests);
+                tree = again.tree;
+            }
+            _ => {
+                let what = "one recovery of a state can be interrupted, not several";
+                return Err(ExploreError::State(what.to_owned()));
+            }
+        }
         Ok(Judged {
             wrong,
             tree,
-            requests: window.requests(&state.first).map_err(illegal)?,
+            requests,
         })
     }
 }
 
 impl Found<'_> {
+    /// The disk when the recording began.
+    pub(super) fn base(&self) -> &Base {
+        &self.recorded.performed.base
+    }
+
+    /// How far the program was in a state.
+    pub(super) fn progress(
+        &self,
+        window: &WindowStates<'_>,
+        selection: &Selection,
+    ) -> Result<Progress, ExploreError> {
+        let marks = window.marks(selection).map_err(illegal)?;
+        let case = self.recorded.case;
+        Ok(progress(case, &marks.began, &marks.returned))
+    }
+
     /// What is wrong with an outcome after this progress.
     fn judge(&mut self, outcome: usize, progress: Progress, class: StateClass) -> Vec<Wrong> {
         let known = &self.outcomes[outcome];
@@ -470,14 +523,20 @@ impl Found<'_> {
         all
     }
 
-    fn add(&mut self, wrong: Wrong, class: StateClass, state: &str) {
+    fn add(&mut self, wrong: Wrong, number: u32, state: &StateId) {
+        let class = state.first.class;
+        let state = match wrong.interrupted {
+            // A repair does not begin with the state, but with what its recovery left.
+            None | Some((Interrupted::Repair, _)) => format!("{number}:{state}"),
+            Some((_, second)) => format!("{number}:{}", state.then(second)),
+        };
         let finding = self.findings.entry(wrong.signature.clone());
         let finding = finding.or_insert_with(|| Finding {
             signature: wrong.signature,
             violation: wrong.violation,
             class,
             message: wrong.message,
-            state: state.to_owned(),
+            state: state.clone(),
             count: 0,
             minimal: None,
             kernel: wrong.kernel,
@@ -486,7 +545,7 @@ impl Found<'_> {
         finding.count += 1;
         if class < finding.class {
             finding.class = class;
-            state.clone_into(&mut finding.state);
+            finding.state = state;
         }
     }
 }
@@ -499,6 +558,7 @@ impl From<Broken> for Wrong {
             message: broken.message,
             kernel: Vec::new(),
             checker: None,
+            interrupted: None,
         }
     }
 }
@@ -511,6 +571,7 @@ pub(super) fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wro
         message: text.to_owned(),
         kernel: kernel.to_vec(),
         checker: None,
+        interrupted: None,
     };
     match &recovered.end {
         Err(death) => {

@@ -8,6 +8,7 @@ use crate::migrate::{APPLICATION_ID, at_version};
 use crate::{Named, Store, StoreError, Unit};
 use fsdyno_model::{Exploration, ExplorationInfo, ExploredProgram, Shard, StopReason};
 use rusqlite::MAIN_DB;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -20,8 +21,25 @@ fn begin(store: &mut Store, started_unix_ns: u64) -> ExplorationInfo {
 /// The program of a unit of the specimen.
 fn program(contender: &str, number: u32) -> ExploredProgram {
     match number {
-        1 => explored_with_findings(contender, number),
-        _ => explored_clean(contender, number),
+        0 => explored_clean(contender, number),
+        _ => explored_with_findings(contender, number),
+    }
+}
+
+/// Leaves the least form only to the first program of each contender, as a search does. It differs
+/// in each program.
+fn minimise_first(programs: &mut [ExploredProgram]) {
+    let mut known = BTreeSet::new();
+    for program in programs {
+        for finding in &mut program.findings {
+            if let Some(minimal) = &mut finding.minimal {
+                minimal.signature = format!("name missing: {}", program.number);
+                minimal.program = format!("create a\nfsync a{}\n", program.number);
+            }
+            if !known.insert((program.contender.clone(), finding.signature.clone())) {
+                finding.minimal = None;
+            }
+        }
     }
 }
 
@@ -205,6 +223,7 @@ fn shard(
             ..program(&label(unit.contender), unit.number)
         })
         .collect();
+    minimise_first(&mut programs);
     for finding in programs.iter_mut().flat_map(|one| &mut one.findings) {
         // Each machine keeps its own images.
         if let Some(minimal) = &mut finding.minimal {
@@ -260,12 +279,24 @@ fn the_digest_of_an_exploration_does_not_depend_on_the_split() {
             assert_eq!(whole.info.stop, Some(StopReason::Complete));
             assert_eq!(whole.info.shard, None);
             digests.push(whole.digest());
+            // The first program decides, although shards have minimised others too.
+            let signatures = whole.signatures();
+            assert_eq!(signatures.of("xfs", "missing a"), "name missing: 1");
+            assert_eq!(ours.explorations().unwrap()[0].findings, 2);
         }
     }
     digests.dedup();
     assert_eq!(digests.len(), 1);
     // The digest covers what was found.
     let (_store, path) = shard("1/1", 1, |_, programs| programs[2].findings[0].count += 1);
+    let mut ours = WorkDir::new().open();
+    let id = ours.merge(&path).unwrap().joined[0].id.clone();
+    assert_ne!(ours.exploration(&id).unwrap().digest(), digests[0]);
+    // And its least form.
+    let (_store, path) = shard("1/1", 1, |_, programs| {
+        let minimal = programs[2].findings[0].minimal.as_mut().unwrap();
+        minimal.state = "0/1/c2/2".into();
+    });
     let mut ours = WorkDir::new().open();
     let id = ours.merge(&path).unwrap().joined[0].id.clone();
     assert_ne!(ours.exploration(&id).unwrap().digest(), digests[0]);

@@ -16,7 +16,7 @@ use fsdyno_run::conductor::unix_now;
 use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject, extra_promises};
 use fsdyno_store::{Named, Store};
 use indicatif::ProgressBar;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,8 +116,8 @@ struct Work<'a> {
     programs: &'a Programs,
     subjects: Vec<Subject<'a>>,
     units: Mutex<Box<dyn Iterator<Item = ExplorationUnit> + Send + 'a>>,
-    /// The signatures that were minimised, by contender.
-    minimised: Mutex<BTreeSet<(usize, String)>>,
+    /// The signatures that were minimised, by contender, with the first program of each.
+    minimised: Mutex<BTreeMap<(usize, String), u32>>,
     deadline: Instant,
     ended: AtomicBool,
     stop: &'a CancelToken,
@@ -191,7 +191,8 @@ impl Work<'_> {
         Ok((explored, minimised))
     }
 
-    /// Minimises the findings whose signature is new.
+    /// Minimises the findings whose signature no earlier program has: the first program decides
+    /// which findings are one ([`fsdyno_model::Signatures`]), in any order of exploration.
     fn minimise(
         &self,
         guest: &mut Explorer<'_>,
@@ -205,8 +206,13 @@ impl Work<'_> {
         for finding in &mut explored.findings {
             let key = (unit.contender, finding.signature.clone());
             let known = self.minimised.lock();
-            if known.unwrap_or_else(PoisonError::into_inner).insert(key) {
-                finding.minimal = guest.minimise(case, finding, &self.info.work_dir)?;
+            let mut known = known.unwrap_or_else(PoisonError::into_inner);
+            let first = known.entry(key).or_insert(u32::MAX);
+            if unit.number < *first {
+                *first = unit.number;
+                drop(known);
+                let minimal = guest.minimise(case, finding, &self.info.work_dir)?;
+                finding.minimal = Some(minimal);
             }
         }
         Ok(())
@@ -224,13 +230,12 @@ fn go(
     let _claim = store.claim(&info.id)?;
     let done = store.explored(&info.id)?;
     let before = store.exploration(&info.id)?.programs;
-    let minimised = before.iter().flat_map(|program| {
-        let at = info
-            .contenders
-            .iter()
-            .position(|one| one.label == program.contender);
+    // In the order of the numbers, from the last: the first remains.
+    let minimised = before.iter().rev().flat_map(|program| {
+        let mut contenders = info.contenders.iter();
+        let at = contenders.position(|one| one.label == program.contender);
         let minimal = program.findings.iter().filter(|one| one.minimal.is_some());
-        minimal.filter_map(move |one| Some((at?, one.signature.clone())))
+        minimal.filter_map(move |one| Some(((at?, one.signature.clone()), program.number)))
     });
     let began = Instant::now();
     let subjects = info.contenders.iter();
@@ -367,10 +372,6 @@ pub(super) fn again(
         .parse()
         .map_err(|_| refused(format!("`{number}` is no number of a program")))?;
     let id: StateId = id.parse().map_err(|error| refused(format!("{error}")))?;
-    if !id.nested.is_empty() {
-        let what = "states of power cuts during a recovery are checked with the state before it";
-        return Err(refused(what.to_owned()));
-    }
     let case = programs.get(number).ok_or_else(|| {
         refused(format!(
             "the search has {} programs, from 0",
