@@ -60,8 +60,9 @@ fn uses<'s>(sources: impl Iterator<Item = &'s Source>) -> BTreeMap<String, Uses>
             if known.contains(&target[..=at]) && !is_test(reached.line) {
                 let what = format!("`{own}` uses `{used}`, and they are part of a cycle");
                 let folder = folders.entry(module[..at].join("/")).or_default();
-                let uses = folder.entry((*own).to_owned()).or_default();
-                uses.entry((*used).to_owned())
+                let targets = folder.entry((*own).to_owned()).or_default();
+                targets
+                    .entry((*used).to_owned())
                     .or_insert_with(|| Finding::new(&source.path, reached.line, what));
             }
         }

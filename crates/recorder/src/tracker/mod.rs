@@ -383,10 +383,10 @@ impl<W: Write> Tracker<W> {
             return Ok(());
         };
         let thread = task.thread;
-        let tgid = task.tgid;
-        let is_last = || !self.tasks.values().any(|other| other.tgid == tgid);
+        let process = task.tgid;
+        let is_last = || !self.tasks.values().any(|other| other.tgid == process);
         if !self.registered.is_empty() && is_last() {
-            self.release_registered(thread, tgid, at_ns)?;
+            self.release_registered(thread, process, at_ns)?;
         }
         self.release_memory(thread, task.memory, at_ns)?;
         if let Some(files) = Rc::into_inner(task.files) {

@@ -191,7 +191,7 @@ impl GuestLab {
 
     /// Starts a guest that reports its description and what is missing.
     fn survey_plan(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
-        let scratch = Scratch::create(&self.place("look"), &self.journal)?;
+        let scratch = Scratch::create(&self.unique_place("look"), &self.journal)?;
         let (guest, line) = self.start(scratch.path(), &[])?;
         let mut session = GuestSession::new(guest, line, &self.stop).map_err(|cause| {
             GuestLabError::NoSurvey {

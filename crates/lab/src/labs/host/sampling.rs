@@ -301,14 +301,7 @@ fn timed(
         // time ends with the read.
         executor.sync()?;
     }
-    let durable = Mark {
-        phase: number,
-        point: Point::Durable,
-    };
-    (executor.marks)(durable);
-    for disk in &mut executor.disks {
-        disk.mark(durable);
-    }
+    mark_durable(executor, number);
     let (block_after, _) = counters(executor)?;
     for tool in &measured.commands {
         executor.notes.tool(tool);
@@ -321,6 +314,18 @@ fn timed(
         .zip(block_before)
         .map(|(after, before)| after.since(&before));
     Ok((measured, machine, device, kernel))
+}
+
+/// Marks in the block trace and on the disks that the phase is durable.
+fn mark_durable(executor: &mut HostExecutor<'_, '_>, number: u32) {
+    let durable = Mark {
+        phase: number,
+        point: Point::Durable,
+    };
+    (executor.marks)(durable);
+    for disk in &mut executor.disks {
+        disk.mark(durable);
+    }
 }
 
 /// The time of the guest's kernel for a pass, if the host counts it.

@@ -2,7 +2,7 @@
 //! call receives (kernel: `include/uapi/linux/aio_abi.h`).
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
-use super::calls::{ARGUMENTS, RECEIVES, SAVED, has_flag};
+use super::registers::{ARGUMENTS, RECEIVES, SAVED, has_flag};
 use super::steps::{NO_WAKEUP, PAIR_BYTES, RETURN, START, WORD, count, count_lost};
 use super::{AIO_END, AIO_SUBMIT, LOST, Maps};
 use Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};

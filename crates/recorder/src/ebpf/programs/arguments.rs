@@ -2,7 +2,7 @@
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::Maps;
-use super::calls::{REGISTERS_FILES, has_flag};
+use super::registers::{REGISTERS_FILES, has_flag};
 use super::steps::{NO_WAKEUP, count_lost};
 use crate::calls::{Pointers, REGISTER_FILES, REGISTER_FILES_2, UPDATE_FILES, UPDATE_FILES_2};
 use Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9};

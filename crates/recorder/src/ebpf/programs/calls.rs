@@ -1,12 +1,16 @@
 //! Starts and returns of system calls.
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
-use super::super::btf::{FileOffsets, Offsets, TaskOffsets};
+use super::super::btf::Offsets;
 use super::aio;
 use super::arguments::{describe_pointers, send};
 use super::memory::in_memory;
+use super::registers::{
+    ARGUMENTS, MANY, MAPS, MEMORY, NUMBER, ON_FILE, RECEIVES, REGISTERS, REGISTERS_FILES, SAVED,
+    compare_device, has_flag,
+};
 use super::steps::{
-    CALL_NUMBER, KEY, RANGE, RETURN, START, count, description, end, follow, lookup, space, tracked,
+    CALL_NUMBER, KEY, RETURN, START, count, description, end, lookup, space, tracked,
 };
 use super::{CALL, CALLS_UNTIMED, Maps, OUTSIDE, TIME, Watch};
 use crate::calls::Syscall;
@@ -14,24 +18,6 @@ use Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 
 /// Entries of the table of system calls.
 pub const CALLS: u32 = 512;
-
-/// The call changes mappings: it matters only if a file of the tree is mapped.
-pub(super) const MEMORY: u32 = 1 << 17;
-
-/// The first argument is the only descriptor.
-const ON_FILE: u32 = 1 << 18;
-
-/// The call is mmap.
-pub(super) const MAPS: u32 = 1 << 19;
-
-/// The call registers files with a ring of `io_uring`: the list of descriptors is read.
-pub(super) const REGISTERS_FILES: u32 = 1 << 20;
-
-/// The call submits requests of `io_submit`, or receives their results: each is an event.
-const MANY: u32 = 1 << 21;
-
-/// Of these, the call receives results.
-pub(super) const RECEIVES: u32 = 1 << 22;
 
 /// Calls on one open file, which the first argument is.
 const CALLS_ON_FILE: &[&str] = &[
@@ -84,26 +70,6 @@ pub fn describe(call: &Syscall) -> u32 {
     }
     word
 }
-
-/// Offsets in `struct pt_regs` of the arguments and of the number of the call, bytes.
-#[cfg(target_arch = "x86_64")]
-pub(super) const ARGUMENTS: [i16; 6] = [112, 104, 96, 56, 72, 64];
-#[cfg(target_arch = "x86_64")]
-const NUMBER: i16 = 120;
-/// The first argument is kept in `orig_x0`, because X0 has the result.
-#[cfg(target_arch = "aarch64")]
-pub(super) const ARGUMENTS: [i16; 6] = [272, 8, 16, 24, 32, 40];
-#[cfg(target_arch = "aarch64")]
-const NUMBER: i16 = 280;
-
-/// Bytes of `struct pt_regs` that are read.
-#[cfg(target_arch = "x86_64")]
-const REGISTERS: i16 = 128;
-#[cfg(target_arch = "aarch64")]
-const REGISTERS: i16 = 288;
-
-/// The place of the registers on the stack.
-pub(super) const SAVED: i16 = RETURN - REGISTERS;
 
 /// `sys_enter(registers, number)`: remembers the start.
 pub fn sys_enter(maps: &Maps) -> Vec<u64> {
@@ -221,41 +187,4 @@ fn on_the_device(code: &mut Assembler, maps: &Maps, offsets: &Offsets, watch: &W
     count(code, maps, OUTSIDE, over);
     code.jump(over);
     code.here(is);
-}
-
-/// Goes to `none` if the description in R6 does not have a flag.
-pub(super) fn has_flag(code: &mut Assembler, flag: u32, none: Label) {
-    code.copy(R1, R6);
-    code.and(R1, flag.cast_signed());
-    code.jump_if(R1, If::Equal, 0, none);
-}
-
-/// Goes to `other` if the descriptor in R1 is an open file of another device. A descriptor that is
-/// not open is not.
-pub(super) fn compare_device(
-    code: &mut Assembler,
-    task: &TaskOffsets,
-    file: &FileOffsets,
-    device: u32,
-    other: Label,
-) {
-    let unknown = code.label();
-    code.shift_left(R1, 32);
-    code.shift_right(R1, 29);
-    code.store(R10, RANGE, R1);
-    code.call(Helper::GetCurrentTask);
-    code.copy(R3, R0);
-    follow(code, task.files, 8);
-    follow(code, file.table, 8);
-    follow(code, file.array, 8);
-    code.load(R1, R10, RANGE);
-    code.add_register(R3, R1);
-    follow(code, 0, 8);
-    code.jump_if(R3, If::Equal, 0, unknown);
-    follow(code, file.inode, 8);
-    follow(code, file.file_system, 8);
-    follow(code, file.device, 4);
-    code.set64(R1, device.into());
-    code.jump_if_register(R3, If::Differs, R1, other);
-    code.here(unknown);
 }

@@ -2,7 +2,7 @@
 
 use super::super::assembler::{Assembler, If, Label, Reg};
 use super::super::btf::Offsets;
-use super::calls::{ARGUMENTS, MAPS, MEMORY, SAVED, compare_device, has_flag};
+use super::registers::{ARGUMENTS, MAPS, MEMORY, SAVED, compare_device, has_flag};
 use super::steps::{
     KEY, PAIR_BYTES, RANGE, begin, count, current, end, lookup, process_key, report, update,
 };

@@ -8,6 +8,7 @@ mod aio;
 mod arguments;
 mod calls;
 mod memory;
+mod registers;
 mod requests;
 mod steps;
 mod tasks;
