@@ -85,7 +85,10 @@ fn an_invalid_rerun_is_rejected_with_the_reason() {
             cause("conclusion", "\"No such conclusion\""),
             "0 conclusions begin",
         ),
-        (cause("lines", "[\"avi copy\"]"), "it names no figure of the table"),
+        (
+            cause("lines", "[\"avi copy\"]"),
+            "it names no figure of the table",
+        ),
         (cause("line", "[\"avi copy\"]"), "unknown field `line`"),
     ] {
         assert!(
