@@ -19,6 +19,8 @@ pub mod measure;
 mod phase_kind;
 pub mod phases;
 pub mod programs;
+#[cfg(test)]
+mod recording_script;
 mod tool_run;
 mod user_work;
 

@@ -355,8 +355,7 @@ impl Explorer<'_> {
             } else {
                 let more = match depth {
                     Depth::Files => Vec::new(),
-                    Depth::Used => self.thorough(found, overlay, false)?,
-                    Depth::Nested => self.thorough(found, overlay, true)?,
+                    depth => self.thorough(found, overlay, depth == Depth::Nested)?,
                 };
                 found.counts.trees += 1;
                 found.numbers.insert(tree.clone(), found.trees.len());

@@ -17,7 +17,7 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
         error => CliError::failure(format!("{path}: {error}")),
     })?;
     let (mut summary, error) = summarise(reader);
-    if error.is_none() {
+    if error.is_none() && summary.last_tree.is_some() {
         summary.unexplained = unexplained(&args.file);
     }
     if args.json {
@@ -31,8 +31,8 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
     }
 }
 
-/// What the operations do not explain of the tree at the end; none if that is not recorded, or if the
-/// recording is too long to be replayed.
+/// What the operations do not explain of the tree at the end; none if the recording is too long to be
+/// replayed.
 fn unexplained(path: &Path) -> Option<Unexplained> {
     let recording = Recording::open(path, &CancelToken::new()).ok()?;
     let compared = recorded::unexplained(&recording)?;
