@@ -10,6 +10,7 @@ use crate::signature::Pattern;
 use crate::simulation::{InodeId, Kind, Simulation};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use twox_hash::XxHash3_128;
 
@@ -90,15 +91,27 @@ impl Generated {
         let mut programs = Vec::new();
         let start = Draft::start();
         let one = start.changed().into_iter().flat_map(|draft| draft.ended());
-        programs.extend(spread(one, &mut random, &mut seen));
+        let one = strata(one, &mut random, &mut seen);
+        // One of each pattern of one change, before all others.
+        let first = |(kinds, stratum): &Stratum| {
+            let first = stratum.iter().filter(|one| !one.repeats).cloned();
+            (kinds.clone(), first.collect())
+        };
+        programs.extend(rounds(one.iter().map(first).collect()));
+        let others = |(kinds, mut stratum): Stratum| {
+            stratum.retain(|one| one.repeats);
+            (kinds, stratum)
+        };
+        let mut others: Vec<Stratum> = one.into_iter().map(others).collect();
         if bounds.changes >= 2 {
             let first = start.changed().into_iter();
             let two = first.flat_map(|draft| draft.continued());
             let two = two.flat_map(|draft| draft.changed());
             let two = two.filter(|draft| draft.rank < UNCOUPLED);
             let two = two.flat_map(|draft| draft.ended());
-            programs.extend(spread(two, &mut random, &mut seen));
+            others.extend(strata(two, &mut random, &mut seen));
         }
+        programs.extend(rounds(others));
         if bounds.changes >= 3 {
             programs.extend(sample(&start, bounds.sampled, &mut random, &mut seen));
         }
@@ -439,6 +452,7 @@ fn canonical(setup: &[Operation], operations: &[Operation]) -> u128 {
 }
 
 /// A program of a stratum, with what it is sorted by.
+#[derive(Clone)]
 struct Ranked {
     /// Whether an earlier one has its pattern, and differs in ways that rarely matter.
     repeats: bool,
@@ -451,14 +465,17 @@ struct Ranked {
     text: Box<str>,
 }
 
-/// Orders programs so that any number of the first has all kinds of changes evenly, in each kind
-/// one of each pattern first, and the promising ones first. Programs that differ from former ones in
-/// names only are left out.
-fn spread(
+/// The programs of the same kinds of changes, the promising ones first, and those that repeat a
+/// pattern last.
+type Stratum = (Vec<&'static str>, Vec<Ranked>);
+
+/// Divides programs by their kinds of changes. Those that differ from former ones in names only are
+/// left out.
+fn strata(
     drafts: impl Iterator<Item = Draft>,
     random: &mut impl Rng,
     seen: &mut HashSet<u128>,
-) -> Vec<Box<str>> {
+) -> Vec<Stratum> {
     let mut strata: BTreeMap<Vec<&str>, Vec<Ranked>> = BTreeMap::new();
     for draft in drafts {
         let setup = setup(&draft.operations);
@@ -474,9 +491,7 @@ fn spread(
             });
         }
     }
-    let turns_of = |(kinds, stratum): (Vec<&str>, Vec<Ranked>)| (turns(&kinds), stratum);
-    let mut strata: Vec<_> = strata.into_iter().map(turns_of).collect();
-    for (_, stratum) in &mut strata {
+    for stratum in strata.values_mut() {
         stratum.sort_by_key(|one| (one.rank, one.setup, one.chance));
         let mut patterns = HashSet::new();
         for one in &mut *stratum {
@@ -484,10 +499,19 @@ fn spread(
         }
         stratum.sort_by_key(|one| one.repeats);
     }
-    strata.sort_by_key(|(_, stratum)| stratum.first().map(|one| one.chance));
+    strata.into_iter().collect()
+}
+
+/// Orders programs so that any number of the first has all kinds of changes evenly, except that
+/// changes of names come first and more often.
+fn rounds(mut strata: Vec<Stratum>) -> Vec<Box<str>> {
+    strata.sort_by_key(|(kinds, stratum)| {
+        let chance = stratum.first().map(|one| one.chance);
+        (Reverse(turns(kinds)), chance)
+    });
     let strata = strata.into_iter();
     let mut strata: VecDeque<_> = strata
-        .map(|(turns, stratum)| (turns, stratum.into_iter()))
+        .map(|(kinds, stratum)| (turns(&kinds), stratum.into_iter()))
         .collect();
     let mut programs = Vec::new();
     while let Some((turns, mut stratum)) = strata.pop_front() {
@@ -630,7 +654,7 @@ mod tests {
         ];
         for (number, situation) in situations.into_iter().enumerate() {
             let place = place(situation);
-            let limit = if number < 2 { 1200 } else { usize::MAX };
+            let limit = if number < 2 { 400 } else { usize::MAX };
             assert!(
                 place.is_some_and(|place| place < limit),
                 "{place:?} {situation}"
