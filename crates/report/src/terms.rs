@@ -120,10 +120,15 @@ pub fn count(n: usize, what: &str) -> String {
 
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(items: &[String]) -> String {
+    joined(items, "and")
+}
+
+/// `a`, `a or b`, `a, b or c` with this word before the last.
+pub fn joined(items: &[String], word: &str) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [most @ .., last] => format!("{} {word} {last}", most.join(", ")),
     }
 }
 
@@ -164,6 +169,7 @@ mod tests {
     fn lists_and_counts_read_as_english() {
         let items = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(list(&items), "a, b and c");
+        assert_eq!(joined(&items[..2], "or"), "a or b");
         assert_eq!(count(1, "cell"), "1 cell");
         assert_eq!(count(0, "cell"), "0 cells");
         assert_eq!(date(1_795_282_200_000_000_000), "2026-11-21 17:30 UTC");

@@ -103,6 +103,11 @@ impl<'a> Standing<'a> {
 
     /// The first names, and the number of the others.
     fn names(&self, these: &[usize]) -> String {
+        self.joined(these, "and")
+    }
+
+    /// The same with another word before the last.
+    fn joined(&self, these: &[usize], word: &str) -> String {
         let shown = if these.len() > NAMED {
             NAMED - 1
         } else {
@@ -115,7 +120,7 @@ impl<'a> Standing<'a> {
         if shown < these.len() {
             names.push(format!("{} more", these.len() - shown));
         }
-        terms::list(&names)
+        terms::joined(&names, word)
     }
 
     /// The contender with the lowest ratio, without this one.
@@ -197,11 +202,11 @@ impl<'a> Standing<'a> {
     fn inconclusive(&self, leaders: Option<&Leaders>, set: &ResultSet) -> String {
         let all = self.comparison.measured_contenders();
         let among = leaders.map_or(&all[..], |leaders| &leaders.among);
-        let mut text = format!(
-            "For this work no fastest is decided{}: {} are not separated",
-            self.overall(),
-            self.names(among)
-        );
+        let ahead = self.ahead(among, &all).unwrap_or_else(|| {
+            let overall = self.overall();
+            format!("For this work no fastest is decided{overall}: ")
+        });
+        let mut text = format!("{ahead}{} are not separated", self.names(among));
         let mut order = among.to_vec();
         order.retain(|at| leaders.is_some() && self.ratios.get(*at).is_some_and(Option::is_some));
         order.sort_by(|a, b| f64::total_cmp(&self.ratio(*a), &self.ratio(*b)));
@@ -239,6 +244,31 @@ impl<'a> Standing<'a> {
             let _ = write!(text, " More repeats decide more ({}).", extension(set));
         }
         text
+    }
+
+    /// What is decided if several may be the fastest, but not all: by how much the others are slower.
+    fn ahead(&self, among: &[usize], all: &[usize]) -> Option<String> {
+        let known = |at: &usize| self.ratios.get(*at).copied().flatten().is_some();
+        let lowest = |these: &[usize]| {
+            let known = these.iter().copied().filter(known);
+            known.min_by(|a, b| f64::total_cmp(&self.ratio(*a), &self.ratio(*b)))
+        };
+        let rest = all.iter().copied().filter(|at| !among.contains(at));
+        let rest: Vec<usize> = rest.collect();
+        let lead = lowest(among)?;
+        let times = self.times(lead, lowest(&rest)?)?;
+        let verb = if rest.len() == 1 {
+            "is"
+        } else {
+            "are at least"
+        };
+        Some(format!(
+            "For this work {} is fastest{}: {} {verb} {times} slower than {}. ",
+            self.joined(among, "or"),
+            self.overall(),
+            self.names(&rest),
+            self.name(lead)
+        ))
     }
 
     /// The other contenders compared with the baseline: `; btrfs is slower than ext4 in 5`.
