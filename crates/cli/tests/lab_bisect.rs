@@ -42,6 +42,8 @@ impl History {
         let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
         write("Makefile", MAKEFILE);
         write("Kconfig", "config HOSTFS\n");
+        fs::create_dir_all(folder.join("arch/um")).unwrap();
+        write("arch/um/Makefile", "");
         write("program", kernel.to_str().unwrap());
         for number in 0..=LAST {
             write("source.c", &format!("{number}\n"));
@@ -191,6 +193,15 @@ fn a_step_judges_the_commit_that_is_checked_out() {
         reversed.err.contains("exchange the two"),
         "{}",
         reversed.err
+    );
+    let empty = history.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
+    let empty = history.git(&["commit-tree", "-m", "no kernel", empty.trim()]);
+    let unsuited = history.bisect(&["--good", empty.trim(), "--bad", "HEAD"]);
+    assert_eq!(unsuited.code, Some(2), "{}", unsuited.err);
+    assert!(
+        unsuited.err.contains("repository of kernel sources"),
+        "{}",
+        unsuited.err
     );
 }
 

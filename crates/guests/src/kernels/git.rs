@@ -114,6 +114,19 @@ impl Repository {
         }
     }
 
+    /// Whether a commit has this file.
+    pub fn has_file(&self, commit: &str, path: &str) -> Result<bool, GitError> {
+        let mut command = self.command();
+        command
+            .args(["cat-file", "-e"])
+            .arg(format!("{commit}:{path}"));
+        match finish(command, &self.git_dir, "cat-file") {
+            Ok(_) => Ok(true),
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The common ancestor of two commits; none where there is none.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
         match self.read(&["merge-base", one, other]) {

@@ -83,6 +83,14 @@ fn search_of(args: &BisectArgs) -> Result<Search, CliError> {
     };
     let (good, bad) = (commit(&args.good)?, commit(&args.bad)?);
     let good = good.ok_or_else(|| CliError::usage("--good: name a revision"))?;
+    let kernel = "arch/um/Makefile";
+    if !repository.has_file(&good, kernel).map_err(git_error)? {
+        let (repo, good) = (args.repo.display(), args.good.as_deref().unwrap_or(&good));
+        return Err(CliError::usage(format!(
+            "--repo {repo}: {good} has no {kernel}. Only Linux kernels with User-mode Linux can be \
+             measured: name a repository of kernel sources"
+        )));
+    }
     if let Some(bad) = &bad {
         follows(&repository, &good, bad)?;
     }
