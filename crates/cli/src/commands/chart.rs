@@ -30,8 +30,10 @@ pub struct ChartArgs {
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Format: svg, png, or json (the values drawn)
-    #[arg(long, value_name = "FORMAT", default_value = "svg")]
-    pub format: ChartFormat,
+    ///
+    /// Without --format, the extension of the output file decides, else svg.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ChartFormat>,
     /// File for one chart, directory for several [default: standard output]
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
@@ -79,6 +81,11 @@ impl ChartFormat {
             Self::Json => "json",
         }
     }
+
+    /// The format of a file with this name.
+    pub fn of_file(path: &Path) -> Option<Self> {
+        Self::from_str(path.extension()?.to_str()?, true).ok()
+    }
 }
 
 pub fn theme(text: &str) -> Result<Theme, String> {
@@ -95,12 +102,14 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     };
     let all = run_charts::of_run(&set, &filter).map_err(CliError::usage)?;
     let chosen = run_charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
-    if args.output.is_none() && args.names.is_empty() && args.format == ChartFormat::Svg {
+    let inferred = || ChartFormat::of_file(args.output.as_deref()?);
+    let format = args.format.or_else(inferred).unwrap_or(ChartFormat::Svg);
+    if args.output.is_none() && args.names.is_empty() && format == ChartFormat::Svg {
         list(&chosen)?;
         return Ok(Code::Ok);
     }
     let drawing = Drawing {
-        format: args.format,
+        format,
         appearance: Appearance {
             width: args.width,
             theme: args.theme,

@@ -162,10 +162,8 @@ fn commits(repo: Option<&Path>) -> Result<Vec<String>, CliError> {
 
 /// The format of a file with this name.
 fn inferred(path: &Path) -> Option<OutputFormat> {
-    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    match extension.as_str() {
-        "svg" => Some(OutputFormat::Chart(ChartFormat::Svg)),
-        "png" => Some(OutputFormat::Chart(ChartFormat::Png)),
+    match ChartFormat::of_file(path) {
+        Some(format @ (ChartFormat::Svg | ChartFormat::Png)) => Some(OutputFormat::Chart(format)),
         _ => Format::of_file(path).map(OutputFormat::Report),
     }
 }
