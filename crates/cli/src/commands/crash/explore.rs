@@ -175,8 +175,10 @@ impl Work<'_> {
             return Err(ExploreError::State(format!("no program {}", unit.number)));
         };
         let explored = guest.explore(unit.number, &case, &self.info.search);
+        // What a stop ends, such as a checker, may look like a failure of the program.
+        let stopped = self.stop.requested();
         let mut explored = match explored {
-            Err(error) if error.is_stopped() => return Err(error),
+            Err(error) if stopped || error.is_stopped() => return Err(error),
             // One program does not end the search.
             Err(error) => ExploredProgram {
                 contender: self.info.contenders[unit.contender].label.clone(),
@@ -185,7 +187,10 @@ impl Work<'_> {
                 failed: Some(error.to_string()),
                 ..ExploredProgram::default()
             },
-            Ok(explored) => explored,
+            Ok(explored) => match explored.failed {
+                Some(reason) if stopped => return Err(ExploreError::State(reason)),
+                _ => explored,
+            },
         };
         let minimised = self.minimise(guest, unit, &case, &mut explored);
         Ok((explored, minimised))
@@ -320,7 +325,7 @@ fn conduct(
                     }
                     announce(&bar, &program, &progress.add(&program));
                 }
-                Ok(Err(error)) if error.is_stopped() => {}
+                Ok(Err(error)) if work.stop.requested() || error.is_stopped() => {}
                 Ok(Err(error)) => result = result.and(Err(failed(error))),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
