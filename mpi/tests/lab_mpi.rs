@@ -554,8 +554,9 @@ fn an_interrupted_job_keeps_what_it_measured() {
     assert_eq!(ranks.len(), 4);
     let launcher = i32::try_from(running.child.id()).unwrap();
     kill_process(Pid::from_raw(launcher).unwrap(), Signal::INT).unwrap();
-    let output = running.end();
-    assert!(!output.status.success());
+    // Its status is that of the launcher. After Ctrl-C that of MPICH 4.0 rarely returns 0, though each
+    // rank returns 130.
+    running.end();
     failure_of(&store);
     assert_all_ended(directory.path());
 }
