@@ -162,7 +162,7 @@ fn a_command_that_writes_migrates_the_store_with_all_its_rows() {
     let run = "run --engine null --dataset mixed --scale 0.002 --repeats 1 --phases stat-walk --on";
     let words: Vec<&str> = run.split(' ').chain([&*on]).collect();
     at(&home, &store, &words);
-    assert_eq!(schema_of(&store), 17);
+    assert_eq!(schema_of(&store), 18);
     assert_eq!(reported(&store), before);
     let query = "SELECT count(*) FROM figure WHERE cache_requested = 'as-is'";
     let connection = rusqlite::Connection::open(&store).unwrap();

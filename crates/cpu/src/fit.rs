@@ -15,10 +15,6 @@ pub struct Cell {
     pub work: Work,
     /// The processor time that it took on the machine, in nanoseconds.
     pub measured_ns: f64,
-    /// Of its requests, those that read: a process waits for each.
-    pub reads: f64,
-    /// Of its system calls, readings of the clock, which are none on a machine.
-    pub clock_readings: f64,
 }
 
 /// Why prices cannot be fitted.
@@ -202,8 +198,6 @@ mod tests {
             name: number.to_string(),
             work: Work(*work),
             measured_ns: Work(*work).at(prices),
-            reads: 0.0,
-            clock_readings: 0.0,
         };
         works.iter().enumerate().map(cell).collect()
     }
@@ -211,8 +205,8 @@ mod tests {
     proptest! {
         #[test]
         fn exact_times_give_the_prices_back(
-            works in prop::collection::vec(prop::array::uniform7(1.0_f64..1e4), 28..48),
-            prices in prop::array::uniform7(0.0_f64..10.0),
+            works in prop::collection::vec(prop::array::uniform8(1.0_f64..1e4), 32..52),
+            prices in prop::array::uniform8(0.0_f64..10.0),
         ) {
             let prices = Prices::of(prices);
             let cells = cells(&works, &prices);
@@ -232,10 +226,8 @@ mod tests {
         };
         let cell = |blocks: f64, measured_ns| Cell {
             name: String::new(),
-            work: Work([blocks, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            work: Work([blocks, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
             measured_ns,
-            reads: 0.0,
-            clock_readings: 0.0,
         };
         let cells = [
             cell(1.0, 1.0),
@@ -254,6 +246,6 @@ mod tests {
     #[test]
     fn too_few_cells_are_an_error() {
         let error = fit(&[], 0.0).unwrap_err().to_string();
-        assert!(error.contains("at least 14"), "{error}");
+        assert!(error.contains("at least 16"), "{error}");
     }
 }

@@ -56,9 +56,12 @@ prices! {
     clear_ns,
     /// A byte of a CRC-32C checksum.
     crc32c_ns,
-    /// A request to a disk: submission, interrupt and completion, and the switch to another process.
+    /// A request to a disk: submission, interrupt and completion.
     #[serde(default)]
     request_ns,
+    /// A wait of a process: the switch to another one, and the switch back.
+    #[serde(default)]
+    wait_ns,
     /// A byte that the phase `grep` searches: work of the program, not of the kernel.
     #[serde(default)]
     search_ns,
@@ -66,7 +69,7 @@ prices! {
 
 impl Prices {
     /// The number of prices of work that the kernel counts: the first ones.
-    const OF_KERNEL: usize = 6;
+    const OF_KERNEL: usize = 7;
 
     /// The prices of work that the kernel counts, in whole picoseconds, as it takes them.
     pub fn of_kernel(&self) -> Vec<u64> {
@@ -105,6 +108,7 @@ impl Work {
             work.cleared.0 as f64,
             work.checksummed.0 as f64,
             work.disk_requests as f64,
+            work.waits as f64,
             searched.0 as f64,
         ])
     }

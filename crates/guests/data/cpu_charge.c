@@ -4,7 +4,7 @@
  * virtual clock. The compiler calls __sanitizer_cov_trace_pc once in every basic block (KCOV).
  *
  * /proc/cpu_charge shows the counts. A line with prices that is written to it begins the count and the
- * charge: picoseconds a block, a system call, and a byte or a request of each routine. The line
+ * charge: picoseconds a block, a system call, a byte of each routine, a request and a wait. The line
  * "stop" ends both. All of it is deterministic, because the counts are.
  */
 #include <linux/fs.h>
@@ -24,7 +24,7 @@ static const char *const context_names[CPU_CHARGE_CONTEXTS] = {
 	"process", "kthread", "interrupt", "idle", "host",
 };
 static const char *const routine_names[CPU_CHARGE_ROUTINES] = {
-	"bytes copy", "bytes clear", "bytes crc32c", "requests",
+	"bytes copy", "bytes clear", "bytes crc32c", "requests", "waits",
 };
 
 unsigned long cpu_charge_blocks;
@@ -36,7 +36,7 @@ static unsigned long attributed, units_attributed[CPU_CHARGE_ROUTINES];
 static unsigned long by_context[CPU_CHARGE_CONTEXTS];
 static unsigned int interrupts, host_interrupts;
 
-/* Of a block, of a system call, of a byte or a request of each routine. */
+/* Of a block, of a system call, of a unit of each routine. */
 static unsigned long prices[PRICES];
 static unsigned long long pending_ps, charged_ns;
 
@@ -47,7 +47,7 @@ static void attribute(struct task_struct *task)
 	int i;
 
 	attributed += delta;
-	if (!counting) {
+	if (!counting || (task->thread.reads_clock && !interrupts && !host_interrupts)) {
 		memcpy(units_attributed, cpu_charge_units, sizeof(units_attributed));
 		return;
 	}
@@ -79,6 +79,9 @@ static void attribute(struct task_struct *task)
 
 void cpu_charge_switch(struct task_struct *from)
 {
+	/* A process sleeps. The price of its wait includes those of the kernel threads that it waits for. */
+	if (READ_ONCE(from->__state) != TASK_RUNNING && !(from->flags & PF_KTHREAD))
+		cpu_charge_units[CPU_CHARGE_WAIT]++;
 	attribute(from);
 }
 
@@ -133,8 +136,27 @@ unsigned long long cpu_charge_take(void)
 	return ns;
 }
 
+static void reads_clock(bool begins)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	attribute(current);
+	current->thread.reads_clock = begins;
+	local_irq_restore(flags);
+}
+
+void cpu_charge_clock(void)
+{
+	reads_clock(true);
+}
+
 void cpu_charge_syscall(void)
 {
+	if (current->thread.reads_clock) {
+		reads_clock(false);
+		return;
+	}
 	if (!counting)
 		return;
 	syscalls++;

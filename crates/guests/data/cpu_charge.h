@@ -9,12 +9,13 @@
 
 struct task_struct;
 
-/* Routines that handle many bytes in one basic block, or in a loop that is not counted. */
+/* Work that is counted in other units: bytes of routines that handle many of them in one block. */
 enum {
 	CPU_CHARGE_COPY,
 	CPU_CHARGE_CLEAR,
 	CPU_CHARGE_CRC32C,
 	CPU_CHARGE_REQUEST,	/* counted in requests to disks, not in bytes */
+	CPU_CHARGE_WAIT,	/* counted in waits: a process sleeps and another runs */
 	CPU_CHARGE_ROUTINES
 };
 
@@ -32,12 +33,14 @@ enum cpu_charge_context {
  * What an allocation executes depends on the free memory, and with it on the program that measures.
  * The time of a lookup in the cache of names depends on addresses. Neither is instrumented. These
  * blocks stand for an object of a slab and for a folio, allocated and freed, for a lookup of a name,
- * and for a name that comes into the cache and leaves it.
+ * and for a name that comes into the cache and leaves it. The maple tree is not instrumented either,
+ * because memory areas are looked up in it: a change of a directory of tmpfs has its own constant.
  */
 #define CPU_CHARGE_OBJECT 25
 #define CPU_CHARGE_FOLIO 50
 #define CPU_CHARGE_LOOKUP 20
 #define CPU_CHARGE_DENTRY 80
+#define CPU_CHARGE_OFFSET 370
 
 extern unsigned long cpu_charge_blocks;
 extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
@@ -50,6 +53,8 @@ void cpu_charge_hidden(void);
 /* The count until the matching leave is that of an interrupt. */
 void cpu_charge_enter(enum cpu_charge_context interrupt);
 void cpu_charge_leave(enum cpu_charge_context interrupt);
+/* A reading of the clock begins: its work is not counted. A machine reads the clock without the kernel. */
+void cpu_charge_clock(void);
 /* A system call ends. */
 void cpu_charge_syscall(void);
 /* Nanoseconds that are due; they count as charged. */

@@ -40,6 +40,9 @@ pub struct KernelWork {
     /// Requests to disks.
     #[serde(default)]
     pub disk_requests: u64,
+    /// Waits: a process sleeps, and another one runs.
+    #[serde(default)]
+    pub waits: u64,
     /// The time that the virtual clock was advanced for all of it; 0 where computing is free.
     pub charged_ns: Nanos,
     /// Kernel threads by name, with the blocks each executed; the most first.

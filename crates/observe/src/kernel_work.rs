@@ -204,6 +204,7 @@ impl Counts {
             cleared: Bytes(number("bytes clear")),
             checksummed: Bytes(number("bytes crc32c")),
             disk_requests: number("requests"),
+            waits: number("waits"),
             charged_ns: Nanos(number("charged_ns")),
             threads,
         }
@@ -237,7 +238,7 @@ mod tests {
         let before = "blocks process 100\nblocks kthread 7\nblocks interrupt 1\nblocks idle 9\n\
                       syscalls 5\nbytes copy 10\ncharged_ns 0\nkthread 7 jbd2/vda-8\n";
         let after = "blocks process 350\nblocks kthread 57\nblocks interrupt 4\nblocks idle 90\n\
-                     syscalls 8\nbytes copy 4106\nbytes crc32c 512\nrequests 3\ncharged_ns 900\n\
+                     syscalls 8\nbytes copy 4106\nbytes crc32c 512\nrequests 3\nwaits 2\ncharged_ns 900\n\
                      kthread 17 jbd2/vda-8\nkthread 30 kworker/0:1\nkthread 10 kworker/u2:0\n";
         let work = Counts::parse(after).since(&Counts::parse(before), Point::Returned);
         assert_eq!(
@@ -253,9 +254,10 @@ mod tests {
             (3, 4096, 0)
         );
         assert_eq!(
-            (work.checksummed.0, work.disk_requests, work.charged_ns.0),
-            (512, 3, 900)
+            (work.checksummed.0, work.disk_requests, work.waits),
+            (512, 3, 2)
         );
+        assert_eq!(work.charged_ns.0, 900);
         let threads: Vec<_> = work.threads.iter().map(|t| (&*t.name, t.blocks)).collect();
         assert_eq!(threads, [("kworker", 40), ("jbd2", 10)]);
     }

@@ -66,6 +66,7 @@ impl Processor {
                 block_ns: 0.0,
                 system_call_ns: 0.0,
                 request_ns: 0.0,
+                wait_ns: 0.0,
                 search_ns: 0.0,
                 ..of
             };

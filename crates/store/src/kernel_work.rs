@@ -24,6 +24,7 @@ pub(crate) fn insert_all(
             cleared,
             checksummed,
             disk_requests,
+            waits,
             charged_ns,
             threads,
         } = work;
@@ -47,6 +48,7 @@ pub(crate) fn insert_all(
                 signed(cleared.0),
                 signed(checksummed.0),
                 signed(*disk_requests),
+                signed(*waits),
                 signed(charged_ns.0),
                 threads,
             ])?;
@@ -81,6 +83,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<KernelWork> {
         cleared: fields.bytes()?,
         checksummed: fields.bytes()?,
         disk_requests: fields.number()?,
+        waits: fields.number()?,
         charged_ns: fields.nanos()?,
         threads: fields.json()?,
     })

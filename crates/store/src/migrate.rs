@@ -14,7 +14,7 @@ pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The migrations from an empty database to the current schema: step `n` (from 1) gives version
 /// `n`.
-pub(crate) const VERSIONS: [&str; 17] = [
+pub(crate) const VERSIONS: [&str; 18] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -32,6 +32,7 @@ pub(crate) const VERSIONS: [&str; 17] = [
     include_str!("schema/0015.sql"),
     include_str!("schema/0016.sql"),
     include_str!("schema/0017.sql"),
+    include_str!("schema/0018.sql"),
 ];
 
 /// The schema version this program writes (`PRAGMA user_version`).

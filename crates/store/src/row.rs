@@ -44,7 +44,7 @@ pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read
     flushes_ns, busy_ns";
 pub(crate) const KERNEL_WORK: &str = "cell, sample, until, process_blocks, kthread_blocks, \
     interrupt_blocks, system_calls, copied_bytes, cleared_bytes, checksummed_bytes, \
-    disk_requests, charged_ns, threads";
+    disk_requests, waits, charged_ns, threads";
 pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_system_call, status, \
     took_ns, stdout, stderr";
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";

@@ -124,7 +124,7 @@ const DISK_COLUMNS: [&str; 38] = [
 ];
 
 /// The additional columns of a run whose kernels count their work, for the whole time of a phase.
-const KERNEL_COLUMNS: [&str; 9] = [
+const KERNEL_COLUMNS: [&str; 10] = [
     "kernel_process_blocks",
     "kernel_thread_blocks",
     "kernel_interrupt_blocks",
@@ -133,6 +133,7 @@ const KERNEL_COLUMNS: [&str; 9] = [
     "kernel_cleared_bytes",
     "kernel_checksummed_bytes",
     "kernel_disk_requests",
+    "kernel_waits",
     "charged_ns",
 ];
 
@@ -334,9 +335,9 @@ fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
 }
 
 /// The work of the kernel; empty where it was not counted.
-fn of_kernel(work: Option<&KernelWork>) -> [Cell; 9] {
+fn of_kernel(work: Option<&KernelWork>) -> [Cell; KERNEL_COLUMNS.len()] {
     let Some(work) = work else {
-        return [const { Cell::Empty }; 9];
+        return [const { Cell::Empty }; KERNEL_COLUMNS.len()];
     };
     [
         Cell::Count(work.process_blocks),
@@ -347,6 +348,7 @@ fn of_kernel(work: Option<&KernelWork>) -> [Cell; 9] {
         Cell::Size(work.cleared),
         Cell::Size(work.checksummed),
         Cell::Count(work.disk_requests),
+        Cell::Count(work.waits),
         Cell::Duration(work.charged_ns),
     ]
 }

@@ -320,6 +320,7 @@ fn kernel_work() -> Vec<KernelWork> {
         cleared: Bytes(8192),
         checksummed: Bytes(512),
         disk_requests: 7,
+        waits: 5,
         charged_ns: Nanos(1234),
         threads: vec![ThreadWork {
             name: "kworker".to_owned(),
