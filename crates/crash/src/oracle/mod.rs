@@ -174,7 +174,12 @@ impl<'a> Oracle<'a> {
             tree,
         };
         // Equal files that had one name cannot be distinguished: the assignment that breaks the
-        // fewest promises counts.
+        // fewest promises counts, and first of all the fewest of those that every file system makes.
+        let rank = |broken: &[Broken]| {
+            let extra = |one: &&Broken| one.violation == Violation::Extra;
+            let extra = broken.iter().filter(extra).count();
+            (broken.len() - extra, extra)
+        };
         let mut choices = Choices::default();
         let mut broken = judge_resolved(&case, &resolve::resolve(&case, &mut choices));
         for _ in 0..MOST_ASSIGNMENTS {
@@ -182,7 +187,7 @@ impl<'a> Oracle<'a> {
                 break;
             }
             let other = judge_resolved(&case, &resolve::resolve(&case, &mut choices));
-            if other.len() < broken.len() {
+            if rank(&other) < rank(&broken) {
                 broken = other;
             }
         }

@@ -318,6 +318,26 @@ fn extra_promises_are_judged_where_they_are_declared() {
 }
 
 #[test]
+fn of_equal_directories_those_count_with_which_the_fewest_violations_remain() {
+    let text = "mkdir A\nmkdir B\n---\nexchange A B\ntemporary A as t\nlink @t A/new\nfsync A/new";
+    let program: Program = text.parse().unwrap();
+    let mut tree = tree_at(&program, program.first() + 4);
+    // The exchange is lost: the directory with the new file has its old name.
+    let file = tree.entries.remove("A/new").unwrap();
+    tree.entries.insert("B/new".into(), file);
+    let promises = Promises {
+        dependent_metadata: true,
+        ..Promises::JOURNALED
+    };
+    let broken = judge(&program, Progress::complete(&program), &tree, promises).unwrap();
+    let violation = |one: &Broken| one.violation == Violation::Extra;
+    assert!(
+        !broken.is_empty() && broken.iter().all(violation),
+        "{broken:?}"
+    );
+}
+
+#[test]
 fn progress_counts_the_marks() {
     let program = program("sync\nsync");
     let events = [
