@@ -150,7 +150,7 @@ pub enum Command {
     Man(crate::man::ManArgs),
     /// Print the JSON Schema of a command's JSON output
     Schema {
-        /// Schema: report, series, exploration, why, compare, history or crash
+        /// Schema: report, series, exploration, why, compare, history, advice or crash
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },

@@ -262,7 +262,7 @@ impl Plan {
 
     /// The shard that has a cell, if the plan has this number of shards.
     ///
-    /// In virtual time the cells are dealt out in turn, in the order of the plan, which its seed
+    /// In virtual time the cells are assigned in turn, in the order of the plan, which its seed
     /// determines. In real time whole blocks are, because cells of different machines are not
     /// compared.
     pub fn shard_of(&self, cell: &Cell, of: NonZeroU32) -> Shard {

@@ -48,7 +48,7 @@ impl Shard {
         numbers.map(move |number| Self { number, of })
     }
 
-    /// The shard of this number that has a unit: units are dealt out in turn.
+    /// The shard of this number that has a unit: units are assigned in turn.
     pub fn with(unit: u32, of: NonZeroU32) -> Self {
         Self {
             number: NonZeroU32::MIN.saturating_add(unit % of),

@@ -38,7 +38,7 @@ impl JobsArgs {
 pub struct ShardArgs {
     /// Run only this part: 2/4 is the second of four
     ///
-    /// Cells in virtual time and power cuts are dealt out in turn, in real time whole blocks. Each
+    /// Cells in virtual time and power cuts are assigned in turn, in real time whole blocks. Each
     /// shard is stored as a run of its own, on this or another machine; `fsdyno merge` joins them.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
