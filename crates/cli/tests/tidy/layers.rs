@@ -95,7 +95,6 @@ const CYCLIC: &[&str] = &[
     "guests/kernels",
     "lab/labs/host",
     "lab/labs/ssh",
-    "run/explore",
 ];
 
 #[test]

@@ -1,7 +1,6 @@
 //! The least that shows a finding: the fewest operations, then the fewest dropped writes.
 
-use super::nested::divided;
-use super::program::{Depth, Recorded, Wrong, contents, illegal, window_of};
+use super::found::{Depth, Found, Recorded, Wrong, contents, divided, illegal, window_of};
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
@@ -117,7 +116,7 @@ impl Explorer<'_> {
         let window = window_of(&recorded, state.window)?;
         let selection = window.minimise(&state, |selection| {
             // Each state has its own second mount and check.
-            let mut found = self.search(&recorded)?;
+            let mut found = Found::new(&recorded, self.subject.promises)?;
             let wrong = self.state(&mut found, &window, selection, wanted.depth)?;
             Ok::<_, ExploreError>(wrong.iter().any(|one| wanted.is_broken_by(one)))
         })?;
@@ -232,7 +231,7 @@ impl Explorer<'_> {
         recorded: &Recorded<'_>,
         wanted: Wanted<'_>,
     ) -> Result<Option<Selection>, ExploreError> {
-        let mut found = self.search(recorded)?;
+        let mut found = Found::new(recorded, self.subject.promises)?;
         // Most bugs show after the last durable moment.
         for window in recorded.states.windows().iter().rev().take(WINDOWS) {
             let window = window_of(recorded, window.number)?;

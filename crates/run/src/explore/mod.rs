@@ -3,14 +3,15 @@
 //! and on any number of guests.
 
 mod case;
+mod found;
 mod kept;
 mod minimal;
 mod nested;
 mod program;
 
 pub use case::{Application, Case, Long};
+pub use found::{Judged, Wrong};
 pub use kept::KeepError;
-pub use program::{Judged, Wrong};
 
 use fsdyno_crash::{Bounds, Generated, Program, Promises, parse_programs};
 use fsdyno_lab::explorer::{CheckError, Checker, ExplorerGuest, Prepared, disk_size};

@@ -2,7 +2,9 @@
 //! kernel recovers it, and while the repair program works on a state that needs it. After each, the
 //! next recovery must keep the same promises, and the next repair must succeed.
 
-use super::program::{Depth, Found, Judged, Recorded, Wrong, contents, ended, illegal};
+use super::found::{
+    Depth, Found, Interrupted, Judged, Later, Recorded, Wrong, contents, ended, illegal,
+};
 use super::{ExploreError, Explorer};
 use fsdyno_crash::interrupted::{end_of_checker, has_write_before};
 use fsdyno_crash::signature::normalised;
@@ -20,27 +22,6 @@ const MOST: MostInterruptions = MostInterruptions {
     kernel: 4,
 };
 
-/// What a power cut interrupts, after that of the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interrupted {
-    /// The recovery by the kernel.
-    Recovery,
-    /// The checks before the mount.
-    Checker,
-    /// The repair program.
-    Repair,
-}
-
-/// What was found in the last state after a power cut during its recovery, or after its repair.
-pub(super) struct Later {
-    /// What the second power cut interrupted; none if nothing did.
-    interrupted: Option<(Interrupted, Selection)>,
-    /// What is wrong in any case.
-    wrong: Vec<Wrong>,
-    /// The files, which are to be judged; none of a repair, and none if they are known.
-    tree: Option<Tree>,
-}
-
 /// A recovery or a repair of a state, and the states that a power cut during it can leave.
 struct Recovery {
     repairs: bool,
@@ -57,50 +38,6 @@ pub(super) struct LeastLater {
     pub image: Base,
     /// The requests of the interrupted recovery.
     pub requests: Vec<String>,
-}
-
-/// The signatures of what is found after a complete repair begin with this.
-const REPAIRED: &str = "after the repair: ";
-
-impl Interrupted {
-    const ALL: [Self; 3] = [Self::Recovery, Self::Checker, Self::Repair];
-
-    /// The signatures of what is found after this power cut begin with it.
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::Recovery => "power cut during the recovery: ",
-            Self::Checker => "power cut during the checker: ",
-            Self::Repair => "power cut during the repair: ",
-        }
-    }
-}
-
-/// Divides a signature: what happened after the power cut of the state, and the broken promise.
-pub(super) fn divided(signature: &str) -> Option<(&str, &str)> {
-    let mut prefixes = Interrupted::ALL.map(Interrupted::prefix).into_iter();
-    let prefix = prefixes.find(|prefix| signature.starts_with(prefix));
-    let prefix = prefix.or_else(|| signature.starts_with(REPAIRED).then_some(REPAIRED))?;
-    Some(signature.split_at(prefix.len()))
-}
-
-impl Later {
-    /// A broken promise that is seen then.
-    fn wrong(&self, one: Wrong) -> Wrong {
-        let prefix = self
-            .interrupted
-            .as_ref()
-            .map_or(REPAIRED, |(what, _)| what.prefix());
-        let after = match self.interrupted {
-            Some(_) => "after a ",
-            None => "",
-        };
-        Wrong {
-            signature: format!("{prefix}{}", one.signature),
-            message: format!("{after}{prefix}{}", one.message),
-            interrupted: self.interrupted.clone(),
-            ..one
-        }
-    }
 }
 
 impl Explorer<'_> {
@@ -242,7 +179,7 @@ impl Explorer<'_> {
         first: (&WindowStates<'_>, &Selection),
         is_wanted: impl Fn(&Wrong) -> bool,
     ) -> Result<Option<LeastLater>, ExploreError> {
-        let mut found = self.search(recorded)?;
+        let mut found = Found::new(recorded, self.subject.promises)?;
         let mut known = self.state(&mut found, first.0, first.1, Depth::Nested)?;
         let Some(wrong) = known.iter().find(|one| is_wanted(one)) else {
             return Ok(None);
@@ -399,26 +336,4 @@ fn unknown(wrong: Vec<Wrong>, known: &[Wrong]) -> impl Iterator<Item = Wrong> {
     let known: BTreeSet<String> = known.iter().map(|one| one.signature.clone()).collect();
     let wrong = wrong.into_iter();
     wrong.filter(move |one| !known.contains(&one.signature))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signature_after_a_second_power_cut_is_divided_from_the_broken_promise() {
-        for (signature, expected) in [
-            (
-                "power cut during the checker: checker: N errors",
-                Some(("power cut during the checker: ", "checker: N errors")),
-            ),
-            (
-                "after the repair: mount: refused",
-                Some(("after the repair: ", "mount: refused")),
-            ),
-            ("missing: file after fsync", None),
-        ] {
-            assert_eq!(divided(signature), expected);
-        }
-    }
 }

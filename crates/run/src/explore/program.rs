@@ -1,106 +1,18 @@
 //! The exploration of one program, or of a part of an application.
 
-use super::nested::{Interrupted, Later};
+use super::found::{
+    Depth, Found, Judged, KnownTree, Outcome, Recorded, Wrong, contents, ended, illegal, window_of,
+};
 use super::{Application, Case, ExploreError, Explorer, Long};
-use fsdyno_crash::signature::{names, normalised};
-use fsdyno_crash::{
-    Broken, CrashStates, Equivalence, ImageKey, Oracle, Overlay, Progress, Promises, Selection,
-    StateId, TraceEvent, Tree, WindowStates,
-};
+use fsdyno_crash::signature::normalised;
+use fsdyno_crash::{CrashStates, Overlay, Progress, Selection, StateId, TraceEvent, WindowStates};
 use fsdyno_lab::GuestLabError;
-use fsdyno_lab::explorer::{
-    ApplicationCheck, Base, Contents, Performed, Recovered, RecoveryOptions, SectorSet,
-};
+use fsdyno_lab::explorer::{ApplicationCheck, RecoveryOptions};
 use fsdyno_model::{
     ClassCount, ExploredProgram, Finding, Nanos, ProgramCost, Search, StateClass, StateCounts,
     Violation,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// A broken promise of one state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    /// The kind of promise.
-    pub violation: Violation,
-    /// Equal for violations of one cause.
-    pub signature: String,
-    /// What is wrong.
-    pub message: String,
-    /// What the kernel reported.
-    pub kernel: Vec<String>,
-    /// What the checker reported.
-    pub checker: Option<String>,
-    /// The second power cut after which it is seen, if it needs one.
-    pub(super) interrupted: Option<(Interrupted, Selection)>,
-}
-
-/// A state that was recovered again.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// The broken promises.
-    pub wrong: Vec<Wrong>,
-    /// The recovered files; none if it cannot be mounted.
-    pub tree: Option<Tree>,
-    /// The requests since the last durable moment, which prove the state legal.
-    pub requests: Vec<String>,
-}
-
-/// How a state was recovered. Equal states share it.
-struct Outcome {
-    /// What is wrong in any case.
-    wrong: Vec<Wrong>,
-    /// The recovered files, by their number.
-    tree: Option<usize>,
-}
-
-/// A recovered tree, with what a second mount and the checker found in the first state with it.
-struct KnownTree {
-    tree: Tree,
-    wrong: Vec<Wrong>,
-}
-
-/// How thoroughly a state is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// It is mounted, and its files are judged.
-    Files,
-    /// It is also mounted a second time, its files are deleted, and the checker runs.
-    Used,
-    /// The power is also cut during its recovery and its repair.
-    Nested,
-}
-
-/// The recording of a program, ready for states.
-pub(super) struct Recorded<'p> {
-    pub case: &'p Case,
-    pub performed: Performed,
-    pub states: CrashStates,
-}
-
-/// What was found so far in a program.
-pub(super) struct Found<'p> {
-    recorded: &'p Recorded<'p>,
-    /// None for an application.
-    pub oracle: Option<Oracle<'p>>,
-    /// The oracle of states with an unreadable sector.
-    unreadable: Option<Oracle<'p>>,
-    logged: Arc<SectorSet>,
-    equivalence: Equivalence,
-    outcomes: Vec<Outcome>,
-    trees: Vec<KnownTree>,
-    numbers: HashMap<Tree, usize>,
-    images: HashMap<ImageKey, usize>,
-    judged: HashMap<(Progress, usize, bool), Vec<Wrong>>,
-    pub counts: StateCounts,
-    findings: BTreeMap<String, Finding>,
-    /// The names of files, which are no part of signatures.
-    pub names: BTreeSet<String>,
-    /// What came after the last state: interrupted recoveries, and repairs.
-    pub later: Vec<Later>,
-    /// The signatures of states that were repaired.
-    pub repaired: BTreeSet<String>,
-}
 
 impl Explorer<'_> {
     /// Explores a program. A program that the file system does not support has failed, with the
@@ -176,7 +88,7 @@ impl Explorer<'_> {
         search: &Search,
         number: u32,
     ) -> Result<(StateCounts, Vec<Finding>), ExploreError> {
-        let mut found = self.search(recorded)?;
+        let mut found = Found::new(recorded, self.subject.promises)?;
         let depth = if search.nested {
             Depth::Nested
         } else {
@@ -214,37 +126,6 @@ impl Explorer<'_> {
             }
         }
         Ok((found.counts, found.findings.into_values().collect()))
-    }
-
-    pub(super) fn search<'p>(&self, recorded: &'p Recorded<'p>) -> Result<Found<'p>, ExploreError> {
-        let oracle = |promises| {
-            let program = recorded.case.program();
-            let oracle = program.map(|program| Oracle::new(program, promises));
-            let oracle = oracle.transpose();
-            oracle.map_err(|error| ExploreError::State(error.to_string()))
-        };
-        let promises = self.subject.promises;
-        let varying = recorded.states.varying();
-        Ok(Found {
-            recorded,
-            oracle: oracle(promises)?,
-            unreadable: oracle(Promises {
-                unreadable: true,
-                ..promises
-            })?,
-            logged: Arc::new(varying.iter().copied().collect()),
-            equivalence: Equivalence::new(varying),
-            outcomes: Vec::new(),
-            trees: Vec::new(),
-            numbers: HashMap::new(),
-            images: HashMap::new(),
-            judged: HashMap::new(),
-            counts: StateCounts::default(),
-            findings: BTreeMap::new(),
-            names: recorded.case.program().map(names).unwrap_or_default(),
-            later: Vec::new(),
-            repaired: BTreeSet::new(),
-        })
     }
 
     /// The broken promises of a state.
@@ -449,7 +330,7 @@ impl Explorer<'_> {
     /// Recovers one state of a program again, and interrupts its recovery if its name has a second power cut.
     pub fn again(&mut self, case: &Case, state: &StateId) -> Result<Judged, ExploreError> {
         let recorded = self.record(case)?;
-        let mut found = self.search(&recorded)?;
+        let mut found = Found::new(&recorded, self.subject.promises)?;
         let window = window_of(&recorded, state.first.window)?;
         let mut wrong = self.state(&mut found, &window, &state.first, Depth::Nested)?;
         let mut requests = window.requests(&state.first).map_err(illegal)?;
@@ -474,149 +355,6 @@ impl Explorer<'_> {
             tree,
             requests,
         })
-    }
-}
-
-impl Found<'_> {
-    /// The disk when the recording began.
-    pub(super) fn base(&self) -> &Base {
-        &self.recorded.performed.base
-    }
-
-    /// How far the program was in a state.
-    pub(super) fn progress(
-        &self,
-        window: &WindowStates<'_>,
-        selection: &Selection,
-    ) -> Result<Progress, ExploreError> {
-        let marks = window.marks(selection).map_err(illegal)?;
-        let case = self.recorded.case;
-        Ok(progress(case, &marks.began, &marks.returned))
-    }
-
-    /// What is wrong with an outcome after this progress.
-    fn judge(&mut self, outcome: usize, progress: Progress, class: StateClass) -> Vec<Wrong> {
-        let known = &self.outcomes[outcome];
-        let unreadable = class == StateClass::C4;
-        // Nobody can mount a disk whose superblock is unreadable.
-        let mut all: Vec<Wrong> = known
-            .wrong
-            .iter()
-            .filter(|one| !unreadable || one.violation == Violation::Kernel)
-            .cloned()
-            .collect();
-        if let Some(tree) = known.tree {
-            let judged = self.judged.entry((progress, tree, unreadable));
-            let judged = judged.or_insert_with(|| {
-                let oracle = if unreadable {
-                    &self.unreadable
-                } else {
-                    &self.oracle
-                };
-                let tree = &self.trees[tree].tree;
-                let broken = oracle.as_ref().map(|oracle| oracle.judge(progress, tree));
-                broken.into_iter().flatten().map(Wrong::from).collect()
-            });
-            all.extend(judged.iter().cloned());
-        }
-        all
-    }
-
-    fn add(&mut self, wrong: Wrong, number: u32, state: &StateId) {
-        let class = state.first.class;
-        let state = match wrong.interrupted {
-            // A repair does not begin with the state, but with what its recovery left.
-            None | Some((Interrupted::Repair, _)) => format!("{number}:{state}"),
-            Some((_, second)) => format!("{number}:{}", state.then(second)),
-        };
-        let finding = self.findings.entry(wrong.signature.clone());
-        let finding = finding.or_insert_with(|| Finding {
-            signature: wrong.signature,
-            violation: wrong.violation,
-            class,
-            message: wrong.message,
-            state: state.clone(),
-            count: 0,
-            minimal: None,
-            kernel: wrong.kernel,
-            checker: wrong.checker,
-        });
-        finding.count += 1;
-        if class < finding.class {
-            finding.class = class;
-            finding.state = state;
-        }
-    }
-}
-
-impl From<Broken> for Wrong {
-    fn from(broken: Broken) -> Self {
-        Self {
-            violation: broken.violation,
-            signature: broken.signature,
-            message: broken.message,
-            kernel: Vec::new(),
-            checker: None,
-            interrupted: None,
-        }
-    }
-}
-
-/// What is wrong with a recovery in any case, and the recovered files.
-pub(super) fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wrong>, Option<Tree>) {
-    let wrong = |violation, what: &str, text: &str, kernel: &[String]| Wrong {
-        violation,
-        signature: format!("{what}: {}", normalised(text, names)),
-        message: text.to_owned(),
-        kernel: kernel.to_vec(),
-        checker: None,
-        interrupted: None,
-    };
-    match &recovered.end {
-        Err(death) => {
-            let one = wrong(Violation::Kernel, "kernel", &death.what, &death.console);
-            (vec![one], None)
-        }
-        Ok(report) => {
-            let mut all = Vec::new();
-            if let Some(refused) = &report.refused {
-                all.push(wrong(Violation::Mount, "mount", refused, &report.kernel));
-            }
-            if let Some(stuck) = &report.stuck {
-                all.push(wrong(Violation::Kernel, "unmount", stuck, &report.kernel));
-            }
-            (all, report.tree.clone())
-        }
-    }
-}
-
-/// A base with the content of a state.
-pub(super) fn contents(base: &Base, overlay: &Overlay) -> Contents {
-    let mut contents = Contents::of(base.clone());
-    for (sector, bytes) in overlay.iter() {
-        contents.put(sector, bytes);
-    }
-    contents.lose(overlay.unreadable());
-    contents
-}
-
-pub(super) fn window_of<'r>(
-    recorded: &'r Recorded<'_>,
-    number: u32,
-) -> Result<WindowStates<'r>, ExploreError> {
-    let window = recorded.states.window(number);
-    window.ok_or_else(|| ExploreError::State(format!("the recording has no window {number}")))
-}
-
-pub(super) fn illegal(error: impl std::fmt::Display) -> ExploreError {
-    ExploreError::State(error.to_string())
-}
-
-fn progress(case: &Case, began: &BTreeSet<u32>, returned: &BTreeSet<u32>) -> Progress {
-    let after = |set: &BTreeSet<u32>| set.last().map_or(case.first(), |last| last + 1);
-    Progress {
-        began: after(began),
-        returned: after(returned),
     }
 }
 
