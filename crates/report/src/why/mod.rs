@@ -132,7 +132,7 @@ impl Why {
         judged: &LineVerdicts,
     ) -> Result<Self, WhyError> {
         let places = [place(set, labels[0])?, place(set, labels[1])?];
-        let shown = labels.map(terms::printable);
+        let shown = places.map(|at| terms::printable(&set.run.plan.contenders[at].label));
         if places[0] == places[1] {
             return Err(WhyError::Twice(shown[0].clone()));
         }
@@ -182,19 +182,30 @@ struct Pair<'a> {
     among: [usize; 2],
 }
 
+/// The contender with this label; without its state (`ext4 fill=80%`) where only one has it.
 fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
-    found.ok_or_else(|| WhyError::NoContender {
-        run: set.run.id.clone(),
-        requested: terms::printable(label),
-        known: terms::list(
-            &contenders
-                .iter()
-                .map(|one| terms::printable(&one.label))
-                .collect::<Vec<_>>(),
-        ),
-    })
+    let without_state = || {
+        let begins = |one: &Contender| {
+            let rest = one.label.strip_prefix(label);
+            rest.is_some_and(|rest| rest.starts_with(' '))
+        };
+        let mut all = (0..contenders.len()).filter(|at| begins(&contenders[*at]));
+        all.next().filter(|_| all.next().is_none())
+    };
+    found
+        .or_else(without_state)
+        .ok_or_else(|| WhyError::NoContender {
+            run: set.run.id.clone(),
+            requested: terms::printable(label),
+            known: terms::list(
+                &contenders
+                    .iter()
+                    .map(|one| terms::printable(&one.label))
+                    .collect::<Vec<_>>(),
+            ),
+        })
 }
 
 fn phases(

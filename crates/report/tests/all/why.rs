@@ -640,6 +640,18 @@ fn the_parts_always_add_up_to_the_time() {
 }
 
 #[test]
+fn a_contender_is_found_without_its_state_where_only_one_has_the_name() {
+    let none = |_: [&fsdyno_model::Contender; 2], _: Cause| None;
+    let mut set = fixture::mixed_labs();
+    set.run.plan.contenders[0].label = "ext4 fill=95%".into();
+    let why = Why::of(&set, ["ext4", "xfs"], None, &none).unwrap();
+    assert_eq!(why.contenders, ["ext4 fill=95%", "xfs"]);
+    set.run.plan.contenders[1].label = "ext4 fill=50%".into();
+    let refused = Why::of(&set, ["ext4", "xfs"], None, &none).unwrap_err();
+    assert!(matches!(refused, WhyError::NoContender { .. }), "{refused}");
+}
+
+#[test]
 fn invalid_comparisons_are_rejected_with_the_names() {
     let none = |_: [&fsdyno_model::Contender; 2], _: Cause| None;
     let refused = |set: &ResultSet, labels: [&str; 2], phase: Option<&str>| {
