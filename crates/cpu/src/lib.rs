@@ -59,7 +59,7 @@ prices! {
     /// A request to a disk: submission, interrupt and completion.
     #[serde(default)]
     request_ns,
-    /// A wait of a process: the switch to another one, and the switch back.
+    /// A wait of a process while no other process runs: the switch away, and the switch back.
     #[serde(default)]
     wait_ns,
     /// A byte that the phase `grep` searches: work of the program, not of the kernel.

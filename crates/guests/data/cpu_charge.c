@@ -77,10 +77,14 @@ static void attribute(struct task_struct *task)
 	}
 }
 
-void cpu_charge_switch(struct task_struct *from)
+void cpu_charge_switch(struct task_struct *from, struct task_struct *to)
 {
-	/* A process sleeps. The price of its wait includes those of the kernel threads that it waits for. */
-	if (READ_ONCE(from->__state) != TASK_RUNNING && !(from->flags & PF_KTHREAD))
+	/*
+	 * A process sleeps, and the processor is idle or runs a kernel thread. The price includes the
+	 * waits of that thread. A switch to another process has the price of its blocks.
+	 */
+	if (READ_ONCE(from->__state) != TASK_RUNNING && !(from->flags & PF_KTHREAD) &&
+	    (to->flags & PF_KTHREAD || is_idle_task(to)))
 		cpu_charge_units[CPU_CHARGE_WAIT]++;
 	attribute(from);
 }

@@ -15,7 +15,7 @@ enum {
 	CPU_CHARGE_CLEAR,
 	CPU_CHARGE_CRC32C,
 	CPU_CHARGE_REQUEST,	/* counted in requests to disks, not in bytes */
-	CPU_CHARGE_WAIT,	/* counted in waits: a process sleeps and another runs */
+	CPU_CHARGE_WAIT,	/* counted in waits: a process sleeps, and no other runs */
 	CPU_CHARGE_ROUTINES
 };
 
@@ -46,7 +46,7 @@ extern unsigned long cpu_charge_blocks;
 extern unsigned long cpu_charge_units[CPU_CHARGE_ROUTINES];
 
 /* Attributes what was counted to the task that ran until now. */
-void cpu_charge_switch(struct task_struct *from);
+void cpu_charge_switch(struct task_struct *from, struct task_struct *to);
 /* What is counted from hide to hidden is nobody's; interrupts between them keep theirs. */
 void cpu_charge_hide(void);
 void cpu_charge_hidden(void);

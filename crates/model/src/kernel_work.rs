@@ -40,7 +40,7 @@ pub struct KernelWork {
     /// Requests to disks.
     #[serde(default)]
     pub disk_requests: u64,
-    /// Waits: a process sleeps, and another one runs.
+    /// Waits: a process sleeps, and no other process runs.
     #[serde(default)]
     pub waits: u64,
     /// The time that the virtual clock was advanced for all of it; 0 where computing is free.

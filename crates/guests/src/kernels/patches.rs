@@ -104,7 +104,7 @@ const CPU_CHARGE: &[Patch] = &[
     Patch {
         file: "arch/um/kernel/process.c",
         text: "\tto->thread.prev_sched = from;\n",
-        instead: "\tcpu_charge_switch(from);\n\
+        instead: "\tcpu_charge_switch(from, to);\n\
               \tto->thread.prev_sched = from;\n",
     },
     Patch {
