@@ -187,11 +187,8 @@ fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
     let without_state = || {
-        let begins = |one: &Contender| {
-            let rest = one.label.strip_prefix(label);
-            rest.is_some_and(|rest| rest.starts_with(' '))
-        };
-        let mut all = (0..contenders.len()).filter(|at| begins(&contenders[*at]));
+        let named = |one: &Contender| one.label.strip_suffix(&one.state.suffix()) == Some(label);
+        let mut all = (0..contenders.len()).filter(|at| named(&contenders[*at]));
         all.next().filter(|_| all.next().is_none())
     };
     found

@@ -4,7 +4,7 @@
 use crate::{fixture, wide};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
 use fsdyno_model::{
-    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, KernelWork, LabChoice, LatencyDistribution,
+    Bytes, CpuUse, DeviceUse, DiskTime, Fill, Fragmentation, InitialState, KernelWork, LabChoice, LatencyDistribution,
     ModelCpu, ModelDisk, Nanos, Observed, Point, Pressure, ResultSet, Sample, ThreadWork, Traced,
     Waits,
 };
@@ -643,10 +643,16 @@ fn the_parts_always_add_up_to_the_time() {
 fn a_contender_is_found_without_its_state_where_only_one_has_the_name() {
     let none = |_: [&fsdyno_model::Contender; 2], _: Cause| None;
     let mut set = fixture::mixed_labs();
-    set.run.plan.contenders[0].label = "ext4 fill=95%".into();
+    let mut fill = |at: usize, permille| {
+        let contender = &mut set.run.plan.contenders[at];
+        contender.state = InitialState::of(Some(Fill::plain(permille)), 0).unwrap();
+        contender.label = format!("ext4{}", contender.state.suffix());
+        set.clone()
+    };
+    let set = fill(0, 950);
     let why = Why::of(&set, ["ext4", "xfs"], None, &none).unwrap();
     assert_eq!(why.contenders, ["ext4 fill=95%", "xfs"]);
-    set.run.plan.contenders[1].label = "ext4 fill=50%".into();
+    let set = fill(1, 500);
     let refused = Why::of(&set, ["ext4", "xfs"], None, &none).unwrap_err();
     assert!(matches!(refused, WhyError::NoContender { .. }), "{refused}");
 }
