@@ -4,9 +4,9 @@
 use crate::{fixture, wide};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
 use fsdyno_model::{
-    Bytes, CpuUse, DeviceUse, DiskTime, Fill, Fragmentation, InitialState, KernelWork, LabChoice, LatencyDistribution,
-    ModelCpu, ModelDisk, Nanos, Observed, Point, Pressure, ResultSet, Sample, ThreadWork, Traced,
-    Waits,
+    Bytes, CpuUse, DeviceUse, DiskTime, Fill, Fragmentation, InitialState, KernelWork, LabChoice,
+    LatencyDistribution, ModelCpu, ModelDisk, Nanos, Observed, Point, Pressure, ResultSet, Sample,
+    ThreadWork, Traced, Waits,
 };
 use fsdyno_report::comparison::Comparisons;
 use fsdyno_report::processor::Processor;
