@@ -43,23 +43,23 @@ impl Pairs {
         if prober.target.capacity() < 512 * LARGE {
             return Ok(None);
         }
-        let alone_us = pair_us(prober, None, SMALL, 4 * PAIRS)?;
-        let mut near = Vec::new();
-        let mut distance = SMALL;
-        while distance < LARGE {
-            let us = pair_us(prober, Some(distance), SMALL, 2 * PAIRS)?;
-            near.push((distance, us));
-            distance *= 2;
-        }
+        let powers = (0..).map(|power| SMALL << power);
+        let near: Vec<u64> = powers.take_while(|distance| *distance < LARGE).collect();
+        let reads: Vec<PairOfReads> = near.iter().map(|at| PairOfReads::small(*at)).collect();
+        let alone = PairOfReads {
+            distance: None,
+            bytes: SMALL,
+        };
+        let us = times_us(prober, &[&[alone], reads.as_slice()].concat(), 2 * PAIRS)?;
         let mut pairs = Self {
-            alone_us,
-            near,
+            alone_us: us[0],
+            near: near.into_iter().zip(us.into_iter().skip(1)).collect(),
             program_unit: None,
             units: None,
             channels: None,
         };
         let delay_us = pairs.delay_us();
-        if delay_us < LEAST_DELAY * alone_us {
+        if delay_us < LEAST_DELAY * pairs.alone_us {
             return Ok(Some(pairs));
         }
         let limit_us = pairs.undelayed_us() + delay_us / 2.0;
@@ -69,8 +69,9 @@ impl Pairs {
         };
         pairs.program_unit = Some(unit);
         for number in 2..=MOST_UNITS {
-            if pair_us(prober, Some(number * unit), SMALL, PAIRS / 2)? > limit_us
-                && pair_us(prober, Some(2 * number * unit), SMALL, PAIRS)? > limit_us
+            if one_unit(prober, number * unit, unit, PAIRS / 2)?
+                && one_unit(prober, 2 * number * unit, unit, PAIRS)?
+                && one_unit(prober, 3 * number * unit, unit, PAIRS)?
             {
                 pairs.units = Some(number);
                 pairs.channels = channels(prober, number, unit)?;
@@ -94,37 +95,71 @@ impl Pairs {
     }
 }
 
-/// Time until a read, and another one at this distance, are complete, in microseconds: what a
-/// quarter of the pairs does not exceed, because other work of the machine only adds time.
-fn pair_us(
-    prober: &mut Prober<'_>,
+/// A read, and another one at the same time at this distance. None: no other one.
+#[derive(Debug, Clone, Copy)]
+struct PairOfReads {
     distance: Option<u64>,
     bytes: u64,
-    count: u64,
-) -> Result<f64, TargetError> {
-    let mut all = Vec::new();
-    for _ in 0..count {
-        let reach = prober.target.capacity() - distance.unwrap_or(0) - bytes;
-        let at = prober.random.below((reach / LARGE).max(1)) * LARGE;
-        let mut reads = vec![Access::read(at, bytes)];
-        reads.extend(distance.map(|distance| Access::read(at + distance, bytes)));
-        let times = prober.target.run(&reads, 2)?;
-        let began = times.iter().map(|one| one.submitted).min().unwrap_or(0);
-        let ended = times.iter().map(|one| one.completed).max().unwrap_or(0);
-        all.push((ended - began) as f64 / 1e3);
+}
+
+impl PairOfReads {
+    fn small(distance: u64) -> Self {
+        Self {
+            distance: Some(distance),
+            bytes: SMALL,
+        }
     }
-    Ok(quantile(&all, 0.25))
+}
+
+/// Times until both reads of each pair are complete, in microseconds: what a quarter of the
+/// repeats does not exceed, because other work of the machine only adds time. The pairs alternate,
+/// so that a slow second of the machine delays all of them alike.
+fn times_us(
+    prober: &mut Prober<'_>,
+    pairs: &[PairOfReads],
+    count: u64,
+) -> Result<Vec<f64>, TargetError> {
+    let mut all = vec![Vec::new(); pairs.len()];
+    for _ in 0..count {
+        for (pair, all) in pairs.iter().zip(&mut all) {
+            let reach = prober.target.capacity() - pair.distance.unwrap_or(0) - pair.bytes;
+            let at = prober.random.below((reach / LARGE).max(1)) * LARGE;
+            let mut reads = vec![Access::read(at, pair.bytes)];
+            let other = pair.distance.map(|distance| at + distance);
+            reads.extend(other.map(|at| Access::read(at, pair.bytes)));
+            let times = prober.target.run(&reads, 2)?;
+            let began = times.iter().map(|one| one.submitted).min().unwrap_or(0);
+            let ended = times.iter().map(|one| one.completed).max().unwrap_or(0);
+            all.push((ended - began) as f64 / 1e3);
+        }
+    }
+    Ok(all.iter().map(|all| quantile(all, 0.25)).collect())
+}
+
+/// Whether one unit serves reads at this distance: whether a pair takes as long as one in the same
+/// program unit, rather than as one in two consecutive program units.
+fn one_unit(
+    prober: &mut Prober<'_>,
+    distance: u64,
+    unit: u64,
+    count: u64,
+) -> Result<bool, TargetError> {
+    let pairs = [distance, SMALL, unit].map(PairOfReads::small);
+    let us = times_us(prober, &pairs, count)?;
+    Ok(us[0] > f64::midpoint(us[1], us[2]))
 }
 
 /// The number of channels: pairs of whole program units on one channel wait for it. It is the divisor
 /// of the units whose multiples are the slowest distances, so that a single disturbed pair decides
 /// nothing.
 fn channels(prober: &mut Prober<'_>, units: u64, unit: u64) -> Result<Option<u64>, TargetError> {
-    let mut all = Vec::new();
-    for number in 1..units {
-        let us = pair_us(prober, Some(number * unit), unit, PAIRS)?;
-        all.push((number, us));
-    }
+    let whole = |number| PairOfReads {
+        distance: Some(number * unit),
+        bytes: unit,
+    };
+    let pairs: Vec<PairOfReads> = (1..units).map(whole).collect();
+    let us = times_us(prober, &pairs, PAIRS)?;
+    let all: Vec<(u64, f64)> = (1..units).zip(us).collect();
     let part = |of: u64, multiples: bool| {
         let distances = all.iter();
         let own = distances.filter(|(number, _)| number.is_multiple_of(of) == multiples);

@@ -167,7 +167,7 @@ impl<'a> Prober<'a> {
             None
         };
         report("reads of several sizes");
-        let sizes = self.sizes(if slow { 12 } else { 48 })?;
+        let sizes = self.sizes(if slow { 12 } else { 64 })?;
         report("sequential reads");
         let sequential = self.sequential(slow)?;
         report("random reads at several depths");
@@ -224,24 +224,25 @@ impl<'a> Prober<'a> {
         Ok(times.iter().map(Timing::us).collect())
     }
 
+    /// The sizes alternate, so that a slow second of the machine delays all of them alike.
     fn sizes(&mut self, count: u64) -> Result<Vec<Size>, TargetError> {
-        let mut sizes = Vec::new();
-        let mut bytes = SMALL;
-        while bytes <= LARGE && bytes <= self.target.capacity() {
-            // A volume regains its burst.
-            self.target.pause(30_000_000)?;
-            let all: Vec<Access> = (0..count)
-                .map(|_| Access::read(self.place(bytes), bytes))
-                .collect();
-            let times = self.one_by_one(&all)?;
-            let all: Vec<f64> = times.iter().map(Timing::us).collect();
-            sizes.push(Size {
-                bytes,
-                us: median(&all),
-            });
-            bytes *= 2;
+        let capacity = self.target.capacity();
+        let sizes = (0..).map(|power| SMALL << power);
+        let sizes = sizes.take_while(|bytes| *bytes <= LARGE.min(capacity));
+        let mut all: Vec<(u64, Vec<f64>)> = sizes.map(|bytes| (bytes, Vec::new())).collect();
+        // A processor that slept long is slow at first.
+        self.random_reads(16)?;
+        for _ in 0..count {
+            for (bytes, us) in &mut all {
+                let read = Access::read(self.place(*bytes), *bytes);
+                us.extend(self.one_by_one(&[read])?.iter().map(Timing::us));
+            }
         }
-        Ok(sizes)
+        let medians = all.into_iter().map(|(bytes, us)| Size {
+            bytes,
+            us: median(&us),
+        });
+        Ok(medians.collect())
     }
 
     fn sequential(&mut self, slow: bool) -> Result<Vec<Place>, TargetError> {

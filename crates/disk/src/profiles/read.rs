@@ -26,7 +26,7 @@ pub enum ProfileError {
         source: Box<toml::de::Error>,
     },
     /// The profile has an impossible value.
-    #[error("the disk profile {name} is of no disk: {source}")]
+    #[error("the disk profile {name} is not valid: {source}")]
     Impossible { name: String, source: Impossible },
 }
 
