@@ -25,6 +25,8 @@ pub enum WarningKind {
     IncompleteRecording,
     /// A replay returned other results than its recording.
     Divergence,
+    /// Virtual time does not count the processor time of a program that serves the file system.
+    NotCounted,
     /// The phase was too short for its clock or for the scheduler.
     TooShort,
     /// A time limit ended the phase before all its work was done: its time is that of the limit.
@@ -76,6 +78,7 @@ impl WarningKind {
         match self {
             Self::IncompleteRecording => "incomplete-recording",
             Self::Divergence => "divergence",
+            Self::NotCounted => "not-counted",
             Self::TooShort => "too-short",
             Self::TimeLimit => "time-limit",
             Self::CacheUnproven => "cache-unproven",

@@ -25,9 +25,11 @@ pub fn document(advice: &Recommendation, rows: usize) -> Document {
     blocks.extend(not_recommended(advice, rows).filter(|_| !is_brief));
     blocks.extend(commands(advice));
     blocks.extend(advice.validation.as_ref().map(|one| validation(one, rows)));
+    let warnings = advice.warnings.iter();
+    let warnings = warnings.map(|text| format!("Warning: {text}."));
     Document {
         page_title: Some("Which file system to choose".to_owned()),
-        lead: lead(advice).into_iter().map(Into::into).collect(),
+        lead: warnings.chain(lead(advice)).map(Into::into).collect(),
         blocks,
         footer: format!("Runs: {}.", advice.runs.join(", ")),
         ..Document::new(format!("fsdyno: advice of {date}"))

@@ -28,6 +28,8 @@ pub struct AdviceReport {
     pub certain: bool,
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
+    /// The warnings about work that is not what the runs should measure.
+    pub warnings: Vec<String>,
     /// The recommended contender; null if none can be recommended.
     pub choice: Option<ChosenContender>,
     /// All measured contenders, fastest first.
@@ -146,6 +148,7 @@ impl AdviceReport {
             fit: advice.fit.clone(),
             certain: advice.certain,
             margin: advice.margin,
+            warnings: advice.warnings.clone(),
             choice: chosen(advice),
             contenders: advice.ranking().into_iter().map(measured).collect(),
             options: advice.options.clone(),

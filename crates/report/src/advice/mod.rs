@@ -14,6 +14,7 @@ pub use safety::Safety;
 pub use validation::{Departure, Pair, Validation};
 
 use crate::comparison::Comparisons;
+use crate::comparison::warnings::about_work;
 use crate::terms;
 use candidates::Field;
 use fsdyno_model::{Contender, Exploration, ResultSet, StateClass};
@@ -97,6 +98,8 @@ pub struct Recommendation {
     pub margin: f64,
     /// All measured contenders, those of the last run first.
     pub candidates: Vec<Candidate>,
+    /// The warnings about work that is not what the runs should measure.
+    pub warnings: Vec<String>,
     /// The choice; `None` if no contender can be recommended.
     pub choice: Option<Choice>,
     /// The measured options of the runs.
@@ -196,9 +199,15 @@ impl Recommendation {
         }
         let choice = Choice::of(&field, &candidates, question);
         let plan = &set.run.plan;
-        let runs = std::iter::once(question.defaults).chain(question.later);
+        let runs = || std::iter::once(question.defaults).chain(question.later);
+        let mut warnings = Vec::new();
+        for text in runs().flat_map(about_work) {
+            if !warnings.contains(&text) {
+                warnings.push(text);
+            }
+        }
         Self {
-            runs: runs.map(|set| terms::printable(&set.run.id)).collect(),
+            runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
             started_unix_ns: question.defaults.run.started_unix_ns,
             model_disk: plan
                 .disk
@@ -208,6 +217,7 @@ impl Recommendation {
             certain: plan.is_certain(),
             margin: plan.margin,
             candidates,
+            warnings,
             choice,
             options: question.options.to_vec(),
             left_out: question

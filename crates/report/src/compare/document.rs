@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document {
     let title = format!("{} compared with {}", comparison.run, comparison.base);
     let mut document = Document::new(title);
+    document.blocks.push(Block::warnings(&comparison.warnings));
     document.blocks.extend(differences(comparison));
     if comparison.lines.is_empty() {
         document.blocks.push(Block::paragraph(

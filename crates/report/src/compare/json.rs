@@ -25,6 +25,8 @@ pub struct ComparedRun {
     pub run: String,
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
+    /// The warnings about work that is not what the runs should measure.
+    pub warnings: Vec<String>,
     /// What differs between the runs.
     pub differences: Vec<Difference>,
     /// Each time of a phase of a contender that both runs have.
@@ -210,6 +212,7 @@ fn compared_run((one, thresholds): &(RunComparison, Vec<CheckedThreshold>)) -> C
         base: one.base.clone(),
         run: one.run.clone(),
         margin: one.margin,
+        warnings: one.warnings.clone(),
         differences: one.differences.clone(),
         lines: one.lines.iter().filter_map(compared_time).collect(),
         counts: one.lines.iter().filter_map(compared_count).collect(),

@@ -16,6 +16,7 @@ pub use json::{
 };
 pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdVerdict, check};
 
+use crate::comparison::warnings::about_work;
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
 use fsdyno_model::{Metric, ResultSet};
@@ -33,6 +34,8 @@ pub struct RunComparison {
     pub base: String,
     /// The other run.
     pub run: String,
+    /// The warnings about work that is not what the runs should measure.
+    pub warnings: Vec<String>,
     /// What differs between them.
     pub differences: Vec<Difference>,
     /// The smallest difference of times that matters.
@@ -106,6 +109,13 @@ impl RunComparison {
         Self {
             base: base.run.id.clone(),
             run: other.run.id.clone(),
+            warnings: [base, other]
+                .into_iter()
+                .flat_map(|set| {
+                    let warnings = about_work(set).into_iter();
+                    warnings.map(|text| format!("run {}: {text}", set.run.id))
+                })
+                .collect(),
             differences: differences(base, other),
             margin,
             margin_of_counts,

@@ -44,7 +44,9 @@ impl WarningSummary {
     /// then what makes them noisy, then what is only missing.
     pub fn importance(&self) -> u8 {
         match self.kind {
-            WarningKind::IncompleteRecording | WarningKind::Divergence => 0,
+            WarningKind::IncompleteRecording
+            | WarningKind::Divergence
+            | WarningKind::NotCounted => 0,
             WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
             WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,
             WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 3,
@@ -56,6 +58,16 @@ impl WarningSummary {
             WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 6,
             WarningKind::Entry | WarningKind::Unobserved => 7,
         }
+    }
+
+    /// The finding with its first place.
+    pub fn in_brief(&self) -> String {
+        let places = match self.places.as_slice() {
+            [] => String::new(),
+            [one] => format!(" ({one})"),
+            [first, ..] => format!(" ({first} and {} more)", self.places.len() - 1),
+        };
+        format!("{}{places}", self.message)
     }
 
     /// The first places and the number of others: `ext4 copy, xfs copy and 4 more`.
@@ -94,6 +106,16 @@ pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
     }
     warning_summaries.sort_by_key(|summary| summary.importance() > 0);
     warning_summaries
+}
+
+/// The warnings about work that is not what a run should measure. They are first in each report of
+/// the run.
+pub fn about_work(set: &ResultSet) -> Vec<String> {
+    let all = warning_summaries(set).into_iter();
+    let first = all.take_while(|summary| summary.importance() == 0);
+    first
+        .map(|one| format!("{}: {}", one.kind, one.in_brief()))
+        .collect()
 }
 
 /// The warning about a phase that should have started with warm caches but did not.

@@ -295,6 +295,16 @@ impl Block {
         Self::Paragraph(text.into())
     }
 
+    /// A list of warnings.
+    pub fn warnings(texts: &[String]) -> Self {
+        let item = |text: &String| Item {
+            lead: Some(("warning".to_owned(), Tone::Warning)),
+            text: text.clone().into(),
+            ..Item::default()
+        };
+        Self::List(texts.iter().map(item).collect())
+    }
+
     /// A list of plain sentences.
     pub fn sentences(texts: impl IntoIterator<Item = String>) -> Self {
         let item = |text: String| Item {

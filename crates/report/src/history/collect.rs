@@ -1,9 +1,10 @@
 //! Collects the figures of runs, and divides them into series of comparable ones.
 
-use super::json::{History, SeriesHistory};
+use super::json::{History, SeriesHistory, of_run};
 use super::observation::{Observation, Place, RunFacts};
 use super::{By, Selection, order, steps};
 use crate::compare::differences;
+use crate::comparison::warnings::about_work;
 use crate::terms;
 use fsdyno_model::{CellRecord, Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,8 @@ pub struct Collector {
     labels: BTreeSet<String>,
     phases: BTreeSet<String>,
     without_commit: BTreeSet<String>,
+    /// About work that is not what the runs should measure.
+    warnings: Vec<String>,
 }
 
 /// A series that is being collected.
@@ -66,6 +69,7 @@ impl Collector {
             labels: BTreeSet::new(),
             phases: BTreeSet::new(),
             without_commit: BTreeSet::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -79,6 +83,9 @@ impl Collector {
             provenance: set.run.provenance.clone(),
             commit: tagged.map(str::to_owned),
         });
+        let warnings = about_work(set).into_iter();
+        self.warnings
+            .extend(warnings.map(|text| of_run(&set.run.id) + &text));
         let chosen: Vec<bool> = plan
             .contenders
             .iter()
@@ -185,7 +192,7 @@ impl Collector {
         };
         self.series.sort_by_key(place);
         let axis = self.place_observations();
-        let mut warnings = Vec::new();
+        let mut warnings = std::mem::take(&mut self.warnings);
         let series: Vec<SeriesHistory> = self
             .series
             .iter()

@@ -23,12 +23,7 @@ pub fn document(history: &History) -> Document {
     document.lead = vec![lead(history)];
     document.filters = filters(history);
     document.chart_command = format!("fsdyno history --by {by} --format svg");
-    let warnings = history.warnings.iter().map(|text| Item {
-        lead: Some(("warning".to_owned(), Tone::Warning)),
-        text: text.clone().into(),
-        ..Item::default()
-    });
-    document.blocks.push(Block::List(warnings.collect()));
+    document.blocks.push(Block::warnings(&history.warnings));
     document.blocks.push(Block::Legend(legend(history)));
     for (number, phase) in history.phases().enumerate() {
         document.blocks.push(section(history, number, phase).into());

@@ -113,6 +113,11 @@ pub struct Moved {
     pub ratio: Option<f64>,
 }
 
+/// How a warning about a run begins.
+pub(super) fn of_run(id: &str) -> String {
+    format!("run {id}: ")
+}
+
 impl History {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
@@ -130,6 +135,7 @@ impl History {
         let about = |warning: &&String| {
             let mut series = series.iter();
             series.any(|one| warning.starts_with(&format!("{}, {},", one.contender, one.phase)))
+                || runs.iter().any(|id| warning.starts_with(&of_run(id)))
         };
         Self {
             runs: runs.len(),

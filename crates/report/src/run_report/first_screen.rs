@@ -356,13 +356,8 @@ fn notes(comparisons: &Comparisons) -> Vec<Item> {
     // The sort is stable: equally important ones keep their order.
     warnings.sort_by_key(|warning| warning.importance());
     items.extend(warnings.into_iter().take(WARNINGS).map(|warning| {
-        let places = match warning.places.as_slice() {
-            [] => String::new(),
-            [one] => format!(" ({one})"),
-            [first, ..] => format!(" ({first} and {} more)", warning.places.len() - 1),
-        };
-        let text = format!("{}{places}", warning.message);
-        line(format!("! {}", warning.kind), text, Tone::Warning)
+        let kind = format!("! {}", warning.kind);
+        line(kind, warning.in_brief(), Tone::Warning)
     }));
     items.truncate(WARNINGS);
     items

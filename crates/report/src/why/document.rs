@@ -7,6 +7,7 @@ use crate::document::{Block, Cell, Column, Document, Group, Label, Row, Section,
 pub fn document(why: &Why) -> Document {
     let [a, b] = &why.contenders;
     let mut document = Document::new(format!("{a} and {b}, run {}", why.run));
+    document.blocks.push(Block::warnings(&why.warnings));
     for phase in &why.phases {
         let section = Section::new("", phase.phase.as_str())
             .with(table(phase, &why.contenders))

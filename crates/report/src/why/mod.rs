@@ -12,6 +12,7 @@ pub(crate) mod work;
 
 use crate::comparison::labs;
 use crate::comparison::verdicts::LineVerdicts;
+use crate::comparison::warnings::about_work;
 use crate::history;
 use crate::processor::Processor;
 use crate::resolution::{RESOLUTION, both_negligible};
@@ -42,6 +43,8 @@ pub struct Why {
     pub virtual_time: bool,
     /// The processor of virtual time, in words; none in real time.
     pub processor: Option<String>,
+    /// The warnings about work that is not what the run should measure.
+    pub warnings: Vec<String>,
     /// Where the figures come from.
     pub sources: Vec<String>,
     /// What is not known, and why.
@@ -155,6 +158,7 @@ impl Why {
             contenders: shown,
             virtual_time,
             processor: virtual_time.then(|| terms::printable(&set.run.plan.processor())),
+            warnings: about_work(&set.only(&places)),
             sources: sources(&phases, virtual_time),
             missing: missing(set, places, &phases),
             phases,

@@ -18,7 +18,7 @@ fn commands(contender: &Contender) -> Commands {
     }
 }
 
-fn question(set: &ResultSet) -> Question<'_> {
+pub fn question(set: &ResultSet) -> Question<'_> {
     Question {
         defaults: set,
         later: &[],

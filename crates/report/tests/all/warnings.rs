@@ -1,10 +1,17 @@
 //! Warnings that no single cell can raise: about series of figures, and about the environment.
 
+use crate::advice::question;
 use crate::fixture::{self, one_phase};
 use crate::{text, wide};
-use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
-use fsdyno_report::Format;
+use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, Warning, WarningKind};
+use fsdyno_report::advice::Recommendation;
+use fsdyno_report::compare::RunComparison;
 use fsdyno_report::comparison::{Comparisons, WarningSummary};
+use fsdyno_report::history::{Collector, Selection};
+use fsdyno_report::why::Why;
+use fsdyno_report::{
+    Format, Options, render_advice, render_history, render_run_comparison, render_why,
+};
 
 /// The warning of that kind; there is at most one.
 fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<WarningSummary> {
@@ -226,4 +233,35 @@ fn a_phase_that_was_skipped_is_shown_with_its_reason() {
             assert!(shown.contains(part), "{format:?}: {part}: {shown}");
         }
     }
+}
+
+#[test]
+fn a_warning_about_the_work_is_in_each_report_of_the_run() {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000, 1010], &[2000, 2010]]);
+    let warning = Warning::new(
+        WarningKind::IncompleteRecording,
+        "12 operations were lost",
+        "record again",
+    );
+    set.cells[0].samples[0].warnings.push(warning);
+    let expected = "incomplete-recording: 12 operations were lost (";
+    let why = Why::of(&set, ["ext4", "xfs"], None, &|_, _| None).unwrap();
+    assert!(why.warnings[0].starts_with(expected), "{why:?}");
+    let compared = RunComparison::of(&set, &set, 0.02);
+    let advice = Recommendation::of(&question(&set));
+    let mut collector = Collector::new(Selection::default());
+    collector.add(&set, &[]);
+    let history = collector.finish().unwrap();
+    let (format, options) = (Format::Terminal, Options::default());
+    for report in [
+        render_why(&why, format, &options),
+        render_run_comparison(&compared, &[], format, &options),
+        render_advice(&advice, format, &options),
+        render_history(&history, format, &options),
+    ] {
+        let text = String::from_utf8(report.unwrap()).unwrap();
+        let place = text.find("incomplete-recording").expect(&text);
+        assert!(text[..place].lines().count() < 6, "{text}");
+    }
+    assert_eq!(history.only(&history.series).warnings, history.warnings);
 }

@@ -39,7 +39,9 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         ));
     }
     let (contenders, dropped) = candidates(&table, args, &|filesystem| {
-        unavailable(recipes::find(filesystem)?, in_guest)
+        let recipe = recipes::find(filesystem)?;
+        let is_counted = !in_guest || args.fs.is_some();
+        unavailable(recipe, in_guest).or_else(|| not_counted(recipe).filter(|_| !is_counted))
     })?;
     let measurer = Measurer::new(args, in_guest, store, &stop);
     let fitted = args
@@ -177,6 +179,15 @@ fn is_virtual(args: &AdviseArgs) -> Result<bool, CliError> {
             ),
         )),
     }
+}
+
+/// Why virtual time prefers a file system without reason, if it does.
+fn not_counted(recipe: &dyn recipes::Filesystem) -> Option<String> {
+    let daemon = recipe.daemon()?;
+    Some(format!(
+        "virtual time does not count the processor time of {}. Name it with --fs",
+        daemon.argv.first()?
+    ))
 }
 
 /// The contenders to measure, and the dropped ones with the reasons.

@@ -336,6 +336,15 @@ impl CellExecutor for HostExecutor<'_, '_> {
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
         // The plan of a guest has no model disk.
         if self.virtual_time {
+            self.notes.warn(Warning::new(
+                WarningKind::NotCounted,
+                format!(
+                    "the program {} serves the file system: virtual time counts its system calls, \
+                     but not its own processor time, so the figures are too small",
+                    daemon.argv.first().map_or("", String::as_str)
+                ),
+                "compare it with file systems of the kernel in real time",
+            ));
             return self.start_daemon(&daemon.clone().for_virtual_time());
         }
         self.start_daemon(daemon)
