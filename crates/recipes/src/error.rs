@@ -11,13 +11,13 @@ pub enum RecipeError {
     UnknownFilesystem { name: String, nearest: Vec<String> },
     /// The layout is unknown.
     #[error(
-        "in contender `{contender}`: `{layout}` is no layout{}",
-        meant(nearest)
+        "in contender `{contender}`: `{layout}` is no layout; write {}",
+        listed(known)
     )]
     UnknownLayout {
         contender: String,
         layout: String,
-        nearest: Vec<String>,
+        known: Vec<String>,
     },
     /// The file system does not support the layout.
     #[error(

@@ -68,7 +68,7 @@ fn layout(contender: &Contender, fs: &dyn Filesystem) -> Result<(), RecipeError>
     let layout = layouts::find(&choice.name).ok_or_else(|| RecipeError::UnknownLayout {
         contender: contender.label.clone(),
         layout: choice.name.clone(),
-        nearest: closest_name(&choice.name, layouts::ALL.iter().map(|layout| layout.name)),
+        known: layouts::ALL.iter().map(|one| one.name.to_owned()).collect(),
     })?;
     if layouts::of(fs).all(|one| one.name != layout.name) {
         return Err(RecipeError::UnsupportedLayout {

@@ -10,7 +10,7 @@ const FREE: &str = "free";
 /// The model disk of that name; a path is relative to `base`.
 pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
     fsdyno_lab::model_disk(&name_or_file(name, base))
-        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list prints the profiles"))
+        .map_err(|error| ConfigError::wrong(error, "name another profile, or correct its file"))
 }
 
 /// The model processor of that name, in virtual time; a path is relative to `base`. None where
