@@ -75,10 +75,7 @@ fn soft_updates_are_rejected_with_a_remedy() {
 fn impossible_contenders_are_rejected_by_name() {
     for (text, expected) in [
         ("ext4@pool2", "ext4 has no layout `pool`; it has `single`"),
-        (
-            "btrfs@pol2",
-            "`pol` is no layout; write `single`, `pool`,",
-        ),
+        ("btrfs@pol2", "`pol` is no layout; write `single`, `pool`,"),
         ("btrfs@pool", "made of 2 to 16 devices, not 1"),
         ("btrfs@single2", "made of 1 devices, not 2"),
         ("tmpfs[-q]", "tmpfs takes no mkfs options; nothing is made"),

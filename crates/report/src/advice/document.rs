@@ -15,7 +15,14 @@ pub const ROWS: [usize; 5] = [6, 5, 4, 3, 2];
 /// The advice, with at most this number of rows in each table and list.
 pub fn document(advice: &Recommendation, rows: usize) -> Document {
     let date = terms::date(advice.started_unix_ns);
-    let mut blocks = Vec::new();
+    let mut blocks = vec![Block::paragraph(match &advice.choice {
+        Some(choice) => format!(
+            "{} {}",
+            sure(advice, choice.runner_up.as_ref()),
+            place(advice)
+        ),
+        None => place(advice),
+    })];
     // The comparison with a measurement takes the place of the rest on a screen.
     let is_brief = is_screen(rows) && advice.validation.is_some();
     blocks.extend(phases(advice, rows).filter(|_| !is_brief).map(Block::Table));
@@ -29,7 +36,7 @@ pub fn document(advice: &Recommendation, rows: usize) -> Document {
     let warnings = warnings.map(|text| format!("Warning: {text}."));
     Document {
         page_title: Some("Which file system to choose".to_owned()),
-        lead: warnings.chain(lead(advice)).map(Into::into).collect(),
+        lead: warnings.chain([lead(advice)]).map(Into::into).collect(),
         blocks,
         footer: format!("Runs: {}.", advice.runs.join(", ")),
         ..Document::new(format!("fsdyno: advice of {date}"))
@@ -41,10 +48,10 @@ fn is_screen(rows: usize) -> bool {
     ROWS.contains(&rows)
 }
 
-/// Where it was measured, and the runs.
+/// Where it was measured, the runs, and the work.
 fn place(advice: &Recommendation) -> String {
     let runs = advice.runs.join(" and ");
-    match (&advice.model_disk, &advice.fit) {
+    let place = match (&advice.model_disk, &advice.fit) {
         (Some(disk), Some(fit)) => format!(
             "Measured in virtual time on {disk}, the {} model of {} (error {} in {}): {runs}.",
             fit.model,
@@ -56,13 +63,14 @@ fn place(advice: &Recommendation) -> String {
             format!("Measured on the model disk {disk} in virtual time: {runs}.")
         }
         (None, _) => format!("Measured on image files in real time: {runs}."),
-    }
+    };
+    format!("{place} Work: {}.", advice.work)
 }
 
-/// The recommendation, and how sure it is.
-fn lead(advice: &Recommendation) -> Vec<String> {
+/// The recommendation.
+fn lead(advice: &Recommendation) -> String {
     let Some(choice) = &advice.choice else {
-        return vec!["No contender can be recommended: the reasons are below.".to_owned()];
+        return "No contender can be recommended: the reasons are below.".to_owned();
     };
     let best = &advice.candidates[choice.best].label;
     let mut text = match &choice.runner_up {
@@ -111,8 +119,7 @@ fn lead(advice: &Recommendation) -> Vec<String> {
             terms::count(advice.unmeasured, "other contender")
         );
     }
-    let sure = sure(advice, choice.runner_up.as_ref());
-    vec![text, format!("{sure} {}", place(advice))]
+    text
 }
 
 /// How sure the recommendation is.

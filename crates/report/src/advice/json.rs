@@ -18,6 +18,8 @@ pub struct AdviceReport {
     pub schema: u32,
     /// The names of the runs in the store; the last one decides.
     pub runs: Vec<String>,
+    /// The work: phases and datasets.
+    pub work: String,
     /// When the first of them started: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// The profile of the model disk; null if the runs were on image files in real time.
@@ -143,6 +145,7 @@ impl AdviceReport {
         Self {
             schema: Self::SCHEMA,
             runs: advice.runs.clone(),
+            work: advice.work.clone(),
             started_unix_ns: advice.started_unix_ns,
             model_disk: advice.model_disk.clone(),
             fit: advice.fit.clone(),

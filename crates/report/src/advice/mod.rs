@@ -17,7 +17,7 @@ use crate::comparison::Comparisons;
 use crate::comparison::warnings::about_work;
 use crate::terms;
 use candidates::Field;
-use fsdyno_model::{Contender, Exploration, ResultSet, StateClass};
+use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload};
 use fsdyno_stats::{PairedRatio, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,6 +88,8 @@ pub struct Commands {
 pub struct Recommendation {
     /// The names of the runs.
     pub runs: Vec<String>,
+    /// The work: phases and datasets, escaped for printing.
+    pub work: String,
     /// When the first of them started: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// The profile of the model disk, if the runs were in virtual time.
@@ -208,6 +210,7 @@ impl Recommendation {
         }
         Self {
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
+            work: work(plan),
             started_unix_ns: question.defaults.run.started_unix_ns,
             model_disk: plan
                 .disk
@@ -240,6 +243,24 @@ impl Recommendation {
         all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
         all
     }
+}
+
+/// The phases and datasets of a plan.
+fn work(plan: &Plan) -> String {
+    let of_workload = |workload: &Workload| {
+        let phases: Vec<&str> = workload.phases.iter().map(|one| &*one.label).collect();
+        match &workload.dataset {
+            none if none.is_none() => phases.join(", "),
+            dataset => format!("{} on {dataset}", phases.join(", ")),
+        }
+    };
+    let mut all: Vec<String> = plan.workloads.iter().map(of_workload).collect();
+    all.dedup();
+    let mut workloads = plan.workloads.iter();
+    if workloads.any(|one| !one.dataset.is_users()) {
+        all.push(format!("scale {}", plan.scale));
+    }
+    terms::printable(&all.join("; "))
 }
 
 /// The contenders of the two fastest file systems of a run, by index in the plan, fastest first.
