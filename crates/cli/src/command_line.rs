@@ -12,11 +12,11 @@ Exit codes:
   0    success
   1    failure: a cell, a command, or a store that cannot be read or written;
        clean: something could not be removed, or a journal was refused
-  2    the command line or the plan is wrong; nothing was changed
+  2    the command line or the plan is wrong; nothing was measured
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
-  6    another process measures on this machine; nothing was changed
+  6    another process measures here; nothing was measured in real time
   7    bisect: no commit can be named, because the ends do not differ, a
        measurement is not exact, or commits cannot be built
   125  bisect --step: the commit cannot be built or measured

@@ -53,7 +53,8 @@ pub struct Options {
 
     /// End phases that create, write or read this long after their start
     ///
-    /// No rank begins another operation then. Later phases work on what each rank has made.
+    /// A rank completes the operation in flight, and begins no other. Later phases work on the files
+    /// and blocks that each rank has written.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub stonewall: Option<Duration>,
 

@@ -1,12 +1,13 @@
 //! The stonewall: a moment after which no rank begins another operation, as that of IOR. Later phases
-//! work on what each rank had made until then.
+//! work on the files and blocks that each rank has written until then.
 
 use crate::phase::{Done, Report, worker};
 use crate::plan::stonewall;
 use fsdyno_load::measure;
 use fsdyno_model::{Better, Bytes, Figure, Nanos, PhasePlan, Sample, Warning, WarningKind};
 
-/// What the ranks have left in a cell, by worker; empty where no stonewall ended the phase.
+/// The number of files and of blocks that each worker has written in a cell; empty where no stonewall
+/// ended the phase.
 #[derive(Debug, Default)]
 pub struct Left {
     files: Vec<u64>,
@@ -14,7 +15,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// The most files or blocks that a phase finds of a worker, or that it made.
+    /// The most files or blocks of a worker that a phase finds or writes.
     pub fn of(&self, phase: &PhasePlan, worker: usize) -> u64 {
         let counts = match phase.kind.as_str() {
             "op-write" | "op-read" => &self.blocks,
@@ -50,7 +51,7 @@ pub fn operations(phase: &PhasePlan, reports: &[Report]) -> Vec<u64> {
     done.map(|done| done.map_or(0, Done::operations)).collect()
 }
 
-/// Adds what each rank had done at the stonewall: the fewest, the mean and the most. Warns of a phase
+/// Adds the operations of a rank until the stonewall: the fewest, the mean and the most. Warns of a phase
 /// that did not do all its work.
 pub fn report(phase: &PhasePlan, reports: &[Report], left: &Left, sample: &mut Sample) {
     let ended = operations(phase, reports);

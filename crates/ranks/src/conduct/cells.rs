@@ -48,7 +48,7 @@ struct InCell {
     effective: Vec<Effective>,
     warnings: Vec<Warning>,
     times: String,
-    /// What each rank has left, the same on all ranks.
+    /// The files and blocks that each rank has written, the same on all ranks.
     left: Left,
 }
 
