@@ -293,12 +293,7 @@ impl Disk {
     /// completes now returns these bytes.
     pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
         let read = self.store.read_at(at, into);
-        read.map_err(|source| StoreError {
-            attempt: "read",
-            at,
-            length: into.len() as u64,
-            source,
-        })?;
+        read.map_err(StoreError::of("read", at, into.len() as u64))?;
         self.pending.overlay(at, into);
         Ok(())
     }
@@ -349,12 +344,6 @@ impl Disk {
         self.advance(now.0)
     }
 
-    /// Returns the contents and drops the disk. Volatile writes are lost unless [`Disk::power_cut`]
-    /// ran before.
-    pub fn into_store(self) -> Box<dyn Store> {
-        self.store
-    }
-
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         let Request {
             kind,
@@ -398,12 +387,7 @@ impl Disk {
                 Content::Zeroes => self.store.clear(at, length),
             };
             self.faults.landed(request.sector, request.sectors);
-            return kept.map_err(|source| StoreError {
-                attempt: "write",
-                at,
-                length,
-                source,
-            });
+            return kept.map_err(StoreError::of("write", at, length));
         }
         self.pending
             .insert(order, request.sector, request.sectors, content);

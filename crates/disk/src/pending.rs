@@ -1,7 +1,8 @@
 //! Volatile writes: in flight or in the write cache. A read returns the medium with these writes
 //! applied in the order of submission.
 //!
-//! The timing model decides when a write reaches the medium. `cut` decides its outcome at a power cut.
+//! The timing model decides when a write reaches the medium. `power_cut` decides its outcome at a power
+//! cut.
 
 use crate::request::SECTOR;
 use crate::store::{Store, StoreError};
@@ -241,12 +242,7 @@ fn put(
         }
         Content::Zeroes => store.clear(at, length),
     };
-    done.map_err(|source| StoreError {
-        attempt: "write",
-        at,
-        length,
-        source,
-    })
+    done.map_err(StoreError::of("write", at, length))
 }
 
 /// An offset within a payload. Payloads are in memory, so the offset fits.

@@ -3,7 +3,7 @@
 //! A thread replaces the contents while another serves the disk, between two requests. A copy of the
 //! base shares its pages.
 
-use super::{SectorSet, Store};
+use super::{SectorSet, Store, pieces};
 use crate::request::SECTOR;
 use std::collections::HashMap;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Base {
 
     /// Fills `into` with the bytes from `at` on.
     pub fn read(&self, at: u64, into: &mut [u8]) {
-        for (page, within, range) in pieces(at, into.len()) {
+        for (page, within, range) in pieces(PAGE, at, into.len()) {
             self.read_page(page, within, &mut into[range]);
         }
     }
@@ -216,7 +216,7 @@ impl Contents {
     }
 
     fn change(&mut self, at: u64, bytes: &[u8]) {
-        for (page, within, range) in pieces(at, bytes.len()) {
+        for (page, within, range) in pieces(PAGE, at, bytes.len()) {
             let part = range.len();
             let base = &self.base;
             let held = self.delta.pages.entry(page);
@@ -285,7 +285,7 @@ impl Contents {
 
     fn read(&mut self, at: u64, into: &mut [u8]) {
         self.note_read(at, into.len());
-        for (page, within, range) in pieces(at, into.len()) {
+        for (page, within, range) in pieces(PAGE, at, into.len()) {
             let part = range.len();
             match self.delta.pages.get(&page) {
                 Some(Some(content)) => {
@@ -362,22 +362,6 @@ impl Store for Image {
         contents.note_read(sectors.start * SECTOR, length);
         Some(lost)
     }
-}
-
-/// Splits a range by page: the page, the offset in it, and the range in the request.
-fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        if done >= length {
-            return None;
-        }
-        let here = at + done as u64;
-        let within = usize::try_from(here % PAGE as u64).unwrap_or_default();
-        let part = (PAGE - within).min(length - done);
-        let range = done..done + part;
-        done += part;
-        Some((here / PAGE as u64, within, range))
-    })
 }
 
 /// The pages of a range, with a bit for each of its sectors in them.

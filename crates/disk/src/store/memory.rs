@@ -1,6 +1,6 @@
 //! Contents in memory, in chunks that the first write allocates.
 
-use super::Store;
+use super::{Store, pieces};
 use std::collections::HashMap;
 use std::io;
 
@@ -19,26 +19,9 @@ impl Memory {
     }
 }
 
-/// Splits a range by chunk: the chunk, the range in it, and the range in the request.
-fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        if done >= length {
-            return None;
-        }
-        let here = at + done as u64;
-        let chunk = here / CHUNK as u64;
-        let within = usize::try_from(here % CHUNK as u64).unwrap_or_default();
-        let part = (CHUNK - within).min(length - done);
-        let range = done..done + part;
-        done += part;
-        Some((chunk, within, range))
-    })
-}
-
 impl Store for Memory {
     fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        for (chunk, within, range) in pieces(at, into.len()) {
+        for (chunk, within, range) in pieces(CHUNK, at, into.len()) {
             let part = range.len();
             match self.chunks.get(&chunk) {
                 Some(bytes) => into[range].copy_from_slice(&bytes[within..within + part]),
@@ -49,7 +32,7 @@ impl Store for Memory {
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        for (chunk, within, range) in pieces(at, bytes.len()) {
+        for (chunk, within, range) in pieces(CHUNK, at, bytes.len()) {
             let held = self.chunks.entry(chunk);
             let held = held.or_insert_with(|| vec![0; CHUNK].into_boxed_slice());
             held[within..within + range.len()].copy_from_slice(&bytes[range]);

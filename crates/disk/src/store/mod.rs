@@ -55,6 +55,22 @@ impl Store for NullStore {
     }
 }
 
+/// Splits a range by pages of this size: the page, the offset in it, and the range in the request.
+fn pieces(size: usize, at: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done >= length {
+            return None;
+        }
+        let here = at + done as u64;
+        let within = usize::try_from(here % size as u64).unwrap_or_default();
+        let part = (size - within).min(length - done);
+        let range = done..done + part;
+        done += part;
+        Some((here / size as u64, within, range))
+    })
+}
+
 /// An I/O error of the contents on this machine. It is not a fault of the model.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempt} {length} bytes of the disk's contents at byte {at}: {source}")]
@@ -67,6 +83,22 @@ pub struct StoreError {
     pub length: u64,
     /// The I/O error.
     pub source: io::Error,
+}
+
+impl StoreError {
+    /// The error of an attempt on this range.
+    pub(crate) fn of(
+        attempt: &'static str,
+        at: u64,
+        length: u64,
+    ) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self {
+            attempt,
+            at,
+            length,
+            source,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -94,19 +94,17 @@ pub struct Message {
 impl Message {
     /// A 64-bit number of the payload at an offset.
     pub fn u64_at(&self, at: usize) -> Result<u64, WireError> {
-        let bytes = self.payload.get(at..at + 8);
-        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(u64::from_ne_bytes).ok_or(WireError::Short {
-            number: self.number,
-            length: self.payload.len(),
-        })
+        self.bytes_at(at).map(u64::from_ne_bytes)
     }
 
     /// A 32-bit number of the payload at an offset.
     pub fn u32_at(&self, at: usize) -> Result<u32, WireError> {
-        let bytes = self.payload.get(at..at + 4);
-        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(u32::from_ne_bytes).ok_or(WireError::Short {
+        self.bytes_at(at).map(u32::from_ne_bytes)
+    }
+
+    fn bytes_at<const N: usize>(&self, at: usize) -> Result<[u8; N], WireError> {
+        let bytes = self.payload.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.copied().ok_or(WireError::Short {
             number: self.number,
             length: self.payload.len(),
         })
