@@ -4,8 +4,12 @@
 
 mod flash;
 mod hdd;
+mod measurements;
+mod pairs;
 mod probes;
 mod profile;
+mod reference;
+mod rotation;
 mod search;
 mod target;
 #[cfg(test)]
@@ -13,25 +17,24 @@ mod tests;
 mod volume;
 mod writes;
 
-pub use flash::{FlashFit, Pairs};
-pub use hdd::{HddFit, RotatingDisk, Seek, Track};
-pub use probes::{Depth, Effort, Measurements, Place, Size, measure};
+pub use flash::FlashFit;
+pub use hdd::HddFit;
+pub use measurements::{Measurements, measure};
+pub use pairs::Pairs;
+pub use probes::{Depth, Effort, Place, Size};
 pub use profile::Identity;
-pub use target::{Access, Corrected, Overhead, Simulated, Target, TargetError, Timing};
+pub use reference::{Corrected, Overhead, Reference};
+pub use rotation::{RotatingDisk, Seek, Track};
+pub use target::{Access, Simulated, Target, TargetError, Timing};
 pub use volume::VolumeFit;
 pub use writes::Writes;
 
-use crate::models::hdd::SeekSpec;
-use crate::profiles::{Profile, ProfileError, Timing as Model};
+use crate::profiles::{Profile, ProfileError};
 use probes::quantile;
 use serde::Serialize;
 
 /// A model with at most this error needs no refinement.
 const GOOD: f64 = 0.15;
-
-/// A processor sleeps while a hard disk seeks, and its time to wake up, of up to twice the path overhead,
-/// is in no reference. A time of so many shares is right within a tenth.
-const WAKING: f64 = 20.0;
 
 /// The most passes over the parameters with one factor.
 const PASSES: usize = 4;
@@ -70,84 +73,6 @@ impl Figure {
     /// Relative error of the model.
     pub fn error(&self) -> f64 {
         self.model / self.measured - 1.0
-    }
-}
-
-/// A device of known latency on the same I/O path, which shows the overhead of the path.
-#[derive(Debug, Clone)]
-pub struct Reference {
-    /// What was measured on it.
-    pub measurements: Measurements,
-    /// The overhead of the path, as a line over the sizes of requests.
-    pub overhead: Overhead,
-    /// What the device itself takes, in microseconds.
-    latency_us: f64,
-}
-
-impl Reference {
-    /// From the measurements of a device each of whose reads takes `latency_us`.
-    pub fn of(measurements: Measurements, latency_us: f64) -> Self {
-        let overhead = Overhead::of(&measurements, latency_us);
-        Self {
-            measurements,
-            overhead,
-            latency_us,
-        }
-    }
-
-    /// The path overhead of a request of this size, in microseconds: between two measured sizes, by
-    /// their line, because a small request costs less for a byte.
-    pub(crate) fn overhead_us(&self, bytes: u64) -> f64 {
-        let sizes = &self.measurements.sizes;
-        let above = sizes.iter().position(|size| size.bytes >= bytes);
-        let us = match above {
-            Some(0) => sizes[0].us,
-            Some(at) => {
-                let (low, high) = (sizes[at - 1], sizes[at]);
-                let share = (bytes - low.bytes) as f64 / (high.bytes - low.bytes) as f64;
-                low.us + share * (high.us - low.us)
-            }
-            None => sizes.last().map_or(0.0, |last| {
-                last.us + (bytes - last.bytes) as f64 * self.overhead.byte_us
-            }),
-        };
-        (us - self.latency_us).max(0.0)
-    }
-
-    /// The parameters that the I/O path hides: times that are shorter than the overhead of a request,
-    /// and rates above that of the path. The result of the subtraction is then mostly its error.
-    fn hidden(&self, model: &Model) -> Vec<&'static str> {
-        let path = self.overhead;
-        let time = |key, us: f64| (us < path.request_us).then_some(key);
-        let rate = |key, mb_s: f64| (mb_s * path.byte_us > 1.0).then_some(key);
-        let woken = |key, ms: f64| time(key, 1e3 * ms / WAKING);
-        let hidden = match model {
-            Model::Hdd(spec) => vec![
-                match spec.seek {
-                    SeekSpec::ThreePoint(seek) => {
-                        woken("hdd.seek.three-point.minimum_ms", seek.minimum_ms)
-                    }
-                    SeekSpec::TwoPiece(_) => None,
-                },
-                woken("hdd.track_skew_ms", spec.track_skew_ms.unwrap_or(1.0)),
-                woken("hdd.cylinder_skew_ms", spec.cylinder_skew_ms.unwrap_or(1.0)),
-                woken("hdd.command_overhead_ms", spec.command_overhead_ms),
-                // By the times of cached reads of 4 and 32 KiB.
-                woken("hdd.bus_mb_s", 28.672 / spec.bus_mb_s),
-            ],
-            Model::Flash(spec) => vec![
-                time("flash.read_us", spec.read_us),
-                time("flash.read_firmware_us", spec.read_firmware_us),
-                rate("flash.channel_mb_s", spec.channel_mb_s),
-                rate("flash.link_mb_s", spec.link_mb_s[0]),
-            ],
-            Model::Volume(spec) => vec![
-                time("volume.latency_us", spec.latency_us),
-                rate("volume.mib_s", spec.mib_s * 1.048_576),
-            ],
-            Model::Null => Vec::new(),
-        };
-        hidden.into_iter().flatten().collect()
     }
 }
 

@@ -1,11 +1,7 @@
-//! The measurement of a disk: random reads one at a time and at several depths, reads of several
-//! sizes, the sequential rate over the address range, and bursts. A disk that turns, and a disk
-//! that does not, are probed further in their own modules.
+//! The reads of a measurement: at random places, one at a time and at several depths, of several sizes,
+//! sequential over the address range, and in bursts.
 
-use super::flash::Pairs;
-use super::hdd::RotatingDisk;
 use super::target::{Access, Target, TargetError, Timing};
-use super::writes::Writes;
 use crate::random::Random;
 use fsdyno_stats::Summary;
 use serde::Serialize;
@@ -15,11 +11,7 @@ pub const SMALL: u64 = 4096;
 pub const LARGE: u64 = 1 << 20;
 
 /// From this median latency of random reads on, a disk may have an arm.
-const SLOW_US: f64 = 1500.0;
-
-/// Requests of the small and of the large burst, and their depths.
-const SMALL_BURST: (u64, usize) = (1024, 256);
-const LARGE_BURST: (u64, usize) = (64, 32);
+pub const SLOW_US: f64 = 1500.0;
 
 /// The depths of random reads.
 const DEPTHS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
@@ -34,32 +26,6 @@ pub struct Effort {
     pub budget_ns: u64,
     /// Seed of the random places.
     pub seed: u64,
-}
-
-/// What was measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measurements {
-    /// Capacity in bytes.
-    pub capacity: u64,
-    /// Latencies of random 4 KiB reads, one at a time, microseconds.
-    pub random_us: Vec<f64>,
-    /// Random 4 KiB reads per second by depth.
-    pub depths: Vec<Depth>,
-    /// Latencies of single random reads by size.
-    pub sizes: Vec<Size>,
-    /// Sequential read rates over the address range.
-    pub sequential: Vec<Place>,
-    /// Times of completion of many 4 KiB reads, from the submission of the first, microseconds,
-    /// sorted.
-    pub small_burst_us: Vec<f64>,
-    /// The same for reads of 1 MiB. Empty for a disk that turns.
-    pub large_burst_us: Vec<f64>,
-    /// A rotating disk.
-    pub rotating: Option<RotatingDisk>,
-    /// Pairs of reads at the same time, which show the units of a disk.
-    pub pairs: Option<Pairs>,
-    /// Writes to a scratch file.
-    pub writes: Option<Writes>,
 }
 
 /// Random reads at a depth.
@@ -118,15 +84,6 @@ pub fn second_half(completed_us: &[f64]) -> &[f64] {
     &completed_us[completed_us.len() / 2..]
 }
 
-/// Measures a disk by reads. `report` is called with the name of each step.
-pub fn measure(
-    target: &mut dyn Target,
-    effort: Effort,
-    report: &mut dyn FnMut(&str),
-) -> Result<Measurements, TargetError> {
-    Prober::new(target, effort).all(report)
-}
-
 /// Only the random reads at several depths.
 pub(super) fn depths_of(
     target: &mut dyn Target,
@@ -145,59 +102,13 @@ pub struct Prober<'a> {
 }
 
 impl<'a> Prober<'a> {
-    fn new(target: &'a mut dyn Target, effort: Effort) -> Self {
+    pub fn new(target: &'a mut dyn Target, effort: Effort) -> Self {
         Self {
             target,
             random: Random::new(effort.seed),
             budget_ns: effort.budget_ns,
             latency_us: 0.0,
         }
-    }
-
-    fn all(&mut self, report: &mut dyn FnMut(&str)) -> Result<Measurements, TargetError> {
-        report("random reads");
-        let first = self.random_reads(64)?;
-        self.latency_us = median(&first).max(0.1);
-        let slow = self.latency_us > SLOW_US;
-        let random_us = self.random_reads(self.count(0.05, self.latency_us, 64, 2000))?;
-        let rotating = if slow {
-            report("rotation, tracks and seeks");
-            RotatingDisk::measure(self)?
-        } else {
-            None
-        };
-        report("reads of several sizes");
-        let sizes = self.sizes(if slow { 12 } else { 64 })?;
-        report("sequential reads");
-        let sequential = self.sequential(slow)?;
-        report("random reads at several depths");
-        let depths = self.depths()?;
-        report("bursts");
-        let small = if slow { 128 } else { SMALL_BURST.0 };
-        let small_burst_us = self.burst(small, SMALL, SMALL_BURST.1)?;
-        let large_burst_us = if rotating.is_some() {
-            Vec::new()
-        } else {
-            self.burst(LARGE_BURST.0, LARGE, LARGE_BURST.1)?
-        };
-        let pairs = if slow {
-            None
-        } else {
-            report("reads in pairs");
-            Pairs::measure(self)?
-        };
-        Ok(Measurements {
-            capacity: self.target.capacity(),
-            random_us,
-            depths,
-            sizes,
-            sequential,
-            small_burst_us,
-            large_burst_us,
-            rotating,
-            pairs,
-            writes: None,
-        })
     }
 
     /// The number of requests of this duration that fit into a share of the budget.
@@ -216,7 +127,7 @@ impl<'a> Prober<'a> {
         self.target.run(all, 1)
     }
 
-    fn random_reads(&mut self, count: u64) -> Result<Vec<f64>, TargetError> {
+    pub fn random_reads(&mut self, count: u64) -> Result<Vec<f64>, TargetError> {
         let all: Vec<Access> = (0..count)
             .map(|_| Access::read(self.place(SMALL), SMALL))
             .collect();
@@ -225,7 +136,7 @@ impl<'a> Prober<'a> {
     }
 
     /// The sizes alternate, so that a slow second of the machine delays all of them alike.
-    fn sizes(&mut self, count: u64) -> Result<Vec<Size>, TargetError> {
+    pub fn sizes(&mut self, count: u64) -> Result<Vec<Size>, TargetError> {
         let capacity = self.target.capacity();
         let sizes = (0..).map(|power| SMALL << power);
         let sizes = sizes.take_while(|bytes| *bytes <= LARGE.min(capacity));
@@ -245,7 +156,7 @@ impl<'a> Prober<'a> {
         Ok(medians.collect())
     }
 
-    fn sequential(&mut self, slow: bool) -> Result<Vec<Place>, TargetError> {
+    pub fn sequential(&mut self, slow: bool) -> Result<Vec<Place>, TargetError> {
         let (places, bytes, each, depth) = if slow {
             (25_u64, 4 << 20, 256 << 10, 1)
         } else {
@@ -276,7 +187,7 @@ impl<'a> Prober<'a> {
         Ok(all)
     }
 
-    fn depths(&mut self) -> Result<Vec<Depth>, TargetError> {
+    pub fn depths(&mut self) -> Result<Vec<Depth>, TargetError> {
         let mut depths = Vec::new();
         let mut each_us = self.latency_us;
         for depth in DEPTHS {
@@ -304,7 +215,7 @@ impl<'a> Prober<'a> {
         Ok(depths)
     }
 
-    fn burst(&mut self, count: u64, bytes: u64, depth: usize) -> Result<Vec<f64>, TargetError> {
+    pub fn burst(&mut self, count: u64, bytes: u64, depth: usize) -> Result<Vec<f64>, TargetError> {
         self.target.pause(300_000_000)?;
         let from = self.place(LARGE) / 2;
         let capacity = self.target.capacity();

@@ -4,7 +4,8 @@
 use super::FitError;
 use super::flash::FlashFit;
 use super::hdd::HddFit;
-use super::probes::{Depth, Effort, Measurements};
+use super::measurements::Measurements;
+use super::probes::{Depth, Effort};
 use super::target::Simulated;
 use super::volume::VolumeFit;
 use crate::profiles::{Profile, ProfileError};

@@ -1,8 +1,6 @@
 //! What a fit measures: a disk that takes requests and returns their times. It is a device, a file,
 //! or a model in simulated time.
 
-use super::Reference;
-use super::probes::Measurements;
 use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
 use crate::profiles::Profile;
@@ -10,7 +8,6 @@ use crate::random::Random;
 use crate::request::{Kind, Request, SECTOR};
 use crate::store::NullStore;
 use fsdyno_model::Nanos;
-use serde::Serialize;
 use std::io;
 
 /// A request of a measurement.
@@ -72,68 +69,6 @@ pub trait Target {
 
     /// Waits without requests.
     fn pause(&mut self, ns: u64) -> Result<(), TargetError>;
-}
-
-/// The overhead of the I/O path to a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Overhead {
-    /// Of a request, in microseconds.
-    pub request_us: f64,
-    /// Of a byte.
-    pub byte_us: f64,
-}
-
-impl Overhead {
-    /// From the measurement of a device on the same path, each of whose reads takes `latency_us`.
-    pub fn of(reference: &Measurements, latency_us: f64) -> Self {
-        let (Some(small), Some(large)) = (reference.sizes.first(), reference.sizes.last()) else {
-            return Self {
-                request_us: 0.0,
-                byte_us: 0.0,
-            };
-        };
-        let bytes = large.bytes.saturating_sub(small.bytes).max(1) as f64;
-        let byte_us = ((large.us - small.us) / bytes).max(0.0);
-        let request_us = small.us - latency_us - small.bytes as f64 * byte_us;
-        Self {
-            request_us: request_us.max(0.0),
-            byte_us,
-        }
-    }
-}
-
-/// A disk without the overhead of its I/O path.
-pub struct Corrected<'a> {
-    /// The disk.
-    pub target: &'a mut dyn Target,
-    /// A device that shows the overhead.
-    pub reference: &'a Reference,
-}
-
-impl Target for Corrected<'_> {
-    fn capacity(&self) -> u64 {
-        self.target.capacity()
-    }
-
-    fn now(&self) -> u64 {
-        self.target.now()
-    }
-
-    fn run(&mut self, all: &[Access], depth: usize) -> Result<Vec<Timing>, TargetError> {
-        let mut times = self.target.run(all, depth)?;
-        for (time, access) in times.iter_mut().zip(all) {
-            let us = self.reference.overhead_us(access.bytes);
-            let completed = time
-                .completed
-                .saturating_sub(crate::arithmetic::us_to_ns(us));
-            time.completed = completed.max(time.submitted + 1);
-        }
-        Ok(times)
-    }
-
-    fn pause(&mut self, ns: u64) -> Result<(), TargetError> {
-        self.target.pause(ns)
-    }
 }
 
 /// A model disk in simulated time.

@@ -2,7 +2,8 @@
 //! empty has completed b + r (t - latency) requests at the time t.
 
 use super::FitError;
-use super::probes::{LARGE, Measurements, median, quantile, rate, second_half};
+use super::measurements::Measurements;
+use super::probes::{LARGE, median, quantile, rate, second_half};
 
 /// Single reads that a burst admits.
 const FIRST: usize = 100;
