@@ -4,20 +4,17 @@
 //! sources, a verified configuration, and compiled objects are kept.
 
 use super::building::{BuildError, Tree};
-use super::fragment::{self, Fragment, NotUnderstood, Taken};
-use super::git::GitError;
+use super::error::{ROOM, SetupError, refused};
+use super::fragment::{self, Fragment, Taken};
 use super::identity::{Identity, sha256};
-use super::import::ImportError;
-use super::patches::Unfit;
-use super::sources::{self, Sources, SourcesError};
+use super::sources::{self, Sources};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
-use crate::uml::{Uml, UmlError};
-use fsdyno_files::places::NoPlaces;
+use crate::uml::Uml;
 use fsdyno_files::{TrustedDir, Untrusted};
-use fsdyno_host::command::{self, CommandError};
+use fsdyno_host::command;
 use fsdyno_host::removal::remove_tree;
 use fsdyno_host::space;
-use fsdyno_model::{Bytes, CancelToken};
+use fsdyno_model::CancelToken;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
@@ -26,14 +23,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the sources and all that is made of them take, for a while.
-const ROOM: Bytes = Bytes(5 << 29);
-
 /// How often the claim of another process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-
-/// What a compiler prints on a full disk (`strerror(3)` of `ENOSPC`).
-const NO_SPACE: &str = "No space left on device";
 
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
@@ -74,129 +65,6 @@ pub struct Made {
     pub kernel: LabKernel,
     /// Whether it was there before.
     pub was_there: bool,
-}
-
-/// Why there is no lab kernel.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// The kernel config fragment is invalid.
-    #[error(transparent)]
-    Fragment(#[from] NotUnderstood),
-    /// There are no sources.
-    #[error(transparent)]
-    Sources(#[from] SourcesError),
-    /// Something the build needs is not here.
-    #[error("building a kernel needs {what}; apt-get install {packages}")]
-    Tools {
-        /// The missing space.
-        what: String,
-        /// Its packages.
-        packages: String,
-    },
-    /// The packages could not be installed.
-    #[error("{0}")]
-    Install(String),
-    /// There is no room.
-    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
-    Room {
-        /// Where.
-        folder: PathBuf,
-        /// The free space.
-        free: Bytes,
-    },
-    /// A path no kernel can be built in.
-    #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
-    Path {
-        /// The path.
-        folder: PathBuf,
-    },
-    /// Options that did not take.
-    #[error("the configuration of {sources} did not take {}", refused.join("; "))]
-    Refused {
-        /// The sources.
-        sources: String,
-        /// Each option, with its actual value.
-        refused: Vec<String>,
-    },
-    /// A patch does not fit the sources, and the kernel must count its work.
-    #[error("{sources} cannot count the work of the kernel: {unfit}")]
-    Patch {
-        /// The sources.
-        sources: String,
-        /// The patch.
-        unfit: Unfit,
-    },
-    /// The kernel was built without the count, and must have it.
-    #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
-    CountsNot {
-        /// The sources.
-        sources: String,
-    },
-    /// A repository cannot be read.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// The cache directory is unknown.
-    #[error(transparent)]
-    NoPlaces(#[from] NoPlaces),
-    /// The archive could not be unpacked.
-    #[error("cannot unpack: {0}")]
-    Unpack(String),
-    /// `make` did not do it.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// The result is not a kernel.
-    #[error("what was built does not start: {0}")]
-    NoKernel(#[source] UmlError),
-    /// A kernel that was built elsewhere cannot be installed.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// A program did not run.
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    /// Another user could have written files of the cache.
-    #[error(transparent)]
-    Untrusted(#[from] Untrusted),
-    /// The cache refused.
-    #[error("cannot {act} {}: {cause}", path.display())]
-    Cache {
-        /// What was attempted.
-        act: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-}
-
-impl SetupError {
-    /// Whether the sources are the cause: other sources may give a kernel.
-    pub fn is_of_sources(&self) -> bool {
-        match self {
-            Self::Build(BuildError::Failed { last, .. }) => !last.contains(NO_SPACE),
-            Self::Refused { .. }
-            | Self::Patch { .. }
-            | Self::CountsNot { .. }
-            | Self::NoKernel(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether the user cancelled.
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Build(BuildError::Stopped))
-    }
-}
-
-pub(super) fn refused<'a>(
-    act: &'static str,
-    path: &'a Path,
-) -> impl FnOnce(io::Error) -> SetupError + 'a {
-    move |cause| SetupError::Cache {
-        act,
-        path: path.to_owned(),
-        cause,
-    }
 }
 
 pub(super) type OnProgress<'a> = &'a mut dyn FnMut(Progress<'_>);

@@ -4,11 +4,12 @@
 //! Only a file that nobody but root and the effective user can change is read. The program must have
 //! the SHA-256 that its identity records, and print the recorded release.
 
-use super::build::{Made, OnProgress, Progress, SetupError, Workshop, publish, refused};
+use super::build::{Made, OnProgress, Progress, Workshop, publish};
+use super::error::{ImportError, SetupError, refused};
 use super::identity::{self, Identity, sha256};
 use super::{Kernels, LabKernel, PROGRAM};
 use crate::uml::Uml;
-use fsdyno_files::{Access, TrustedDir, Untrusted};
+use fsdyno_files::{Access, TrustedDir};
 use fsdyno_host::removal::remove_tree;
 use fsdyno_model::CancelToken;
 use std::ffi::OsStr;
@@ -31,57 +32,6 @@ const XZ_MEMORY: u64 = 256 << 20;
 
 /// The limit of the window of zstd, as a power of two.
 const ZSTD_WINDOW_LOG: u32 = 27;
-
-/// Why a kernel was not installed.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// Another user could have written it, or it cannot be opened.
-    #[error(transparent)]
-    Untrusted(#[from] Untrusted),
-    /// It cannot be read.
-    #[error("cannot read {}: {cause}", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-    /// It is something else.
-    #[error(
-        "{} is no lab kernel: {why}. Name a package fsdyno-lab-kernel, or the file {PROGRAM} next \
-         to its {}",
-        file.display(),
-        identity::FILE
-    )]
-    NoKernel {
-        /// The file.
-        file: PathBuf,
-        /// What it lacks.
-        why: String,
-    },
-    /// It is not the kernel that was built.
-    #[error(
-        "{} is not installed: the SHA-256 of the kernel is {found}, and `{recorded}` is recorded. \
-         Get the file again",
-        file.display()
-    )]
-    Differs {
-        /// The file.
-        file: PathBuf,
-        /// Its hash.
-        found: String,
-        /// The hash in its identity.
-        recorded: String,
-    },
-}
-
-impl ImportError {
-    /// Whether the file does not exist.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Untrusted(error) if error.is_missing())
-    }
-}
 
 /// Installs the kernel in this file, unless it exists.
 pub fn install(

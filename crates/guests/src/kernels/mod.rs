@@ -10,6 +10,7 @@
 
 mod build;
 mod building;
+mod error;
 mod fragment;
 mod git;
 mod identity;
@@ -22,11 +23,12 @@ mod tools;
 mod trees;
 mod verified;
 
-pub use build::{Made, Order, Progress, SetupError, set_up};
+pub use build::{Made, Order, Progress, set_up};
+pub use error::{ImportError, SetupError};
 pub use fragment::NotUnderstood;
 pub use git::{About, GitError, Repository};
 pub use identity::Identity;
-pub use import::{ImportError, install};
+pub use import::install;
 pub use patches::{Unfit, has_amx, known_end};
 pub use source::{KernelSource, NamedSource};
 pub use stored::Stored;

@@ -1,7 +1,8 @@
 //! What the cache holds: kernels that were built, and the sources and objects of builds. Their sizes,
 //! and their removal.
 
-use super::build::{SetupError, Workshop, refused};
+use super::build::Workshop;
+use super::error::{SetupError, refused};
 use super::{Kernels, LabKernel, UNFINISHED};
 use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_host::removal::remove_tree;

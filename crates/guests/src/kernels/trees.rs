@@ -4,9 +4,8 @@
 //! Each tree or repository has one directory of sources and one of compiled objects. The next build
 //! writes and compiles only what differs.
 
-use super::build::{
-    KernelBuild, Made, OnProgress, Progress, SetupError, Workshop, buildable, have_tools, refused,
-};
+use super::build::{KernelBuild, Made, OnProgress, Progress, Workshop, buildable, have_tools};
+use super::error::{SetupError, refused};
 use super::git::Repository;
 use super::identity::Identity;
 use super::patches::COUNT_OPTION;

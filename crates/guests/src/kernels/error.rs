@@ -1,0 +1,196 @@
+//! Why there is no lab kernel: it cannot be built, or not be installed.
+
+use super::PROGRAM;
+use super::building::BuildError;
+use super::fragment::NotUnderstood;
+use super::git::GitError;
+use super::identity;
+use super::patches::Unfit;
+use super::sources::SourcesError;
+use crate::uml::UmlError;
+use fsdyno_files::Untrusted;
+use fsdyno_files::places::NoPlaces;
+use fsdyno_host::command::CommandError;
+use fsdyno_model::Bytes;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the sources and all that is made of them take, for a while.
+pub(super) const ROOM: Bytes = Bytes(5 << 29);
+
+/// What a compiler prints on a full disk (`strerror(3)` of `ENOSPC`).
+const NO_SPACE: &str = "No space left on device";
+
+/// Why there is no lab kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The kernel config fragment is invalid.
+    #[error(transparent)]
+    Fragment(#[from] NotUnderstood),
+    /// There are no sources.
+    #[error(transparent)]
+    Sources(#[from] SourcesError),
+    /// Something the build needs is not here.
+    #[error("building a kernel needs {what}; apt-get install {packages}")]
+    Tools {
+        /// The missing space.
+        what: String,
+        /// Its packages.
+        packages: String,
+    },
+    /// The packages could not be installed.
+    #[error("{0}")]
+    Install(String),
+    /// There is no room.
+    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
+    Room {
+        /// Where.
+        folder: PathBuf,
+        /// The free space.
+        free: Bytes,
+    },
+    /// A path no kernel can be built in.
+    #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
+    Path {
+        /// The path.
+        folder: PathBuf,
+    },
+    /// Options that did not take.
+    #[error("the configuration of {sources} did not take {}", refused.join("; "))]
+    Refused {
+        /// The sources.
+        sources: String,
+        /// Each option, with its actual value.
+        refused: Vec<String>,
+    },
+    /// A patch does not fit the sources, and the kernel must count its work.
+    #[error("{sources} cannot count the work of the kernel: {unfit}")]
+    Patch {
+        /// The sources.
+        sources: String,
+        /// The patch.
+        unfit: Unfit,
+    },
+    /// The kernel was built without the count, and must have it.
+    #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
+    CountsNot {
+        /// The sources.
+        sources: String,
+    },
+    /// A repository cannot be read.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The cache directory is unknown.
+    #[error(transparent)]
+    NoPlaces(#[from] NoPlaces),
+    /// The archive could not be unpacked.
+    #[error("cannot unpack: {0}")]
+    Unpack(String),
+    /// `make` did not do it.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The result is not a kernel.
+    #[error("what was built does not start: {0}")]
+    NoKernel(#[source] UmlError),
+    /// A kernel that was built elsewhere cannot be installed.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A program did not run.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Another user could have written files of the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// The cache refused.
+    #[error("cannot {act} {}: {cause}", path.display())]
+    Cache {
+        /// What was attempted.
+        act: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl SetupError {
+    /// Whether the sources are the cause: other sources may give a kernel.
+    pub fn is_of_sources(&self) -> bool {
+        match self {
+            Self::Build(BuildError::Failed { last, .. }) => !last.contains(NO_SPACE),
+            Self::Refused { .. }
+            | Self::Patch { .. }
+            | Self::CountsNot { .. }
+            | Self::NoKernel(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the user cancelled.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Build(BuildError::Stopped))
+    }
+}
+
+pub(super) fn refused<'a>(
+    act: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> SetupError + 'a {
+    move |cause| SetupError::Cache {
+        act,
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// Why a kernel was not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// Another user could have written it, or it cannot be opened.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// It cannot be read.
+    #[error("cannot read {}: {cause}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It is something else.
+    #[error(
+        "{} is no lab kernel: {why}. Name a package fsdyno-lab-kernel, or the file {PROGRAM} next \
+         to its {}",
+        file.display(),
+        identity::FILE
+    )]
+    NoKernel {
+        /// The file.
+        file: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
+    /// It is not the kernel that was built.
+    #[error(
+        "{} is not installed: the SHA-256 of the kernel is {found}, and `{recorded}` is recorded. \
+         Get the file again",
+        file.display()
+    )]
+    Differs {
+        /// The file.
+        file: PathBuf,
+        /// Its hash.
+        found: String,
+        /// The hash in its identity.
+        recorded: String,
+    },
+}
+
+impl ImportError {
+    /// Whether the file does not exist.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Untrusted(error) if error.is_missing())
+    }
+}
