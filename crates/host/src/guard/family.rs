@@ -1,5 +1,6 @@
 //! The devices that share a disk: a use of one of them forbids erasing another.
 
+use super::{How, Use};
 use crate::sysfs::Block;
 use std::io;
 
@@ -9,13 +10,28 @@ pub(super) struct Relative {
     pub subject: String,
 }
 
+impl Relative {
+    fn new(block: Block, subject: impl Into<String>) -> Self {
+        let subject = subject.into();
+        Self { block, subject }
+    }
+
+    /// A use of it.
+    pub fn used(&self, how: How) -> Use {
+        Use {
+            subject: self.subject.clone(),
+            how,
+        }
+    }
+}
+
 /// The device, its disk and that disk's partitions, and all that is made on top of any of them.
 pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
-    let relative = |block: Block, subject: String| Relative { block, subject };
     let disk = block.whole()?;
-    let mut family = vec![relative(block.clone(), "it".to_owned())];
+    let mut family = vec![Relative::new(block.clone(), "it")];
     if disk != *block {
-        family.push(relative(disk.clone(), format!("its disk {}", disk.name)));
+        let subject = format!("its disk {}", disk.name);
+        family.push(Relative::new(disk.clone(), subject));
     }
     for partition in disk
         .partitions()?
@@ -27,7 +43,7 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
         } else {
             format!("{}, on the same disk {},", partition.name, disk.name)
         };
-        family.push(relative(partition, subject));
+        family.push(Relative::new(partition, subject));
     }
     with_holders(family)
 }
@@ -35,22 +51,16 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
 /// What erasing a device destroys: itself, its partitions, and all devices on top of them; for a
 /// partition also the users of the whole disk.
 pub(super) fn affected(block: &Block) -> io::Result<Vec<Relative>> {
-    let mut all = vec![Relative {
-        block: block.clone(),
-        subject: "it".to_owned(),
-    }];
-    all.extend(block.partitions()?.into_iter().map(|partition| Relative {
-        subject: format!("its partition {}", partition.name),
-        block: partition,
+    let mut all = vec![Relative::new(block.clone(), "it")];
+    all.extend(block.partitions()?.into_iter().map(|partition| {
+        let subject = format!("its partition {}", partition.name);
+        Relative::new(partition, subject)
     }));
     let mut all = with_holders(all)?;
     let disk = block.whole()?;
     if disk != *block {
         let subject = format!("its disk {}", disk.name);
-        all.push(Relative {
-            block: disk,
-            subject,
-        });
+        all.push(Relative::new(disk, subject));
     }
     Ok(all)
 }
@@ -66,10 +76,7 @@ fn with_holders(mut family: Vec<Relative>) -> io::Result<Vec<Relative>> {
         for holder in above {
             if !family.iter().any(|known| known.block == holder) {
                 let subject = format!("{}, made on {},", holder.name, below.name);
-                family.push(Relative {
-                    block: holder,
-                    subject,
-                });
+                family.push(Relative::new(holder, subject));
             }
         }
         next += 1;

@@ -24,7 +24,12 @@ pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Re
     let real = path.canonicalize().map_err(|e| fail(unreadable()(e)))?;
     let size = file.metadata().map_err(|e| fail(unreadable()(e)))?.len();
     if is_swap(&real).map_err(|e| fail(GuardError::unreadable("/proc/swaps")(e)))? {
-        return Err(refusal(path, vec!["it is swap in use".to_owned()]));
+        let remedy = "free it first, or name another file";
+        return Err(Refusal::new(
+            path,
+            vec!["it is swap in use".to_owned()],
+            remedy,
+        ));
     }
     let identity = Identity::of_file(&real, Bytes(size));
     let held = descriptor(file);
@@ -50,14 +55,6 @@ pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Re
         })?;
     }
     Ok(Released::of_file(description, holds))
-}
-
-fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
-    Refusal {
-        device: path.to_owned(),
-        reasons,
-        remedy: "free it first, or name another file".to_owned(),
-    }
 }
 
 /// A path to an open file, for this process and its children.

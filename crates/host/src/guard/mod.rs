@@ -96,6 +96,11 @@ impl GuardError {
         let what = what.into();
         move |source| Self::Unreadable { what, source }
     }
+
+    fn undecided(node: &Path, problem: String) -> Self {
+        let device = node.display().to_string();
+        Self::Undecided { device, problem }
+    }
 }
 
 /// Examines a device without changing it.

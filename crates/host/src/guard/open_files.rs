@@ -27,10 +27,7 @@ pub(super) fn opened(family: &[Relative], block: &Block) -> io::Result<Vec<Use>>
             let name = || fs::read_to_string(process.join("comm")).unwrap_or_default();
             if let Some(relative) = find_number(family, facts.device) {
                 let process = name().trim().to_owned();
-                users.push(Use {
-                    subject: relative.subject.clone(),
-                    how: How::Open { process, pid },
-                });
+                users.push(relative.used(How::Open { process, pid }));
             } else if let Some(file) = &backing
                 && facts.file.is_some()
                 && facts.file == backing_number
@@ -64,10 +61,7 @@ pub(super) fn claimed(relative: &Relative) -> Result<Option<Use>, GuardError> {
             }
             Err(unreadable(Errno::NODEV))
         }
-        Err(Errno::BUSY) => Ok(Some(Use {
-            subject: relative.subject.clone(),
-            how: How::Claimed,
-        })),
+        Err(Errno::BUSY) => Ok(Some(relative.used(How::Claimed))),
         Err(error) => Err(unreadable(error)),
     }
 }

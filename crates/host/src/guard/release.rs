@@ -47,6 +47,16 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl Refusal {
+    pub(super) fn new(device: &Path, reasons: Vec<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            device: device.to_owned(),
+            reasons,
+            remedy: remedy.into(),
+        }
+    }
+}
+
 /// Releases devices to be erased: all of them, or none.
 ///
 /// `need` is the smallest size of each device. The module describes the order of the checks.
@@ -129,11 +139,8 @@ fn refuse_shared_disk(
             other.display()
         )
     };
-    Err(Refusal {
-        device: path.to_owned(),
-        reasons: vec![reason],
-        remedy: "name each device once, each on a disk of its own".to_owned(),
-    })
+    let remedy = "name each device once, each on a disk of its own";
+    Err(Refusal::new(path, vec![reason], remedy))
 }
 
 /// Takes the lock of the whole disk. It retries for a moment, since udev holds the lock while it
@@ -228,11 +235,7 @@ fn obstacles(description: &DeviceDescription, need: Bytes) -> Vec<String> {
 /// A refusal for reasons that no consent can lift.
 fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
     let remedy = "free it first or name another device; --on loop compares on image files instead";
-    Refusal {
-        device: path.to_owned(),
-        reasons,
-        remedy: remedy.to_owned(),
-    }
+    Refusal::new(path, reasons, remedy)
 }
 
 /// A refusal of a path that is no device or cannot be checked.
@@ -258,11 +261,7 @@ pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
         }
         GuardError::Locked { .. } => "wait until that program has ended, or name another device",
     };
-    Refusal {
-        device: path.to_owned(),
-        reasons: vec![error.to_string()],
-        remedy: remedy.to_owned(),
-    }
+    Refusal::new(path, vec![error.to_string()], remedy)
 }
 
 impl Released {

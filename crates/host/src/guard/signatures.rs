@@ -67,10 +67,7 @@ pub(super) fn find(block: &Block) -> Result<Vec<Signature>, GuardError> {
 /// The names by which configuration files refer to the contents of a node: `UUID`, `LABEL`,
 /// `PARTUUID`, `PARTLABEL`, each with its value.
 pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
-    let undecided = |problem: String| GuardError::Undecided {
-        device: node.display().to_string(),
-        problem,
-    };
+    let undecided = |problem: String| GuardError::undecided(node, problem);
     let mut tags = Vec::new();
     let probed = run_probe("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
     for line in String::from_utf8_lossy(&probed.stdout).lines() {
@@ -106,10 +103,7 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
 
 /// The signatures at one node.
 pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> {
-    let undecided = |problem: String| GuardError::Undecided {
-        device: node.display().to_string(),
-        problem,
-    };
+    let undecided = |problem: String| GuardError::undecided(node, problem);
     let listed = run_probe(
         "wipefs",
         &["-n", "-J", "-O", "OFFSET,TYPE,USAGE,LABEL", "--"],

@@ -135,19 +135,15 @@ fn survey(block: &Block) -> Result<Vec<Use>, GuardError> {
 /// The devices on top of a device, and its members.
 fn stacked(relative: &Relative) -> io::Result<Vec<Use>> {
     let Relative { block, subject } = relative;
-    let using = |how| Use {
-        subject: subject.clone(),
-        how,
-    };
-    let mut users: Vec<Use> = block
-        .holders()?
+    let holders = block.holders()?;
+    let holders = holders
         .iter()
-        .map(|holder| using(How::Holder { by: call(holder) }))
-        .collect();
+        .map(|holder| How::Holder { by: call(holder) });
+    let mut users: Vec<Use> = holders.map(|how| relative.used(how)).collect();
     // A backing device that is registered, but not started, has no holder yet.
     if block.folder().join("bcache").exists() && users.is_empty() {
         let by = "a registered bcache device".to_owned();
-        users.push(using(How::Holder { by }));
+        users.push(relative.used(How::Holder { by }));
     }
     let mut below: Vec<String> = block
         .slaves()?
@@ -161,7 +157,7 @@ fn stacked(relative: &Relative) -> io::Result<Vec<Use>> {
     }
     // For a device on top, its members are already the subject.
     if subject == "it" && !below.is_empty() {
-        users.push(using(How::MadeOf { devices: below }));
+        users.push(relative.used(How::MadeOf { devices: below }));
     }
     Ok(users)
 }
@@ -188,13 +184,10 @@ fn mounted(family: &[Relative]) -> io::Result<Vec<Use>> {
             number => Some(number),
         };
         if let Some(relative) = find_number(family, number) {
-            let user = Use {
-                subject: relative.subject.clone(),
-                how: How::Mounted {
-                    point: mount.target,
-                    kind: mount.fstype,
-                },
-            };
+            let user = relative.used(How::Mounted {
+                point: mount.target,
+                kind: mount.fstype,
+            });
             if !users.contains(&user) {
                 users.push(user);
             }
@@ -211,20 +204,9 @@ fn members(family: &[Relative]) -> io::Result<Vec<Use>> {
             for relative in family {
                 let entry = relative.block.name.replace('/', "!");
                 if id.join("devices").join(entry).exists() {
-                    let names: Vec<String> = [&kind, &id]
-                        .map(|path| {
-                            path.file_name()
-                                .unwrap_or_default()
-                                .to_string_lossy()
-                                .into()
-                        })
-                        .to_vec();
-                    users.push(Use {
-                        subject: relative.subject.clone(),
-                        how: How::Member {
-                            of: names.join(" "),
-                        },
-                    });
+                    let names = [&kind, &id].map(|path| path.file_name().unwrap_or_default());
+                    let of = names.map(|name| name.to_string_lossy()).join(" ");
+                    users.push(relative.used(How::Member { of }));
                 }
             }
         }
@@ -237,10 +219,7 @@ fn swapping(family: &[Relative]) -> io::Result<Vec<Use>> {
     Ok(swaps(&fs::read("/proc/swaps")?)
         .iter()
         .filter_map(|path| find_number(family, device_number(path)))
-        .map(|relative| Use {
-            subject: relative.subject.clone(),
-            how: How::Swap,
-        })
+        .map(|relative| relative.used(How::Swap))
         .collect())
 }
 
