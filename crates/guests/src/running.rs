@@ -5,7 +5,7 @@ use super::machine::{GuestError, Machine};
 use super::start::{Attachment, Setting, Start, inherit};
 use fsdyno_host::command::die_with_parent;
 use fsdyno_host::guest_processes::NAME;
-use fsdyno_host::journal::{Entry, Journal, Resource};
+use fsdyno_host::journal::{Entry, Journal, Kind};
 use fsdyno_host::processes;
 use fsdyno_model::Nanos;
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ pub fn on_terminal(
     }
     die_with_parent(&mut command);
     let directory = setting.scratch.join(NAME);
-    let entry = journal.declare(Resource::Guest { directory })?;
+    let entry = journal.declare(Kind::Guest.at(directory))?;
     // A guest makes the terminal raw, and one that dies leaves it so.
     let terminal = io::stdin();
     let before = tcgetattr(&terminal);
@@ -104,7 +104,7 @@ impl Guest {
             .process_group(0);
         die_with_parent(&mut command);
         let directory = scratch.join(NAME);
-        let entry = journal.declare(Resource::Guest { directory })?;
+        let entry = journal.declare(Kind::Guest.at(directory))?;
         let child = match command.spawn() {
             Ok(child) => child,
             Err(cause) => {

@@ -63,11 +63,7 @@ pub fn disk(lab: &LabChoice, number: usize) -> PathBuf {
 
 /// How a guest ended, as text.
 pub fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with status {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
+    fsdyno_host::command::describe_end(status.code(), status.signal())
 }
 
 /// Leaves one descriptor open in the program.

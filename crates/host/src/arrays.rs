@@ -1,7 +1,7 @@
 //! Arrays that the kernel's md driver makes of several devices: guards that stop the array by
 //! system call. The recipes define the commands that create them.
 
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, ioctl};
@@ -30,9 +30,7 @@ pub struct ArrayError {
 impl Array {
     /// Writes down that an array is about to be made.
     pub fn declare(device: &Path, journal: &Journal) -> Result<Self, JournalError> {
-        let entry = journal.declare(Resource::Array {
-            device: device.to_owned(),
-        })?;
+        let entry = journal.declare(Kind::Array.at(device))?;
         Ok(Self {
             device: device.to_owned(),
             entry: Some(entry),
@@ -87,9 +85,5 @@ fn stop(device: &Path) -> io::Result<bool> {
 
 /// Stops an array that a dead process recorded in its journal.
 pub(crate) fn clean_up(device: &Path) -> Undo {
-    match stop(device) {
-        Ok(true) => Undo::Done,
-        Ok(false) => Undo::Gone,
-        Err(error) => Undo::Failed(error.to_string()),
-    }
+    Undo::of(stop(device))
 }

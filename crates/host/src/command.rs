@@ -78,11 +78,16 @@ impl Finished {
 
     /// `ended with status 4`, or the signal that killed it.
     pub fn ended(&self) -> String {
-        match (self.status, self.signal) {
-            (Some(status), _) => format!("ended with status {status}"),
-            (None, Some(signal)) => format!("was killed by signal {signal}"),
-            (None, None) => "ended".to_owned(),
-        }
+        describe_end(self.status, self.signal)
+    }
+}
+
+/// How a process ended: `ended with status 4`, or the signal that killed it.
+pub fn describe_end(status: Option<i32>, signal: Option<i32>) -> String {
+    match (status, signal) {
+        (Some(status), _) => format!("ended with status {status}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@
 //! could have written that file, the process belongs to the effective user, and its command line
 //! names the file.
 
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::processes::{self, Found};
 use crate::{command, probe};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
@@ -152,9 +152,7 @@ impl Drop for Running {
 
 /// Declares in the journal that our daemon is in use; the last run that uses it ends it.
 fn declare(daemon: &Daemon, journal: &Journal) -> Result<Entry, JournalError> {
-    journal.declare(Resource::Daemon {
-        pid_file: daemon.pid_file.clone(),
-    })
+    journal.declare(Kind::Daemon.at(&daemon.pid_file))
 }
 
 /// Opens a file in a directory that only root can change; a lock is made where it is missing.
@@ -290,11 +288,7 @@ pub(crate) fn clean_up(pid_file: &Path) -> Undo {
             Err(error) => Err(error.into()),
         }
     });
-    match ended {
-        Ok(true) => Undo::Done,
-        Ok(false) => Undo::Gone,
-        Err(error) => Undo::Failed(error.to_string()),
-    }
+    Undo::of(ended)
 }
 
 #[cfg(test)]

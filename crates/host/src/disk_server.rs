@@ -7,7 +7,8 @@
 //! server ends when it is unmounted or when its line is closed, which happens when all our threads
 //! have ended.
 
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::command;
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::{self, MountError, Mounted};
 use crate::processes;
 use rustix::fs::{Mode, OFlags, open};
@@ -95,9 +96,7 @@ impl ServedDisk {
             .current_dir("/")
             // An interrupt is for us: the disk is needed until all is undone.
             .process_group(0);
-        let entry = journal.declare(Resource::Server {
-            file: file.to_owned(),
-        })?;
+        let entry = journal.declare(Kind::Server.at(file))?;
         let server = match command.spawn() {
             Ok(server) => server,
             Err(cause) => {
@@ -145,11 +144,7 @@ impl ServedDisk {
     /// How its server died, where it did.
     pub fn died(&mut self) -> Option<String> {
         let status = self.ended_within(Duration::ZERO)?;
-        Some(match (status.code(), status.signal()) {
-            (Some(code), _) => format!("ended with status {code}"),
-            (None, Some(signal)) => format!("was killed by signal {signal}"),
-            (None, None) => "ended".to_owned(),
-        })
+        Some(command::describe_end(status.code(), status.signal()))
     }
 
     /// Unmounts it. The server then reports and ends; it is killed where it does not.
@@ -214,9 +209,5 @@ pub(crate) fn end_orphans(file: &Path) -> Undo {
         ];
         line.windows(tail.len()).any(|three| three == tail)
     };
-    match processes::end_all(ours) {
-        Ok(true) => Undo::Done,
-        Ok(false) => Undo::Gone,
-        Err(error) => Undo::Failed(error.to_string()),
-    }
+    Undo::of(processes::end_all(ours))
 }

@@ -3,7 +3,7 @@
 //! Both are guards: removed on drop, and in the journal before they exist. Neither is ever made
 //! over something that is there.
 
-use crate::journal::{Entry, Journal, JournalError, Resource};
+use crate::journal::{Entry, Journal, JournalError, Kind};
 use crate::removal::remove_tree;
 use fsdyno_model::Bytes;
 use rustix::fs::{SeekFrom, seek};
@@ -49,23 +49,17 @@ impl Image {
     /// Makes a sparse file of that size, which must not exist.
     pub fn create(path: &Path, size: Bytes, journal: &Journal) -> Result<Self, ImageError> {
         let act = || format!("make an image of {size} at");
-        let made = Made::new(
-            path,
-            |path| Resource::Image { path },
-            journal,
-            &act,
-            |path| {
-                let file = OpenOptions::new()
-                    .write(true)
-                    .create_new(true)
-                    .mode(0o600)
-                    .open(path)?;
-                // Not from here on "exists already": the file is ours.
-                file.set_len(size.0).inspect_err(|_| {
-                    let _ = std::fs::remove_file(path);
-                })
-            },
-        )?;
+        let made = Made::new(path, Kind::Image, journal, &act, |path| {
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)?;
+            // Not from here on "exists already": the file is ours.
+            file.set_len(size.0).inspect_err(|_| {
+                let _ = std::fs::remove_file(path);
+            })
+        })?;
         Ok(Self { made })
     }
 
@@ -109,21 +103,17 @@ impl Image {
 impl Scratch {
     /// Makes a directory of fsdyno's own, which must not exist; its parent must.
     pub fn create(path: &Path, journal: &Journal) -> Result<Self, ImageError> {
-        Self::new(path, |path| Resource::Directory { path }, journal)
+        Self::new(path, Kind::Directory, journal)
     }
 
     /// The same inside a directory of the user's: what a plain directory is compared in.
     pub fn inside(path: &Path, journal: &Journal) -> Result<Self, ImageError> {
-        Self::new(path, |path| Resource::Tree { path }, journal)
+        Self::new(path, Kind::Tree, journal)
     }
 
-    fn new(
-        path: &Path,
-        resource: impl FnOnce(PathBuf) -> Resource,
-        journal: &Journal,
-    ) -> Result<Self, ImageError> {
+    fn new(path: &Path, kind: Kind, journal: &Journal) -> Result<Self, ImageError> {
         let act = || "make the directory".to_owned();
-        let made = Made::new(path, resource, journal, &act, |path| {
+        let made = Made::new(path, kind, journal, &act, |path| {
             DirBuilder::new().mode(0o700).create(path)
         })?;
         Ok(Self { made })
@@ -168,7 +158,7 @@ impl Made {
     /// every working directory.
     fn new(
         path: &Path,
-        resource: impl FnOnce(PathBuf) -> Resource,
+        kind: Kind,
         journal: &Journal,
         act: &dyn Fn() -> String,
         make: impl FnOnce(&Path) -> io::Result<()>,
@@ -183,7 +173,7 @@ impl Made {
         if std::fs::symlink_metadata(&path).is_ok() {
             return Err(ImageError::Exists { path });
         }
-        let entry = journal.declare(resource(path.clone()))?;
+        let entry = journal.declare(kind.at(&path))?;
         if let Err(cause) = make(&path) {
             entry.done()?;
             return Err(match cause.kind() {

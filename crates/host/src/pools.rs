@@ -3,7 +3,7 @@
 
 use crate::command::{self, Finished};
 use crate::daemons;
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::{self, MountError, table};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CancelToken, Pool};
@@ -56,13 +56,9 @@ impl HeldPool {
         }
         let target = mounts::free_target(&pool.target)?;
         // A mount of a daemon that has died is held by no process, and stays.
-        let mounted = journal.declare(Resource::Mount {
-            target: target.clone(),
-        })?;
-        let held = journal.declare(Resource::Pool {
-            target,
-            filesystem: pool.filesystem.clone(),
-        })?;
+        let mounted = journal.declare(Kind::Mount.at(&target))?;
+        let filesystem = pool.filesystem.clone();
+        let held = journal.declare(Kind::Pool { filesystem }.at(target))?;
         Ok(Self {
             pool: pool.clone(),
             held: Some(held),
@@ -168,9 +164,5 @@ pub(crate) fn clean_up(pool: &Pool) -> Undo {
         }
         Ok(is_held)
     });
-    match released {
-        Ok(true) => Undo::Done,
-        Ok(false) => Undo::Gone,
-        Err(error) => Undo::Failed(error.to_string()),
-    }
+    Undo::of(released)
 }

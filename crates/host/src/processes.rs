@@ -90,6 +90,13 @@ pub(crate) fn parent_and_start(number: u32) -> Option<(u32, u64)> {
     Some((stat.field(4)?.parse().ok()?, stat.ticks_ns(22)?))
 }
 
+/// When a process started, in clock ticks since the machine did.
+pub(crate) fn start_ticks(number: u32) -> io::Result<u64> {
+    let stat = Stat::read(number)?;
+    let ticks = stat.field(22).and_then(|field| field.parse().ok());
+    ticks.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in it"))
+}
+
 /// The time so far in which a process executed its own code, children and system calls excluded. Time
 /// in which other programs run does not count. It has a resolution of 10 ms. Most kernels count it by
 /// samples at each tick (`CONFIG_TICK_CPU_ACCOUNTING`).

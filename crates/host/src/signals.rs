@@ -53,6 +53,13 @@ pub fn install(stop: &CancelToken) -> io::Result<Signals> {
     Ok(Signals(last))
 }
 
+/// A token that interrupt, terminate and hang-up set.
+pub fn cancel_token() -> io::Result<CancelToken> {
+    let stop = CancelToken::new();
+    install(&stop)?;
+    Ok(stop)
+}
+
 /// The mask of ignored signals in `/proc/self/status`: bit 0 is signal 1.
 fn ignored_signals(status: &str) -> u64 {
     status

@@ -6,7 +6,7 @@
 //! read after the phase.
 
 use fsdyno_host::clean_up::{TRACEFS, remove_trace_instance};
-use fsdyno_host::journal::{Entry, Journal, Resource, Undo};
+use fsdyno_host::journal::{self, Entry, Journal, Undo};
 use fsdyno_model::Traced;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -35,14 +35,11 @@ pub fn start(devices: &[String], journal: &Journal) -> Result<Tracing, String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let place = place()?;
     let filter = filter(devices)?;
-    let stem = journal.path().file_stem().unwrap_or_default();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("fsdyno-{}-{number}", stem.to_string_lossy());
+    let name = format!("fsdyno-{}-{number}", journal.name());
     let directory = place.join("instances").join(name);
     let entry = journal
-        .declare(Resource::Trace {
-            directory: directory.clone(),
-        })
+        .declare(journal::Kind::Trace.at(&directory))
         .map_err(|error| format!("tracepoints: {error}"))?;
     if let Err(error) = fs::create_dir(&directory) {
         let _ = entry.done();

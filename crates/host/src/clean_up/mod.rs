@@ -9,7 +9,7 @@ mod shape;
 
 pub use shape::TRACEFS;
 
-use crate::journal::record::{Record, Resource, remaining};
+use crate::journal::record::{Kind, Record, Resource, remaining};
 use crate::journal::{JournalError, SUFFIX, Undo, is_at};
 use crate::removal::remove_tree;
 use crate::{arrays, daemons, disk_server, guest_processes, loops, mounts, pools};
@@ -228,7 +228,7 @@ fn stem_of(name: &OsStr) -> String {
 /// place was taken by another file.
 fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
     shape::check(resource, stem)?;
-    shape::check_owner(resource.path(), stem)
+    shape::check_owner(&resource.path, stem)
 }
 
 /// Removes resources in reverse order, and records each that is gone.
@@ -246,11 +246,11 @@ fn undo_all(
     // First end the servers of model disks: then the kernel fails requests at once, and a hanging
     // server blocks no removal.
     for (_, resource) in &things {
-        if let Resource::Server { file } = resource
+        if resource.kind == Kind::Server
             && !in_use.contains(resource)
             && refusal(resource, task.stem).is_ok()
         {
-            let _ = disk_server::end_orphans(file);
+            let _ = disk_server::end_orphans(&resource.path);
         }
     }
     let mut undone = Vec::new();
@@ -297,32 +297,29 @@ fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
     if let Err(why) = refusal(resource, task.stem) {
         return Undo::Failed(why);
     }
-    match resource {
-        Resource::Mount { target } => mounts::unmount_all(target),
-        Resource::Array { device } => arrays::clean_up(device),
-        Resource::Pool { target, filesystem } => match (task.pool)(filesystem, target) {
+    let path = &resource.path;
+    match &resource.kind {
+        Kind::Mount => mounts::unmount_all(path),
+        Kind::Array => arrays::clean_up(path),
+        Kind::Pool { filesystem } => match (task.pool)(filesystem, path) {
             Some(pool) => pools::clean_up(&pool),
             None => Undo::Failed(format!("no file system `{filesystem}` has pools")),
         },
         // Refused above.
-        Resource::Commands { .. } => Undo::Gone,
-        Resource::Daemon { pid_file } => daemons::clean_up(pid_file),
-        Resource::Guest { directory } => match guest_processes::end_orphans(directory) {
-            Ok(true) => Undo::Done,
-            Ok(false) => Undo::Gone,
-            Err(error) => Undo::Failed(error.to_string()),
-        },
-        Resource::Server { file } => disk_server::end_orphans(file),
-        Resource::Trace { directory } => remove_trace_instance(directory),
-        Resource::Loop { image } => loops::detach_image(image),
-        Resource::Image { path } => {
+        Kind::Commands => Undo::Gone,
+        Kind::Daemon => daemons::clean_up(path),
+        Kind::Guest => Undo::of(guest_processes::end_orphans(path)),
+        Kind::Server => disk_server::end_orphans(path),
+        Kind::Trace => remove_trace_instance(path),
+        Kind::Loop => loops::detach_image(path),
+        Kind::Image => {
             let devices = loops::devices_of(path);
             if devices.is_empty() {
                 return removed(path);
             }
             Undo::Failed(format!("still attached to {}", devices.join(", ")))
         }
-        Resource::Directory { path } | Resource::Tree { path } => removed(path),
+        Kind::Directory | Kind::Tree => removed(path),
     }
 }
 
@@ -330,10 +327,7 @@ fn removed(path: &Path) -> Undo {
     if std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
         return Undo::Gone;
     }
-    match remove_tree(path) {
-        Ok(()) => Undo::Done,
-        Err(error) => Undo::Failed(error.to_string()),
-    }
+    Undo::of(remove_tree(path).map(|()| true))
 }
 
 #[cfg(test)]
@@ -382,7 +376,7 @@ mod tests {
         let done = cleaned(&state, false);
         let results: Vec<_> = done.iter().map(|one| &one.result).collect();
         assert_eq!(results, [&Undo::Gone, &Undo::Done, &Undo::Done]);
-        assert_eq!(done[2].resource.path(), scratch);
+        assert_eq!(done[2].resource.path, scratch);
         assert!(!scratch.exists() && !journal.exists());
     }
 
@@ -393,11 +387,7 @@ mod tests {
         std::fs::write(&image, "x").unwrap();
         let state = work_dir.path().join("state");
         let journal = Journal::open(&state).unwrap();
-        let entry = journal
-            .declare(Resource::Image {
-                path: image.clone(),
-            })
-            .unwrap();
+        let entry = journal.declare(Kind::Image.at(&image)).unwrap();
         let reported = cleaned(&state, false);
         assert!(
             matches!(&reported[..], [one] if matches!(&one.result, Undo::Live { journal: at }
@@ -416,11 +406,7 @@ mod tests {
         std::fs::create_dir(&scratch).unwrap();
         let image = scratch.join("disk0.img");
         let journal = Journal::open(&state).unwrap();
-        let entry = journal
-            .declare(Resource::Image {
-                path: image.clone(),
-            })
-            .unwrap();
+        let entry = journal.declare(Kind::Image.at(&image)).unwrap();
         dead(&state, &format!("make 1 image {}\n", image.display()));
         std::fs::write(&image, "of the living").unwrap();
         cleaned(&state, false);

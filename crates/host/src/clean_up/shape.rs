@@ -3,7 +3,7 @@
 //!
 //! Nothing else is undone, though the journal is genuine: a path such as `/srv/user` is refused.
 
-use crate::journal::{Resource, SUFFIX};
+use crate::journal::{Kind, Resource, SUFFIX};
 use fsdyno_files::open_parent;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::process::geteuid;
@@ -26,7 +26,7 @@ fn prefix(stem: &str) -> String {
 
 /// Checks that the process of this journal creates such a resource at such a path; else the reason.
 pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
-    let path = resource.path();
+    let path = resource.path.as_path();
     let prefix = prefix(stem);
     if !is_plain(path) {
         return Err("the path is not absolute, or contains `.` or `..`".to_owned());
@@ -53,34 +53,26 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
             .is_some_and(is_number)
     };
     let in_directory = |directory: &str| path.parent() == Some(Path::new(directory));
-    let fits = match resource {
-        Resource::Directory { .. } => own || (below() && matches!(name, "mnt" | "images")),
-        Resource::Tree { .. } => own,
-        Resource::Image { .. } => {
-            with_images() && (numbered("disk", ".img") || numbered("copy", ".img"))
-        }
-        Resource::Loop { .. } => {
-            with_images() && (numbered("disk", ".img") || numbered("disk", ""))
-        }
-        Resource::Mount { .. } => {
-            below() && (matches!(name, "mnt" | "images") || numbered("disk", ""))
-        }
-        Resource::Pool { filesystem, .. } => {
-            below() && name == "mnt" && is_filesystem_name(filesystem)
-        }
-        Resource::Server { .. } => below() && numbered("disk", ""),
-        Resource::Guest { .. } => below() && name == "guest",
-        Resource::Array { .. } => own && in_directory("/dev/md"),
-        Resource::Trace { .. } => {
+    let fits = match &resource.kind {
+        Kind::Directory => own || (below() && matches!(name, "mnt" | "images")),
+        Kind::Tree => own,
+        Kind::Image => with_images() && (numbered("disk", ".img") || numbered("copy", ".img")),
+        Kind::Loop => with_images() && (numbered("disk", ".img") || numbered("disk", "")),
+        Kind::Mount => below() && (matches!(name, "mnt" | "images") || numbered("disk", "")),
+        Kind::Pool { filesystem } => below() && name == "mnt" && is_filesystem_name(filesystem),
+        Kind::Server => below() && numbered("disk", ""),
+        Kind::Guest => below() && name == "guest",
+        Kind::Array => own && in_directory("/dev/md"),
+        Kind::Trace => {
             let mut places = TRACEFS.iter();
             own && places.any(|place| in_directory(&format!("{place}/instances")))
         }
-        Resource::Daemon { .. } => {
+        Kind::Daemon => {
             let name = name.strip_prefix("fsdyno-");
             let name = name.and_then(|rest| rest.strip_suffix(".pid"));
             in_directory("/run") && name.is_some_and(is_filesystem_name)
         }
-        Resource::Commands { .. } => {
+        Kind::Commands => {
             return Err(format!(
                 "this line of fsdyno 0.1 stores commands, which are not run. Release by hand the \
                  pool that is mounted at {}, and delete the journal",
@@ -169,57 +161,33 @@ mod tests {
     fn only_paths_that_the_process_makes_are_accepted() {
         let at = |name: &str| PathBuf::from(format!("{OWN}/{name}"));
         let accepted = [
-            Resource::Directory { path: OWN.into() },
-            Resource::Directory { path: at("mnt") },
-            Resource::Directory { path: at("images") },
-            Resource::Mount {
-                target: at("images"),
-            },
-            Resource::Image {
-                path: at("images/disk0.img"),
-            },
-            Resource::Loop {
-                image: at("images/disk0.img"),
-            },
-            Resource::Tree {
-                path: "/srv/user/fsdyno-12-34-7".into(),
-            },
-            Resource::Image {
-                path: at("disk0.img"),
-            },
-            Resource::Image {
-                path: at("copy12.img"),
-            },
-            Resource::Loop {
-                image: at("disk0.img"),
-            },
-            Resource::Loop { image: at("disk3") },
-            Resource::Mount { target: at("mnt") },
-            Resource::Mount {
-                target: at("disk0"),
-            },
-            Resource::Server { file: at("disk0") },
-            Resource::Guest {
-                directory: at("guest"),
-            },
-            Resource::Pool {
-                target: at("mnt"),
+            Kind::Directory.at(OWN),
+            Kind::Directory.at(at("mnt")),
+            Kind::Directory.at(at("images")),
+            Kind::Mount.at(at("images")),
+            Kind::Image.at(at("images/disk0.img")),
+            Kind::Loop.at(at("images/disk0.img")),
+            Kind::Tree.at("/srv/user/fsdyno-12-34-7"),
+            Kind::Image.at(at("disk0.img")),
+            Kind::Image.at(at("copy12.img")),
+            Kind::Loop.at(at("disk0.img")),
+            Kind::Loop.at(at("disk3")),
+            Kind::Mount.at(at("mnt")),
+            Kind::Mount.at(at("disk0")),
+            Kind::Server.at(at("disk0")),
+            Kind::Guest.at(at("guest")),
+            Kind::Pool {
                 filesystem: "pools-1_2".to_owned(),
-            },
-            Resource::Array {
-                device: "/dev/md/fsdyno-12-34-0".into(),
-            },
-            Resource::Trace {
-                directory: "/sys/kernel/tracing/instances/fsdyno-12-34-0".into(),
-            },
-            Resource::Daemon {
-                pid_file: "/run/fsdyno-some-daemon.pid".into(),
-            },
+            }
+            .at(at("mnt")),
+            Kind::Array.at("/dev/md/fsdyno-12-34-0"),
+            Kind::Trace.at("/sys/kernel/tracing/instances/fsdyno-12-34-0"),
+            Kind::Daemon.at("/run/fsdyno-some-daemon.pid"),
         ];
         for resource in &accepted {
             assert_eq!(check(resource, "12-34"), Ok(()), "{resource}");
             // Of another journal.
-            let of_any = matches!(resource, Resource::Daemon { .. });
+            let of_any = resource.kind == Kind::Daemon;
             assert_eq!(check(resource, "1-2").is_ok(), of_any, "{resource}");
         }
     }
@@ -250,30 +218,30 @@ mod tests {
         for path in paths.map(PathBuf::from) {
             let path = || path.clone();
             for resource in [
-                Resource::Directory { path: path() },
-                Resource::Tree { path: path() },
-                Resource::Image { path: path() },
-                Resource::Loop { image: path() },
-                Resource::Mount { target: path() },
-                Resource::Server { file: path() },
-                Resource::Guest { directory: path() },
-                Resource::Array { device: path() },
-                Resource::Trace { directory: path() },
-                Resource::Daemon { pid_file: path() },
-                Resource::Pool {
-                    target: path(),
+                Kind::Directory.at(path()),
+                Kind::Tree.at(path()),
+                Kind::Image.at(path()),
+                Kind::Loop.at(path()),
+                Kind::Mount.at(path()),
+                Kind::Server.at(path()),
+                Kind::Guest.at(path()),
+                Kind::Array.at(path()),
+                Kind::Trace.at(path()),
+                Kind::Daemon.at(path()),
+                Kind::Pool {
                     filesystem: "x".to_owned(),
-                },
+                }
+                .at(path()),
             ] {
                 assert!(refused(&resource), "{resource}");
             }
         }
         let target = PathBuf::from(OWN).join("mnt");
         for filesystem in ["", "a b", "../x", "-\u{1b}[2J"] {
-            let (target, filesystem) = (target.clone(), filesystem.to_owned());
-            assert!(refused(&Resource::Pool { target, filesystem }));
+            let filesystem = filesystem.to_owned();
+            assert!(refused(&Kind::Pool { filesystem }.at(&target)));
         }
-        assert!(refused(&Resource::Commands { target }));
+        assert!(refused(&Kind::Commands.at(target)));
     }
 
     #[test]

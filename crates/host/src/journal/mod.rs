@@ -10,14 +10,16 @@
 
 pub(crate) mod record;
 
-pub use record::Resource;
+pub use record::{Kind, Resource};
 
+use crate::processes::start_ticks;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use record::Record;
 use rustix::fs::{AtFlags, FlockOperation, flock, fstat, fsync, statat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -61,6 +63,17 @@ pub enum Undo {
         /// The journal of that process; its name starts with the process number.
         journal: PathBuf,
     },
+}
+
+impl Undo {
+    /// The result of an attempt, which returns whether the resource was there.
+    pub(crate) fn of(undone: Result<bool, impl Display>) -> Self {
+        match undone {
+            Ok(true) => Self::Done,
+            Ok(false) => Self::Gone,
+            Err(error) => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 /// What may go wrong with a journal.
@@ -128,9 +141,9 @@ impl Journal {
 
     /// Records durably that a resource is about to be created. Its path must be absolute.
     pub fn declare(&self, resource: Resource) -> Result<Entry, JournalError> {
-        if !resource.path().is_absolute() {
+        if !resource.path.is_absolute() {
             let cause = io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute");
-            return Err(JournalError::new("write", resource.path(), cause));
+            return Err(JournalError::new("write", &resource.path, cause));
         }
         let mut pages = self.book.pages();
         let id = pages.next;
@@ -148,6 +161,12 @@ impl Journal {
     /// The path of the journal.
     pub fn path(&self) -> &Path {
         &self.book.path
+    }
+
+    /// The name of the journal without its ending: unique on this machine.
+    pub fn name(&self) -> String {
+        let name = self.book.path.file_stem().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 }
 
@@ -198,7 +217,7 @@ impl Pages {
 /// Makes and locks `PID-STARTTIME.journal`, or `PID-STARTTIME-2.journal` for a second one.
 fn open_new(directory: &TrustedDir) -> Result<(PathBuf, File), JournalError> {
     let pid = std::process::id();
-    let started = start_time()
+    let started = start_ticks(pid)
         .map_err(|cause| JournalError::new("name", Path::new("/proc/self/stat"), cause))?;
     for number in 1_u32.. {
         let name = match number {
@@ -242,18 +261,6 @@ fn sync_directory(directory: &TrustedDir) -> io::Result<()> {
     }
 }
 
-/// When this process started, in clock ticks since boot (field 22 of `/proc/self/stat`).
-fn start_time() -> io::Result<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The name of the program, in parentheses, may contain any character.
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    fields
-        .split_whitespace()
-        .nth(19)
-        .and_then(|field| field.parse().ok())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in it"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,9 +270,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(&state.path().join("a/b")).unwrap();
         let path = journal.path().to_owned();
-        let entry = journal
-            .declare(Resource::Image { path: "/i".into() })
-            .unwrap();
+        let entry = journal.declare(Kind::Image.at("/i")).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "make 1 image /i\n");
         drop(journal);
         assert!(path.exists(), "an entry is still open");
@@ -274,11 +279,7 @@ mod tests {
 
         let journal = Journal::open(state.path()).unwrap();
         let path = journal.path().to_owned();
-        drop(
-            journal
-                .declare(Resource::Image { path: "/i".into() })
-                .unwrap(),
-        );
+        drop(journal.declare(Kind::Image.at("/i")).unwrap());
         drop(journal);
         assert!(
             path.exists(),
@@ -298,11 +299,7 @@ mod tests {
     fn a_relative_path_is_refused() {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(state.path()).unwrap();
-        assert!(
-            journal
-                .declare(Resource::Tree { path: "x".into() })
-                .is_err()
-        );
+        assert!(journal.declare(Kind::Tree.at("x")).is_err());
     }
 
     #[test]
@@ -310,12 +307,8 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(state.path()).unwrap();
         for _ in 0..50 {
-            let image = journal
-                .declare(Resource::Image { path: "/i".into() })
-                .unwrap();
-            let device = journal
-                .declare(Resource::Loop { image: "/i".into() })
-                .unwrap();
+            let image = journal.declare(Kind::Image.at("/i")).unwrap();
+            let device = journal.declare(Kind::Loop.at("/i")).unwrap();
             device.done().unwrap();
             image.done().unwrap();
         }

@@ -8,141 +8,94 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Something that fsdyno makes and has to take away again. All paths are absolute.
+/// Something that fsdyno makes and has to take away again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Resource {
+pub struct Resource {
+    /// What it is.
+    pub kind: Kind,
+    /// The path it is known by, absolute.
+    pub path: PathBuf,
+}
+
+/// A kind of resource.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
     /// A directory of ours, with its contents.
-    Directory {
-        /// The directory.
-        path: PathBuf,
-    },
+    Directory,
     /// An image file.
-    Image {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The loop device of an image file.
-    Loop {
-        /// The image file.
-        image: PathBuf,
-    },
-    /// A mounted file system.
-    Mount {
-        /// Where.
-        target: PathBuf,
-    },
-    /// Devices joined to one.
-    Array {
-        /// What they are joined to.
-        device: PathBuf,
-    },
-    /// Devices that programs hold.
+    Image,
+    /// The loop device of the image file at the path.
+    Loop,
+    /// A file system mounted at the path.
+    Mount,
+    /// The device at the path, to which others are joined.
+    Array,
+    /// Devices that programs hold, and mount at the path.
     Pool {
-        /// Where these programs mount them.
-        target: PathBuf,
         /// The file system whose recipe defines the commands.
         filesystem: String,
     },
     /// A pool in a journal of version 0.1, which stored commands. They are never run.
-    Commands {
-        /// Where it is mounted.
-        target: PathBuf,
-    },
-    /// A daemon that fsdyno started.
-    Daemon {
-        /// The PID file.
-        pid_file: PathBuf,
-    },
-    /// A guest that runs.
-    Guest {
-        /// Where its kernel keeps its notes.
-        directory: PathBuf,
-    },
-    /// A process that serves a model disk as a file.
-    Server {
-        /// The file.
-        file: PathBuf,
-    },
+    Commands,
+    /// A daemon that fsdyno started, by its PID file.
+    Daemon,
+    /// A guest that runs, by the directory where its kernel keeps its notes.
+    Guest,
+    /// A process that serves a model disk as the file at the path.
+    Server,
     /// An instance of tracefs.
-    Trace {
-        /// Its directory.
-        directory: PathBuf,
-    },
-    /// Files fsdyno made inside a directory of the user's.
-    Tree {
-        /// The top of what fsdyno made.
-        path: PathBuf,
-    },
+    Trace,
+    /// Files that fsdyno made inside a directory of the user's, by their top.
+    Tree,
 }
 
-impl Resource {
-    /// The path it is known by.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Directory { path } | Self::Image { path } | Self::Tree { path } => path,
-            Self::Loop { image } => image,
-            Self::Mount { target } | Self::Pool { target, .. } | Self::Commands { target } => {
-                target
-            }
-            Self::Daemon { pid_file } => pid_file,
-            Self::Guest { directory } | Self::Trace { directory } => directory,
-            Self::Server { file } => file,
-            Self::Array { device } => device,
+impl Kind {
+    /// The kinds that a path describes completely.
+    const PLAIN: [Self; 10] = [
+        Self::Directory,
+        Self::Image,
+        Self::Loop,
+        Self::Mount,
+        Self::Array,
+        Self::Daemon,
+        Self::Guest,
+        Self::Server,
+        Self::Trace,
+        Self::Tree,
+    ];
+
+    /// The resource of this kind at a path.
+    pub fn at(self, path: impl Into<PathBuf>) -> Resource {
+        Resource {
+            kind: self,
+            path: path.into(),
         }
     }
 
-    /// The name of its kind, as written.
-    fn kind(&self) -> &'static str {
+    /// Its name in a journal, and in a message.
+    fn names(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Directory { .. } => "directory",
-            Self::Image { .. } => "image",
-            Self::Loop { .. } => "loop",
-            Self::Mount { .. } => "mount",
-            Self::Guest { .. } => "guest",
-            Self::Array { .. } => "array",
-            Self::Pool { .. } | Self::Commands { .. } => "pool",
-            Self::Daemon { .. } => "daemon",
-            Self::Server { .. } => "server",
-            Self::Trace { .. } => "trace",
-            Self::Tree { .. } => "tree",
-        }
-    }
-
-    fn new(kind: &str, path: PathBuf) -> Option<Self> {
-        match kind {
-            "directory" => Some(Self::Directory { path }),
-            "image" => Some(Self::Image { path }),
-            "loop" => Some(Self::Loop { image: path }),
-            "mount" => Some(Self::Mount { target: path }),
-            "array" => Some(Self::Array { device: path }),
-            "daemon" => Some(Self::Daemon { pid_file: path }),
-            "server" => Some(Self::Server { file: path }),
-            "guest" => Some(Self::Guest { directory: path }),
-            "trace" => Some(Self::Trace { directory: path }),
-            "tree" => Some(Self::Tree { path }),
-            _ => None,
+            Self::Directory => ("directory", "directory"),
+            Self::Image => ("image", "image file"),
+            Self::Loop => ("loop", "loop device of"),
+            Self::Mount => ("mount", "mount at"),
+            Self::Array => ("array", "array"),
+            Self::Pool { .. } | Self::Commands => ("pool", "pool at"),
+            Self::Daemon => ("daemon", "daemon of"),
+            Self::Guest => ("guest", "guest of"),
+            Self::Server => ("server", "server of the model disk"),
+            Self::Trace => ("trace", "instance of tracefs"),
+            Self::Tree => ("tree", "files in"),
         }
     }
 }
 
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
-            Self::Directory { .. } => "directory",
-            Self::Image { .. } => "image file",
-            Self::Loop { .. } => "loop device of",
-            Self::Mount { .. } => "mount at",
-            Self::Guest { .. } => "guest of",
-            Self::Array { .. } => "array",
-            Self::Pool { .. } | Self::Commands { .. } => "pool at",
-            Self::Daemon { .. } => "daemon of",
-            Self::Server { .. } => "server of the model disk",
-            Self::Trace { .. } => "instance of tracefs",
-            Self::Tree { .. } => "files in",
-        };
-        write!(f, "{what} {}", self.path().display())
+        let (_, what) = self.kind.names();
+        write!(f, "{what} {}", self.path.display())
     }
 }
 
@@ -158,10 +111,10 @@ impl Record {
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Make(id, resource) => {
-                let mut line = format!("make {id} {}", resource.kind());
-                line.push(' ');
-                line.push_str(&escape(resource.path().as_os_str().as_bytes()));
-                if let Resource::Pool { filesystem, .. } = resource {
+                let Resource { kind, path } = resource;
+                let path = escape(path.as_os_str().as_bytes());
+                let mut line = format!("make {id} {} {path}", kind.names().0);
+                if let Kind::Pool { filesystem } = kind {
                     line.push(' ');
                     line.push_str(&escape(filesystem.as_bytes()));
                 }
@@ -178,19 +131,18 @@ impl Record {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["make", id, "pool", path, filesystem] => {
-                let resource = Resource::Pool {
-                    target: path_of(path)?,
-                    filesystem: String::from_utf8(unescape(filesystem)?).ok()?,
-                };
-                Some(Self::Make(id.parse().ok()?, resource))
+                let filesystem = String::from_utf8(unescape(filesystem)?).ok()?;
+                let pool = Kind::Pool { filesystem }.at(path_of(path)?);
+                Some(Self::Make(id.parse().ok()?, pool))
             }
             ["make", id, "pool", path, _, _] => {
-                let target = path_of(path)?;
-                Some(Self::Make(id.parse().ok()?, Resource::Commands { target }))
+                let pool = Kind::Commands.at(path_of(path)?);
+                Some(Self::Make(id.parse().ok()?, pool))
             }
             ["make", id, kind, path] => {
-                let resource = Resource::new(kind, path_of(path)?)?;
-                Some(Self::Make(id.parse().ok()?, resource))
+                let mut kinds = Kind::PLAIN.into_iter();
+                let kind = kinds.find(|plain| plain.names().0 == kind)?;
+                Some(Self::Make(id.parse().ok()?, kind.at(path_of(path)?)))
             }
             ["gone", id] => id.parse().ok().map(Self::Gone),
             _ => None,
@@ -264,23 +216,9 @@ mod tests {
 
     #[test]
     fn any_path_survives_a_line() {
-        for resource in [
-            Resource::Directory { path: odd() },
-            Resource::Image { path: odd() },
-            Resource::Loop { image: odd() },
-            Resource::Mount { target: odd() },
-            Resource::Guest { directory: odd() },
-            Resource::Array { device: odd() },
-            Resource::Daemon { pid_file: odd() },
-            Resource::Server { file: odd() },
-            Resource::Pool {
-                target: odd(),
-                filesystem: "a b".to_owned(),
-            },
-            Resource::Trace { directory: odd() },
-            Resource::Tree { path: odd() },
-        ] {
-            let record = Record::Make(7, resource);
+        let filesystem = "a b".to_owned();
+        for kind in Kind::PLAIN.into_iter().chain([Kind::Pool { filesystem }]) {
+            let record = Record::Make(7, kind.at(odd()));
             let line = record.line();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(Record::parse(line.trim_end().as_bytes()), Some(record));
@@ -289,10 +227,8 @@ mod tests {
 
     #[test]
     fn removed_resources_and_half_a_line_are_not_listed() {
-        let image = Resource::Image { path: "/i".into() };
-        let mount = Resource::Mount {
-            target: "/m".into(),
-        };
+        let image = Kind::Image.at("/i");
+        let mount = Kind::Mount.at("/m");
         let mut journal = String::new();
         for record in [
             Record::Make(1, image.clone()),
@@ -314,8 +250,7 @@ mod tests {
     #[test]
     fn a_line_of_version_0_1_that_stores_commands_is_known_as_one() {
         let line = b"make 1 pool /m list%00a%00 let%00go%00\n";
-        let target = PathBuf::from("/m");
-        assert_eq!(remaining(line), [(1, Resource::Commands { target })]);
+        assert_eq!(remaining(line), [(1, Kind::Commands.at("/m"))]);
     }
 
     #[test]

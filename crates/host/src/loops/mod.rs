@@ -7,7 +7,7 @@
 
 mod control;
 
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::holders;
 use crate::sysfs::{attached_loops, file_of_loop};
 use rustix::fs::{Mode, OFlags, open};
@@ -93,9 +93,7 @@ impl Loop {
             open("/dev/loop-control", plain, Mode::empty()).map_err(|errno| LoopError::Driver {
                 cause: errno.into(),
             })?;
-        let entry = journal.declare(Resource::Loop {
-            image: image.clone(),
-        })?;
+        let entry = journal.declare(Kind::Loop.at(&image))?;
         let attached = attach_free(&control, &file, &image);
         let (name, held) = match attached {
             Ok(attached) => attached,

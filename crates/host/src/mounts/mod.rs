@@ -10,7 +10,7 @@ pub(crate) mod table;
 
 pub use table::{Mount, mounted_below, mountinfo};
 
-use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::kernel_log::KernelLog;
 use fsdyno_files::{errno, open_parent};
 use options::Sorted;
@@ -120,9 +120,7 @@ pub fn mount(
     journal: &Journal,
 ) -> Result<Mounted, MountError> {
     let target = free_target(target)?;
-    let entry = journal.declare(Resource::Mount {
-        target: target.clone(),
-    })?;
+    let entry = journal.declare(Kind::Mount.at(&target))?;
     let log = KernelLog::from_now();
     let sorted = options::sort(options);
     let refusal = match attach_new(fstype, source, &target, &sorted) {
@@ -319,12 +317,11 @@ fn attach_new(fstype: &str, source: &str, target: &Path, sorted: &Sorted) -> Res
     fsconfig_set_string(&context, "source", source)
         .map_err(explained(format!("source `{source}`")))?;
     for parameter in &sorted.parameters {
-        let key = parameter.key.as_str();
-        match &parameter.value {
-            Some(value) => fsconfig_set_string(&context, key, value.as_str()),
-            None => fsconfig_set_flag(&context, key),
+        match options::key_and_value(parameter) {
+            (key, Some(value)) => fsconfig_set_string(&context, key, value),
+            (key, None) => fsconfig_set_flag(&context, key),
         }
-        .map_err(explained(format!("option `{}`", parameter.text())))?;
+        .map_err(explained(format!("option `{parameter}`")))?;
     }
     fsconfig_create(&context).map_err(explained("reading the file system".to_owned()))?;
     let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, sorted.attributes)

@@ -10,15 +10,9 @@ use rustix::mount::{MountAttrFlags, MountFlags};
 pub(super) struct Sorted {
     /// Attributes of the mount.
     pub(super) attributes: MountAttrFlags,
-    /// Parameters of the superblock and the file system, in the order they were given.
-    pub(super) parameters: Vec<Parameter>,
-}
-
-/// One parameter: `key` or `key=value`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
-    pub(super) key: String,
-    pub(super) value: Option<String>,
+    /// Parameters of the superblock and the file system, in the order they were given: `key` or
+    /// `key=value`.
+    pub(super) parameters: Vec<String>,
 }
 
 /// What `mount(2)` takes: flags and a text.
@@ -28,26 +22,11 @@ pub(super) struct Classic {
     pub(super) data: String,
 }
 
-impl Parameter {
-    fn new(option: &str) -> Self {
-        match option.split_once('=') {
-            Some((key, value)) => Self {
-                key: key.to_owned(),
-                value: Some(value.to_owned()),
-            },
-            None => Self {
-                key: option.to_owned(),
-                value: None,
-            },
-        }
-    }
-
-    /// As it was typed.
-    pub(super) fn text(&self) -> String {
-        match &self.value {
-            Some(value) => format!("{}={value}", self.key),
-            None => self.key.clone(),
-        }
+/// The key of a parameter, and its value, which may contain further equals signs.
+pub(super) fn key_and_value(parameter: &str) -> (&str, Option<&str>) {
+    match parameter.split_once('=') {
+        Some((key, value)) => (key, Some(value)),
+        None => (parameter, None),
     }
 }
 
@@ -66,9 +45,9 @@ pub(super) fn sort(options: &[String]) -> Sorted {
         match option {
             "" | "defaults" => {}
             _ if option.starts_with("x-") || option.starts_with("X-") => {}
-            "ro" | "rw" => parameters.push(Parameter::new(option)),
+            "ro" | "rw" => parameters.push(option.to_owned()),
             _ if attribute(option).is_some() => {}
-            _ => parameters.push(Parameter::new(option)),
+            _ => parameters.push(option.to_owned()),
         }
     }
     Sorted {
@@ -123,7 +102,7 @@ pub(super) fn classic(sorted: &Sorted) -> Classic {
     }
     let mut data = Vec::new();
     for parameter in &sorted.parameters {
-        match parameter.text().as_str() {
+        match parameter.as_str() {
             "ro" | "rw" => {}
             "sync" => flags |= MountFlags::SYNCHRONOUS,
             "async" => flags -= MountFlags::SYNCHRONOUS,
@@ -146,8 +125,7 @@ mod tests {
     fn sorted(options: &str) -> (MountAttrFlags, String) {
         let options: Vec<String> = options.split(',').map(str::to_owned).collect();
         let sorted = sort(&options);
-        let texts: Vec<_> = sorted.parameters.iter().map(Parameter::text).collect();
-        (sorted.attributes, texts.join(","))
+        (sorted.attributes, sorted.parameters.join(","))
     }
 
     #[test]
@@ -177,8 +155,8 @@ mod tests {
                 "{options}"
             );
         }
-        let value = &sort(&["device=/dev/a=b".to_owned()]).parameters[0];
-        assert_eq!(value.value.as_deref(), Some("/dev/a=b"));
+        let pair = key_and_value("device=/dev/a=b");
+        assert_eq!(pair, ("device", Some("/dev/a=b")));
     }
 
     #[test]

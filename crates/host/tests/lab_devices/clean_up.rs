@@ -4,7 +4,7 @@ use crate::{WorkDir, assert_nothing_left, kinds, lab, make_filesystem};
 use fsdyno_host::cache;
 use fsdyno_host::clean_up::{CleanUp, clean};
 use fsdyno_host::image::{Image, Scratch};
-use fsdyno_host::journal::{Journal, Resource, Undo};
+use fsdyno_host::journal::{Journal, Kind, Undo};
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::mount;
 use fsdyno_model::Bytes;
@@ -129,12 +129,11 @@ fn after_a_kill_at_any_moment_clean_up_removes_everything() {
         undone.extend(reported);
     }
     // The kills fell where there was something to undo, up to what was mounted.
-    let done = |required: fn(&Resource) -> bool| {
+    let done = |kind: &Kind| {
         let done = undone.iter().filter(|one| one.result == Undo::Done);
-        done.filter(|one| required(&one.resource)).count()
+        done.filter(|one| one.resource.kind == *kind).count()
     };
-    let images = done(|r| matches!(r, Resource::Image { .. }));
-    let mounts = done(|r| matches!(r, Resource::Mount { .. }));
+    let (images, mounts) = (done(&Kind::Image), done(&Kind::Mount));
     println!("undone: {images} images, {mounts} mounts");
     assert!(images > 0 && mounts > 0, "{undone:?}");
 }
