@@ -53,6 +53,17 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// Its number, contender, workload and block as the title of a dry run.
+    pub fn title(&self) -> String {
+        format!(
+            "# cell {}: {} at {}, block {}",
+            self.cell.index,
+            self.contender.label,
+            self.workload.name,
+            self.cell.block + 1
+        )
+    }
+
     /// A name for this cell; `tag` is unique for each run on one machine.
     pub fn name(&self, tag: &str) -> String {
         format!("fsdyno-{tag}-{}", self.cell.index)

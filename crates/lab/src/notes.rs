@@ -145,22 +145,9 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Records a program that ran, as part of the current stage.
-    pub(crate) fn program(&mut self, argv: &[String], finished: &Finished) {
-        self.commands.push(CommandRecord {
-            stage: self.stage.clone(),
-            argv: argv.to_vec(),
-            by_system_call: false,
-            status: finished.status,
-            took_ns: finished.elapsed,
-            stdout: finished.stdout.clone(),
-            stderr: finished.stderr.clone(),
-        });
-    }
-
-    /// Records a guest that was started.
-    pub(crate) fn guest(&mut self, argv: &[String]) {
-        self.commands.push(CommandRecord {
+    /// A command of the current stage without a result.
+    fn command(&self, argv: &[String]) -> CommandRecord {
+        CommandRecord {
             stage: self.stage.clone(),
             argv: argv.to_vec(),
             by_system_call: false,
@@ -168,19 +155,33 @@ impl<'a> Notes<'a> {
             took_ns: Nanos(0),
             stdout: String::new(),
             stderr: String::new(),
+        }
+    }
+
+    /// Records a program that ran, as part of the current stage.
+    pub(crate) fn program(&mut self, argv: &[String], finished: &Finished) {
+        self.commands.push(CommandRecord {
+            status: finished.status,
+            took_ns: finished.elapsed,
+            stdout: finished.stdout.clone(),
+            stderr: finished.stderr.clone(),
+            ..self.command(argv)
         });
+    }
+
+    /// Records a guest that was started.
+    pub(crate) fn guest(&mut self, argv: &[String]) {
+        self.commands.push(self.command(argv));
     }
 
     /// Records a tool that a phase ran.
     pub(crate) fn tool(&mut self, tool: &ToolCommand) {
         self.commands.push(CommandRecord {
-            stage: self.stage.clone(),
-            argv: tool.argv.clone(),
-            by_system_call: false,
             status: tool.status,
             took_ns: tool.elapsed,
             stdout: tool.stdout.clone(),
             stderr: tool.stderr.clone(),
+            ..self.command(&tool.argv)
         });
     }
 
@@ -192,20 +193,25 @@ impl<'a> Notes<'a> {
     ) -> Result<T, E> {
         let start = Instant::now();
         let result = act();
+        let error = result.as_ref().err();
         self.commands.push(CommandRecord {
-            stage: self.stage.clone(),
-            argv: step.argv(),
             by_system_call: true,
-            status: Some(i32::from(result.is_err())),
+            status: Some(i32::from(error.is_some())),
             took_ns: elapsed(start),
-            stdout: String::new(),
-            stderr: result
-                .as_ref()
-                .err()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            stderr: error.map(ToString::to_string).unwrap_or_default(),
+            ..self.command(&step.argv())
         });
         result
+    }
+
+    /// Performs a step by system call and records it; an error fails the stage.
+    pub(crate) fn perform<T, E: std::fmt::Display>(
+        &mut self,
+        step: &Step,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, CellEnd> {
+        self.by_call(step, act)
+            .map_err(|error| self.halt(error.to_string(), None))
     }
 
     /// A failure of the current stage.

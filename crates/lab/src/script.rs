@@ -42,13 +42,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         &preflight.scratch
     };
     let mut dry_run = DryRun {
-        lines: vec![format!(
-            "# cell {}: {} at {}, block {}",
-            cell.index,
-            job.contender.label,
-            job.workload.name,
-            cell.block + 1
-        )],
+        lines: vec![job.title()],
         steps: Vec::new(),
         durable: job.recipe.make_durable(&job.target(base, TAG)),
         undo: Vec::new(),

@@ -62,6 +62,16 @@ pub enum Availability {
     },
 }
 
+impl Availability {
+    /// The reason and the remedy of what is missing; `None` if nothing is.
+    pub fn explained(&self) -> Option<String> {
+        match self {
+            Self::Available => None,
+            Self::Missing { reason, remedy } => Some(format!("{reason}; {remedy}")),
+        }
+    }
+}
+
 impl Need {
     /// A short, unique name.
     pub fn name(&self) -> String {

@@ -28,8 +28,8 @@ pub(super) fn require(plan: &Plan) -> Result<(), AssemblyError> {
         return Ok(());
     }
     for need in needs {
-        if let Availability::Missing { reason, remedy } = probe(&need) {
-            return Err(AssemblyError::Missing(format!("{reason}; {remedy}")));
+        if let Some(why) = probe(&need).explained() {
+            return Err(AssemblyError::Missing(why));
         }
     }
     Ok(())

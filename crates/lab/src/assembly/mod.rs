@@ -17,7 +17,7 @@ use fsdyno_host::clean_up::CleanUp;
 use fsdyno_host::guard::{Refusal, SaveError};
 use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::{JournalError, Undo};
-use fsdyno_model::{Availability, CacheState, CancelToken, CellRecord, LabChoice, Plan};
+use fsdyno_model::{CacheState, CancelToken, CellRecord, LabChoice, Plan};
 
 /// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
@@ -104,8 +104,7 @@ impl Assembly<'_> {
             let traces = if plan.disk_trace.is_some() {
                 None
             } else {
-                let tag = journal.path().file_stem().unwrap_or_default();
-                let name = format!("fsdyno-{}-repeats", tag.to_string_lossy());
+                let name = format!("fsdyno-{}-repeats", journal.name());
                 let traces = Scratch::create(&preflight.scratch.join(name), &journal);
                 Some(traces.map_err(GuestLabError::from)?)
             };
@@ -195,11 +194,9 @@ fn all_missing<'a>(
     names: impl Iterator<Item = &'a str>,
     lacks: &[MissingRequirement],
 ) -> Option<String> {
-    let line = |(name, requirement): (&str, &MissingRequirement)| match requirement {
-        Some((_, Availability::Missing { reason, remedy })) => {
-            Some(format!("  {name}: {reason}; {remedy}"))
-        }
-        _ => None,
+    let line = |(name, requirement): (&str, &MissingRequirement)| {
+        let why = requirement.as_ref()?.1.explained()?;
+        Some(format!("  {name}: {why}"))
     };
     let lines: Option<Vec<String>> = names.zip(lacks).map(line).collect();
     lines

@@ -72,13 +72,16 @@ impl ServedDiskReport {
         }
     }
 
-    /// Adds the figures of several disks to these samples, and warns of incomplete traces.
-    pub(crate) fn note(all: &[Self], samples: &mut [Sample], warn: &mut dyn FnMut(Warning)) {
+    /// Adds the figures of several disks to these samples.
+    pub(crate) fn add_to(all: &[Self], samples: &mut [Sample]) {
         let phases: Vec<&Phases> = all.iter().map(|one| &one.phases).collect();
         recorded::assign(samples, &phases);
-        all.iter()
-            .filter_map(|one| one.warning.clone())
-            .for_each(warn);
+    }
+
+    /// Warns of incomplete traces.
+    pub(crate) fn warn(all: &[Self], notes: &mut Notes<'_>) {
+        let warnings = all.iter().filter_map(|one| one.warning.clone());
+        warnings.for_each(|warning| notes.warn(warning));
     }
 
     /// The sum of their requests.

@@ -231,11 +231,7 @@ impl Preflight {
             workloads.push(prepare(plan, workload, dataset)?);
         }
         let need = workloads.iter().map(|w| w.peak).max().unwrap_or_default();
-        let smallest = recipes
-            .iter()
-            .map(|r| r.smallest_bytes())
-            .max()
-            .unwrap_or_default();
+        let smallest = smallest(&recipes);
         let image_bytes = if let DeviceChoice::Loop {
             size: Some(size), ..
         } = &plan.device
@@ -298,11 +294,7 @@ impl Preflight {
                 places.push((&self.scratch, "another directory with --work-dir"));
             }
             for (path, remedy) in places {
-                let room =
-                    fsdyno_host::space::free(path).map_err(|source| PreflightError::Unknown {
-                        path: path.clone(),
-                        source,
-                    })?;
+                let room = free(path)?;
                 if prepared.peak > room {
                     let place = path.display().to_string();
                     return Err(too_large(place, room, remedy));
@@ -344,11 +336,7 @@ impl Preflight {
                 continue;
             }
             let path = self.scratch.clone();
-            let room =
-                fsdyno_host::space::free(&path).map_err(|source| PreflightError::Unknown {
-                    path: path.clone(),
-                    source,
-                })?;
+            let room = free(&path)?;
             if written.0.saturating_add(self.need.0) > room.0 {
                 return Err(PreflightError::NoRoomToFill {
                     label: contender.label.clone(),
@@ -388,18 +376,26 @@ impl Preflight {
 
     /// The size of the smallest device on which the plan can run, bytes.
     pub fn smallest_device(&self, plan: &Plan) -> Bytes {
-        let smallest = self
-            .recipes
-            .iter()
-            .map(|r| r.smallest_bytes())
-            .max()
-            .unwrap_or_default();
         // Metadata, journals and reserves need more space than the files: about a tenth.
         let filled = filled::device_for(self.need, filled::fullest(&plan.contenders));
-        smallest
+        smallest(&self.recipes)
             .max(Bytes(self.need.0 + self.need.0 / 10))
             .max(filled)
     }
+}
+
+/// The free space of a directory.
+fn free(path: &Path) -> Result<Bytes, PreflightError> {
+    fsdyno_host::space::free(path).map_err(|source| PreflightError::Unknown {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The size of the smallest device on which all these file systems can be made.
+fn smallest(recipes: &[&dyn Filesystem]) -> Bytes {
+    let sizes = recipes.iter().map(|recipe| recipe.smallest_bytes());
+    sizes.max().unwrap_or_default()
 }
 
 /// The directory for images, mount points and trees.

@@ -35,12 +35,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));
     writer.write(&super::ready())?;
     let word = match task {
-        Task::Run { plan, cell } => match run(*plan, cell, &place, &writer, None) {
-            Ok(record) => GuestMessage::Ended {
-                record: Box::new(record),
-            },
-            Err(reason) => GuestMessage::Refused { reason },
-        },
+        Task::Run { plan, cell } => run(*plan, cell, &place, &writer, None),
         Task::Write { contender, seed } => {
             let operations = |operations| writer.write(&GuestMessage::Acknowledged { operations });
             GuestMessage::Refused {

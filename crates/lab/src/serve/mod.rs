@@ -98,13 +98,8 @@ pub fn serve() -> Result<(), ServeError> {
             }
             Some(Task::Run { plan, cell }) => {
                 let shared = Arc::new(Mutex::new(reader));
-                let word = match run(*plan, cell, &place, &writer, Some(host(&writer, &shared))) {
-                    Ok(record) => GuestMessage::Ended {
-                        record: Box::new(record),
-                    },
-                    Err(reason) => GuestMessage::Refused { reason },
-                };
-                writer.write(&word)?;
+                let host = host(&writer, &shared);
+                writer.write(&run(*plan, cell, &place, &writer, Some(host)))?;
                 break shared;
             }
             Some(Task::Write { contender, seed }) => {
@@ -177,8 +172,24 @@ fn beats(writer: &MessageWriter) {
     }
 }
 
-/// Runs a cell. The error is that the guest cannot start the cell.
+/// Runs a cell; returns the message for the host.
 fn run(
+    plan: Plan,
+    cell: Cell,
+    place: &Path,
+    writer: &MessageWriter,
+    below: Option<Box<dyn Below + Send>>,
+) -> GuestMessage {
+    match record(plan, cell, place, writer, below) {
+        Ok(record) => GuestMessage::Ended {
+            record: Box::new(record),
+        },
+        Err(reason) => GuestMessage::Refused { reason },
+    }
+}
+
+/// Runs a cell; returns its record. The error is that the guest cannot start the cell.
+fn record(
     mut plan: Plan,
     cell: Cell,
     place: &Path,

@@ -176,7 +176,7 @@ impl GuestLab {
             let path = scratch.path().join(format!("copy{number}.img"));
             copies.push(Image::copy(image, &path, &self.journal)?);
         }
-        let disks: Vec<PathBuf> = copies.iter().map(|copy| copy.path().to_owned()).collect();
+        let disks = paths_of(&copies);
         let task = Task::Recover {
             contender: Box::new(test.contender.clone()),
             seed: test.seed,

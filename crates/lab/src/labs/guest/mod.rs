@@ -221,9 +221,8 @@ impl GuestLab {
 
     /// A directory of this process for one guest.
     fn place(&self, name: &str) -> PathBuf {
-        let tag = self.journal.path().file_stem().unwrap_or_default();
-        let tag = tag.to_string_lossy();
-        self.scratch.join(format!("fsdyno-{tag}-{name}"))
+        let journal = self.journal.name();
+        self.scratch.join(format!("fsdyno-{journal}-{name}"))
     }
 
     /// A directory of this process for one of several guests at a time.
@@ -267,16 +266,11 @@ impl GuestLab {
         cell: Cell,
     ) -> Result<CellRecord, CellEnd> {
         notes.enter(Stage::Device);
-        let place = self.place(&cell.index.to_string());
-        let step = Step::MakeDirectory {
-            path: place.clone(),
-        };
-        let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
-        let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        let scratch = self.scratch_of(notes, cell)?;
+        let count = devices_of(&plan.contenders[cell.contender as usize]);
         if let Some(model) = plan.disk_in_real_time() {
-            let count = devices_of(plan, cell);
             let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
-            let size = (count, self.image_bytes);
+            let size = (count as usize, self.image_bytes);
             let begun = OnModelDisk::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // The contents of model disks need no eviction: their times do not depend on it.
@@ -285,7 +279,7 @@ impl GuestLab {
                 self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
             return model_disk::record_of(notes, model, received, disks);
         }
-        let images = self.images(notes, plan, cell, scratch.path())?;
+        let images = self.images(notes, count, scratch.path())?;
         let disks = paths_of(&images);
         self.run_in_guest(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
     }
@@ -352,30 +346,34 @@ impl GuestLab {
             .collect()
     }
 
-    /// One image for each device of the contender.
+    /// The directory of a cell.
+    fn scratch_of(&self, notes: &mut Notes<'_>, cell: Cell) -> Result<Scratch, CellEnd> {
+        let path = self.place(&cell.index.to_string());
+        let step = Step::MakeDirectory { path: path.clone() };
+        notes.perform(&step, || Scratch::create(&path, &self.journal))
+    }
+
+    /// One image for each of so many devices.
     fn images(
         &self,
         notes: &mut Notes<'_>,
-        plan: &Plan,
-        cell: Cell,
+        count: u32,
         scratch: &Path,
     ) -> Result<Vec<Image>, CellEnd> {
-        let count = devices_of(plan, cell);
-        if count > MOST_DISKS {
+        if count as usize > MOST_DISKS {
             let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");
             return Err(notes.halt(message, None));
         }
         let mut images = Vec::new();
-        for number in 0..u32::try_from(count).unwrap_or(0) {
+        for number in 0..count {
             let path = disk(scratch, number);
             let step = Step::CreateImage {
                 path: path.clone(),
                 size: self.image_bytes,
             };
-            let image = notes.by_call(&step, || {
+            images.push(notes.perform(&step, || {
                 Image::create(&path, self.image_bytes, &self.journal)
-            });
-            images.push(image.map_err(|e| notes.halt(e.to_string(), None))?);
+            })?);
         }
         Ok(images)
     }
@@ -400,11 +398,10 @@ pub fn cell_memory(plan: &Plan) -> Bytes {
     each.max().unwrap_or(Bytes(0))
 }
 
-/// The number of devices of a cell's contender.
-fn devices_of(plan: &Plan, cell: Cell) -> usize {
-    let contender = &plan.contenders[cell.contender as usize];
+/// The number of devices of a contender.
+fn devices_of(contender: &Contender) -> u32 {
     if fsdyno_recipes::on_blocks(contender) {
-        contender.layout.devices as usize
+        contender.layout.devices
     } else {
         0
     }
@@ -455,8 +452,9 @@ impl Lab for GuestLab {
     }
 }
 
-/// The plan for the guest, without the kernels of contenders. The host enforces its duration and checks its datasets. A cell of a shard
-/// is the same as in the whole run: the size of the plan decides where the guest's memory is.
+/// The plan for the guest, without the kernels of contenders. The host enforces its duration and checks
+/// its datasets. A cell of a shard is the same as in the whole run: the size of the plan decides where
+/// the guest's memory is.
 fn inside(plan: &Plan) -> Plan {
     let contenders = plan.contenders.iter().map(|contender| Contender {
         kernel: None,

@@ -1,5 +1,6 @@
 //! Model disks of a guest in real time: each is served over a socket by a separate thread.
 
+use super::virtual_time::listen;
 use crate::disks::{self, DiskBuilder, ServedDiskReport};
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
@@ -7,7 +8,6 @@ use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_model::{Bytes, CancelToken, CellRecord, Effective, Mark, ModelDisk, Outcome};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -37,13 +37,12 @@ impl OnModelDisk {
             stop: CancelToken::new(),
         };
         for number in 0..disks {
-            let socket = scratch.join(format!("disk{number}"));
-            let server = UnixListener::bind(&socket)
-                .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
+            let name = format!("disk{number}");
+            let server = listen(scratch, &name)?;
             let image = scratch.join(format!("disk{number}.img"));
             let mut disk = builder.make(&image, (number, size), recorder(number)?)?;
             let (discards, stop) = (builder.discards(), all.stop.clone());
-            let name = format!("disk{number}");
+            let socket = scratch.join(&name);
             let (marks, marked) = channel();
             all.marks.push(marks);
             all.threads.push(thread::spawn(move || {
@@ -105,12 +104,9 @@ pub fn record_of(
         Err(_) => return Err(CellEnd::Stopped),
     };
     let served = ServedDiskReport::total(&report);
-    let mut found_warnings = Vec::new();
     let received = match received {
         Ok(mut record) => {
-            ServedDiskReport::note(&report, &mut record.samples, &mut |warning| {
-                found_warnings.push(warning);
-            });
+            ServedDiskReport::add_to(&report, &mut record.samples);
             if let Outcome::Failed(failure) = &mut record.outcome {
                 failure.message.extend(disks::remark(served));
             }
@@ -120,17 +116,13 @@ pub fn record_of(
             Ok(record)
         }
         Err(CellEnd::Failed(mut failure)) => {
-            ServedDiskReport::note(&report, notes.samples(), &mut |warning| {
-                found_warnings.push(warning);
-            });
+            ServedDiskReport::add_to(&report, notes.samples());
             failure.message.extend(disks::remark(served));
             Err(CellEnd::Failed(failure))
         }
         Err(CellEnd::Stopped) => Err(CellEnd::Stopped),
     };
-    for warning in found_warnings {
-        notes.warn(warning);
-    }
+    ServedDiskReport::warn(&report, notes);
     received
 }
 

@@ -3,7 +3,7 @@
 
 use super::line::{Line, Messages};
 use super::session::{known_cause, with_last};
-use super::{GuestLab, LAST_LINES, disk, memory_for};
+use super::{GuestLab, LAST_LINES, devices_of, disk, memory_for};
 use crate::disks;
 use crate::disks::recording::recorder;
 use crate::messages::{GuestMessage, Task};
@@ -14,9 +14,8 @@ use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, time_travel};
-use fsdyno_host::image::Scratch;
 use fsdyno_model::{
-    Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Step,
+    Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage,
 };
 use std::fs;
 use std::io;
@@ -53,15 +52,10 @@ impl TimedDisks {
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
         let disk = disks::DiskBuilder::of(model)?;
-        let listen = |name: &str| {
-            let path = scratch.join(name);
-            let failed = |error| format!("cannot listen at {}: {error}", path.display());
-            UnixListener::bind(&path).map_err(failed)
-        };
-        let calendar = listen(time_travel::CALENDAR)?;
+        let calendar = listen(scratch, time_travel::CALENDAR)?;
         let mut calendar_disks = Vec::new();
         for (number, path) in images.iter().enumerate() {
-            let server = listen(&time_travel::disk_socket(number))?;
+            let server = listen(scratch, &time_travel::disk_socket(number))?;
             let made = disk.make(path, (number, size), recorder(number)?)?;
             let name = format!("disk{number}");
             calendar_disks.push(CalendarDisk::new(name, made, server, disk.discards()));
@@ -97,6 +91,13 @@ impl TimedDisks {
     }
 }
 
+/// A socket of this name in the directory of a guest.
+pub(super) fn listen(scratch: &Path, name: &str) -> Result<UnixListener, String> {
+    let path = scratch.join(name);
+    let failed = |error| format!("cannot listen at {}: {error}", path.display());
+    UnixListener::bind(&path).map_err(failed)
+}
+
 /// The time of a guest and its disks, kept in a separate thread, and the recorders of the disks.
 pub(super) struct Kept {
     thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
@@ -128,21 +129,10 @@ impl GuestLab {
     ) -> Result<CellRecord, CellEnd> {
         let _one = OneProcessor::here();
         notes.enter(Stage::Device);
-        let place = self.place(&cell.index.to_string());
-        let step = Step::MakeDirectory {
-            path: place.clone(),
-        };
-        let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
-        let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        let scratch = self.scratch_of(notes, cell)?;
         let contender = &plan.contenders[cell.contender as usize];
-        let on_blocks = fsdyno_recipes::on_blocks(contender);
-        let disks = if on_blocks {
-            contender.layout.devices
-        } else {
-            0
-        };
         write_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
-        let images: Vec<PathBuf> = (0..disks)
+        let images: Vec<PathBuf> = (0..devices_of(contender))
             .map(|number| disk(scratch.path(), number))
             .collect();
         let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);

@@ -1,7 +1,7 @@
 //! A running guest that explores crash states, with the calendar of its time and its disks: the
 //! disk under test, and the mailbox of commands and messages.
 
-use super::super::virtual_time::write_task;
+use super::super::virtual_time::{listen, write_task};
 use super::super::{GuestLab, GuestLabError, LAST_LINES};
 use super::recording::Recording;
 use crate::disks::DiskBuilder;
@@ -17,7 +17,7 @@ use fsdyno_guests::{Guest, OneProcessor, ended, time_travel};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, CancelToken, Contender, ModelDisk, Nanos};
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -179,7 +179,7 @@ impl Running {
             (tested, builder.discards()),
             (mailbox(source, post).map_err(failed)?, false),
         ];
-        let mut calendar_disks = sit(calendar_disks, scratch.path()).map_err(failed)?;
+        let mut calendar_disks = with_sockets(calendar_disks, scratch.path()).map_err(failed)?;
         let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
         let (guest, line) =
             lab.start_in_virtual_time((lab.size.memory, calendar_disks.len()), scratch.path())?;
@@ -411,23 +411,13 @@ fn mailbox(mut source: Source, mut post: Post) -> Result<Disk, String> {
     Ok(Disk::new(&profile, size, Box::new(store), Faults::none()))
 }
 
-fn listen(scratch: &Path, name: &str) -> Result<UnixListener, String> {
-    let path = scratch.join(name);
-    let failed = |error| format!("cannot listen at {}: {error}", path.display());
-    UnixListener::bind(&path).map_err(failed)
-}
-
 /// The disks in the order of their numbers, each with its socket.
-fn sit(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<CalendarDisk>, String> {
-    let mut calendar_disks = Vec::new();
-    for (number, (disk, discards)) in disks.into_iter().enumerate() {
+fn with_sockets(disks: [(Disk, bool); 2], scratch: &Path) -> Result<Vec<CalendarDisk>, String> {
+    let disks = disks.into_iter().enumerate();
+    let with_socket = |(number, (disk, discards))| {
         let socket = listen(scratch, &time_travel::disk_socket(number))?;
-        calendar_disks.push(CalendarDisk::new(
-            format!("disk{number}"),
-            disk,
-            socket,
-            discards,
-        ));
-    }
-    Ok(calendar_disks)
+        let name = format!("disk{number}");
+        Ok(CalendarDisk::new(name, disk, socket, discards))
+    };
+    disks.map(with_socket).collect()
 }
