@@ -1,6 +1,6 @@
 //! The work directory of a cell: its archive and its trees.
 
-use fsdyno_model::Capabilities;
+use fsdyno_model::{Capabilities, Needs};
 use std::path::PathBuf;
 
 /// The name of the tree that a dataset is created as.
@@ -39,6 +39,16 @@ impl WorkDir {
     /// The newest tree.
     pub fn newest(&self) -> Option<&PathBuf> {
         self.trees.last()
+    }
+
+    /// The input of a phase: the archive, the newest tree, or the whole directory, of which a program may
+    /// read any file.
+    pub fn input(&self, needs: Needs) -> Option<PathBuf> {
+        match needs {
+            Needs::Archive => self.archive.clone(),
+            Needs::Tree => self.newest().cloned(),
+            Needs::Nothing => Some(self.root.clone()),
+        }
     }
 
     /// Names the next tree (`copy-1`, `untar-2`). The phase pushes it once it exists.

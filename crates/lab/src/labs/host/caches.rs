@@ -17,7 +17,7 @@ use fsdyno_model::{
     CacheEvidence, CacheState, FilesystemKind, PhasePlan, Step, Warning, WarningKind,
 };
 use fsdyno_observe::quiesce::Windows;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 /// The idle windows before a phase.
@@ -78,16 +78,6 @@ pub(super) fn set_up(
     Ok(evidence)
 }
 
-/// The input of the next phase: the archive, the newest tree, or the files of a program.
-fn subject(executor: &HostExecutor<'_, '_>, needs: Needs) -> Option<PathBuf> {
-    match needs {
-        Needs::Archive => executor.work_dir.archive.clone(),
-        Needs::Tree => executor.work_dir.newest().cloned(),
-        // A program may read any of the files.
-        Needs::Nothing => Some(executor.work_dir.root.clone()),
-    }
-}
-
 /// Loads everything into memory by an untimed pass. If the phase is repeated, its own first pass
 /// does the same, and none is needed where all data are in memory already.
 fn warm(
@@ -97,7 +87,7 @@ fn warm(
     evidence: &mut CacheEvidence,
 ) -> Result<(), CellEnd> {
     executor.sync()?;
-    let Some(subject) = subject(executor, needs) else {
+    let Some(subject) = executor.work_dir.input(needs) else {
         PASS.clone_into(&mut evidence.method);
         return Ok(());
     };
@@ -133,7 +123,7 @@ fn cold_by_remount(
     "syncfs, fadvise(DONTNEED), count pages, unmount, drop_caches, mount"
         .clone_into(&mut evidence.method);
     executor.sync()?;
-    if let Some(subject) = subject(executor, needs) {
+    if let Some(subject) = executor.work_dir.input(needs) {
         let mut residency = cache::evict_and_count(&subject, executor.stop)
             .map_err(|e| not_counted(executor, &e))?;
         if residency.resident_pages > 0 {
@@ -197,7 +187,7 @@ fn cold_by_eviction(
 ) -> Result<(), CellEnd> {
     "syncfs, fadvise(DONTNEED), count pages".clone_into(&mut evidence.method);
     executor.sync()?;
-    let Some(subject) = subject(executor, needs) else {
+    let Some(subject) = executor.work_dir.input(needs) else {
         return Ok(());
     };
     let residency =
@@ -227,7 +217,7 @@ fn not_opened(unopened: u64) -> String {
     format!("{unopened} files or directories could not be opened to count their pages")
 }
 
-fn count(executor: &HostExecutor<'_, '_>, subject: &std::path::Path) -> Result<Residency, CellEnd> {
+fn count(executor: &HostExecutor<'_, '_>, subject: &Path) -> Result<Residency, CellEnd> {
     cache::residency(subject, executor.stop).map_err(|e| not_counted(executor, &e))
 }
 

@@ -57,8 +57,7 @@ impl HostExecutor<'_, '_> {
         };
         let scratch = self
             .notes
-            .by_call(&step, || Scratch::create(path, self.journal))
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            .perform(&step, || Scratch::create(path, self.journal))?;
         self.scratch.insert(0, scratch);
         Ok(())
     }
@@ -86,12 +85,9 @@ impl HostExecutor<'_, '_> {
             path: path.clone(),
             size: job.image_bytes,
         };
-        let image = self
-            .notes
-            .by_call(&create, || {
-                Image::create(&path, job.image_bytes, self.journal)
-            })
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        let image = self.notes.perform(&create, || {
+            Image::create(&path, job.image_bytes, self.journal)
+        })?;
         self.images.push(image);
         Ok(path)
     }
@@ -107,12 +103,9 @@ impl HostExecutor<'_, '_> {
         let size = job.image_bytes;
         let (path, step) = disks::step(model, scratch, number, size);
         let record = (job.plan.disk_trace.as_ref(), job.cell);
-        let disk = self
-            .notes
-            .by_call(&step, || {
-                DiskFile::make(model, (number, size), record, scratch, self.journal)
-            })
-            .map_err(|what| self.notes.halt(what, None))?;
+        let disk = self.notes.perform(&step, || {
+            DiskFile::make(model, (number, size), record, scratch, self.journal)
+        })?;
         self.disks.push(disk);
         Ok(path)
     }
@@ -140,19 +133,13 @@ impl HostExecutor<'_, '_> {
             let step = Step::Unmount {
                 target: disk.path().to_owned(),
             };
-            let report = self.notes.by_call(&step, || disk.end());
-            all.push(report.map_err(|what| self.notes.halt(what, None))?);
+            all.push(self.notes.perform(&step, || disk.end())?);
         }
         let Some(model) = model.filter(|_| !all.is_empty()) else {
             return Ok(());
         };
-        let mut found_warnings = Vec::new();
-        ServedDiskReport::note(&all, self.notes.samples(), &mut |warning| {
-            found_warnings.push(warning);
-        });
-        for warning in found_warnings {
-            self.notes.warn(warning);
-        }
+        ServedDiskReport::add_to(&all, self.notes.samples());
+        ServedDiskReport::warn(&all, self.notes);
         let reported = disks::in_real_time(model, ServedDiskReport::total(&all));
         self.notes.effective(Effective::DISK, reported);
         Ok(())
@@ -171,8 +158,7 @@ impl HostExecutor<'_, '_> {
         };
         let device = self
             .notes
-            .by_call(&attach, || Loop::attach(&path, self.journal))
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            .perform(&attach, || Loop::attach(&path, self.journal))?;
         if !device.direct_io() && !job.plan.images_in_memory() {
             self.notes.warn(Warning::new(
                 WarningKind::Device,
@@ -216,9 +202,7 @@ impl HostExecutor<'_, '_> {
         let mut array = Some(array);
         for step in &steps {
             if let (Step::StopArray { .. }, Some(array)) = (step, array.take()) {
-                self.notes
-                    .by_call(step, || array.stop())
-                    .map_err(|e| self.notes.halt(e.to_string(), None))?;
+                self.notes.perform(step, || array.stop())?;
             } else {
                 self.program(&step.argv(), &[0])?;
             }

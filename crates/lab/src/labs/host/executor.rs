@@ -1,18 +1,11 @@
-//! The executor of the host lab: it performs each stage of a cell. Every resource is a guard,
-//! released in the reverse order of its creation.
+//! The executor of the host lab: the resources of a cell. Each is a guard; the guards are released in
+//! the reverse order of their creation.
 
-use super::caches;
-use super::fragmentation;
 use super::probes::Probes;
-use super::sampling;
-use super::states;
-use super::verified;
 use crate::disks::DiskFile;
-use crate::job::Job;
 use crate::labs::Below;
 use crate::notes::Notes;
-use crate::procedure::{CellEnd, CellExecutor};
-use fsdyno_datasets::DatasetError;
+use crate::procedure::CellEnd;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::daemons::Running;
@@ -23,16 +16,10 @@ use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_host::{cache, command};
-use fsdyno_load::kinds::Needs;
-use fsdyno_load::measure::{self, LoadError};
-use fsdyno_model::{
-    CacheEvidence, CancelToken, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Warning,
-    WarningKind,
-};
-use fsdyno_observe::counters;
+use fsdyno_load::measure::LoadError;
+use fsdyno_model::{CancelToken, Daemon, Failure, Mark, ModelDisk, Step, Warning, WarningKind};
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
-use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,7 +51,7 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) mounted: Option<Mounted>,
     pub(super) pool: Option<HeldPool>,
     pub(super) daemon: Option<(Running, Daemon)>,
-    tree: Option<Scratch>,
+    pub(super) tree: Option<Scratch>,
     pub(super) array: Option<(Array, Vec<Step>)>,
     pub(super) loops: Vec<Loop>,
     /// Model disks that are files, under loop devices.
@@ -108,7 +95,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         Self {
             notes,
             journal,
-            tag: tag(journal),
+            tag: journal.name(),
             stop,
             base,
             released,
@@ -146,7 +133,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         })
     }
 
-    fn give_back(&mut self) -> Result<(), CellEnd> {
+    pub(super) fn give_back(&mut self) -> Result<(), CellEnd> {
         self.tracing = None;
         if let Some(tree) = self.tree.take() {
             self.remove(tree);
@@ -158,9 +145,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             let step = Step::DetachLoop {
                 device: device.device().display().to_string(),
             };
-            self.notes
-                .by_call(&step, || device.detach())
-                .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            self.notes.perform(&step, || device.detach())?;
         }
         self.images.clear();
         self.give_back_disks(self.model)?;
@@ -308,152 +293,5 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             LoadError::Stopped => CellEnd::Stopped,
             other => self.notes.halt(other.to_string(), other.errno()),
         }
-    }
-}
-
-/// The name of the journal without its ending: unique on this machine.
-pub(super) fn tag(journal: &Journal) -> String {
-    journal
-        .path()
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
-}
-
-impl CellExecutor for HostExecutor<'_, '_> {
-    fn enter(&mut self, stage: Stage) {
-        self.notes.enter(stage);
-    }
-
-    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
-        self.provide(job)
-    }
-
-    fn target(&self) -> PathBuf {
-        self.target.clone()
-    }
-
-    fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
-        // The plan of a guest has no model disk.
-        if self.virtual_time {
-            self.notes.warn(Warning::new(
-                WarningKind::NotCounted,
-                format!(
-                    "the program {} serves the file system: virtual time counts its system calls, \
-                     but not its own processor time, so the figures are too small",
-                    daemon.argv.first().map_or("", String::as_str)
-                ),
-                "compare it with file systems of the kernel in real time",
-            ));
-            return self.start_daemon(&daemon.clone().for_virtual_time());
-        }
-        self.start_daemon(daemon)
-    }
-
-    fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
-        self.carry_out(step)
-    }
-
-    fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd> {
-        self.mount_steps = steps.to_vec();
-        self.mount_again()
-    }
-
-    fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
-        let finished = self.program(&step.argv(), &[0])?;
-        self.notes.effective(source, finished.stdout);
-        Ok(())
-    }
-
-    fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
-        fragmentation::free_space(self, source, step)
-    }
-
-    fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        states::set_up(self, job)
-    }
-
-    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        let root = job.work_dir_root(self.base, &self.tag);
-        self.work_dir = WorkDir::new(&root);
-        self.work_dir.stores = job.recipe.capabilities();
-        let step = Step::MakeDirectory { path: root.clone() };
-        if let Some(directory) = &job.contender.directory {
-            self.watched = counters::block_names_under(directory);
-            let tree = self
-                .notes
-                .by_call(&step, || Scratch::inside(&root, self.journal))
-                .map_err(|e| self.notes.halt(e.to_string(), None))?;
-            self.tree = Some(tree);
-        } else {
-            // A file system that fsdyno made is discarded with its files.
-            self.notes
-                .by_call(&step, || std::fs::create_dir(&root))
-                .map_err(|e| {
-                    self.notes
-                        .halt(format!("mkdir {}: {e}", root.display()), e.raw_os_error())
-                })?;
-        }
-        let info = mounts::mountinfo(&root).map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.notes.effective("mountinfo", info.to_string());
-        if !job.touches_files() {
-            self.work_dir.trees.push(root.join("null"));
-            return Ok(());
-        }
-        for form in &job.prepared.forms {
-            let dataset = job.dataset();
-            let written = dataset.and_then(|d| d.create(&mut self.work_dir, *form, self.stop));
-            let warnings = written.map_err(|error| match error {
-                DatasetError::Stopped => CellEnd::Stopped,
-                other => self.notes.halt(other.to_string(), other.errno()),
-            })?;
-            for warning in warnings {
-                self.notes.warn(warning);
-            }
-        }
-        self.sync()?;
-        self.settle(SETTLE_AFTER_MAKE)
-    }
-
-    fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
-        let done = measure::prepare(phase, &self.work_dir, self.stop);
-        for tool in done.map_err(|error| self.load_failed(&error))? {
-            self.notes.tool(&tool);
-        }
-        Ok(())
-    }
-
-    fn cache(
-        &mut self,
-        job: &Job<'_>,
-        phase: &PhasePlan,
-        needs: Needs,
-    ) -> Result<CacheEvidence, CellEnd> {
-        caches::set_up(self, job, phase, needs)
-    }
-
-    fn phase(
-        &mut self,
-        job: &Job<'_>,
-        number: u32,
-        evidence: CacheEvidence,
-    ) -> Result<(), CellEnd> {
-        sampling::measure(self, job, number, evidence)
-    }
-
-    fn verify(&mut self, job: &Job<'_>, phase: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
-        verified::compare(self, job, phase, needs)
-    }
-
-    fn unmount(&mut self) -> Result<(), CellEnd> {
-        self.unmount_now()
-    }
-
-    fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
-        self.program(&check.step.argv(), check.clean).map(|_| ())
-    }
-
-    fn release(&mut self) -> Result<(), CellEnd> {
-        self.give_back()
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod fragmentation;
 mod probes;
 mod programs;
 mod sampling;
+mod stages;
 mod states;
 mod verified;
 mod warnings;

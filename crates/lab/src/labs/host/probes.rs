@@ -1,7 +1,6 @@
 //! The probes of the machine's speed before each phase. A phase without a probe is measured like any
 //! other.
 
-use super::executor::tag;
 use crate::job::Job;
 use fsdyno_host::direct_io::DirectFile;
 use fsdyno_host::guard::Released;
@@ -79,7 +78,7 @@ fn file(base: &Path, journal: &Journal, stop: &CancelToken) -> Option<DirectFile
         return None;
     }
     // The directory is in the journal until then.
-    let place = base.join(format!("fsdyno-{}-probe", tag(journal)));
+    let place = base.join(format!("fsdyno-{}-probe", journal.name()));
     let place = Scratch::create(&place, journal).ok()?;
     DirectFile::create_scratch(&place.path().join("file"), FILE_BYTES, stop).ok()
 }

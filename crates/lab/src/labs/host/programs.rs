@@ -15,8 +15,7 @@ impl HostExecutor<'_, '_> {
         };
         let running = self
             .notes
-            .by_call(&step, || Running::ensure(daemon, self.journal, self.stop));
-        let running = running.map_err(|e| self.notes.halt(e.to_string(), None))?;
+            .perform(&step, || Running::ensure(daemon, self.journal, self.stop))?;
         self.daemon = Some((running, daemon.clone()));
         Ok(())
     }
@@ -27,9 +26,7 @@ impl HostExecutor<'_, '_> {
             return Ok(());
         };
         let step = Step::StopDaemon { daemon };
-        self.notes
-            .by_call(&step, || running.end())
-            .map_err(|e| self.notes.halt(e.to_string(), None))
+        self.notes.perform(&step, || running.end())
     }
 
     /// Performs a step that runs a program.

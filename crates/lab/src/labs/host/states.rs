@@ -2,7 +2,7 @@
 
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
 use crate::job::Job;
-use crate::procedure::{CellEnd, CellExecutor};
+use crate::procedure::CellEnd;
 use fsdyno_datasets::states::{self, Space, StateError};
 use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -14,7 +14,7 @@ pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Resu
         return Ok(());
     }
     has_room(executor, job)?;
-    let root = executor.target();
+    let root = executor.target.clone();
     let notes = &mut *executor.notes;
     let reached = states::set_up(&root, state, job.state_seed(), executor.stop, &mut |now| {
         notes.state_progress(now.done, now.of);
@@ -33,7 +33,7 @@ pub(super) fn set_up(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Resu
 
 /// An error if a fill leaves the workload no room, once the size of the file system is known.
 fn has_room(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
-    let root = executor.target();
+    let root = executor.target.clone();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let space = rustix::fs::openat(CWD, &root, flags, Mode::empty())
         .and_then(Space::now)

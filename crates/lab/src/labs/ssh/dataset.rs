@@ -1,7 +1,7 @@
 //! The dataset of a cell: generated here from its seed, sent once, and copied there for each cell.
 //! Trees are compared with it.
 
-use super::executor::{SshExecutor, source_in, word};
+use super::executor::{Sent, SshExecutor, word};
 use super::phases::unpacking;
 use crate::job::Job;
 use crate::preflight::DEFAULT_SCRATCH;
@@ -11,18 +11,7 @@ use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::image::Scratch;
 use fsdyno_host::ssh::{How, Parcel};
 use fsdyno_load::kinds::Needs;
-use fsdyno_model::DatasetChoice;
 use std::path::{Path, PathBuf};
-
-/// A dataset on the other machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sent {
-    dataset: DatasetChoice,
-    seed: u64,
-    archive: bool,
-    /// The tree, or the archive, there.
-    path: PathBuf,
-}
 
 /// Writes the dataset of a cell in all forms that it needs.
 pub(super) fn set_up(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
@@ -81,7 +70,7 @@ fn dry_run(
     place: &Path,
 ) -> Result<PathBuf, CellEnd> {
     let path = match form {
-        Form::Tree => source_in(place),
+        Form::Tree => place.join(SOURCE),
         Form::Archive => place.join(format!("{SOURCE}.tar")),
     };
     let script = format!(
@@ -105,13 +94,7 @@ fn really(
     let Some(journal) = executor.journal else {
         return Err(executor.notes.halt("there is no journal", None));
     };
-    let tag = journal
-        .path()
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let here = Path::new(DEFAULT_SCRATCH).join(format!("fsdyno-{tag}-sent"));
+    let here = Path::new(DEFAULT_SCRATCH).join(format!("fsdyno-{}-sent", journal.name()));
     let scratch = Scratch::create(&here, journal);
     let scratch = scratch.map_err(|error| executor.notes.halt(error.to_string(), None))?;
     let mut work_dir = WorkDir::new(scratch.path());
@@ -134,7 +117,7 @@ fn really(
             inside: scratch.path(),
             name: SOURCE,
         };
-        (tree, source_in(place))
+        (tree, place.join(SOURCE))
     };
     let sent = executor.remote.send(parcel, &taking(place, form, &path));
     sent.map_err(|error| executor.gone(&error))?;

@@ -1,29 +1,32 @@
 //! The executor of the ssh lab: runs each stage of a cell as scripts in the shell of another
 //! machine.
 
-use super::dataset::{self, Sent};
 use super::machine::Machine;
 use super::remote::RemoteShell;
-use super::{devices, phases};
 use crate::job::Job;
 use crate::notes::Notes;
-use crate::procedure::{CellEnd, CellExecutor};
-use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
+use crate::procedure::CellEnd;
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::command::Finished;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, ScriptOutput, SshError};
 use fsdyno_load::kinds::Needs;
-use fsdyno_load::programs;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{
-    Bytes, CacheEvidence, CacheState, CancelToken, Daemon, FilesystemKind, PhasePlan, Pool, Stage,
-    Step, Warning, WarningKind,
-};
-use fsdyno_recipes::Check;
+use fsdyno_model::{Bytes, CacheEvidence, CancelToken, DatasetChoice, FilesystemKind, Pool, Step};
 use std::path::{Path, PathBuf};
 
 /// Why the cache state is not verified there.
 const NOT_COUNTED: &str = "pages in the memory of another machine cannot be counted";
+
+/// A dataset on the other machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub dataset: DatasetChoice,
+    pub seed: u64,
+    pub archive: bool,
+    /// The tree, or the archive, there.
+    pub path: PathBuf,
+}
 
 /// A cell that is being executed.
 pub(super) struct SshExecutor<'a, 'n> {
@@ -48,7 +51,31 @@ pub(super) fn word(path: &Path) -> String {
     shell_line(&[path.display().to_string()])
 }
 
-impl SshExecutor<'_, '_> {
+impl<'a, 'n> SshExecutor<'a, 'n> {
+    /// An executor in a directory on the other machine, to which these datasets are already sent.
+    pub fn new(
+        notes: &'a mut Notes<'n>,
+        remote: &'a mut dyn RemoteShell,
+        machine: &'a Machine,
+        (directory, sent): (&str, &'a mut Vec<Sent>),
+        journal: Option<&'a Journal>,
+        stop: &'a CancelToken,
+    ) -> Self {
+        Self {
+            notes,
+            remote,
+            machine,
+            sent,
+            journal,
+            stop,
+            directory: directory.to_owned(),
+            target: PathBuf::new(),
+            mount_steps: Vec::new(),
+            durable: None,
+            work_dir: WorkDir::new(PathBuf::new()),
+        }
+    }
+
     /// Runs a script and returns its output with any status.
     pub fn run_remote(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
         let output = self.remote.run_script(how, script);
@@ -94,7 +121,7 @@ impl SshExecutor<'_, '_> {
     }
 
     /// The words of a step for the other machine.
-    fn line(&self, step: &Step) -> String {
+    pub fn line(&self, step: &Step) -> String {
         match (step, self.machine.dialect) {
             (
                 Step::Mount {
@@ -129,7 +156,7 @@ impl SshExecutor<'_, '_> {
         }
     }
 
-    fn mount_again(&mut self) -> Result<(), CellEnd> {
+    pub fn mount_again(&mut self) -> Result<(), CellEnd> {
         for step in self.mount_steps.clone() {
             let line = self.line(&step);
             let mounts = matches!(step, Step::Mount { .. });
@@ -143,7 +170,7 @@ impl SshExecutor<'_, '_> {
         Ok(())
     }
 
-    fn unmount_now(&mut self) -> Result<(), CellEnd> {
+    pub fn unmount_now(&mut self) -> Result<(), CellEnd> {
         if self.mount_steps.is_empty() {
             return Ok(());
         }
@@ -158,19 +185,10 @@ impl SshExecutor<'_, '_> {
         Ok(column(&output.stdout, 2).unwrap_or_default())
     }
 
-    /// The input of a phase.
-    fn subject(&self, needs: Needs) -> Option<PathBuf> {
-        match needs {
-            Needs::Archive => self.work_dir.archive.clone(),
-            Needs::Tree => self.work_dir.newest().cloned(),
-            Needs::Nothing => Some(self.work_dir.root.clone()),
-        }
-    }
-
-    fn warm(&mut self, needs: Needs, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
+    pub fn warm(&mut self, needs: Needs, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
         "a full pass over all metadata and data".clone_into(&mut evidence.method);
         evidence.reason = Some(NOT_COUNTED.to_owned());
-        let Some(subject) = self.subject(needs) else {
+        let Some(subject) = self.work_dir.input(needs) else {
             return Ok(());
         };
         let subject = word(&subject);
@@ -180,7 +198,7 @@ impl SshExecutor<'_, '_> {
         self.script(How::Job, &script).map(|_| ())
     }
 
-    fn cold(&mut self, job: &Job<'_>, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
+    pub fn cold(&mut self, job: &Job<'_>, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
         let drop = self.machine.dialect.and_then(|dialect| dialect.drop_caches);
         let drop = drop.filter(|_| self.machine.root);
         self.script(How::Job, "sync")?;
@@ -238,196 +256,10 @@ fn finished(output: &ScriptOutput) -> Finished {
     }
 }
 
-impl CellExecutor for SshExecutor<'_, '_> {
-    fn enter(&mut self, stage: Stage) {
-        self.notes.enter(stage);
-    }
-
-    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
-        devices::provide(self, job)
-    }
-
-    fn target(&self) -> PathBuf {
-        self.target.clone()
-    }
-
-    fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
-        let start = Step::StartDaemon {
-            daemon: daemon.clone(),
-        };
-        if let Some(stop) = start.undone_by() {
-            self.remote.undo(&format!("{} || R=1", stop.shell()));
-        }
-        self.script(How::Here, &start.shell()).map(|_| ())
-    }
-
-    fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
-        if let Some(Step::ReleasePool { pool }) = step.undone_by() {
-            self.remote.undo(&format!("{} || R=1", release_line(&pool)));
-        }
-        let line = self.line(step);
-        self.script(How::Job, &line).map(|_| ())
-    }
-
-    fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd> {
-        self.mount_steps = steps.to_vec();
-        if steps.is_empty() {
-            return Ok(());
-        }
-        let pool = steps.iter().any(|s| matches!(s, Step::TakePool { .. }));
-        // The pool is released by the line from its creation.
-        if !pool {
-            let target = word(&self.target);
-            self.remote.undo(&format!(
-                "[ -z \"$MOUNTED\" ] || unmount {target} || R=1; MOUNTED="
-            ));
-        }
-        self.mount_again()
-    }
-
-    fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
-        // The steps for a directory need programs of Linux; `df` and `mount` are POSIX.
-        if self.target.as_os_str().is_empty() {
-            return Ok(());
-        }
-        let line = self.line(step);
-        let output = self.run_remote(How::Job, &line)?;
-        self.note(&line, &output);
-        if output.status != 0 {
-            return Err(self.failed(&line, &output));
-        }
-        self.notes.effective(source, output.stdout);
-        Ok(())
-    }
-
-    fn free_space(&mut self, _source: &str, _step: &Step) -> Result<(), CellEnd> {
-        // Only used for counted extents, which the preflight refuses here.
-        Ok(())
-    }
-
-    fn state(&mut self, _job: &Job<'_>) -> Result<(), CellEnd> {
-        // The preflight refuses a state other than fresh.
-        Ok(())
-    }
-
-    fn set_up_dataset(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        let base = PathBuf::from(&self.directory);
-        let root = job.work_dir_root(&base, &self.tag());
-        self.work_dir = WorkDir::new(&root);
-        let quoted = word(&root);
-        if job.contender.directory.is_some() {
-            self.remote.undo(&format!("rm -rf {quoted} || R=1"));
-        }
-        self.script(How::Here, &format!("mkdir {quoted}"))?;
-        let reported = self.run_remote(How::Here, &format!("df -kP {quoted}; mount"))?;
-        self.notes.effective("df, mount", reported.stdout.clone());
-        let free = column(&reported.stdout, 3);
-        if free.is_some_and(|free| free < job.prepared.peak) {
-            let message = format!(
-                "workload {} takes up to {}, but {} has only {}; {}, or another directory",
-                job.workload.name,
-                job.prepared.peak,
-                root.display(),
-                free.unwrap_or_default(),
-                job.workload.dataset.smaller()
-            );
-            return Err(self.notes.halt(message, None));
-        }
-        dataset::set_up(self, job)?;
-        // Device counters are not read there. The pause gives a file system time for deferred work
-        // after its mount.
-        self.script(How::Job, "sync; sleep 1; sync").map(|_| ())
-    }
-
-    fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
-        let newest = self.work_dir.newest().map(PathBuf::as_path);
-        let lines = programs::lines(phase, &self.work_dir.root, newest);
-        let lines = lines.map_err(|error| self.notes.halt(error.to_string(), None))?;
-        for line in lines.map(|(before, _)| before).unwrap_or_default() {
-            self.script(How::Job, &line)?;
-        }
-        Ok(())
-    }
-
-    fn cache(
-        &mut self,
-        job: &Job<'_>,
-        phase: &PhasePlan,
-        needs: Needs,
-    ) -> Result<CacheEvidence, CellEnd> {
-        let mut evidence = CacheEvidence {
-            requested: phase.cache,
-            ..CacheEvidence::default()
-        };
-        match (phase.cache, job.recipe.kind()) {
-            (CacheState::AsIs, _) => {
-                "none: as the phase before left them".clone_into(&mut evidence.method);
-            }
-            (CacheState::Warm, _) => self.warm(needs, &mut evidence)?,
-            (CacheState::Cold, FilesystemKind::Memory) => {
-                "none".clone_into(&mut evidence.method);
-                evidence.reason = Some("its files live in memory: nothing can be cold".to_owned());
-            }
-            (CacheState::Cold, _) => self.cold(job, &mut evidence)?,
-        }
-        if phase.cache == CacheState::Cold {
-            let warning = evidence.reason.clone().unwrap_or_default();
-            self.notes.warn(Warning::new(
-                WarningKind::CacheUnproven,
-                format!("a cold start could not be proven: {warning}"),
-                "do not read these figures as proven cold",
-            ));
-        }
-        Ok(evidence)
-    }
-
-    fn phase(
-        &mut self,
-        job: &Job<'_>,
-        number: u32,
-        evidence: CacheEvidence,
-    ) -> Result<(), CellEnd> {
-        phases::measure(self, job, number, evidence)
-    }
-
-    fn verify(&mut self, job: &Job<'_>, _: &PhasePlan, needs: Needs) -> Result<(), CellEnd> {
-        dataset::verify(self, job, needs)
-    }
-
-    fn unmount(&mut self) -> Result<(), CellEnd> {
-        self.unmount_now()
-    }
-
-    fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
-        let line = self.line(&check.step);
-        let output = self.run_remote(How::Job, &line)?;
-        self.note(&line, &output);
-        if check.clean.contains(&output.status) {
-            return Ok(());
-        }
-        Err(self.failed(&line, &output))
-    }
-
-    fn release(&mut self) -> Result<(), CellEnd> {
-        let output = self.remote.undo_all();
-        let output = output.map_err(|error| self.gone(&error))?;
-        self.note("undo_cell", &output);
-        if output.status == 0 {
-            return Ok(());
-        }
-        Err(self.failed("undo_cell", &output))
-    }
-}
-
 /// The line that releases a held pool.
-fn release_line(pool: &Pool) -> String {
+pub(super) fn release_line(pool: &Pool) -> String {
     let (held, release) = (shell_line(&pool.held), shell_line(&pool.release));
     format!("! {held} >/dev/null 2>&1 || {release}")
-}
-
-/// The directory that the tree of a dataset is sent as.
-pub(super) fn source_in(place: &Path) -> PathBuf {
-    place.join(SOURCE)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod fuzz;
 mod machine;
 mod phases;
 mod remote;
+mod stages;
 
 use crate::job::Job;
 use crate::labs::limit::run_cell;
@@ -19,9 +20,7 @@ use crate::missing::Missing;
 use crate::notes::Notes;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd};
-use dataset::Sent;
-use executor::SshExecutor;
-use fsdyno_datasets::work_dir::WorkDir;
+use executor::{Sent, SshExecutor};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, Session, Ssh, SshError};
 use fsdyno_model::step::shell_line;
@@ -168,19 +167,14 @@ impl SshLab {
         notes.effective(Effective::GUEST, self.machine.about.clone());
         let job = Job::new(plan, &self.preflight, cell);
         let mut line = Line::new(&self.ssh, &mut connection.session, &self.stop);
-        let mut executor = SshExecutor {
+        let mut executor = SshExecutor::new(
             notes,
-            remote: &mut line,
-            machine: &self.machine,
-            sent: &mut connection.sent,
-            journal: Some(&self.journal),
-            stop: &self.stop,
-            directory: connection.directory.clone(),
-            target: PathBuf::new(),
-            mount_steps: Vec::new(),
-            durable: None,
-            work_dir: WorkDir::new(PathBuf::new()),
-        };
+            &mut line,
+            &self.machine,
+            (&connection.directory, &mut connection.sent),
+            Some(&self.journal),
+            &self.stop,
+        );
         let result = procedure::run(&mut executor, &job);
         // Undone now, so that a failure to undo belongs to this cell.
         if result.is_err() && !self.stop.requested() && line.session.lives() {
@@ -264,33 +258,17 @@ pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<Stri
     let bsd = bsd_only(job.recipe);
     let machine = Machine::for_dry_run(bsd);
     let directory = preflight.scratch.join("fsdyno-dry").display().to_string();
-    let mut paper = DryRunShell::default();
+    let mut shell = DryRunShell::default();
     let mut sent = Vec::new();
     let mut no_listener = |_| {};
     let mut notes = Notes::new(cell, &mut no_listener);
-    let mut executor = SshExecutor {
-        notes: &mut notes,
-        remote: &mut paper,
-        machine: &machine,
-        sent: &mut sent,
-        journal: None,
-        stop: &CancelToken::new(),
-        directory: directory.clone(),
-        target: PathBuf::new(),
-        mount_steps: Vec::new(),
-        durable: None,
-        work_dir: WorkDir::new(PathBuf::new()),
-    };
+    let stop = CancelToken::new();
+    let there = (directory.as_str(), &mut sent);
+    let mut executor = SshExecutor::new(&mut notes, &mut shell, &machine, there, None, &stop);
     // A dry run cannot fail.
     let _ = procedure::run(&mut executor, &job);
     let mut lines = vec![
-        format!(
-            "# cell {}: {} at {}, block {}",
-            cell.index,
-            job.contender.label,
-            job.workload.name,
-            cell.block + 1
-        ),
+        job.title(),
         format!(
             "# on {}, in the words of {}",
             job.contender.lab, machine.system
@@ -298,7 +276,7 @@ pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<Stri
         shell_line(&["mkdir".to_owned(), directory.clone()]),
         "unmount() { umount \"$1\"; }".to_owned(),
     ];
-    lines.append(&mut paper.lines);
+    lines.append(&mut shell.lines);
     lines.push(shell_line(&["rm", "-rf", &directory].map(str::to_owned)));
     lines
 }

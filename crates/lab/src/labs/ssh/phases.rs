@@ -211,18 +211,9 @@ pub(super) fn measure(
             machine_busy_ns: machine_busy(&reported).unwrap_or_default(),
             steal_ns: Nanos(0),
         },
-        disks: Vec::new(),
-        device: None,
         space_before,
         space_after: executor.space()?,
-        fragmentation: None,
-        figures: Vec::new(),
-        latencies: Vec::new(),
-        progress: None,
-        kernel: Vec::new(),
-        observed: None,
-        probe: None,
-        warnings: Vec::new(),
+        ..Sample::default()
     };
     sample.warnings.extend(too_short(executor, job, &sample));
     unobserved(executor.notes, machine_busy(&reported).is_some());
