@@ -5,11 +5,6 @@ use fsdyno_model::{Availability, Need, Requirement};
 use fsdyno_recipes::Filesystem;
 use fsdyno_run::resolve::Catalogue;
 
-/// All kinds of phases, engines and generated datasets.
-pub fn catalogue() -> Catalogue {
-    Catalogue::complete()
-}
-
 /// Builds the catalogue with the capabilities that this machine lacks, for the choice of a lab.
 pub fn catalogue_here() -> Catalogue {
     let kernel = fsdyno_guests::kernels::default();
@@ -17,7 +12,7 @@ pub fn catalogue_here() -> Catalogue {
         lacking: lacking(),
         guests: kernel.is_some(),
         kernel,
-        ..catalogue()
+        ..Catalogue::complete()
     }
 }
 
@@ -46,10 +41,7 @@ pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
     let requirements = recipe.requirements().into_iter();
     let needed = requirements.filter(|one| !(in_guest && is_met_by_guest(&one.need)));
     let mut states = needed.map(|one| probe(&one.need));
-    states.find_map(|state| match state {
-        Availability::Available => None,
-        Availability::Missing { reason, remedy } => Some(format!("{reason}; {remedy}")),
-    })
+    states.find_map(|state| state.explained())
 }
 
 /// Whether another kernel or another user can meet a need that is not met here.

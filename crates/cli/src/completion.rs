@@ -4,7 +4,7 @@
 use crate::command_line;
 use crate::commands::advise;
 use crate::commands::list::{self, Listed};
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::{output, places};
 use clap::Command;
 use clap_complete::PathCompleter;
@@ -16,6 +16,7 @@ use fsdyno_recipes::{fs, layouts, options};
 use fsdyno_report::{Format, published, reruns, schemas};
 use fsdyno_run::advise::Feature;
 use fsdyno_run::bisect::Metric;
+use fsdyno_run::resolve::{Catalogue, KindEntry};
 use fsdyno_store::Store;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -42,10 +43,9 @@ fn script(shell: &str) -> Result<Vec<u8>, CliError> {
 }
 
 /// `completions`: prints the script of a shell.
-pub fn completions(shell: &str) -> Result<Code, CliError> {
+pub fn completions(shell: &str) -> Result<(), CliError> {
     // The script of bash contains a control character, and no data.
-    output::picture(&script(shell)?)?;
-    Ok(Code::Ok)
+    output::picture(&script(shell)?)
 }
 
 /// Answers a shell; returns `false` if this process was not started by the script of a shell.
@@ -159,8 +159,8 @@ fn items(what: Listed) -> Vec<CompletionCandidate> {
 }
 
 fn parameters() -> Vec<CompletionCandidate> {
-    let kinds = crate::catalogue::catalogue().kinds;
-    let of_kind = |kind: &fsdyno_run::resolve::KindEntry| {
+    let kinds = Catalogue::complete().kinds;
+    let of_kind = |kind: &KindEntry| {
         let name = kind.name;
         let values = kind.parameters.iter();
         values

@@ -31,6 +31,13 @@ pub enum Code {
     Abort = 255,
 }
 
+impl Code {
+    /// Success, or failure of a check that ran to its end.
+    pub fn ok_if(passed: bool) -> Self {
+        if passed { Self::Ok } else { Self::Failure }
+    }
+}
+
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code as u8)
@@ -57,6 +64,11 @@ impl CliError {
     /// An error of usage.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Code::Usage, message)
+    }
+
+    /// An interrupt by the user.
+    pub fn interrupted() -> Self {
+        Self::new(Code::Interrupted, "interrupted")
     }
 
     /// An operation that failed.

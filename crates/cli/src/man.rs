@@ -1,6 +1,6 @@
 //! `man`: the man pages, from the definition of the command line.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -18,7 +18,7 @@ pub struct ManArgs {
 }
 
 /// Prints the man pages of a command line, or writes them to a directory.
-pub fn man(args: &ManArgs, command: Command) -> Result<Code, CliError> {
+pub fn man(args: &ManArgs, command: Command) -> Result<(), CliError> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
@@ -37,7 +37,7 @@ pub fn man(args: &ManArgs, command: Command) -> Result<Code, CliError> {
             None => output::bytes(text)?,
         }
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 /// Renders the man page of a command and of its visible subcommands, each with its file name.

@@ -108,7 +108,7 @@ pub fn error(message: impl fmt::Display) {
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
-/// Prints panics with [`note`], because they may contain data.
+/// Prints panics with [`error`], because they may contain data.
 pub fn filter_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
@@ -255,6 +255,11 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
 
 /// Words of up to this number of characters are not broken over lines.
 const UNBROKEN: usize = 14;
+
+/// A row of words.
+pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
 
 /// Prints rows as columns. Cells that are too wide for the terminal wrap within their column.
 pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), CliError> {

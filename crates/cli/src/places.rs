@@ -1,17 +1,21 @@
 //! Where files are: the store of runs, and the state directory.
 
 use crate::exit::CliError;
-use fsdyno_files::places::{self, Places};
+use fsdyno_files::places;
 use fsdyno_host::journal::{Journal, JournalError};
 use fsdyno_lab::StateDir;
 use std::path::PathBuf;
 
+/// A directory in memory: images in it cost no disk time.
+pub const IN_MEMORY: &str = "/dev/shm";
+
 /// The path of the store: as named, or else `fsdyno/fsdyno.db` in the data directory.
 pub fn store(named: Option<&PathBuf>) -> Result<PathBuf, CliError> {
-    match named {
-        Some(path) => Ok(path.clone()),
-        None => Ok(base()?.data.join("fsdyno").join("fsdyno.db")),
+    if let Some(path) = named {
+        return Ok(path.clone());
     }
+    let directories = places::of_effective_user().map_err(CliError::usage)?;
+    Ok(directories.data.join("fsdyno").join("fsdyno.db"))
 }
 
 /// The state directory of this user.
@@ -33,8 +37,4 @@ pub fn journal_error(error: &JournalError) -> CliError {
          the directory, or set XDG_STATE_HOME to one that only this user can write to (root: with \
          --dirs-from-env)"
     ))
-}
-
-fn base() -> Result<Places, CliError> {
-    places::of_effective_user().map_err(CliError::usage)
 }

@@ -11,9 +11,10 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 /// What becomes of a file that is already there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the call fails with [`io::ErrorKind::AlreadyExists`].
+    #[default]
     Keep,
     /// It is replaced. Its mode is kept. A symbolic link is replaced itself, never its target.
     Replace,

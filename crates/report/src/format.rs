@@ -5,9 +5,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// A format of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Text for a terminal.
+    #[default]
     Terminal,
     /// A self-contained HTML page.
     Html,

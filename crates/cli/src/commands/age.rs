@@ -6,7 +6,7 @@ use crate::screen::filling;
 use clap::Args;
 use fsdyno_datasets::states::{self, Progress, StateError};
 use fsdyno_host::signals;
-use fsdyno_model::{CancelToken, Fill, InitialState};
+use fsdyno_model::{Fill, InitialState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct AgeArgs {
     pub seed: u64,
 }
 
-pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
+pub fn age(args: &AgeArgs) -> Result<(), CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
         return Err(CliError::usage(format!(
@@ -38,8 +38,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         .unwrap_or(Fill::plain(InitialState::AGED_PERMILLE));
     let state = InitialState::of(Some(fill), args.age)
         .map_err(|(message, remedy)| CliError::usage(format!("{message}; {remedy}")))?;
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     // The bar is not drawn unless standard error is a terminal.
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
@@ -66,6 +65,5 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         Some(reached) => format!("{}: {reached}\n", args.directory.display()),
         None => "nothing to do: no fill and no age requested\n".to_owned(),
     };
-    output::bytes(line.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(line.as_bytes())
 }

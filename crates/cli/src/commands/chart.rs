@@ -2,7 +2,7 @@
 //! same bytes.
 
 use super::series::only_run;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_files::Existing;
@@ -92,7 +92,7 @@ pub fn theme(text: &str) -> Result<Theme, String> {
     text.parse()
 }
 
-pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
+pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = store.load(&only_run(store.resolve_any(&args.run)?, "times to draw")?)?;
     let filter = Filter {
@@ -105,8 +105,7 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     let inferred = || ChartFormat::of_file(args.output.as_deref()?);
     let format = args.format.or_else(inferred).unwrap_or(ChartFormat::Svg);
     if args.output.is_none() && args.names.is_empty() && format == ChartFormat::Svg {
-        list(&chosen)?;
-        return Ok(Code::Ok);
+        return list(&chosen);
     }
     let drawing = Drawing {
         format,
@@ -117,8 +116,7 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
         zoom: args.zoom,
         existing: output::existing(args.force),
     };
-    drawing.write(&chosen, args.output.as_deref())?;
-    Ok(Code::Ok)
+    drawing.write(&chosen, args.output.as_deref())
 }
 
 /// Prints the names of the charts.

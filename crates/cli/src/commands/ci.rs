@@ -2,7 +2,7 @@
 //! integration.
 
 use crate::args::unknown;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_disk::profiles;
@@ -62,13 +62,13 @@ pub struct InitArgs {
     pub force: bool,
 }
 
-pub fn ci(command: &CiCommand) -> Result<Code, CliError> {
+pub fn ci(command: &CiCommand) -> Result<(), CliError> {
     match command {
         CiCommand::Init(args) => init(args),
     }
 }
 
-fn init(args: &InitArgs) -> Result<Code, CliError> {
+fn init(args: &InitArgs) -> Result<(), CliError> {
     let files = files(args)?;
     let root = std::path::absolute(&args.directory)
         .map_err(|error| failed("find", &args.directory, &error))?;
@@ -97,7 +97,7 @@ fn init(args: &InitArgs) -> Result<Code, CliError> {
             .map_err(|error| failed("write", path, &error))?;
         output::bytes(format!("{}\n", path.display()).as_bytes())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 fn failed(act: &str, path: &Path, error: &std::io::Error) -> CliError {

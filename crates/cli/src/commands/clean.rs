@@ -28,9 +28,5 @@ pub fn clean(args: &CleanArgs) -> Result<Code, CliError> {
     } else {
         output::bytes((lines.join("\n") + "\n").as_bytes())?;
     }
-    Ok(if cleaned.is_whole() {
-        Code::Ok
-    } else {
-        Code::Failure
-    })
+    Ok(Code::ok_if(cleaned.is_whole()))
 }

@@ -3,18 +3,17 @@
 
 use super::selftest::experiment;
 use crate::args::JsonArgs;
-use crate::catalogue::catalogue_here;
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::begin;
+use crate::commands::run::resolve_here;
 use crate::exit::{CliError, Code};
 use crate::output;
+use crate::places::IN_MEMORY;
 use clap::{Args, Subcommand};
 use fsdyno_cpu::{Accuracy, Cause, Cell, Prices, Profile, ProfileError, Work};
 use fsdyno_files::named::NamedError;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, CancelToken, KernelChoice, LabChoice, Plan, Point, ResultSet, Sample};
+use fsdyno_model::{Bytes, KernelChoice, LabChoice, Point, ResultSet, Sample};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::resolve;
 use fsdyno_stats::Summary;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -56,9 +55,6 @@ const PARAMETERS: [&str; 2] = ["op.files=2000", "op.size=16M"];
 
 /// The scale of the tree that is copied and walked.
 const SCALE: f64 = 0.02;
-
-/// A directory in memory: images in it cost no disk time.
-const IN_MEMORY: &str = "/dev/shm";
 
 /// The median error above which a profile does not describe this machine.
 const TOLERABLE: f64 = 0.25;
@@ -130,13 +126,12 @@ pub struct MeasuredArgs {
 
 pub fn cpu(args: &CpuArgs) -> Result<Code, CliError> {
     match &args.command {
-        CpuCommand::List(args) => list(args.json),
-        CpuCommand::Show { profile } => {
-            output::bytes(load(profile)?.text.as_bytes()).map(|()| Code::Ok)
-        }
-        CpuCommand::Fit(args) => fit(args),
-        CpuCommand::Check { profile, measured } => check(&load(profile)?, measured),
+        CpuCommand::List(args) => list(args.json)?,
+        CpuCommand::Show { profile } => output::bytes(load(profile)?.text.as_bytes())?,
+        CpuCommand::Fit(args) => return fit(args),
+        CpuCommand::Check { profile, measured } => return check(&load(profile)?, measured),
     }
+    Ok(Code::Ok)
 }
 
 fn load(name: &Path) -> Result<Profile, CliError> {
@@ -155,7 +150,7 @@ struct Listed {
     prices: Prices,
 }
 
-fn list(json: bool) -> Result<Code, CliError> {
+fn list(json: bool) -> Result<(), CliError> {
     let mut listed = Vec::new();
     for one in &fsdyno_cpu::ALL {
         let profile = Profile::try_from(one).map_err(CliError::failure)?;
@@ -167,8 +162,7 @@ fn list(json: bool) -> Result<Code, CliError> {
         });
     }
     if json {
-        output::json(&listed)?;
-        return Ok(Code::Ok);
+        return output::json(&listed);
     }
     let rows: Vec<Vec<String>> = listed
         .into_iter()
@@ -177,14 +171,12 @@ fn list(json: bool) -> Result<Code, CliError> {
             vec![one.name, block, one.title]
         })
         .collect();
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&rows, output::width())
 }
 
 /// The operations on this machine, with the work that a guest counted.
 fn measure(args: &MeasuredArgs) -> Result<Option<Vec<Cell>>, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let options = RunOptions {
         contenders: args.fs.iter().map(|name| name.as_str().into()).collect(),
         dataset: Some("portage".to_owned()),
@@ -211,9 +203,7 @@ fn measure(args: &MeasuredArgs) -> Result<Option<Vec<Cell>>, CliError> {
         ),
         ..options
     };
-    let plan =
-        |options: &RunOptions| resolve(options, &catalogue_here()).map_err(begin::plan_error);
-    let (real, counted): (Plan, Plan) = (plan(&real)?, plan(&counted)?);
+    let (real, counted) = (resolve_here(&real)?, resolve_here(&counted)?);
     output::note("fsdyno: counting the work of each operation in a guest");
     let Some(counted) = experiment(&counted, &stop)? else {
         return Ok(None);
@@ -333,11 +323,7 @@ fn check(profile: &Profile, args: &MeasuredArgs) -> Result<Code, CliError> {
     };
     let accuracy = fsdyno_cpu::accuracy(&cells, &profile.prices);
     report(&cells, &profile.prices, &accuracy, None, args.json)?;
-    Ok(if accuracy.median_error > TOLERABLE {
-        Code::Failure
-    } else {
-        Code::Ok
-    })
+    Ok(Code::ok_if(accuracy.median_error <= TOLERABLE))
 }
 
 /// An operation as JSON.
@@ -394,17 +380,13 @@ fn report(
             operations,
         });
     }
-    let mut rows = vec![
-        [
-            "operation",
-            "measured ms",
-            "predicted ms",
-            "predicted/measured",
-            "cause",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+    let mut rows = vec![output::words([
+        "operation",
+        "measured ms",
+        "predicted ms",
+        "predicted/measured",
+        "cause",
+    ])];
     rows.extend(operations.iter().map(|one| {
         vec![
             one.operation.to_owned(),

@@ -2,10 +2,9 @@
 
 mod states;
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-
 use fsdyno_host::probe::probe;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Availability, Need, Requirement};
@@ -40,16 +39,15 @@ impl Finding {
     }
 }
 
-pub fn doctor(args: &DoctorArgs) -> Result<Code, CliError> {
+pub fn doctor(args: &DoctorArgs) -> Result<(), CliError> {
     let findings = findings();
     if args.json {
-        output::json(&findings)?;
+        output::json(&findings)
     } else if args.long {
-        print_table(&findings)?;
+        print_table(&findings)
     } else {
-        output::bytes(summary(&findings, output::width()).as_bytes())?;
+        output::bytes(summary(&findings, output::width()).as_bytes())
     }
-    Ok(Code::Ok)
 }
 
 /// The kinds of requirements, by the first words of their names, with the title of a list of them.
@@ -115,21 +113,13 @@ fn summary(findings: &[Finding], width: usize) -> String {
 fn print_table(findings: &[Finding]) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for finding in findings {
-        let (mark, help) = match &finding.state {
-            Availability::Available => ("ok", String::new()),
-            Availability::Missing { reason, remedy } => {
-                ("MISSING", format!("; {reason}; {remedy}"))
-            }
-        };
-        let unlocks = finding.unlocks.join(", ");
-        rows.push(vec![
-            mark.to_owned(),
-            finding.requirement.clone(),
-            unlocks + &help,
-        ]);
+        let mut unlocks = finding.unlocks.join(", ");
+        let explained = finding.state.explained();
+        let mark = if explained.is_some() { "MISSING" } else { "ok" };
+        unlocks.extend(explained.map(|text| format!("; {text}")));
+        rows.push(vec![mark.to_owned(), finding.requirement.clone(), unlocks]);
     }
-    output::rows(&rows, output::width())?;
-    Ok(())
+    output::rows(&rows, output::width())
 }
 
 const LAB_KERNEL: &str = "lab kernel";

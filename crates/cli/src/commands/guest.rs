@@ -1,19 +1,18 @@
 //! `guest`: the first process of a guest. fsdyno starts it; users do not.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use fsdyno_lab::serve::{ServeError, run_in_guest, serve, shell};
 use std::ffi::OsString;
 use std::path::Path;
 
-pub fn guest(words: &[OsString]) -> Result<Code, CliError> {
+pub fn guest(words: &[OsString]) -> Result<(), CliError> {
     let done = match words {
         [word, ..] if word == "shell" => shell(),
         [word, task, ..] if word == "task" => run_in_guest(Path::new(task)),
         _ => serve(),
     };
-    match done {
-        Ok(()) => Ok(Code::Ok),
-        Err(error @ ServeError::NoGuest) => Err(CliError::usage(error)),
-        Err(error) => Err(CliError::failure(error)),
-    }
+    done.map_err(|error| match error {
+        ServeError::NoGuest => CliError::usage(error),
+        error => CliError::failure(error),
+    })
 }

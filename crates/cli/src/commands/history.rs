@@ -107,7 +107,7 @@ fn format(text: &str) -> Result<OutputFormat, String> {
     }
 }
 
-pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
+pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
     let format = args.format.or_else(|| inferred(args.output.as_deref()?));
     let format = format.unwrap_or(OutputFormat::Report(Format::Terminal));
     let store = Store::open_existing_read_only(store)?;
@@ -130,7 +130,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
         OutputFormat::Report(format) => {
             let options = super::rendering::options(false, args.output.is_some());
             let bytes = render_history(&history, format, &options).map_err(CliError::failure)?;
-            output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
+            output::to(args.output.as_deref(), &bytes, output::existing(args.force))
         }
         OutputFormat::Chart(format) => {
             let drawing = Drawing {
@@ -142,10 +142,9 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<Code, CliError> {
                 zoom: args.zoom,
                 existing: output::existing(args.force),
             };
-            drawing.write(&history::charts(&history), args.output.as_deref())?;
+            drawing.write(&history::charts(&history), args.output.as_deref())
         }
     }
-    Ok(Code::Ok)
 }
 
 /// The commits of a repository, each after its parents.

@@ -1,4 +1,5 @@
-//! The share of the cells that this process runs, and how many of them at the same time.
+//! The share of the cells that this process runs, and how many of them, or of compile jobs, at the
+//! same time.
 
 use crate::exit::CliError;
 use clap::Args;
@@ -6,6 +7,15 @@ use fsdyno_model::{Bytes, Plan, Shard};
 use fsdyno_observe::counters::memory_available;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
+
+/// The number of compile jobs at a time: as requested, or that of the processors.
+pub fn compile_jobs(requested: Option<u32>) -> u32 {
+    requested.unwrap_or_else(|| u32::try_from(processors().get()).unwrap_or(1))
+}
+
+fn processors() -> NonZeroUsize {
+    available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
 
 /// The share of the available memory that guests may use, in percent.
 const MEMORY_PERCENT: u64 = 80;
@@ -28,8 +38,7 @@ impl JobsArgs {
             let jobs = available.0 / 100 * MEMORY_PERCENT / memory.0.max(1);
             usize::try_from(jobs).unwrap_or(usize::MAX)
         });
-        let processors = available_parallelism().map_or(1, NonZeroUsize::get);
-        let fitting = NonZeroUsize::new(processors.min(fitting));
+        let fitting = NonZeroUsize::new(processors().get().min(fitting));
         self.jobs.or(fitting).unwrap_or(NonZeroUsize::MIN)
     }
 }

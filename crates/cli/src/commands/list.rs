@@ -1,12 +1,12 @@
 //! `list`: everything that a plan can name, and whether it works here.
 
-use crate::catalogue::catalogue;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs;
 use fsdyno_model::{Availability, Parameter, Requirement};
+use fsdyno_run::resolve::Catalogue;
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Item {
     }
 }
 
-pub fn list(args: &ListArgs) -> Result<Code, CliError> {
+pub fn list(args: &ListArgs) -> Result<(), CliError> {
     if let Some(what) = args.what {
         let items = items(what)?;
         if args.json {
@@ -85,7 +85,7 @@ pub fn list(args: &ListArgs) -> Result<Code, CliError> {
         } else {
             output::rows(&rows(&items, args.long), output::width())?;
         }
-        return Ok(Code::Ok);
+        return Ok(());
     }
     let mut all = Vec::new();
     for what in Listed::value_variants() {
@@ -93,8 +93,7 @@ pub fn list(args: &ListArgs) -> Result<Code, CliError> {
     }
     if args.json {
         let all: BTreeMap<&String, &Vec<Item>> = all.iter().map(|(name, of)| (name, of)).collect();
-        output::json(&all)?;
-        return Ok(Code::Ok);
+        return output::json(&all);
     }
     let parts = all.iter().map(|(name, items)| {
         let mut rows = rows(items, args.long);
@@ -103,8 +102,7 @@ pub fn list(args: &ListArgs) -> Result<Code, CliError> {
         }
         format!("{name}\n{}", output::align(&rows, output::width()))
     });
-    output::bytes(parts.collect::<Vec<_>>().join("\n").as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(parts.collect::<Vec<_>>().join("\n").as_bytes())
 }
 
 impl Listed {
@@ -195,7 +193,7 @@ fn render_parameters(parameters: &[Parameter]) -> String {
 }
 
 fn suites() -> Result<Vec<Item>, CliError> {
-    let catalogue = catalogue();
+    let catalogue = Catalogue::complete();
     let item = |suite: &Suite| {
         let file = suite.read(&catalogue).map_err(CliError::failure)?;
         Ok(Item::new(

@@ -7,7 +7,7 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::signals;
 use fsdyno_load::made::{Made, RECORD};
-use fsdyno_model::{CancelToken, DatasetChoice};
+use fsdyno_model::DatasetChoice;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
@@ -44,15 +44,14 @@ pub fn not_recorded(directory: &Path, error: &io::Error) -> CliError {
     ))
 }
 
-pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
+pub fn make(args: &MakeArgs) -> Result<(), CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
         return Err(CliError::usage(format!(
             "cannot create a dataset in {directory}: it is not a directory. Create it first."
         )));
     }
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let choice = DatasetChoice::parse(&args.dataset);
     let room = fsdyno_host::space::free(&args.directory)?;
     let dataset = fsdyno_datasets::open(&choice, args.seed, args.scale, Some(room), &stop)
@@ -103,6 +102,5 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
         facts.bytes,
         facts.about
     );
-    output::bytes(line.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(line.as_bytes())
 }

@@ -76,7 +76,7 @@ impl LockArgs {
                 output::note(format_args!("fsdyno: {message}"));
                 Ok(Measuring::unlocked(&message))
             }
-            Err(LockError::Stopped) => Err(CliError::new(Code::Interrupted, "interrupted")),
+            Err(LockError::Stopped) => Err(CliError::interrupted()),
             Err(error @ LockError::Busy { .. }) => Err(CliError::new(
                 Code::Busy,
                 format!(

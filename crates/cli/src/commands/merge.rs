@@ -1,6 +1,6 @@
 //! `merge`: copies the runs of other stores into this one, and joins shards.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_store::{Joined, Store, Unit};
@@ -14,12 +14,8 @@ pub struct MergeArgs {
     pub others: Vec<PathBuf>,
 }
 
-pub fn merge(args: &MergeArgs, path: &Path) -> Result<Code, CliError> {
-    all(&args.others, path)
-}
-
 /// Merges these stores into one, and prints what became of each run.
-pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
+pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     let mut store = Store::open(path)?;
     let merged = store.merge_all(others)?;
     let mut text = String::new();
@@ -53,7 +49,7 @@ pub fn all(others: &[PathBuf], path: &Path) -> Result<Code, CliError> {
     }
     output::bytes(text.as_bytes())?;
     if merged.refused.is_empty() {
-        return Ok(Code::Ok);
+        return Ok(());
     }
     Err(CliError::failure(format!(
         "{} refused; everything else is merged:\n{}",

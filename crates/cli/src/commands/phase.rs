@@ -2,10 +2,9 @@
 //! `run --dry-run` use it.
 
 use crate::args::copy_method;
-use crate::catalogue::catalogue;
 use crate::commands::make::not_recorded;
 use crate::commands::measuring::LockArgs;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
@@ -17,7 +16,7 @@ use fsdyno_load::phases::{bonnie, op};
 use fsdyno_model::{
     CacheState, CancelToken, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Tally,
 };
-use fsdyno_run::resolve::{engine_of, parameters_of};
+use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -90,12 +89,10 @@ fn known(kind: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
+pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
     known(&args.kind)?;
-    let catalogue = catalogue();
-    let engine = engine_of(&args.engine, &catalogue).map_err(CliError::usage)?;
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let engine = engine_of(&args.engine, &Catalogue::complete()).map_err(CliError::usage)?;
+    let stop = signals::cancel_token()?;
     let made = Made::read(&args.directory).map_err(CliError::usage)?;
     if engine != "null"
         && let Some(path) = made.foreign(&args.kind)
@@ -128,11 +125,9 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
         progress: measured.progress,
     };
     if args.json {
-        output::json(&figures)?;
-        return Ok(Code::Ok);
+        return output::json(&figures);
     }
-    output::bytes(describe(&figures).as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(describe(&figures).as_bytes())
 }
 
 /// Runs the phase on the datasets that exist in the directory.
@@ -147,7 +142,8 @@ fn measured(
         kind: args.kind.clone(),
         cache: CacheState::AsIs,
         pattern: args.pattern.clone(),
-        parameters: parameters_of(&args.kind, &args.set, &catalogue()).map_err(CliError::usage)?,
+        parameters: parameters_of(&args.kind, &args.set, &Catalogue::complete())
+            .map_err(CliError::usage)?,
     };
     if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
         measure::prepare(&plan, work_dir, stop).map_err(CliError::failure)?;
@@ -167,7 +163,7 @@ fn measured(
         mark: &mut |_| (),
     };
     measure::run(request).map_err(|error| match error {
-        LoadError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        LoadError::Stopped => CliError::interrupted(),
         LoadError::NoTree(kind) => {
             let directory = args.directory.display();
             CliError::usage(format!(

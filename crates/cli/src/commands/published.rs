@@ -2,8 +2,7 @@
 
 use super::rendering;
 use crate::args::{JsonArgs, report_format};
-use crate::catalogue::catalogue;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_model::{Contender, ResultSet, suggestion};
@@ -50,7 +49,7 @@ struct Listed {
     today: Option<String>,
 }
 
-pub fn published(command: &PublishedCommand) -> Result<Code, CliError> {
+pub fn published(command: &PublishedCommand) -> Result<(), CliError> {
     match command {
         PublishedCommand::List(args) => list(args.json),
         PublishedCommand::Show {
@@ -61,8 +60,8 @@ pub fn published(command: &PublishedCommand) -> Result<Code, CliError> {
     }
 }
 
-fn list(json: bool) -> Result<Code, CliError> {
-    let catalogue = catalogue();
+fn list(json: bool) -> Result<(), CliError> {
+    let catalogue = Catalogue::complete();
     let mut listed = Vec::new();
     for published in published::ALL {
         let table = read(published)?;
@@ -77,8 +76,7 @@ fn list(json: bool) -> Result<Code, CliError> {
         });
     }
     if json {
-        output::json(&listed)?;
-        return Ok(Code::Ok);
+        return output::json(&listed);
     }
     let rows: Vec<Vec<String>> = listed
         .into_iter()
@@ -87,11 +85,10 @@ fn list(json: bool) -> Result<Code, CliError> {
             vec![table.name, table.year.to_string(), about]
         })
         .collect();
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&rows, output::width())
 }
 
-fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
+fn show(name: &str, format: Format, clock: bool) -> Result<(), CliError> {
     let published = find(name)?;
     let options = rendering::options(clock, false);
     let bytes =
@@ -99,13 +96,13 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     output::coloured(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
-        let printed = today(&table, &catalogue()).map_or_else(
+        let printed = today(&table, &Catalogue::complete()).map_or_else(
             || format!("Today: {}", none_today(&table)),
             |command| command.in_width("Today: ", output::width()),
         );
         output::bytes(format!("\n{printed}\n").as_bytes())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 /// Compares a run with the table of that name.
@@ -117,7 +114,7 @@ pub fn compare(
 ) -> Result<Vec<u8>, CliError> {
     let table = read(find(name)?)?;
     let comparison = PublishedComparison::in_each_lab(set, &table).map_err(|error| {
-        let way = today(&table, &catalogue()).map_or_else(
+        let way = today(&table, &Catalogue::complete()).map_or_else(
             || none_today(&table),
             |command| format!("a run that matches: {}", command.line()),
         );
@@ -233,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_phase_compared_with_a_table_is_in_its_suite() {
-        let catalogue = catalogue();
+        let catalogue = Catalogue::complete();
         for table in tables() {
             assert!(today(&table, &catalogue).is_some(), "{}", table.name);
             let suite = suite::find(&table.suite).unwrap_or_else(|| panic!("{}", table.suite));
@@ -270,7 +267,7 @@ mod tests {
     fn every_suite_that_repeats_a_publication_names_a_table() {
         let mut named = 0;
         for suite in suite::ALL {
-            let source = suite.read(&catalogue()).unwrap().options.source;
+            let source = suite.read(&Catalogue::complete()).unwrap().options.source;
             for name in source.iter().flat_map(|names| names.split(", ")) {
                 assert!(published::find(name).is_some(), "{}: {name}", suite.name);
                 named += 1;

@@ -4,7 +4,7 @@
 use super::published;
 use super::rendering;
 use crate::args::{percent, report_format};
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_report::{Format, Options, render_crash, render_exploration};
@@ -45,7 +45,7 @@ pub struct ReportArgs {
     pub clock: bool,
 }
 
-pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
+pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let named = store.resolve_any(&args.run)?;
     let to_file = args.output.is_some();
@@ -79,8 +79,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
             published::compare(&store.load(&id)?, name, format, &options)?
         }
     };
-    output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
-    Ok(Code::Ok)
+    output::to(args.output.as_deref(), &bytes, output::existing(args.force))
 }
 
 /// Published tables have no crash tests.

@@ -1,7 +1,7 @@
 //! `runs`: the runs, the series of crash tests and the explorations in the store; deletes, renames
 //! and tags them.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_model::{Nanos, StopReason};
@@ -71,15 +71,38 @@ impl Entry {
     }
 
     fn row(&self, store: &Store) -> Vec<String> {
-        match self {
-            Self::Run(run) => row(run),
-            Self::Series(series) => row_of_series(series, store),
-            Self::Exploration(exploration) => row_of_exploration(exploration, store),
-        }
+        let (id, count, stop, started, ended_at, contenders) = match self {
+            Self::Run(run) => return row(run),
+            Self::Series(one) => (
+                &one.id,
+                power_cuts(one),
+                one.stop,
+                one.started_unix_ns,
+                one.ended_unix_ns,
+                &one.contenders,
+            ),
+            Self::Exploration(one) => (
+                &one.id,
+                programs(one),
+                one.stop,
+                one.started_unix_ns,
+                one.ended_unix_ns,
+                &one.contenders,
+            ),
+        };
+        vec![
+            id.clone(),
+            count,
+            ended(stop, store.is_claimed(id)),
+            ended_at.map_or_else(String::new, |end| {
+                Nanos(end.saturating_sub(started)).clock()
+            }),
+            contenders.join(" "),
+        ]
     }
 }
 
-pub fn runs(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
+pub fn runs(args: &RunsArgs, store: &Path) -> Result<(), CliError> {
     match &args.command {
         None => list(args, store),
         Some(command) => change(command, store),
@@ -87,7 +110,7 @@ pub fn runs(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
 }
 
 /// Deletes, renames or tags runs.
-fn change(command: &RunsCommand, path: &Path) -> Result<Code, CliError> {
+fn change(command: &RunsCommand, path: &Path) -> Result<(), CliError> {
     // A name that does not exist must not create or migrate a store.
     let store = Store::open_existing_read_only(path)?;
     let id = |name: &String| {
@@ -127,10 +150,10 @@ fn change(command: &RunsCommand, path: &Path) -> Result<Code, CliError> {
             output::note(format_args!("fsdyno: tags of {id}: {tags}"));
         }
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
-fn list(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
+fn list(args: &RunsArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let runs = store.runs()?.into_iter().map(Entry::Run);
     let mut entries: Vec<Entry> = runs.collect();
@@ -142,13 +165,17 @@ fn list(args: &RunsArgs, store: &Path) -> Result<Code, CliError> {
     // The sort is stable: entries with the same start keep the order of their kind.
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.started_unix_ns()));
     if args.json {
-        output::json(&entries)?;
-        return Ok(Code::Ok);
+        return output::json(&entries);
     }
-    let mut rows = vec![words(["RUN", "CELLS", "ENDED", "TOOK", "CONTENDERS"])];
+    let mut rows = vec![output::words([
+        "RUN",
+        "CELLS",
+        "ENDED",
+        "TOOK",
+        "CONTENDERS",
+    ])];
     rows.extend(entries.iter().map(|entry| entry.row(&store)));
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&rows, output::width())
 }
 
 fn row(run: &RunSummary) -> Vec<String> {
@@ -167,43 +194,29 @@ fn row(run: &RunSummary) -> Vec<String> {
     ]
 }
 
-fn row_of_series(series: &SeriesSummary, store: &Store) -> Vec<String> {
-    let mut power_cuts = format!(
+/// `10/20 cuts 3 losing`.
+fn power_cuts(series: &SeriesSummary) -> String {
+    let mut text = format!(
         "{}/{} cuts",
         series.power_cuts_recorded, series.power_cuts_planned
     );
     if series.losing > 0 {
-        power_cuts = format!("{power_cuts} {} losing", series.losing);
+        text = format!("{text} {} losing", series.losing);
     }
-    vec![
-        series.id.clone(),
-        power_cuts,
-        ended(series.stop, store.is_claimed(&series.id)),
-        duration(series.started_unix_ns, series.ended_unix_ns),
-        series.contenders.join(" "),
-    ]
+    text
 }
 
-fn row_of_exploration(exploration: &ExplorationSummary, store: &Store) -> Vec<String> {
-    let ExplorationSummary {
-        programs_recorded,
-        programs_planned,
-        findings,
-        ..
-    } = exploration;
-    let mut programs = format!("{programs_recorded}/{programs_planned} programs");
-    match findings {
-        0 => {}
-        1 => programs += " 1 finding",
-        more => programs = format!("{programs} {more} findings"),
+/// `10/20 programs 3 findings`.
+fn programs(exploration: &ExplorationSummary) -> String {
+    let text = format!(
+        "{}/{} programs",
+        exploration.programs_recorded, exploration.programs_planned
+    );
+    match exploration.findings {
+        0 => text,
+        1 => text + " 1 finding",
+        more => format!("{text} {more} findings"),
     }
-    vec![
-        exploration.id.clone(),
-        programs,
-        ended(exploration.stop, store.is_claimed(&exploration.id)),
-        duration(exploration.started_unix_ns, exploration.ended_unix_ns),
-        exploration.contenders.join(" "),
-    ]
 }
 
 /// How a run ended. A run without an end was killed, unless a process works on it.
@@ -224,15 +237,4 @@ fn with_tags(contenders: &[String], tags: &[String]) -> String {
         .chain(tags)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// The duration from the start to the end.
-fn duration(started_unix_ns: u64, ended_unix_ns: Option<u64>) -> String {
-    ended_unix_ns.map_or_else(String::new, |end| {
-        Nanos(end.saturating_sub(started_unix_ns)).clock()
-    })
-}
-
-fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
-    words.map(str::to_owned).to_vec()
 }

@@ -2,7 +2,7 @@
 //! store.
 
 use super::rendering::options;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::{Exploration, Series};
 use fsdyno_report::{Format, render_crash_details, render_exploration};
@@ -21,17 +21,15 @@ pub fn only_run(named: Named, lacks: &str) -> Result<String, CliError> {
 }
 
 /// Prints a series: its settings, its machine, and the recovery of each file system.
-pub fn show(series: &Series, json: bool) -> Result<Code, CliError> {
+pub fn show(series: &Series, json: bool) -> Result<(), CliError> {
     let bytes = render_crash_details(series, format(json), &options(false, false));
-    output::coloured(&bytes.map_err(CliError::failure)?)?;
-    Ok(Code::Ok)
+    output::coloured(&bytes.map_err(CliError::failure)?)
 }
 
 /// Prints an exploration: its settings, its machine, and all findings.
-pub fn show_exploration(exploration: &Exploration, json: bool) -> Result<Code, CliError> {
+pub fn show_exploration(exploration: &Exploration, json: bool) -> Result<(), CliError> {
     let bytes = render_exploration(exploration, format(json), &options(false, false));
-    output::coloured(&bytes.map_err(CliError::failure)?)?;
-    Ok(Code::Ok)
+    output::coloured(&bytes.map_err(CliError::failure)?)
 }
 
 fn format(json: bool) -> Format {

@@ -1,6 +1,6 @@
 //! `site`: a static site of a store in a directory that only this command writes.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_files::{Existing, TrustedDir, Untrusted, refuse_foreign_links, replace};
@@ -38,7 +38,7 @@ pub struct SiteArgs {
     pub tag: Option<String>,
 }
 
-pub fn site(args: &SiteArgs, store: &Path) -> Result<Code, CliError> {
+pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let mut directory = Directory::open(&args.directory)?;
     let mut site = Site::new(&super::rendering::options(false, true));
@@ -62,8 +62,7 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<Code, CliError> {
         directory.write(&file)?;
     }
     directory.remove_others()?;
-    output::bytes(format!("{}\n", directory.root.path().join("index.html").display()).as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(format!("{}\n", directory.root.path().join("index.html").display()).as_bytes())
 }
 
 /// The directory of a site.

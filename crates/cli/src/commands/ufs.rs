@@ -41,7 +41,7 @@ pub enum UfsCommand {
 
 pub fn ufs(command: &UfsCommand) -> Result<Code, CliError> {
     match command {
-        UfsCommand::Make(args) => make(args),
+        UfsCommand::Make(args) => make(args).map(|()| Code::Ok),
         UfsCommand::Check(args) => check(args),
     }
 }
@@ -105,7 +105,7 @@ pub struct CheckUfsArgs {
 /// Size of the write buffer in bytes.
 const GATHERED: usize = 1 << 20;
 
-pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
+pub fn make(args: &MakeUfsArgs) -> Result<(), CliError> {
     if args.soft_updates || args.soft_journal {
         return Err(CliError::usage(
             "cannot make a UFS with -U or -j: soft updates exist only in BSD kernels. Leave them out, \
@@ -125,8 +125,7 @@ pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
     file.sync_all()
         .map_err(|error| CliError::failure(format!("cannot write to {device}: {error}")))?;
     let line = format!("{device}: {}\n", geometry.line());
-    output::bytes(line.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(line.as_bytes())
 }
 
 /// Opens the device or file after the device guard releases it.
@@ -220,11 +219,7 @@ pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
         let _ = writeln!(text, "it agrees with itself");
     }
     output::bytes(text.as_bytes())?;
-    Ok(if verdict.clean() {
-        Code::Ok
-    } else {
-        Code::Failure
-    })
+    Ok(Code::ok_if(verdict.clean()))
 }
 
 fn not_opened(error: OpenError) -> CliError {

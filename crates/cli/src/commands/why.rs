@@ -4,7 +4,7 @@
 use super::rendering::{advice, options};
 use super::series::only_run;
 use crate::args::report_format;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_report::Format;
@@ -39,7 +39,7 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
-pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
+pub fn why(args: &WhyArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = store.load(&only_run(
         store.resolve_any(&args.run)?,
@@ -50,6 +50,5 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
     let bytes = fsdyno_report::render_why(&why, format, &options(false, false));
     let bytes = bytes.map_err(CliError::usage)?;
-    output::coloured(&bytes)?;
-    Ok(Code::Ok)
+    output::coloured(&bytes)
 }

@@ -3,17 +3,16 @@
 
 use super::args::AdviseArgs;
 use super::{count, labels};
-use crate::catalogue::{catalogue_here, unavailable};
+use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::{Execution, fresh, plan_error};
+use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::DeviceFit;
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -218,13 +217,13 @@ impl<'a> Measurer<'a> {
             name: Some(NAME.to_owned()),
             ..options
         };
-        let plan = resolve(&options, &catalogue_here()).map_err(plan_error)?;
+        let plan = resolve_here(&options)?;
         let ended = fresh(plan, &Execution::silent(), self.store, self.stop)?;
         match ended.run {
             Some(run) if ended.code != Code::Interrupted => {
                 Ok(Store::open_existing_read_only(self.store)?.load(&run)?)
             }
-            _ => Err(CliError::new(Code::Interrupted, "interrupted")),
+            _ => Err(CliError::interrupted()),
         }
     }
 }

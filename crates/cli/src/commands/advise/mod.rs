@@ -13,9 +13,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
-use fsdyno_model::{
-    CancelToken, Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet, Step,
-};
+use fsdyno_model::{Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet, Step};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{Commands, Dropped, Question, Recommendation, VariantNote, best_two};
 use fsdyno_report::{Format, render_advice};
@@ -26,8 +24,7 @@ use std::path::Path;
 use variants::Selected;
 
 pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let existing = output::existing(args.force);
     output::check(args.output.as_deref(), existing)?;
     let format = formats(args)?;
@@ -72,10 +69,7 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         validated: validated.as_ref(),
     });
     print(&advice, args, format)?;
-    Ok(match advice.choice {
-        Some(_) => Code::Ok,
-        None => Code::Failure,
-    })
+    Ok(Code::ok_if(advice.choice.is_some()))
 }
 
 /// The runs, with the options that were measured and those that were left out.

@@ -3,10 +3,10 @@
 
 use super::bench::Machine;
 use super::kept::{Attempt, AttemptResult, Search};
-use crate::catalogue::catalogue_here;
 use crate::commands::lab::BuildScreen;
-use crate::commands::run::{Execution, fresh, plan_error};
+use crate::commands::run::{Execution, fresh, resolve_here};
 use crate::exit::{CliError, Code};
+use crate::places::IN_MEMORY;
 use fsdyno_guests::kernels::{GitError, Kernels, Repository, TreeOrder, TreeSource, build};
 use fsdyno_model::{
     CancelToken, ContenderKernel, Counter, DecidingFigure, KernelChoice, LabChoice, Nanos, Outcome,
@@ -15,7 +15,6 @@ use fsdyno_model::{
 use fsdyno_run::RunOptions;
 use fsdyno_run::bisect::{Figures, Metric};
 use fsdyno_run::resolve::Counting;
-use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -27,9 +26,6 @@ fn short(commit: &str) -> &str {
 
 /// The model processor that counts nothing.
 const FREE: &str = "free";
-
-/// The directory of disks in memory.
-pub const IN_MEMORY: &str = "/dev/shm";
 
 /// This machine.
 pub struct Here<'a> {
@@ -75,7 +71,7 @@ impl Here<'_> {
             fragments: (metric == Metric::Extents).then_some(Counting::All),
             ..RunOptions::default()
         };
-        let plan = resolve(&options, &catalogue_here()).map_err(plan_error)?;
+        let plan = resolve_here(&options)?;
         let [_] = plan.contenders.as_slice() else {
             return Err(CliError::usage(format!(
                 "--fs {}: a search has one contender. Name one.",
@@ -130,7 +126,7 @@ impl Here<'_> {
                 Ok(Ok((made.kernel.program, elapsed)))
             }
             Err(error) if error.is_of_sources() => Ok(Err(error.to_string())),
-            Err(_) if self.stop.requested() => Err(CliError::new(Code::Interrupted, "interrupted")),
+            Err(_) if self.stop.requested() => Err(CliError::interrupted()),
             Err(error) => Err(CliError::failure(error)),
         }
     }
@@ -178,7 +174,7 @@ impl Here<'_> {
                 store.tag(&run, &format!("commit-{}", short(commit)), true)?;
                 Ok(store.load(&run)?)
             }
-            _ => Err(CliError::new(Code::Interrupted, "interrupted")),
+            _ => Err(CliError::interrupted()),
         }
     }
 

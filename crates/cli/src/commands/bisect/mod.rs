@@ -9,6 +9,7 @@ mod summary;
 
 pub use args::BisectArgs;
 
+use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use bench::{Recorded, interrupted};
@@ -19,9 +20,7 @@ use fsdyno_run::bisect::{Bench as _, Judged};
 use fsdyno_run::bisect::{Change, Figures, Found, Metric, Question, Role, Step, Tried};
 use kept::{AttemptResult, CellSettings, Kept, Search};
 use machine::{Here, git_error};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::thread;
 use summary::Guilty;
 
 /// The model disk, unless another one is named.
@@ -31,8 +30,7 @@ const DEFAULT_DISK: &str = "sata-ssd";
 const REPORT: &str = "report.txt";
 
 pub fn bisect(args: &BisectArgs, store: &Path) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let store = std::path::absolute(store)?;
     let all = store.with_file_name("bisects");
     let run = || {
@@ -58,7 +56,7 @@ pub fn bisect(args: &BisectArgs, store: &Path) -> Result<Code, CliError> {
                 kept.folder().display(),
                 search.name()
             ));
-            searched(&search, &mut bench)
+            searched(&search, &mut bench).map(|()| Code::Ok)
         };
         ended.map_err(|error| match error.code {
             Code::Interrupted => interrupted(&search.name()),
@@ -164,15 +162,12 @@ fn here<'a>(
     store: &'a Path,
     stop: &'a CancelToken,
 ) -> Result<Here<'a>, CliError> {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let here = Here {
         repository: Repository::open(&search.repo).map_err(git_error)?,
         search,
         store,
         work_dir: args.work_dir.clone(),
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
+        jobs: compile_jobs(args.jobs),
         stop,
     };
     // Wrong settings are reported before a kernel is built.
@@ -181,7 +176,7 @@ fn here<'a>(
 }
 
 /// Searches, and prints the result.
-fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<Code, CliError> {
+fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), CliError> {
     let Some(bad) = &search.bad else {
         return Err(CliError::usage("--bad: name a revision"));
     };
@@ -226,8 +221,7 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<Code,
         guilty.mail().as_bytes(),
         fsdyno_files::Existing::Replace,
     )?;
-    output::bytes(text.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(text.as_bytes())
 }
 
 /// Why no commit was found.

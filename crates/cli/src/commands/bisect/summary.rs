@@ -1,7 +1,7 @@
 //! The texts at the end of a search: the commit, its counters, a reproducer, and a report to mail.
 
 use super::kept::Search;
-use super::machine::IN_MEMORY;
+use crate::places::IN_MEMORY;
 use fsdyno_guests::kernels::About;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::units::three_digits;

@@ -10,9 +10,8 @@ mod task;
 
 pub use args::ClusterArgs;
 
-use crate::catalogue::catalogue_here;
 use crate::commands::jobs::fixed_repeats;
-use crate::commands::run::{RunArgs, plan_error};
+use crate::commands::run::{RunArgs, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use args::{ClusterCommand, Work};
@@ -20,7 +19,6 @@ use clap::{Args, Command, FromArgMatches};
 use directory::Directory;
 use fsdyno_model::Plan;
 use fsdyno_model::step::shell_line;
-use fsdyno_run::resolve::resolve;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 
@@ -28,13 +26,14 @@ use std::path::Path;
 const MOST_SHARDS: u64 = 100;
 
 pub fn cluster(args: &ClusterArgs) -> Result<Code, CliError> {
-    match &args.command {
+    let done = match &args.command {
         ClusterCommand::Slurm(args) => slurm::submit(args),
         ClusterCommand::Ssh(args) => ssh::distribute(args),
         ClusterCommand::Parallel(work) => parallel(work),
-        ClusterCommand::Task(args) => task::run(args),
         ClusterCommand::Status(args) => status::status(args),
-    }
+        ClusterCommand::Task(args) => return task::run(args),
+    };
+    done.map(|()| Code::Ok)
 }
 
 /// What is distributed.
@@ -54,7 +53,7 @@ impl Distributed {
     /// Resolves the plan here, so that a mistake is reported once and before anything is submitted.
     fn of(work: &Work) -> Result<Self, CliError> {
         let run = run_args(&work.command)?;
-        let plan = resolve(&run.options, &catalogue_here()).map_err(plan_error)?;
+        let plan = resolve_here(&run.options)?;
         fixed_repeats(&plan)?;
         let (most, units) = if plan.in_virtual_time() {
             (plan.cells(), "cells")
@@ -136,7 +135,7 @@ fn program(path: Option<&Path>) -> Result<Vec<String>, CliError> {
 }
 
 /// Prints the lines for GNU parallel.
-fn parallel(work: &Work) -> Result<Code, CliError> {
+fn parallel(work: &Work) -> Result<(), CliError> {
     let work = Distributed::of(work)?;
     // Real time needs a machine without other measurements.
     let slots = if work.plan.in_virtual_time() {
@@ -150,6 +149,5 @@ fn parallel(work: &Work) -> Result<Code, CliError> {
         work.shards,
         work.directory.merge_line(&work.program)
     );
-    output::bytes(text.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(text.as_bytes())
 }

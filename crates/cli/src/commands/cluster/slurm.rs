@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 /// Memory of a job in addition to that of its guest: fsdyno, and the data of model disks.
 const BESIDES_GUEST: u64 = 1 << 30;
 
-pub fn submit(args: &SlurmArgs) -> Result<Code, CliError> {
+pub fn submit(args: &SlurmArgs) -> Result<(), CliError> {
     let work = Distributed::of(&args.work)?;
     let (array, merge) = (array(&work, &args.sbatch), merge(&work, &args.sbatch));
     if args.dry_run {
         let text = format!("# array.sh\n{array}\n# merge.sh, after it\n{merge}");
-        output::bytes(text.as_bytes())?;
-        return Ok(Code::Ok);
+        return output::bytes(text.as_bytes());
     }
     work.directory.create()?;
     let script = |name: &str, text: &str| -> Result<PathBuf, CliError> {
@@ -40,8 +39,7 @@ pub fn submit(args: &SlurmArgs) -> Result<Code, CliError> {
         work.directory.merged().display(),
         dir = work.directory.path().display(),
     );
-    output::bytes(text.as_bytes())?;
-    Ok(Code::Ok)
+    output::bytes(text.as_bytes())
 }
 
 /// Submits a script; returns the number of the job.

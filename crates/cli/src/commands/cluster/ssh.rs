@@ -3,7 +3,7 @@
 
 use super::Distributed;
 use super::args::SshArgs;
-use crate::commands::merge;
+use crate::commands::merge::merge;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_files::{Access, TrustedDir};
@@ -14,7 +14,7 @@ use std::io::{Seek as _, SeekFrom};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
+pub fn distribute(args: &SshArgs) -> Result<(), CliError> {
     let work = Distributed::of(&args.work)?;
     let logs = work.directory.create()?;
     let hosts = args.hosts.iter().map(|host| Ssh::to(host));
@@ -57,9 +57,9 @@ pub fn distribute(args: &SshArgs) -> Result<Code, CliError> {
             work.directory.path().join("logs").display()
         )));
     }
-    let code = merge::all(&there, &work.directory.merged())?;
+    merge(&there, &work.directory.merged())?;
     if missing.is_empty() {
-        return Ok(code);
+        return Ok(());
     }
     Err(CliError::failure(format!(
         "{} of {} shards are not complete; start the same command again to continue (fsdyno cluster \

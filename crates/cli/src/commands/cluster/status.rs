@@ -2,7 +2,7 @@
 
 use super::args::StatusArgs;
 use super::directory::Directory;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::Shard;
 use fsdyno_store::Store;
@@ -27,7 +27,7 @@ struct Status {
     open: Vec<Open>,
 }
 
-pub fn status(args: &StatusArgs) -> Result<Code, CliError> {
+pub fn status(args: &StatusArgs) -> Result<(), CliError> {
     let directory = Directory::at(&args.dir)?;
     let found = directory.shards().map_err(|error| {
         CliError::usage(format!(
@@ -58,8 +58,7 @@ pub fn status(args: &StatusArgs) -> Result<Code, CliError> {
     });
     let all: Vec<Status> = all.collect();
     if args.json {
-        output::json(&all)?;
-        return Ok(Code::Ok);
+        return output::json(&all);
     }
     if all.is_empty() {
         let path = directory.path().display();
@@ -74,14 +73,14 @@ pub fn status(args: &StatusArgs) -> Result<Code, CliError> {
         if status.open.is_empty() {
             continue;
         }
-        let mut rows = vec![["SHARD", "STATE", "CELLS"].map(str::to_owned).to_vec()];
+        let mut rows = vec![output::words(["SHARD", "STATE", "CELLS"])];
         rows.extend(status.open.iter().map(|open| {
             let cells = format!("{}/{}", open.cells_recorded, open.cells_planned);
             vec![open.shard.clone(), open.state.clone(), cells]
         }));
         output::rows(&rows, output::width())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 fn open(directory: &Directory, shard: Shard, begun: bool) -> Open {

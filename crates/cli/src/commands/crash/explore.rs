@@ -296,7 +296,7 @@ fn go(
     let violated = violated
         .into_iter()
         .any(|one| one.score() == Score::Violation);
-    Ok(if violated { Code::Failure } else { Code::Ok })
+    Ok(Code::ok_if(!violated))
 }
 
 /// Explores the units side by side, and stores each result.
@@ -407,11 +407,7 @@ pub(super) fn again(
     }
     let text = fsdyno_model::printable::printable_lines(&(lines.join("\n") + "\n"));
     output::bytes(text.as_bytes())?;
-    Ok(if judged.wrong.is_empty() {
-        Code::Ok
-    } else {
-        Code::Failure
-    })
+    Ok(Code::ok_if(judged.wrong.is_empty()))
 }
 
 fn failed(error: ExploreError) -> CliError {

@@ -35,8 +35,7 @@ use std::thread;
 use summary::print;
 
 pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     if let Some(name) = &args.resume {
         let mut store = Store::open(store)?;
         let lab =
@@ -325,12 +324,8 @@ fn provenance_of(contenders: &[Contender], work_dir: &Path) -> Provenance {
 
 /// Failure if acknowledged data was lost, or if a file system could not be mounted.
 fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
-    let lost = |one: &Recovery| one.judgement.as_ref().is_none_or(|j| j.losses() > 0);
-    if recoveries.any(lost) {
-        Code::Failure
-    } else {
-        Code::Ok
-    }
+    let is_whole = |one: &Recovery| one.judgement.as_ref().is_some_and(|j| j.losses() == 0);
+    Code::ok_if(recoveries.all(is_whole))
 }
 
 fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliError> {

@@ -43,7 +43,7 @@ pub fn check(args: &CheckArgs) -> Result<Code, CliError> {
     } else {
         print(&checked)?;
     }
-    Ok(if agrees { Code::Ok } else { Code::Failure })
+    Ok(Code::ok_if(agrees))
 }
 
 fn curve(path: &Path) -> Result<Curve, CliError> {
@@ -91,9 +91,7 @@ fn percent(part: f64) -> String {
 }
 
 fn figures(check: &Check) -> Vec<Vec<String>> {
-    let heading = ["", "sheet", "model", "off", ""]
-        .map(str::to_owned)
-        .to_vec();
+    let heading = output::words(["", "sheet", "model", "off", ""]);
     let row = |figure: &Figure| {
         let mut notes = Vec::new();
         if figure.estimated {
@@ -138,7 +136,7 @@ fn reads(check: &Check) -> String {
 }
 
 fn seeks(check: &Check) -> Vec<Vec<String>> {
-    let heading = ["seek over cylinders", "model ms", "sheet ms"];
+    let heading = output::words(["seek over cylinders", "model ms", "sheet ms"]);
     let rows = check.seeks.iter().map(|point| {
         let sheet = point.sheet_ms.map(three_digits);
         vec![
@@ -147,9 +145,7 @@ fn seeks(check: &Check) -> Vec<Vec<String>> {
             sheet.unwrap_or_default(),
         ]
     });
-    std::iter::once(heading.map(str::to_owned).to_vec())
-        .chain(rows)
-        .collect()
+    std::iter::once(heading).chain(rows).collect()
 }
 
 fn verdict(check: &Check) -> String {

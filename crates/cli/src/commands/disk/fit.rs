@@ -3,7 +3,7 @@
 
 use super::args::{FitArgs, Model};
 use crate::commands::measuring::LockArgs;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_disk::Kind;
 use fsdyno_disk::fit::{
@@ -76,15 +76,14 @@ fn target_error(error: DirectError) -> TargetError {
 
 fn stopped(error: TargetError) -> CliError {
     match error {
-        TargetError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        TargetError::Stopped => CliError::interrupted(),
         TargetError::Io(error) => CliError::failure(error),
     }
 }
 
-pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
+pub fn fit(args: &FitArgs) -> Result<(), CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let effort = effort(args.duration);
@@ -122,7 +121,7 @@ pub fn fit(args: &FitArgs) -> Result<Code, CliError> {
             file.display()
         ));
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 /// Fits a profile to the reads of a device.
@@ -253,11 +252,9 @@ fn scratch(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliEr
         )));
     }
     let size = size.0.max(1 << 20) >> 20 << 20;
-    let file = DirectFile::create_scratch(path, size, stop).map_err(|error| match error {
-        DirectError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
-        error => CliError::failure(error),
-    })?;
-    Ok(Device(file))
+    let file = DirectFile::create_scratch(path, size, stop);
+    file.map(Device)
+        .map_err(|error| stopped(target_error(error)))
 }
 
 /// What the kernel knows of the device.
@@ -360,7 +357,7 @@ fn percent(error: f64) -> String {
 }
 
 fn figures(best: &Fitted) -> Vec<Vec<String>> {
-    let heading = ["", "measured", "model", "", "error"].map(str::to_owned);
+    let heading = output::words(["", "measured", "model", "", "error"]);
     let rows = best.figures.iter().map(|figure| {
         vec![
             figure.name.clone(),
@@ -370,7 +367,7 @@ fn figures(best: &Fitted) -> Vec<Vec<String>> {
             percent(figure.error()),
         ]
     });
-    std::iter::once(heading.to_vec()).chain(rows).collect()
+    std::iter::once(heading).chain(rows).collect()
 }
 
 fn summary(fit: &Fit, best: &Fitted, overhead: Option<Overhead>) -> String {

@@ -1,6 +1,6 @@
 //! `disk list`: the built-in profiles.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_disk::{Profile, profiles};
 use fsdyno_model::Bytes;
@@ -16,7 +16,7 @@ struct Row {
     source: String,
 }
 
-pub fn list(json: bool) -> Result<Code, CliError> {
+pub fn list(json: bool) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for shipped in &profiles::ALL {
         let profile = Profile::try_from(shipped).map_err(CliError::failure)?;
@@ -30,13 +30,11 @@ pub fn list(json: bool) -> Result<Code, CliError> {
         });
     }
     if json {
-        output::json(&rows)?;
-        return Ok(Code::Ok);
+        return output::json(&rows);
     }
     let rows: Vec<Vec<String>> = rows
         .into_iter()
         .map(|row| vec![row.name, row.model.to_owned(), row.title])
         .collect();
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&rows, output::width())
 }

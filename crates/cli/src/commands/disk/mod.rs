@@ -1,6 +1,5 @@
 //! `disk`: model disks. It lists, shows and checks profiles, fits them to devices, serves model
-//! disks, and prints block
-//! traces. Each command has its own file.
+//! disks, and prints block traces.
 
 mod args;
 mod check;
@@ -21,20 +20,21 @@ use fsdyno_lab::FuseServerError;
 use std::path::Path;
 
 pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
-    match command {
+    let done = match command {
         DiskCommand::List(args) => list::list(args.json),
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
         DiskCommand::Fit(args) => fit::fit(args),
-        DiskCommand::Check(args) => check::check(args),
-        DiskCommand::Serve(args) => serve::serve(args),
         DiskCommand::Trace(args) => trace::trace(args),
+        DiskCommand::Check(args) => return check::check(args),
+        DiskCommand::Serve(args) => return serve::serve(args),
         DiskCommand::FuseServer { .. } => match fsdyno_lab::serve_by_fuse() {
-            Ok(()) => Ok(Code::Ok),
+            Ok(()) => Ok(()),
             Err(error @ FuseServerError::NoOwner) => Err(CliError::usage(error)),
             // The run that started this process already received the error.
-            Err(_) => Ok(Code::Failure),
+            Err(_) => return Ok(Code::Failure),
         },
-    }
+    };
+    done.map(|()| Code::Ok)
 }
 
 /// Loads a profile by name or from a file.

@@ -46,8 +46,7 @@ pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
         disks.push((name, disk, Socket::bind(socket)?));
     }
     let calendar = args.calendar.as_deref().map(Socket::bind).transpose()?;
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     output::bytes(attach(args, &profile, &disks)?.as_bytes())?;
     match calendar {
         Some(calendar) if args.time == Time::Virtual => {
@@ -65,8 +64,7 @@ fn as_file(args: &ServeArgs, profile: &Profile, directory: &Path) -> Result<Code
         None => None,
     };
     let size = args.size.unwrap_or(profile.capacity);
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let journal = places::journal()?;
     let mut served =
         FileDisk::make(&model, size, directory, &journal).map_err(CliError::failure)?;

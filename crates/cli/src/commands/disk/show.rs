@@ -1,7 +1,7 @@
 //! `disk show`: the file of a profile. A user can change it and give it another name.
 
 use super::profile;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use serde::Serialize;
 use std::path::Path;
@@ -12,15 +12,14 @@ struct Shown<D: Serialize> {
     profile: D,
 }
 
-pub fn show(name: &Path, json: bool) -> Result<Code, CliError> {
+pub fn show(name: &Path, json: bool) -> Result<(), CliError> {
     let profile = profile(name)?;
     if json {
         output::json(&Shown {
             profile: profile.document(),
             name: profile.name,
-        })?;
+        })
     } else {
-        output::bytes(profile.text.as_bytes())?;
+        output::bytes(profile.text.as_bytes())
     }
-    Ok(Code::Ok)
 }

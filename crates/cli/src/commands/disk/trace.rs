@@ -1,7 +1,7 @@
 //! `disk trace`: the block trace of a disk, entry by entry, as text or as CSV.
 
 use super::args::TraceArgs;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_disk::record::{Record, Records};
 use fsdyno_disk::{Causes, Failure};
@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Write};
 /// The columns of CSV; the columns of the causes follow them.
 const COLUMNS: &str = "at_ns,what,order,kind,sector,sectors,fua,hash,took_ns,failed_sector,text";
 
-pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
+pub fn trace(args: &TraceArgs) -> Result<(), CliError> {
     let path = args.file.display();
     let file = fsdyno_files::input::open(&args.file)
         .map_err(|error| CliError::usage(format!("cannot open {path}: {error}")))?;
@@ -36,7 +36,7 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
         Ok(())
     };
     output::stream(print)?;
-    damage.map_or(Ok(Code::Ok), |error| Err(broken(error)))
+    damage.map_or(Ok(()), |error| Err(broken(error)))
 }
 
 struct Printer<'a> {

@@ -2,18 +2,15 @@
 
 use super::args::BuildArgs;
 use super::setup::BuildScreen;
+use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels::{GitError, Kernels, NamedSource, TreeOrder, build};
 use fsdyno_host::signals;
-use fsdyno_model::CancelToken;
-use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
-use std::thread;
 
 pub fn build_all(args: &BuildArgs) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let mut sources: Vec<NamedSource> = Vec::new();
     for source in &args.sources {
         let named = source.all().map_err(|error| match error {
@@ -29,11 +26,8 @@ pub fn build_all(args: &BuildArgs) -> Result<Code, CliError> {
         sources.extend(named);
     }
     let kernels = Kernels::of_trees().map_err(CliError::usage)?;
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let order = TreeOrder {
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
+        jobs: compile_jobs(args.jobs),
         must_count: false,
     };
     let mut code = Code::Ok;

@@ -46,14 +46,15 @@ struct Lacking {
 }
 
 pub fn lab(command: &LabCommand) -> Result<Code, CliError> {
-    match command {
+    let done = match command {
         LabCommand::List(args) => list(args),
         LabCommand::Shell(args) => shell(args),
         LabCommand::Setup(args) => setup::setup(args),
-        LabCommand::Build(args) => build::build_all(args),
         LabCommand::Kernels(args) => stored::list(args),
-        LabCommand::Remove(args) => stored::remove(args),
-    }
+        LabCommand::Build(args) => return build::build_all(args),
+        LabCommand::Remove(args) => return stored::remove(args),
+    };
+    done.map(|()| Code::Ok)
 }
 
 /// The size of guests of a lab. Their kernel is the requested one, or else the default.
@@ -67,7 +68,7 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
 }
 
 /// Runs a shell in a guest. Ctrl-C goes to the guest.
-fn shell(args: &ShellArgs) -> Result<Code, CliError> {
+fn shell(args: &ShellArgs) -> Result<(), CliError> {
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let scratch = std::path::absolute(&args.work_dir)?;
@@ -79,8 +80,7 @@ fn shell(args: &ShellArgs) -> Result<Code, CliError> {
         args.disks,
         journal,
     )
-    .map_err(guest_error)?;
-    Ok(Code::Ok)
+    .map_err(guest_error)
 }
 
 /// The error of a guest lab with its exit code.
@@ -103,9 +103,8 @@ pub fn guest_code(error: &GuestLabError) -> Code {
     }
 }
 
-fn list(args: &JsonArgs) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+fn list(args: &JsonArgs) -> Result<(), CliError> {
+    let stop = signals::cancel_token()?;
     let rows = [
         host(),
         guests(LabChoice::Uml, Some(KernelChoice::Packaged), &stop)?,
@@ -114,22 +113,20 @@ fn list(args: &JsonArgs) -> Result<Code, CliError> {
         ssh_row(),
     ];
     if args.json {
-        output::json(&rows)?;
-        return Ok(Code::Ok);
+        return output::json(&rows);
     }
     let mut lines = Vec::new();
     for row in &rows {
-        let (state, help) = match &row.availability {
-            Availability::Available => ("ok", String::new()),
-            Availability::Missing { reason, remedy } => {
-                ("missing", format!("; {reason}; {remedy}"))
-            }
+        let explained = row.availability.explained();
+        let state = if explained.is_some() { "missing" } else { "ok" };
+        let about = match explained {
+            Some(why) => format!("{}; {why}", row.about),
+            None => row.about.clone(),
         };
-        let about = format!("{}{help}", row.about);
         lines.push(vec![row.lab.to_string(), state.to_owned(), about]);
         if !row.runs.is_empty() {
             let runs = format!("runs {}", row.runs.join(", "));
-            lines.push(["", "", &runs].map(str::to_owned).to_vec());
+            lines.push(output::words(["", "", &runs]));
         }
         for lacking in &row.lacks {
             let Lacking {
@@ -138,11 +135,10 @@ fn list(args: &JsonArgs) -> Result<Code, CliError> {
                 remedy,
             } = lacking;
             let line = format!("not {}: {reason}; {remedy}", what.join(", "));
-            lines.push(["", "", &line].map(str::to_owned).to_vec());
+            lines.push(output::words(["", "", &line]));
         }
     }
-    output::rows(&lines, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&lines, output::width())
 }
 
 fn host() -> Row {

@@ -1,6 +1,7 @@
 //! `lab setup`: builds or installs the lab kernel and shows the progress. `fsdyno_guests` decides how.
 
 use super::args::SetupArgs;
+use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels::{Kernels, Order, Progress, SetupError, install, set_up};
@@ -8,9 +9,7 @@ use fsdyno_host::signals;
 use fsdyno_model::printable;
 use fsdyno_model::{CancelToken, Nanos};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Number of progress lines of the compilation if standard error is no terminal.
@@ -19,16 +18,12 @@ const LINES: u64 = 10;
 /// Interval at which the elapsed time is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
-pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+pub fn setup(args: &SetupArgs) -> Result<(), CliError> {
+    let stop = signals::cancel_token()?;
     let kernels = Kernels::of_user().map_err(CliError::usage)?;
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let order = Order {
         source: args.source.clone(),
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
+        jobs: compile_jobs(args.jobs),
         keep: args.keep,
     };
     let mut screen = BuildScreen::new();
@@ -53,8 +48,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
     ));
     let mut line = made.kernel.program.as_os_str().as_bytes().to_vec();
     line.push(b'\n');
-    output::bytes(&line)?;
-    Ok(Code::Ok)
+    output::bytes(&line)
 }
 
 /// The error of a build with its exit code.

@@ -55,7 +55,7 @@ fn entries() -> Result<Vec<Entry>, CliError> {
     Ok(all)
 }
 
-pub fn list(args: &JsonArgs) -> Result<Code, CliError> {
+pub fn list(args: &JsonArgs) -> Result<(), CliError> {
     let entries = entries()?;
     let rows: Vec<Row<'_>> = entries
         .iter()
@@ -72,18 +72,12 @@ pub fn list(args: &JsonArgs) -> Result<Code, CliError> {
         })
         .collect();
     if args.json {
-        output::json(&rows)?;
-        return Ok(Code::Ok);
+        return output::json(&rows);
     }
     if rows.is_empty() {
-        output::bytes(b"No kernel was built here.\n")?;
-        return Ok(Code::Ok);
+        return output::bytes(b"No kernel was built here.\n");
     }
-    let mut lines = vec![
-        ["name", "kind", "release", "size", "age"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut lines = vec![output::words(["name", "kind", "release", "size", "age"])];
     lines.extend(rows.iter().map(|row| {
         vec![
             row.name.to_owned(),
@@ -93,8 +87,7 @@ pub fn list(args: &JsonArgs) -> Result<Code, CliError> {
             days(row.age_days),
         ]
     }));
-    output::rows(&lines, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&lines, output::width())
 }
 
 fn days(count: u64) -> String {

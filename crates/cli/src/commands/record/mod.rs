@@ -11,21 +11,21 @@ use args::{NewRecording, RecordCommand, RecorderChoice};
 use fsdyno_files::Output;
 use fsdyno_host::command::CommandError;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, CancelToken, Nanos};
+use fsdyno_model::{Bytes, Nanos};
 use fsdyno_recorder::observation::{SessionError, Target};
 use fsdyno_recorder::session::{Request, Started, record as record_session};
 use fsdyno_trace::{Ending, Recorder};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub fn record(args: &RecordArgs) -> Result<Code, CliError> {
+pub fn record(args: &RecordArgs) -> Result<(), CliError> {
     match &args.command {
         Some(RecordCommand::Show(args)) => show::show(args),
         None => new(&args.record),
     }
 }
 
-fn new(args: &NewRecording) -> Result<Code, CliError> {
+fn new(args: &NewRecording) -> Result<(), CliError> {
     let Some(path) = &args.output else {
         return Err(CliError::usage("--output FILE is missing"));
     };
@@ -49,8 +49,7 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
             "cannot record {root}: it is not a directory"
         )));
     }
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let unwritten = |error: std::io::Error| {
         CliError::failure(format!("cannot write {}: {error}", path.display()))
     };
@@ -69,7 +68,7 @@ fn new(args: &NewRecording) -> Result<Code, CliError> {
     let (out, ending) = record_session(&request, out, &stop, started).map_err(failed)?;
     out.commit().map_err(unwritten)?;
     finished(path, &ending);
-    Ok(Code::Ok)
+    Ok(())
 }
 
 /// The size of the buffer of eBPF.

@@ -1,7 +1,7 @@
 //! `record show`: the figures of a recording. What is missing comes first.
 
 use super::args::ShowRecording;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_datasets::recorded::{self, Recording};
 use fsdyno_model::{Bytes, CancelToken, Nanos};
@@ -10,7 +10,7 @@ use fsdyno_trace::{Ending, Reader, Recorder, TraceError};
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
+pub fn show(args: &ShowRecording) -> Result<(), CliError> {
     let path = args.file.display();
     let reader = Reader::open(&args.file).map_err(|error| match error {
         TraceError::Open { .. } => CliError::usage(error),
@@ -27,7 +27,7 @@ pub fn show(args: &ShowRecording) -> Result<Code, CliError> {
     }
     match error {
         Some(error) => Err(CliError::failure(format!("{path}: {error}"))),
-        None => Ok(Code::Ok),
+        None => Ok(()),
     }
 }
 

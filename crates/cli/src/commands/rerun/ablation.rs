@@ -2,9 +2,8 @@
 //! flushes without executing them. It compares the two.
 
 use super::{RerunArgs, execution, options};
-use crate::catalogue::catalogue_here;
 use crate::commands::rendering;
-use crate::commands::run::{self, Execution};
+use crate::commands::run::{self, Execution, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Plan, ResultSet};
@@ -12,7 +11,6 @@ use fsdyno_report::Format;
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{Ablation, AblationSummary, Rerun, Setting};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -79,7 +77,7 @@ impl AblationRun<'_> {
                 .collect(),
             ..options(args, self.table, self.setting)
         };
-        let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_error)?;
+        let mut plan = resolve_here(&options)?;
         plan.workloads
             .retain(|workload| self.ablation.workloads.contains(&workload.name));
         let mut name = self.ablation.name.clone();

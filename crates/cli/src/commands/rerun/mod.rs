@@ -7,28 +7,24 @@ mod args;
 use ablation::AblationRun;
 pub use args::RerunArgs;
 
-use super::run::{self, Execution, ExportArgs, ScreenArgs};
-use crate::args::Erase;
-use crate::catalogue::catalogue_here;
+use super::run::{self, Execution, ScreenArgs, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, CancelToken, Plan, suggestion};
+use fsdyno_model::{Bytes, Plan, suggestion};
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{self, Rerun, Setting};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::resolve;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let Some(name) = &args.name else {
-        return list(args);
+        return list(args).map(|()| Code::Ok);
     };
     let rerun = find(name)?;
     let (table, setting) = understood(rerun)?;
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     // The output is checked first, because the run takes long.
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
@@ -76,19 +72,17 @@ fn understood(rerun: &Rerun) -> Result<(Table, Setting), CliError> {
 
 fn execution(args: &RerunArgs) -> Execution {
     Execution {
-        erase: Erase::default(),
         dry_run: args.dry_run,
         format: args.format,
         screen: ScreenArgs {
             clock: args.clock,
             ..ScreenArgs::default()
         },
-        export: ExportArgs::default(),
         output: args.output.clone(),
         existing: output::existing(args.force),
-        silent: false,
         lock: args.lock.clone(),
         jobs: args.jobs.clone(),
+        ..Execution::default()
     }
 }
 
@@ -134,7 +128,7 @@ fn plan(
         let contenders = fewer(&args.contenders, setting)?;
         options.contenders = contenders.into_iter().map(Into::into).collect();
     }
-    let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_error)?;
+    let mut plan = resolve_here(&options)?;
     plan.workloads.retain(|workload| {
         table
             .lines
@@ -193,7 +187,7 @@ struct Listed {
     ablation: Option<String>,
 }
 
-fn list(args: &RerunArgs) -> Result<Code, CliError> {
+fn list(args: &RerunArgs) -> Result<(), CliError> {
     let mut listed = Vec::new();
     for rerun in reruns::ALL {
         let (table, setting) = understood(rerun)?;
@@ -215,12 +209,10 @@ fn list(args: &RerunArgs) -> Result<Code, CliError> {
         });
     }
     if args.format == fsdyno_report::Format::Json {
-        output::json(&listed)?;
-        return Ok(Code::Ok);
+        return output::json(&listed);
     }
     let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+    output::rows(&rows, output::width())
 }
 
 fn row(one: Listed) -> Vec<String> {

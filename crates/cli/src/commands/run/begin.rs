@@ -1,10 +1,12 @@
-//! The start of a run: the programs whose versions its provenance records, and the errors of
-//! settings.
+//! The start of a run: its plan from its settings, and the programs whose versions its provenance
+//! records.
 
-use crate::exit::{CliError, Code};
+use crate::catalogue::catalogue_here;
+use crate::exit::CliError;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
-use fsdyno_run::resolve::ResolveError;
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::{ResolveError, resolve};
 use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Report};
 
 /// Programs whose versions belong to the provenance, each with the command that prints its version.
@@ -44,6 +46,11 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
     programs
 }
 
+/// Resolves settings to a plan, with the capabilities of this machine.
+pub fn resolve_here(options: &RunOptions) -> Result<Plan, CliError> {
+    resolve(options, &catalogue_here()).map_err(plan_error)
+}
+
 /// The error of a plan that cannot be resolved. An error in a plan file shows the line.
 pub fn plan_error(error: ResolveError) -> CliError {
     let ResolveError::Plan(file) = error else {
@@ -62,5 +69,5 @@ pub fn plan_error(error: ResolveError) -> CliError {
         Box::new(MietteHandlerOpts::new().color(false).build())
     }));
     let report = Report::new(diagnostic).with_source_code(source);
-    CliError::new(Code::Usage, format!("{report:?}"))
+    CliError::usage(format!("{report:?}"))
 }

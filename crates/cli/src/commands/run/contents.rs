@@ -1,7 +1,7 @@
 //! The content of the user's own inputs. It is read once before a run, recorded in the plan, and
 //! compared with that plan when the run resumes.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::identity::{self, Identity};
@@ -68,7 +68,7 @@ pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
 
 fn with_code(error: DatasetError) -> CliError {
     match error {
-        DatasetError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        DatasetError::Stopped => CliError::interrupted(),
         error => CliError::usage(error),
     }
 }

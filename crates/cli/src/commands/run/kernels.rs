@@ -1,8 +1,8 @@
 //! `run --kernel`: the contenders of a plan on several kernels. In virtual time kernels of sources are
 //! built while cells run.
 
-use super::{Execution, RunArgs, fresh, plan_error};
-use crate::catalogue::catalogue_here;
+use super::{Execution, RunArgs, fresh, resolve_here};
+use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels::{
@@ -11,9 +11,7 @@ use fsdyno_guests::kernels::{
 use fsdyno_lab::PendingKernels;
 use fsdyno_model::{CancelToken, Cell, ContenderKernel, KernelChoice, LabChoice, Nanos, Plan};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::resolve;
 use std::fmt::Display;
-use std::num::NonZero;
 use std::path::Path;
 use std::str::FromStr;
 use std::thread;
@@ -85,7 +83,7 @@ fn of_one(args: &RunArgs, kernel: &ContenderKernel, stop: &CancelToken) -> Resul
     if kernel.source.is_some() && !args.dry_run {
         build_one(kernel, stop).map_err(|why| {
             if stop.requested() {
-                return CliError::new(Code::Interrupted, "interrupted");
+                return CliError::interrupted();
             }
             CliError::failure(format!("kernel {}: {why}", kernel.name))
         })?;
@@ -153,7 +151,7 @@ fn named(items: Vec<(String, Item)>, stop: &CancelToken) -> Result<Vec<Contender
                 });
                 let program = program.map_err(|error| {
                     if stop.requested() {
-                        return CliError::new(Code::Interrupted, "interrupted");
+                        return CliError::interrupted();
                     }
                     wrong(&error)
                 })?;
@@ -184,7 +182,7 @@ fn plan(options: &RunOptions, kernel: &KernelChoice) -> Result<Plan, CliError> {
         guest_kernel: Some(kernel.clone()),
         ..options.clone()
     };
-    resolve(&options, &catalogue_here()).map_err(plan_error)
+    resolve_here(&options)
 }
 
 /// The kernels of a plan that have sources and do not exist.
@@ -258,9 +256,8 @@ impl Builds {
 
 /// Builds a kernel; the error is why it cannot be built.
 fn build_one(kernel: &ContenderKernel, stop: &CancelToken) -> Result<(), String> {
-    let jobs = thread::available_parallelism().map_or(1, NonZero::get);
     let order = TreeOrder {
-        jobs: u32::try_from(jobs).unwrap_or(1),
+        jobs: compile_jobs(None),
         must_count: false,
     };
     let source = kernel.source.as_deref().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `run`: resolves arguments to a plan, runs the plan, and prints the report.
 
 mod args;
-pub mod begin;
+mod begin;
 mod contents;
 mod kernels;
 mod listener;
@@ -9,15 +9,14 @@ mod model_disks;
 mod resume;
 
 use crate::args::Erase;
-use crate::catalogue::catalogue_here;
 use crate::commands::jobs::JobsArgs;
 use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::{published, rendering};
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::{ExportArgs, RunArgs, ScreenArgs};
-pub use begin::plan_error;
 use begin::programs_to_name;
+pub use begin::resolve_here;
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
@@ -27,7 +26,6 @@ use fsdyno_model::{CancelToken, Cell, CellRecord, Outcome, Plan, ResultSet, RunI
 use fsdyno_observe::provenance;
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
-use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Claim, Store};
 use kernels::Builds;
@@ -37,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// How a plan is executed and reported.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Execution {
     /// Devices that may be erased.
     pub erase: Erase,
@@ -65,16 +63,8 @@ impl Execution {
     /// Prints nothing; the results are in the store. For commands that make runs.
     pub fn silent() -> Self {
         Self {
-            erase: Erase::default(),
-            dry_run: false,
-            format: Format::Terminal,
-            screen: ScreenArgs::default(),
-            export: ExportArgs::default(),
-            output: None,
-            existing: Existing::Keep,
             silent: true,
-            lock: LockArgs::default(),
-            jobs: JobsArgs::default(),
+            ..Self::default()
         }
     }
 
@@ -89,11 +79,9 @@ impl Execution {
             },
             screen: args.screen,
             export: args.export.clone(),
-            output: None,
-            existing: Existing::Keep,
-            silent: false,
             lock: args.lock.clone(),
             jobs: args.jobs.clone(),
+            ..Self::default()
         }
     }
 }
@@ -110,8 +98,7 @@ pub struct Ended {
 }
 
 pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let execution = Execution::of(args);
     let existing = output::existing(args.export.force);
     for (_, file) in args.export.files() {
@@ -123,7 +110,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     if !args.kernels.is_empty() {
         return kernels::run(args, &execution, store_path, &stop);
     }
-    let mut plan = resolve(&args.options, &catalogue_here()).map_err(plan_error)?;
+    let mut plan = resolve_here(&args.options)?;
     args.shard.restrict(&mut plan)?;
     let on_disks = model_disks::run(&plan, args, &execution, store_path, &stop)?;
     let ended = fresh(plan, &execution, store_path, &stop)?;

@@ -4,17 +4,16 @@
 //! It needs the lab kernel and never builds it. It belongs only to a run with default settings, so
 //! that its question is the same. It comes before the measured run, which stays the last one.
 
-use super::{Execution, ExportArgs, RunArgs, fresh, plan_error, preflight};
-use crate::catalogue::catalogue_here;
+use super::{Execution, ExportArgs, RunArgs, fresh, preflight, resolve_here};
 use crate::commands::rendering;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_files::Existing;
 use fsdyno_guests::kernels;
 use fsdyno_model::{CancelToken, DatasetChoice, DeviceChoice, LabChoice, Plan};
 use fsdyno_report::{Format, Options};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::{resolve, suite};
+use fsdyno_run::resolve::suite;
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -60,7 +59,7 @@ pub fn run(
         Ok(Vec::new())
     })?;
     if stop.requested() {
-        return Err(CliError::new(Code::Interrupted, "interrupted"));
+        return Err(CliError::interrupted());
     }
     Ok(runs)
 }
@@ -83,7 +82,7 @@ fn on_disks(
             disk: Some(disk.into()),
             ..options.clone()
         };
-        let plan = resolve(&options, &catalogue_here()).map_err(plan_error)?;
+        let plan = resolve_here(&options)?;
         let ended = fresh(plan, &silent, store, stop)?;
         runs.extend(ended.run.map(|run| (format!("{kind} ({disk})"), run)));
         if stop.requested() {

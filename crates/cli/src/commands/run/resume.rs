@@ -1,10 +1,10 @@
 //! `run --resume`: continues, extends or retries a recorded run.
 
-use super::begin::programs_to_name;
+use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
 use super::{
-    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, plan_error,
-    preflight, print_dry_run,
+    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, preflight,
+    print_dry_run,
 };
 use crate::catalogue::catalogue_here;
 use crate::exit::CliError;

@@ -12,7 +12,6 @@ use fsdyno_host::signals;
 use fsdyno_load::measure::{
     Contention, EngineCost, clock_facts, contention, empty_phase_cost, engine_cost,
 };
-use fsdyno_model::CancelToken;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -30,8 +29,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
     if args.aa.is_some() || args.ab.is_some() {
         return trials::trials(args);
     }
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let clock = clock_facts();

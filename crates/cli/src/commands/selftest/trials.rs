@@ -4,8 +4,7 @@
 
 use super::SelftestArgs;
 use crate::args::Erase;
-use crate::catalogue::catalogue_here;
-use crate::commands::run::{self, begin};
+use crate::commands::run::{self, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
@@ -16,7 +15,6 @@ use fsdyno_model::{
 };
 use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::{conduct, unix_now};
-use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_stats::{Rule, Times, Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
@@ -73,8 +71,7 @@ struct Trials {
 }
 
 pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
-    let stop = CancelToken::new();
-    signals::install(&stop)?;
+    let stop = signals::cancel_token()?;
     let mut plan = plan(args)?;
     let slower = args.ab.unwrap_or(0.0);
     let wanted = args.aa.unwrap_or(TRIALS);
@@ -139,7 +136,7 @@ fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
         check: Some(false),
         ..RunOptions::default()
     };
-    resolve(&options, &catalogue_here()).map_err(begin::plan_error)
+    resolve_here(&options)
 }
 
 /// Adds a second contender to a plan: the same one, slowed by this share.

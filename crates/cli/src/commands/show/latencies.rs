@@ -1,6 +1,6 @@
 //! `show --latencies`: the latency of single operations by phase.
 
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
@@ -20,18 +20,16 @@ struct Latency<'a> {
     distribution: LatencyDistribution,
 }
 
-pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
+pub(super) fn show(set: &ResultSet, json: bool) -> Result<(), CliError> {
     let all = of_run(set);
     if json {
-        output::json(&all)?;
-        return Ok(Code::Ok);
+        return output::json(&all);
     }
     let not_timed = not_timed(set);
     if all.is_empty() && not_timed.is_empty() {
-        output::bytes(NOTHING.as_bytes())?;
-        return Ok(Code::Ok);
+        return output::bytes(NOTHING.as_bytes());
     }
-    let header = [
+    let mut rows = vec![output::words([
         "PHASE",
         "CONTENDER",
         "EACH",
@@ -40,14 +38,13 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
         "P99",
         "P99.9",
         "MAX",
-    ];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    ])];
     rows.extend(all.iter().map(|one| row(set, one)));
     output::rows(&rows, output::width())?;
     for line in not_timed {
         output::bytes(format!("{line}\n").as_bytes())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 /// All latencies of a run, in the order of the plan.

@@ -6,7 +6,7 @@ mod stages;
 
 use super::runs::ended;
 use super::series;
-use crate::exit::{CliError, Code};
+use crate::exit::CliError;
 use crate::output;
 use clap::Args;
 use fsdyno_model::step::shell_line;
@@ -32,7 +32,7 @@ pub struct ShowArgs {
     pub json: bool,
 }
 
-pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
+pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run)? {
         named if args.commands.is_some() || args.latencies => {
@@ -51,8 +51,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
         return latencies::show(&set, args.json);
     }
     if args.json {
-        output::json(&set.run)?;
-        return Ok(Code::Ok);
+        return output::json(&set.run);
     }
     let tags = store.tags(&set.run.id)?;
     let mut rows = facts(&set.run, store.is_claimed(&set.run.id), &tags);
@@ -65,7 +64,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     output::rows(&rows, output::width())?;
     output::bytes(b"\n")?;
     let header = ["CELL", "BLOCK", "CONTENDER", "WORKLOAD", "TOOK", "OUTCOME"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut rows = vec![output::words(header)];
     rows.extend(set.cells.iter().map(|record| row(&set.run, record)));
     output::rows(&rows, output::width())?;
     let rows = stages::rows(&set.cells);
@@ -73,7 +72,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
         output::bytes(b"\n")?;
         output::rows(&rows, output::width())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
 fn facts(run: &RunInfo, running: bool, tags: &[String]) -> Vec<Vec<String>> {
@@ -189,7 +188,7 @@ fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {
     ]
 }
 
-fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, CliError> {
+fn commands(set: &ResultSet, index: u32, json: bool) -> Result<(), CliError> {
     let record = set
         .cells
         .iter()
@@ -201,8 +200,7 @@ fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, CliError> {
             ))
         })?;
     if json {
-        output::json(&record.commands)?;
-        return Ok(Code::Ok);
+        return output::json(&record.commands);
     }
     for command in &record.commands {
         let how = if command.by_system_call {
@@ -213,5 +211,5 @@ fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, CliError> {
         let line = format!("{}{how}\n", shell_line(&command.argv));
         output::bytes(line.as_bytes())?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
