@@ -42,7 +42,7 @@ fn at(home: &Home, store: &Path, words: &[&str]) -> Printed {
     home.fsdyno(&[&["--store", &store][..], words].concat())
 }
 
-/// What a command prints that succeeds.
+/// The output of a command that must succeed.
 fn out(home: &Home, store: &Path, words: &[&str]) -> String {
     let printed = at(home, store, words);
     assert_eq!(printed.code, Some(0), "{words:?}: {}", printed.err);

@@ -119,7 +119,7 @@ impl History {
     }
 }
 
-/// The history; none where it cannot be measured here.
+/// The history; none if it cannot be measured here.
 fn history(test: &str) -> Option<History> {
     let kernel = lab_kernel(test).filter(|_| have(&["git", "make", "gcc", "mkfs.ext4"], test))?;
     Some(History::new(&kernel))

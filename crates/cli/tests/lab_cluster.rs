@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 use support::{Home, lab_kernel, root_and, until};
 
-/// What the test needs: the programs of slurm-wlm and munge.
+/// The requirements of the test: the programs of slurm-wlm and munge.
 const PROGRAMS: [&str; 6] = [
     "munged",
     "slurmctld",

@@ -108,12 +108,12 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut() {
     let mut recorded: Vec<(String, String)> = Vec::new();
     for moment in moments(6, 6000).take(usize::try_from(rounds(2)).unwrap()) {
         let code = kill_at(&home, &words, moment);
-        assert!(code.is_none_or(|code| code == 0), "{}", home.last_words());
+        assert!(code.is_none_or(|code| code == 0), "{}", home.output());
         assert_nothing_left(&home);
         for (series, before) in &recorded {
             assert_eq!(&shown(series), before);
         }
-        let series = home.last_words();
+        let series = home.output();
         let mut announced = series.lines().filter_map(|line| {
             let name = line.strip_prefix("series ")?.strip_suffix(" begins")?;
             Some(name.to_owned())
@@ -200,14 +200,14 @@ fn a_kernel_of_a_killed_build_is_never_started() {
         if killed % 8 == 0 {
             // `lab list` probes every kernel.
             let listed = kill_at(&home, &list, Duration::from_secs(600));
-            assert_eq!(listed, Some(0), "{}", home.last_words());
+            assert_eq!(listed, Some(0), "{}", home.output());
         }
         assert!(!mark.exists(), "half a kernel was started");
         if code.is_none() {
             killed += 1;
             continue;
         }
-        assert_eq!(code, Some(0), "{}", home.last_words());
+        assert_eq!(code, Some(0), "{}", home.output());
         assert_eq!(whole(), files_in(&kernels), "only the kernel is left");
         built += 1;
         fs::remove_dir_all(&kernels).unwrap();
@@ -225,7 +225,7 @@ fn a_server_of_a_disk_that_is_killed_leaves_nothing_and_its_socket_is_taken_over
     let mut served = 0;
     for moment in moments(8, 400).take(usize::try_from(rounds(3)).unwrap()) {
         let code = kill_at(&home, &words, moment);
-        assert_eq!(code, None, "{}", home.last_words());
+        assert_eq!(code, None, "{}", home.output());
         assert_nothing_left(&home);
         let printed = fs::read_to_string(home.path("started.out")).unwrap();
         served += u32::from(!printed.is_empty());

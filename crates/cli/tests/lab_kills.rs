@@ -70,7 +70,7 @@ fn a_killed_guest_fails_its_cell_by_name_and_the_others_run() {
         let mut here = 0;
         let deadline = Instant::now() + TIMEOUT;
         while running.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline, "it hangs: {}", home.last_words());
+            assert!(Instant::now() < deadline, "it hangs: {}", home.output());
             for (pid, name) in kernels(&home, &running) {
                 if name.contains("-look") || !seen.insert(name) {
                     continue;
@@ -275,7 +275,7 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
             guest.kill();
             let code = server.ended();
             // The connection ended between two messages, or within one.
-            let message = home.last_words();
+            let message = home.output();
             assert!(
                 code == Some(0) || message.contains("the guest's"),
                 "{code:?}: {message}"
@@ -302,7 +302,7 @@ fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
         until(
             TIMEOUT,
             "the server reports that the guest disconnected",
-            || home.last_words().contains("guest disconnected"),
+            || home.output().contains("guest disconnected"),
         );
         let next = Theirs::start(&home, &kernel, &format!("next-{round}"), &of_guest);
         // The socket of a killed server can be taken over.

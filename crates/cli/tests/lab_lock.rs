@@ -105,7 +105,7 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
         Some(0)
     );
 
-    let waits = |home: &Home| home.last_words().contains("waiting up to 60:00 min for");
+    let waits = |home: &Home| home.output().contains("waiting up to 60:00 min for");
     let mut interrupted = home.start(&run(&home, "--lock-timeout 1h"));
     until(TIMEOUT, "it waits", || waits(&home));
     let number = Pid::from_child(&interrupted);
@@ -116,12 +116,7 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
     until(TIMEOUT, "it waits", || waits(&home));
     assert!(second.try_wait().unwrap().is_none());
     holder.kill();
-    assert_eq!(
-        second.wait().unwrap().code(),
-        Some(0),
-        "{}",
-        home.last_words()
-    );
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{}", home.output());
     let cell = &home.result("last")["cells"][0];
     assert!(
         !cell["warnings"].to_string().contains("not-locked"),

@@ -88,14 +88,14 @@ fn a_killed_run_in_memory_is_cleaned() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(mounts(&home).len(), 2, "{}", home.last_words());
+    assert_eq!(mounts(&home).len(), 2, "{}", home.output());
     home.assert_cleanable();
     assert_eq!(mounts(&home), Vec::<String>::new());
 }
 
 /// Whether the run has printed why it ended.
 fn child_ended(home: &Home) -> bool {
-    home.last_words().contains("failed")
+    home.output().contains("failed")
 }
 
 #[test]

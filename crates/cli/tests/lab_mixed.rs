@@ -62,9 +62,9 @@ fn a_run_with_cells_on_the_host_and_in_guests_resumes_both() {
     let mut child = home.start(&small(&home, LIST, "2"));
     let deadline = Instant::now() + Duration::from_secs(180);
     // Without a terminal, one line reports each block.
-    while !home.last_words().contains("block 1 of 2 done") {
-        assert!(Instant::now() < deadline, "{}", home.last_words());
-        assert!(child.try_wait().unwrap().is_none(), "{}", home.last_words());
+    while !home.output().contains("block 1 of 2 done") {
+        assert!(Instant::now() < deadline, "{}", home.output());
+        assert!(child.try_wait().unwrap().is_none(), "{}", home.output());
         std::thread::sleep(Duration::from_millis(50));
     }
     let pid = rustix::process::Pid::from_child(&child);

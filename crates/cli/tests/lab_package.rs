@@ -22,7 +22,7 @@ fn output_of(command: &mut Command) -> String {
     printed.out
 }
 
-/// An empty system of the distribution with the programs for one file system; none where its
+/// An empty system of the distribution with the programs for one file system; none if its
 /// packages cannot be fetched.
 fn empty_system(place: &Path, test: &str) -> Option<()> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();

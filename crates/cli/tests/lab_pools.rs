@@ -165,8 +165,8 @@ fn clean_removes_the_pool_of_a_killed_run() {
             .any(|place| place.join("mnt/ground/begun").exists())
     };
     while !begun() {
-        assert!(Instant::now() < deadline, "{}", home.last_words());
-        assert!(child.try_wait().unwrap().is_none(), "{}", home.last_words());
+        assert!(Instant::now() < deadline, "{}", home.output());
+        assert!(child.try_wait().unwrap().is_none(), "{}", home.output());
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(pools_of(&home).len(), 1);

@@ -189,18 +189,13 @@ fn an_interrupted_command_ends_with_all_its_processes() {
     let stray = loop {
         match std::fs::read_to_string(&begun) {
             Ok(pid) if pid.ends_with('\n') => break pid.trim().to_owned(),
-            _ => assert!(Instant::now() < late, "{}", home.last_words()),
+            _ => assert!(Instant::now() < late, "{}", home.output()),
         }
         std::thread::sleep(Duration::from_millis(20));
     };
     let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    assert_eq!(
-        child.wait().unwrap().code(),
-        Some(130),
-        "{}",
-        home.last_words()
-    );
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{}", home.output());
     assert!(!Path::new("/proc").join(stray).exists());
     assert!(home.left_in_work().is_empty());
     let result = home.result("last");
@@ -213,7 +208,7 @@ fn written_pid(home: &Home, file: &Path) -> String {
     loop {
         match std::fs::read_to_string(file) {
             Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
-            _ => assert!(Instant::now() < late, "{}", home.last_words()),
+            _ => assert!(Instant::now() < late, "{}", home.output()),
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -126,12 +126,7 @@ fn a_killed_guest_fails_its_cell_and_clean_removes_a_killed_run() {
     });
     let number = rustix::process::Pid::from_raw(number.unwrap().parse().unwrap());
     rustix::process::kill_process(number.unwrap(), rustix::process::Signal::KILL).unwrap();
-    assert_eq!(
-        child.wait().unwrap().code(),
-        Some(1),
-        "{}",
-        home.last_words()
-    );
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", home.output());
     let result = home.result("last");
     let outcome = result["cells"][0]["outcome"].to_string();
     assert!(outcome.contains("killed by signal 9"), "{outcome}");

@@ -191,12 +191,7 @@ fn a_killed_server_fails_its_cell_and_clean_removes_a_killed_run() {
     let server = home.first_process_of("fuse-server").unwrap();
     let server = rustix::process::Pid::from_raw(server).unwrap();
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
-    assert_eq!(
-        child.wait().unwrap().code(),
-        Some(1),
-        "{}",
-        home.last_words()
-    );
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", home.output());
     let outcome = home.result("last")["cells"][0]["outcome"].to_string();
     let named = "the server of the model disk was killed by signal 9";
     assert!(outcome.contains(named), "{outcome}");

@@ -107,11 +107,11 @@ fn a_pool_has_its_figures_on_one_disk_and_on_two() {
         if Instant::now() > deadline {
             running.kill().unwrap();
             running.wait().unwrap();
-            panic!("{}", home.last_words());
+            panic!("{}", home.output());
         }
         std::thread::sleep(Duration::from_millis(100));
     };
-    assert_eq!(status.code(), Some(0), "{}", home.last_words());
+    assert_eq!(status.code(), Some(0), "{}", home.output());
     let report = ["report", "last", "--against", table, "--format", "json"];
     let report: Value = serde_json::from_str(&home.fsdyno(&report).out).unwrap();
     let lines = report["lines"].as_array().unwrap();

@@ -14,7 +14,7 @@ use support::{Home, have};
 /// Bytes of a block.
 const BLOCK: usize = 4096;
 
-/// How many blocks of a new file system have each role, of those that are not zero, and the role of
+/// Counts the blocks of a new file system by role, of those that are not zero, and the role of
 /// those at some places.
 fn roles_of(
     filesystem: &str,

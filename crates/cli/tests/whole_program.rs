@@ -606,7 +606,7 @@ fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
             return;
         }
     }
-    panic!("ended before {cells} cells: {}", home.last_words());
+    panic!("ended before {cells} cells: {}", home.output());
 }
 
 #[test]
@@ -614,7 +614,7 @@ fn a_run_does_not_suggest_clean_for_a_parallel_run() {
     let home = Home::new();
     let mut other = home.start(&small(&home, &["--repeats", "50"]));
     while home.left_in_work().is_empty() {
-        assert!(other.try_wait().unwrap().is_none(), "{}", home.last_words());
+        assert!(other.try_wait().unwrap().is_none(), "{}", home.output());
         std::thread::sleep(Duration::from_millis(5));
     }
     let output = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));

@@ -3,7 +3,7 @@
 use crate::Prices;
 use crate::fit::Cell;
 
-/// Why an operation is predicted wrongly.
+/// The reason why an operation is predicted wrongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The kernel of the machine handles many pages of a file at once, that of the guest each page.

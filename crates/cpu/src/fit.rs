@@ -11,13 +11,13 @@ use fsdyno_stats::{Summary, rank_correlation};
 pub struct Cell {
     /// The operation and the file system.
     pub name: String,
-    /// What the kernel of a guest counted.
+    /// The counts of the guest's kernel.
     pub work: Work,
     /// The processor time that it took on the machine, in nanoseconds.
     pub measured_ns: f64,
 }
 
-/// Why prices cannot be fitted.
+/// The reason why prices cannot be fitted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FitError {
     /// Too few cells.

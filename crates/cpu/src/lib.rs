@@ -93,7 +93,7 @@ fn picoseconds(ns: f64) -> u64 {
     (ns * 1000.0).round() as u64
 }
 
-/// What a processor has to do: a count for each price.
+/// The work of a processor: a count for each price.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work(pub [f64; Prices::COUNT]);
 

@@ -35,7 +35,7 @@ pub struct Profile {
     pub text: String,
 }
 
-/// Why a profile cannot be used.
+/// The reason why a profile cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// There is no such profile, or its file cannot be read.

@@ -1,4 +1,4 @@
-//! What decides about the states of a window: its optional requests, the sectors that they can
+//! The data that determine the states of a window: its optional requests, the sectors that they can
 //! change, and the orders in which they can land.
 
 use crate::overlay::ImageKey;
@@ -16,9 +16,9 @@ pub(crate) struct Context {
     end: usize,
     /// The optional changes, in the order of submission.
     pub optional: Vec<u32>,
-    /// Of these: how many were submitted before the last durable change.
+    /// The number of these that were submitted before the last durable change.
     pub before_durable: usize,
-    /// Of these: whether it would be durable if one flush less had been ignored.
+    /// For each of these, whether it would be durable if one flush less had been ignored.
     pub uncovered: Vec<bool>,
     /// Sectors whose content is not certain.
     pub touched: Vec<Touched>,

@@ -1,4 +1,4 @@
-//! How many states the rules of a class permit in a window, and all of them.
+//! Counts the states that the rules of a class permit in a window, and enumerates them.
 //!
 //! Distinct selections are counted, not distinct images: two selections may give one image, for
 //! example where a landed request hides another.
@@ -19,12 +19,12 @@ use crate::states::WindowStates;
 use fsdyno_model::exploration::StateClass;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The greatest count that is given.
-const MOST: u128 = 1 << 63;
-/// The most pairs of requests in flight whose orders are counted at once.
-const MOST_PAIRS: usize = 16;
+/// The largest count that is returned.
+const MAX_COUNT: u128 = 1 << 63;
+/// The maximum number of pairs of requests in flight whose orders are counted.
+const MAX_PAIRS: usize = 16;
 
-/// What a sector holds in a state of class C3: a candidate, by its place, and whether it is
+/// The content of a sector in a state of class C3: the index of a candidate, and whether it is
 /// garbage; none for the content of the base.
 pub(crate) type Holding = Option<(usize, bool)>;
 
@@ -68,7 +68,7 @@ impl WindowStates<'_> {
         count.and_then(|count| u64::try_from(count).ok())
     }
 
-    /// How many of the optional requests were submitted before a moment.
+    /// The number of optional requests that were submitted before a number of events.
     pub(crate) fn submitted_before(&self, events: usize) -> usize {
         let before = |place: &u32| self.states.change(*place).submitted < events;
         self.context.optional.partition_point(before)
@@ -148,7 +148,7 @@ impl WindowStates<'_> {
         let context = &self.context;
         let count = context.optional.len();
         let mut selection = Selection::none(self.window.number, StateClass::C3, count);
-        // Of each request: the sectors where it must not be, where another state would show.
+        // For each request, the sectors on which it must not be visible.
         let mut missing: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); count];
         let mut visible: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); count];
         let mut garbage: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
@@ -194,7 +194,7 @@ impl WindowStates<'_> {
         selection
     }
 
-    /// What each touched sector holds in a state.
+    /// The content of each touched sector in a state.
     pub(crate) fn holdings_of(&self, selection: &Selection) -> Vec<Holding> {
         let held = |touched: &Touched| {
             let (one, garbage) = touched.visible(self.states, selection)?;
@@ -206,7 +206,7 @@ impl WindowStates<'_> {
     }
 }
 
-/// All that a sector can hold.
+/// All possible contents of a sector.
 fn holdings(states: &CrashStates, touched: &Touched) -> Vec<Holding> {
     let mut all = Vec::new();
     if touched.durable().is_none() {
@@ -222,7 +222,7 @@ fn holdings(states: &CrashStates, touched: &Touched) -> Vec<Holding> {
 }
 
 fn within(count: u128) -> Option<u128> {
-    (count <= MOST).then_some(count)
+    (count <= MAX_COUNT).then_some(count)
 }
 
 fn product(mut factors: impl Iterator<Item = u128>) -> Option<u128> {
@@ -233,7 +233,7 @@ fn power_of_two(exponent: usize) -> Option<u128> {
     product(std::iter::repeat_n(2, exponent))
 }
 
-/// How often a landed request counts.
+/// The number of variants of a landed request.
 fn variants(states: &CrashStates, change: u32) -> u128 {
     if states.change(change).is_discard() {
         2
@@ -260,7 +260,7 @@ fn subsets(
     // of submission was in flight with its partner, and no chain of such pairs leads back over a
     // request that had completed before.
     for group in groups(&pairs) {
-        if group.len() > MOST_PAIRS {
+        if group.len() > MAX_PAIRS {
             return None;
         }
         let members: BTreeSet<u32> = group.iter().flat_map(|pair| [pair.0, pair.1]).collect();
@@ -327,10 +327,10 @@ fn groups(pairs: &[(u32, u32)]) -> Vec<Vec<(u32, u32)>> {
     groups
 }
 
-/// All orders of landing of these pairs: whether each is reversed. At most [`MOST_PAIRS`] pairs.
+/// All orders of landing of these pairs: whether each is reversed. At most [`MAX_PAIRS`] pairs.
 pub(crate) fn orders(states: &CrashStates, pairs: &[(u32, u32)]) -> Vec<Vec<bool>> {
     let mut all = Vec::new();
-    each_odometer(&vec![2; pairs.len().min(MOST_PAIRS)], &mut |digits| {
+    each_odometer(&vec![2; pairs.len().min(MAX_PAIRS)], &mut |digits| {
         let mut reversed: Vec<bool> = digits.iter().map(|digit| *digit == 1).collect();
         reversed.resize(pairs.len(), false);
         if is_acyclic(states, pairs, &reversed) {

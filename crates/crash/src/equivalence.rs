@@ -1,4 +1,5 @@
-//! Which states need no recovery of their own, because a recovery would read what a former one read.
+//! Finds states that need no recovery of their own, because their recovery would read the same as
+//! an earlier one.
 //!
 //! Recovery is deterministic: with the same contents at every read so far, the next read is the
 //! same. So the recoveries of a program form a tree. A node is a sector, its branches are contents.
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Equivalence {
     /// The sectors in which the states differ.
     varying: BTreeSet<u64>,
-    /// The nodes; the first is the root. None is empty but the root before the first recovery.
+    /// The nodes; the first is the root. Empty before the first recovery.
     nodes: Vec<Node>,
 }
 
@@ -71,8 +72,9 @@ impl Equivalence {
         }
     }
 
-    /// Adds a recovery from this state: the sectors that it read, in order, before it wrote to them
-    /// itself. Returns the known outcome if it read what a former recovery read, else `outcome`.
+    /// Adds a recovery from this state. `reads` are the sectors that it read, in order, before it
+    /// wrote to them. Returns the known outcome if an earlier recovery read the same, otherwise
+    /// `outcome`.
     pub fn insert(
         &mut self,
         reads: &[u64],

@@ -15,10 +15,10 @@ impl WindowStates<'_> {
         for (place, change) in (0_u32..).zip(&context.optional) {
             let change = self.states.change(*change);
             if change.submitted < moment {
-                let fate = fate(selection, place, change);
+                let outcome = describe_change(selection, place, change);
                 let reason = self.reason(selection, change, moment);
                 let name = describe(change);
-                lines.push((change.order, format!("{name}: {fate}; {reason}")));
+                lines.push((change.order, format!("{name}: {outcome}; {reason}")));
             }
         }
         let first = lines.first().map_or(u64::MAX, |line| line.0);
@@ -74,7 +74,7 @@ impl WindowStates<'_> {
         done
     }
 
-    /// Why a request may be on the medium or not.
+    /// The reason why a request may be on the medium or not.
     fn reason(&self, selection: &Selection, change: &Change, moment: usize) -> String {
         let Some(completed) = change.completed.filter(|at| *at < moment) else {
             return "in flight".to_owned();
@@ -115,7 +115,7 @@ fn describe(change: &Change) -> String {
     format!("request {order}, {kind}, {sectors} sectors at {sector}")
 }
 
-fn fate(selection: &Selection, place: u32, change: &Change) -> String {
+fn describe_change(selection: &Selection, place: u32, change: &Change) -> String {
     if !selection.landed.get(place as usize) {
         return "dropped".to_owned();
     }

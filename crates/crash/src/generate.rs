@@ -1,5 +1,6 @@
-//! Generates programs: all sequences of one change, of two that have a file or a name in common, and
-//! a sample of those with three, on a small tree, each change followed by what can make it durable.
+//! Generates programs: all sequences of one change, of two that have a file or a name in common,
+//! and a sample of those with three, on a small tree. Each change is followed by operations that
+//! can make it durable.
 //!
 //! The bounds follow the observation that most crash bugs need at most three operations on a new
 //! file system, each followed by fsync or sync (Mohan et al., OSDI 2018). Programs that differ only
@@ -14,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use twox_hash::XxHash3_128;
 
-/// What the setup can create. A program has only the lines that its operations need.
+/// The files that the setup can create. A program has only the lines that its operations need.
 const TREE: [&str; 12] = [
     "mkdir A",
     "mkdir B",
@@ -30,29 +31,29 @@ const TREE: [&str; 12] = [
     "create A/other",
 ];
 
-/// A file that is only made durable, to show what that does to its directory.
+/// A file that is only made durable, to test the effect on its directory.
 const OTHER: &str = "A/other";
 
 /// The rank of changes that have neither a file nor a name in common. Such programs have three
 /// changes, of which some are sampled.
 const UNCOUPLED: u32 = 16;
 
-/// How many programs of changed names come for each of another stratum.
+/// The number of programs with changed names for each program of another stratum.
 const NAME_TURNS: usize = 4;
 
 /// Bounds of the generated programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most changes of a program, without those that make them durable: 1 to 3.
+    /// The maximum number of changes of a program, without those that make them durable: 1 to 3.
     pub changes: u32,
-    /// How many programs of three changes.
+    /// The number of programs with three changes.
     pub sampled: u32,
     /// The seed of the order and of the sample.
     pub seed: u64,
 }
 
-/// Generated programs. The first are short, and any number of the first covers the kinds of
-/// operations evenly. The same bounds give the same programs in the same order.
+/// Generated programs. Short ones come first, and any prefix covers the kinds of operations evenly.
+/// The same bounds give the same programs in the same order.
 ///
 /// There may be hundreds of thousands: they are kept as texts, and parsed when they are needed.
 #[derive(Debug, Clone)]
@@ -62,23 +63,23 @@ pub struct Generated {
     next: usize,
 }
 
-/// A program with what decides its place in the order.
+/// A program with the data that determine its position in the order.
 #[derive(Debug, Clone)]
 struct Draft {
     operations: Vec<Operation>,
     /// The family of each change.
     kinds: Vec<&'static str>,
-    /// Less is earlier.
+    /// Programs with a lower rank come first.
     rank: u32,
     files: Simulation,
     /// The inodes and names that the changes have touched.
-    touched: BTreeSet<Thing>,
+    touched: BTreeSet<SharedPart>,
     pattern: Pattern,
 }
 
-/// What changes have in common, if a bug depends on both.
+/// The property that two changes must share, so that a bug can depend on both.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Thing {
+enum SharedPart {
     Inode(InodeId),
     Name(String),
 }
@@ -118,7 +119,7 @@ impl Generated {
         Self { programs, next: 0 }
     }
 
-    /// How many programs there are.
+    /// The number of programs.
     pub fn total(&self) -> usize {
         self.programs.len()
     }
@@ -179,7 +180,7 @@ impl Draft {
         lines.collect::<Vec<_>>().join("\n").into()
     }
 
-    /// This program with one operation more; none if that cannot succeed.
+    /// This program with one more operation; none if that cannot succeed.
     fn with(&self, operation: Operation) -> Option<Self> {
         let mut next = self.clone();
         let number = u32::try_from(TREE.len() + self.operations.len()).unwrap_or(u32::MAX);
@@ -189,7 +190,7 @@ impl Draft {
         Some(next)
     }
 
-    /// This program with each possible change more.
+    /// This program with each possible further change.
     fn changed(&self) -> Vec<Self> {
         let lines = changes(&self.files, &self.operations);
         let drafts = lines.iter().filter_map(|line| {
@@ -197,9 +198,9 @@ impl Draft {
             let mut touched = BTreeSet::new();
             for line in line.split("; ") {
                 let operation: Operation = line.parse().ok()?;
-                touched.extend(things(&next.files, &operation));
+                touched.extend(shared_parts(&next.files, &operation));
                 next = next.with(operation)?;
-                touched.extend(things(&next.files, next.operations.last()?));
+                touched.extend(shared_parts(&next.files, next.operations.last()?));
             }
             next.kinds.push(family(next.operations.last()?));
             if line.starts_with("rename") && next.inodes() < self.inodes() {
@@ -215,14 +216,15 @@ impl Draft {
         drafts.collect()
     }
 
-    /// This program before another change: as it is, or with something made durable.
+    /// This program before another change: unchanged, or with something made durable.
     fn continued(&self) -> Vec<Self> {
         let mut drafts = vec![self.clone()];
         drafts.extend(self.durable(&["fsync"]));
         drafts
     }
 
-    /// This program with its end: something that is made durable. A synchronous write needs none.
+    /// This program with a final operation that makes something durable. A synchronous write needs
+    /// none.
     fn ended(&self) -> Vec<Self> {
         let mut drafts = self.durable(&["fsync", "fdatasync"]);
         let last = self.operations.last();
@@ -298,14 +300,14 @@ fn tree() -> Vec<Operation> {
 }
 
 /// The names that an operation has, and the inodes that these have now.
-fn things(files: &Simulation, operation: &Operation) -> BTreeSet<Thing> {
+fn shared_parts(files: &Simulation, operation: &Operation) -> BTreeSet<SharedPart> {
     let mut things = BTreeSet::new();
     for path in operation.paths() {
-        things.insert(Thing::Name(path.to_owned()));
-        things.extend(files.find(path).map(Thing::Inode));
+        things.insert(SharedPart::Name(path.to_owned()));
+        things.extend(files.find(path).map(SharedPart::Inode));
     }
     if let Operation::Write { target, .. } | Operation::Truncate { target, .. } = operation {
-        things.extend(files.target(target).ok().map(Thing::Inode));
+        things.extend(files.target(target).ok().map(SharedPart::Inode));
     }
     things
 }
@@ -451,7 +453,7 @@ fn canonical(setup: &[Operation], operations: &[Operation]) -> u128 {
     XxHash3_128::oneshot(text.as_bytes())
 }
 
-/// A program of a stratum, with what it is sorted by.
+/// A program of a stratum, with its sort keys.
 #[derive(Clone)]
 struct Ranked {
     /// Whether an earlier one has its pattern, and differs in ways that rarely matter.
@@ -502,16 +504,16 @@ fn strata(
     strata.into_iter().collect()
 }
 
-/// Orders programs so that any number of the first has all kinds of changes evenly, except that
-/// changes of names come first and more often.
+/// Orders programs so that any prefix has all kinds of changes evenly, except that changes of names
+/// come first and more often.
 fn rounds(mut strata: Vec<Stratum>) -> Vec<Box<str>> {
     strata.sort_by_key(|(kinds, stratum)| {
         let chance = stratum.first().map(|one| one.chance);
-        (Reverse(turns(kinds)), chance)
+        (Reverse(programs_per_round(kinds)), chance)
     });
     let strata = strata.into_iter();
     let mut strata: VecDeque<_> = strata
-        .map(|(kinds, stratum)| (turns(&kinds), stratum.into_iter()))
+        .map(|(kinds, stratum)| (programs_per_round(&kinds), stratum.into_iter()))
         .collect();
     let mut programs = Vec::new();
     while let Some((turns, mut stratum)) = strata.pop_front() {
@@ -525,7 +527,7 @@ fn rounds(mut strata: Vec<Stratum>) -> Vec<Box<str>> {
 
 /// How many programs with these kinds of changes come in each round. Most of the bugs that such
 /// searches have found are of changed names (Mohan et al., OSDI 2018).
-fn turns(kinds: &[&str]) -> usize {
+fn programs_per_round(kinds: &[&str]) -> usize {
     let of_names = |kind: &&str| {
         [
             "create", "mkdir", "symlink", "link", "rename", "exchange", "unlink", "rmdir",
@@ -574,10 +576,10 @@ fn sample(
     programs
 }
 
-/// One of the drafts, an early one rather than a late one.
+/// A random draft; early ones are more likely.
 fn pick(mut drafts: Vec<Draft>, random: &mut impl Rng) -> Option<Draft> {
     let least = drafts.iter().map(|draft| draft.rank).min()?;
-    // Three of four picks are of the earliest.
+    // Three of four picks are from the earliest.
     if !random.next_u64().is_multiple_of(4) {
         drafts.retain(|draft| draft.rank == least);
     }

@@ -10,9 +10,9 @@ use crate::trace::{Trace, TraceEvent};
 use fsdyno_model::exploration::StateClass;
 use std::collections::BTreeSet;
 
-/// The most states of power cuts during one recovery.
+/// The maximum number of states of power cuts during one recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MostInterruptions {
+pub struct InterruptionLimits {
     /// While a program checks or repairs the file system.
     pub checker: usize,
     /// Afterwards, while the kernel recovers it.
@@ -36,7 +36,7 @@ pub struct Interruption {
 pub fn interruptions(
     states: &CrashStates,
     trace: &Trace,
-    most: MostInterruptions,
+    most: InterruptionLimits,
     role: RoleOf<'_>,
 ) -> Result<Vec<Interruption>, IllegalState> {
     let checked = end_of_checker(trace);
@@ -138,7 +138,7 @@ mod tests {
 
     fn interruption(trace: &Trace, checker: usize, kernel: usize) -> Vec<Interruption> {
         let states = CrashStates::with_base(trace, |_, into: &mut [u8]| into.fill(0)).unwrap();
-        let most = MostInterruptions { checker, kernel };
+        let most = InterruptionLimits { checker, kernel };
         interruptions(&states, trace, most, &|_, _| Role::Unknown).unwrap()
     }
 
@@ -167,7 +167,8 @@ mod tests {
                 .iter()
                 .any(|interruption| written(interruption) < Some(10))
         );
-        // What the checker made durable is there when the kernel is interrupted.
+        // Data that the checker made durable stays on the medium when the recovery of the kernel is
+        // interrupted.
         for interruption in kernel {
             assert!((0..12).all(|sector| interruption.overlay.get(sector).is_some()));
         }

@@ -1,4 +1,4 @@
-//! What a power cut can leave on a disk, and what a file system must recover from it.
+//! The states that a power cut can leave on a disk, and what a file system must recover from each.
 //!
 //! A [`Program`] is a short list of operations. A guest performs it on a model disk, which records
 //! the [`Trace`]: every request with its data, and when each operation began and returned. Nothing
@@ -30,7 +30,7 @@ pub mod windows;
 
 pub use equivalence::{Equivalence, NotDeterministic};
 pub use generate::{Bounds, Generated};
-pub use interrupted::{Interruption, MostInterruptions, interruptions};
+pub use interrupted::{Interruption, InterruptionLimits, interruptions};
 pub use minimise::minimise;
 pub use operation::{Operation, Program, Target, WriteKind};
 pub use oracle::{Broken, Oracle, Progress, Promises, judge, promise};

@@ -28,7 +28,7 @@ pub fn minimise<T: Clone, E>(
                 continue 'smaller;
             }
         }
-        // Of two parts, the rest is the other part.
+        // With two parts, the complement of one is the other.
         for from in (0..left.len()).step_by(size).take_while(|_| parts > 2) {
             let until = left.len().min(from + size);
             let rest = [&left[..from], &left[until..]].concat();

@@ -70,7 +70,7 @@ pub enum Operation {
         offset: Option<u64>,
         /// Number of bytes.
         length: u64,
-        /// How.
+        /// The system call.
         kind: WriteKind,
     },
     /// `fallocate`; `keep_size` is `FALLOC_FL_KEEP_SIZE`.
@@ -118,7 +118,7 @@ pub enum Operation {
     },
     /// `symlink`.
     Symlink {
-        /// Where it points to. Nothing follows it.
+        /// The target text. No operation follows the link.
         text: String,
         /// The new symbolic link.
         path: String,

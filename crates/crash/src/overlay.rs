@@ -17,7 +17,7 @@ pub struct Block {
     change: u32,
 }
 
-/// What a crash state holds where it differs from the base: the durable writes, and above them the
+/// The blocks of a crash state that differ from the base: the durable writes, and above them the
 /// landed ones. States of one window share the durable part.
 #[derive(Debug, Clone, Default)]
 pub struct Overlay {
@@ -38,7 +38,7 @@ const UNREADABLE: u128 = u128::MAX;
 /// The name of a content of a sector. Names of contents of other sectors differ, so that sums of
 /// names differ where images do.
 pub(crate) fn content_key(sector: u64, content: &[u8]) -> u128 {
-    // 0 and the greatest are taken; a hash of 128 bits is neither in practice.
+    // 0 and the greatest number are reserved. In practice, a hash of 128 bits is neither.
     XxHash3_128::oneshot_with_seed(sector, content).clamp(1, UNREADABLE - 1)
 }
 

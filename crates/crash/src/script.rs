@@ -3,7 +3,7 @@
 use crate::operation::{Operation, Program, Target, WriteKind};
 use std::fmt::Write as _;
 
-/// What a script shows.
+/// The content of a script.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The kernel that showed it.
@@ -16,13 +16,13 @@ pub struct Shown<'a> {
     pub options: &'a str,
     /// The kept image: the disk as the power cut left it.
     pub image: &'a str,
-    /// What is wrong, one line each.
+    /// The violations, one line each.
     pub wrong: &'a [String],
-    /// What the power cut interrupted.
+    /// The interrupted program.
     pub work: Work<'a>,
 }
 
-/// What a power cut interrupted.
+/// The program that a power cut interrupted.
 #[derive(Debug, Clone, Copy)]
 pub enum Work<'a> {
     /// The shortest program.

@@ -1,5 +1,5 @@
-//! Which states of a window are explored: all if they are few, else the most telling ones, then a
-//! sample.
+//! Selects the states of a window to explore: all if they are few, otherwise regular ones first,
+//! then a sample.
 
 use crate::context::landed_pairs;
 use crate::count::{orders, reordered};
@@ -27,9 +27,9 @@ struct Selected<'a> {
 }
 
 impl WindowStates<'_> {
-    /// States of a class: all if there are at most `most`, else that many at most. The most telling
-    /// ones come first: nothing landed, all, the first requests, all but one, only one, groups of
-    /// one role, pairs of two roles, torn requests. A sample by `seed` follows. Equal arguments
+    /// States of a class: all if there are at most `most`, otherwise at most that many. The regular
+    /// ones come first: no request landed, all, the first requests, all but one, only one, groups
+    /// of one role, pairs of two roles, torn requests. A sample by `seed` follows. Equal arguments
     /// select equal states, and none twice.
     pub fn select(
         &self,
@@ -102,7 +102,7 @@ impl WindowStates<'_> {
     }
 }
 
-/// What lands: for each unit, whether it does.
+/// For each unit, whether it is on the medium.
 type Units = Vec<bool>;
 
 impl Selected<'_> {
@@ -132,7 +132,7 @@ impl Selected<'_> {
     fn representatives(&mut self, class: StateClass, ignored: u32, role: RoleOf<'_>) {
         let context = self.window.context(ignored);
         let count = context.optional.len();
-        // What lands as a whole.
+        // The units: epochs in class C1, otherwise single requests.
         let units: Vec<Vec<usize>> = match class {
             StateClass::C1 => context.epochs(self.window.states),
             _ => (0..count).map(|place| vec![place]).collect(),
@@ -163,7 +163,7 @@ impl Selected<'_> {
         });
         let mut all: Vec<_> = whole.collect();
         if class == StateClass::C3 {
-            all.insert(1, Box::new(self.tears(&of, count)));
+            all.insert(1, Box::new(self.torn_selections(&of, count)));
         }
         if class >= StateClass::C2 && class != StateClass::C3 {
             all.insert(
@@ -219,7 +219,7 @@ impl Selected<'_> {
 
     /// Torn requests: of each its first or last half, its first sector, or all others, when those
     /// before it landed, or all others.
-    fn tears<'s>(
+    fn torn_selections<'s>(
         &self,
         of: &'s dyn Fn(&Units) -> Selection,
         count: usize,
@@ -292,7 +292,7 @@ impl Selected<'_> {
             .map(|(s, m)| (*s, *m))
             .collect();
         let epochs = context.epochs(states);
-        // Where few states are left, most draws repeat one.
+        // If few states remain, most draws repeat an earlier one.
         let mut attempts = (self.most - self.list.len()).saturating_mul(8);
         while !self.is_full() && attempts > 0 {
             attempts -= 1;
@@ -347,9 +347,9 @@ impl Selected<'_> {
     }
 }
 
-/// The places of the explored windows of a recording with `count` windows: all if there are at most
-/// `most`, else the last, where the most was promised, and others at random. Equal arguments give
-/// equal places.
+/// The indices of the explored windows of a recording with `count` windows: all if there are at
+/// most `most`, otherwise the last and others at random. The last is always explored because the
+/// most promises hold there. Equal arguments give equal indices.
 pub fn sample_windows(count: usize, most: usize, seed: u64) -> BTreeSet<usize> {
     if count <= most {
         return (0..count).collect();
@@ -421,12 +421,12 @@ fn rare_first(groups: &[usize]) -> Vec<usize> {
     order
 }
 
-/// Nothing and all.
+/// The state without any unit, and the state with all units.
 fn extremes(count: usize) -> impl Iterator<Item = Units> {
     [vec![false; count], vec![true; count]].into_iter()
 }
 
-/// The first units; first where the group changes, then the others.
+/// Prefixes of the units: first those that end where the group changes, then the others.
 fn prefixes(groups: &[usize]) -> impl Iterator<Item = Units> + use<> {
     let count = groups.len();
     let mut lengths: Vec<usize> = spread(count).filter(|length| *length > 0).collect();
@@ -435,7 +435,7 @@ fn prefixes(groups: &[usize]) -> impl Iterator<Item = Units> + use<> {
     lengths.into_iter().map(of)
 }
 
-/// The families of subsets, from the most telling on.
+/// The families of regular subsets, the most important first.
 fn families(groups: &[usize]) -> Vec<Box<dyn Iterator<Item = Units>>> {
     let count = groups.len();
     let order = rare_first(groups);

@@ -1,5 +1,5 @@
-//! What findings of one cause have in common: the pattern of a program, and messages without what
-//! differs in each state.
+//! The signature that findings of one cause share: the pattern of a program, and messages without
+//! what differs in each state.
 
 use crate::operation::{Operation, Program, Target, WriteKind};
 use crate::simulation::{InodeId, Kind, Simulation};

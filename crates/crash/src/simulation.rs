@@ -1,5 +1,5 @@
-//! What a program does to its files, in memory: which operations can succeed, and what every file
-//! is after each.
+//! Simulates the effect of a program on its files: which operations can succeed, and what every
+//! file is after each.
 
 use crate::operation::{DIRECTORY_MODE, FILE_MODE, Operation, Program, Target, WriteKind};
 use crate::tree::Source;
@@ -13,15 +13,15 @@ pub type InodeId = usize;
 pub type Name = (InodeId, String);
 
 /// The largest file, bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The longest attribute, bytes: it fits into one block with others.
-const LONGEST_XATTR: u64 = 2048;
+const MAX_XATTR_BYTES: u64 = 2048;
 
 /// The alignment of direct writes.
 const BLOCK: u64 = 4096;
 
-/// What an inode is.
+/// The kind of an inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -35,7 +35,7 @@ pub enum Kind {
 /// An inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inode {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permissions.
     pub mode: u32,
@@ -102,7 +102,7 @@ pub struct Simulation {
     was_named: BTreeSet<InodeId>,
 }
 
-/// What an operation changed.
+/// The changes of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Inodes with other data, attributes or names in them.
@@ -449,8 +449,8 @@ impl Simulation {
                     return Err(format!("`{name}`: an attribute is called `user.NAME`"));
                 }
                 unit(*length)?;
-                if !(1..=LONGEST_XATTR).contains(length) {
-                    return Err(format!("an attribute has 16 to {LONGEST_XATTR} bytes"));
+                if !(1..=MAX_XATTR_BYTES).contains(length) {
+                    return Err(format!("an attribute has 16 to {MAX_XATTR_BYTES} bytes"));
                 }
                 inode.xattrs.insert(name.clone(), (number, *length));
             }
@@ -476,8 +476,10 @@ fn change_data(content: &mut Content, number: u32, operation: &Operation) -> Res
     let range = |offset: u64, length: u64| {
         unit(offset)?;
         unit(length)?;
-        let end = offset.checked_add(length).filter(|end| *end <= LARGEST);
-        let end = end.ok_or_else(|| format!("a file has at most {LARGEST} bytes"))?;
+        let end = offset
+            .checked_add(length)
+            .filter(|end| *end <= MAX_FILE_BYTES);
+        let end = end.ok_or_else(|| format!("a file has at most {MAX_FILE_BYTES} bytes"))?;
         if length == 0 {
             return Err("the length is 0. Take at least 16".to_owned());
         }

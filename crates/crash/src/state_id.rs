@@ -35,7 +35,7 @@ pub struct StateId {
     pub nested: Vec<Selection>,
 }
 
-/// What is on the medium after a power cut at the end of a window.
+/// A crash state: the content of the medium after a power cut at the end of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Selection {
     /// The number of the window.
@@ -162,8 +162,8 @@ impl Bits {
 
 /// The shortest run of equal digits that is abbreviated.
 const LONG_RUN: usize = 8;
-/// The most requests of a text.
-const MOST_BITS: usize = 1 << 23;
+/// The maximum number of requests that a text names.
+const MAX_BITS: usize = 1 << 23;
 
 impl fmt::Display for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,7 +200,7 @@ impl FromStr for Bits {
                 count = number.parse().map_err(|_| wrong())?;
                 rest = after;
             }
-            if count > MOST_BITS || bits.len() + 4 * count > MOST_BITS {
+            if count > MAX_BITS || bits.len() + 4 * count > MAX_BITS {
                 return Err(wrong());
             }
             for _ in 0..count {

@@ -9,11 +9,11 @@
 //! | C4 | as C2; one sector of a write that is in flight cannot be read |
 //! | C5 | as C2, if the last flushes did nothing; at least one write that they covered is missing |
 //!
-//! A request is optional if it was submitted, is not durable, and holds a sector that no durable
-//! write overwrites which was submitted after it had completed. Requests land in the order of
-//! submission, except that from C2 on requests that were in flight at the same time land in any
-//! order. A discard is never certain. In C0 and C1 a landed discard reads as zeros; from C2 on as
-//! zeros or as garbage.
+//! A request is optional if it was submitted, is not durable, and has a sector that was not
+//! overwritten by a durable write submitted after its completion. A request *lands* when it reaches
+//! the medium. Requests land in the order of submission, except that from C2 on requests that were
+//! in flight at the same time land in any order. A discard is never certain. In C0 and C1 a landed
+//! discard reads as zeros; from C2 on as zeros or as garbage.
 
 use crate::context::{Context, orders_are_possible};
 use crate::overlay::{Block, ImageKey, Overlay};
@@ -99,7 +99,7 @@ impl WindowStates<'_> {
             .map(|place| self.states.change(*place))
     }
 
-    /// What decides about states in which the last `ignored` flushes did nothing.
+    /// The context of states in which the last `ignored` flushes did nothing.
     pub(crate) fn context(&self, ignored: u32) -> Arc<Context> {
         if ignored == 0 {
             return Arc::clone(&self.context);
@@ -115,8 +115,8 @@ impl WindowStates<'_> {
         u32::try_from(self.states.all.flushes.iter().filter(done).count()).unwrap_or(u32::MAX)
     }
 
-    /// Sectors of writes that were in flight in the window, each with the last moment at which it
-    /// was: only there it can be unreadable.
+    /// Sectors of writes that were in flight in the window, each with the end of that time. A
+    /// sector can be unreadable only while its write is in flight.
     pub(crate) fn vulnerable(&self) -> &BTreeMap<u64, usize> {
         self.vulnerable.get_or_init(|| self.find_vulnerable())
     }
@@ -135,8 +135,8 @@ impl WindowStates<'_> {
         sectors
     }
 
-    /// When the power is cut: after this number of events. That is the end of the window, and for a
-    /// sector that cannot be read the last moment of its write.
+    /// The number of events before the power cut: the end of the window, or, with an unreadable
+    /// sector, the end of its write.
     pub(crate) fn moment(&self, selection: &Selection) -> usize {
         let unreadable = selection.unreadable;
         let at = unreadable.and_then(|sector| self.vulnerable().get(&sector).copied());

@@ -17,7 +17,7 @@ pub struct Tree {
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Permissions.
     pub mode: u32,
@@ -29,11 +29,11 @@ pub struct Entry {
     pub blocks: u64,
     /// The `user.` attributes: their names and the sources of their values.
     pub xattrs: BTreeMap<String, Vec<Run>>,
-    /// What could not be read, by errno name; the rest of the entry is what could be.
+    /// The name of the errno if a part could not be read; the parts that could be read are valid.
     pub unreadable: Option<String>,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
@@ -62,11 +62,11 @@ pub struct Run {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// Where they come from.
+    /// Their source.
     pub source: Source,
 }
 
-/// Where bytes of a file come from.
+/// The source of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {

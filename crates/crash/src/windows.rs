@@ -8,8 +8,9 @@
 use crate::trace::{Data, SECTOR, Trace, TraceEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The most sectors that the requests of a trace may change, counted once for each request.
-pub const MOST_SECTORS: u64 = 1 << 23;
+/// The maximum number of sectors that the requests of a trace may change, counted once for each
+/// request.
+pub const MAX_SECTORS: u64 = 1 << 23;
 
 /// A write, a write of zeros or a discard of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,7 @@ pub enum TraceError {
         order: u64,
     },
     /// It changes too many sectors.
-    #[error("the trace changes more than {MOST_SECTORS} sectors; explore a shorter program")]
+    #[error("the trace changes more than {MAX_SECTORS} sectors; explore a shorter program")]
     TooLarge,
 }
 
@@ -166,13 +167,13 @@ impl Change {
     }
 }
 
-/// What a request in flight is: a place in `changes` or in `flushes`.
+/// A request in flight: an index in `changes` or in `flushes`.
 enum InFlight {
     Change(usize),
     Flush(usize),
 }
 
-/// What is known while the events of a trace are read.
+/// The state while the events of a trace are read.
 #[derive(Default)]
 struct Reader {
     all: Windows,
@@ -264,7 +265,7 @@ impl Reader {
             return Err(TraceError::Extent { event, order });
         }
         self.sectors = self.sectors.saturating_add(sectors);
-        if self.sectors > MOST_SECTORS {
+        if self.sectors > MAX_SECTORS {
             return Err(TraceError::TooLarge);
         }
         let place = self.all.changes.len();

@@ -4,7 +4,7 @@
 
 use crate::seed::Seed;
 use crate::styles::Style;
-use crate::text::Prose;
+use crate::text::TextStream;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io;
@@ -47,7 +47,7 @@ enum Filler {
         random: Xoshiro256PlusPlus,
         kept: usize,
     },
-    Text(Prose),
+    Text(TextStream),
 }
 
 impl<'b> Stream<'b> {
@@ -68,7 +68,7 @@ impl<'b> Stream<'b> {
                     }
                 },
             },
-            Content::Text(style) => Filler::Text(Prose::new(style, seed)),
+            Content::Text(style) => Filler::Text(TextStream::new(style, seed)),
         };
         Self {
             kind,

@@ -15,7 +15,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The size of the pieces in which data is copied; cancellation is checked between them.
+/// The size of the chunks in which data is copied. Cancellation is checked between them.
 const PIECE: usize = 1 << 20;
 
 /// The parts of an error: the verb, the side, and the reason.
@@ -81,7 +81,7 @@ impl<'s> Copier<'s> {
     }
 
     /// Copies the contents of a directory.
-    pub fn directory(
+    pub fn copy_directory_contents(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -90,12 +90,12 @@ impl<'s> Copier<'s> {
         entry::each_name(
             from,
             |errno| DatasetError::io("list", &path, errno),
-            |name| self.entry(from, to, name),
+            |name| self.copy_entry(from, to, name),
         )
     }
 
     /// Copies one entry, including its contents.
-    pub fn entry(
+    pub fn copy_entry(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -105,12 +105,12 @@ impl<'s> Copier<'s> {
             return Err(DatasetError::Stopped);
         }
         self.at.push(OsStr::from_bytes(name.to_bytes()));
-        let copied = self.inode(from, to, name);
+        let copied = self.copy_inode(from, to, name);
         self.at.pop();
         copied
     }
 
-    fn inode(
+    fn copy_inode(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -137,12 +137,12 @@ impl<'s> Copier<'s> {
             return Ok(());
         }
         if kind == FileType::Directory {
-            self.below(from, to, name, &stat)?;
+            self.copy_directory(from, to, name, &stat)?;
         } else {
-            if stat.st_nlink > 1 && self.linked(&stat, to, name)? {
+            if stat.st_nlink > 1 && self.link_to_copy(&stat, to, name)? {
                 return Ok(());
             }
-            self.make(from, to, name, &stat)
+            self.create_entry(from, to, name, &stat)
                 .map_err(|failure| self.failed(failure))?;
         }
         let attributes = Attributes::of(&stat, from, name)
@@ -151,7 +151,7 @@ impl<'s> Copier<'s> {
         applied.map_err(|(operation, errno)| self.failed((operation, Side::To, errno)))
     }
 
-    fn below(
+    fn copy_directory(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -167,11 +167,11 @@ impl<'s> Copier<'s> {
             .map_err(|errno| self.failed(("open", Side::From, errno)))?;
         let to = entry::open_directory(to, name)
             .map_err(|errno| self.failed(("open", Side::To, errno)))?;
-        self.directory(from.as_fd(), to.as_fd())
+        self.copy_directory_contents(from.as_fd(), to.as_fd())
     }
 
     /// Links to the copy of a file that was copied under another name; returns false if it was not.
-    fn linked(
+    fn link_to_copy(
         &mut self,
         stat: &Stat,
         to: BorrowedFd<'_>,
@@ -199,7 +199,7 @@ impl<'s> Copier<'s> {
         Ok(true)
     }
 
-    fn make(
+    fn create_entry(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -208,7 +208,7 @@ impl<'s> Copier<'s> {
     ) -> Result<(), Failure> {
         let make_failed = |errno| ("make", Side::To, errno);
         match entry::kind(stat) {
-            FileType::RegularFile => self.data(from, to, name),
+            FileType::RegularFile => self.copy_data(from, to, name),
             FileType::Symlink => {
                 let target = fs::readlinkat(from, name, Vec::new())
                     .map_err(|errno| ("read the link", Side::From, errno))?;
@@ -221,7 +221,7 @@ impl<'s> Copier<'s> {
         }
     }
 
-    fn data(
+    fn copy_data(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
@@ -234,17 +234,17 @@ impl<'s> Copier<'s> {
             .map_err(|errno| ("make", Side::To, errno))?;
         let stat = fs::fstat(&from).map_err(read_failed)?;
         if !is_sparse(&stat) {
-            return self.stretch(&from, &to, 0, u64::MAX);
+            return self.copy_range(&from, &to, 0, u64::MAX);
         }
         let size = entry::size(&stat);
-        entry::each_stretch(&from, size, read_failed, |start, end| {
-            self.stretch(&from, &to, start, end)
+        entry::each_data_range(&from, size, read_failed, |start, end| {
+            self.copy_range(&from, &to, start, end)
         })?;
         fs::ftruncate(&to, size).map_err(|errno| ("write to", Side::To, errno))
     }
 
     /// Copies the bytes from `at` to `end`, or to the end of the file.
-    fn stretch(
+    fn copy_range(
         &mut self,
         from: &OwnedFd,
         to: &OwnedFd,

@@ -129,7 +129,7 @@ fn path_of(parent: impl AsFd, name: &CStr) -> CString {
 }
 
 /// Calls `each` with the start and the end of every data range of a file.
-pub fn each_stretch<E>(
+pub fn each_data_range<E>(
     file: impl AsFd,
     size: u64,
     failed: impl Fn(Errno) -> E,

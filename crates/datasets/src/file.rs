@@ -40,7 +40,7 @@ impl SingleFile {
         let size = entry::size(&stat);
         let mut data = if is_sparse(&stat) { 0 } else { size };
         if is_sparse(&stat) {
-            entry::each_stretch(&file, size, io("read"), |start, end| {
+            entry::each_data_range(&file, size, io("read"), |start, end| {
                 data += end - start;
                 Ok(())
             })?;
@@ -92,7 +92,7 @@ impl Dataset for SingleFile {
             .map_err(|error| DatasetError::io("open", &to, error))?;
         let (device, stores) = (stat.st_dev, work_dir.stores);
         let mut copier = Copier::new(&self.directory, device, &to, copy_root, stores, stop);
-        copier.entry(from.as_fd(), directory.as_fd(), &self.name)?;
+        copier.copy_entry(from.as_fd(), directory.as_fd(), &self.name)?;
         fs::fchmod(&directory, Mode::from_raw_mode(0o755))
             .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
         let (lost, left_out) = (copier.lost, copier.left_out);

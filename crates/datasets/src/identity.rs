@@ -365,15 +365,15 @@ impl Walk<'_> {
     /// The digest of the blocks of a file that contain a nonzero byte, each after its offset. Holes
     /// are not read.
     fn data(&mut self, file: &OwnedFd, size: u64) -> Result<[u8; 32], DatasetError> {
-        let mut stretches = Vec::new();
-        entry::each_stretch(file, size, self.io("read"), |start, end| {
-            stretches.push((start, end.min(size)));
+        let mut ranges = Vec::new();
+        entry::each_data_range(file, size, self.io("read"), |start, end| {
+            ranges.push((start, end.min(size)));
             Ok(())
         })?;
         let mut digest = Sha256::new();
         let block_length = BLOCK as u64;
         let mut at = 0;
-        for (start, end) in stretches {
+        for (start, end) in ranges {
             at = at.max(start / block_length * block_length);
             while at < end {
                 self.stopped()?;

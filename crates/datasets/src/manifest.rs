@@ -6,7 +6,7 @@ use crate::DatasetError;
 use crate::entry::{self, DEEPEST};
 use crate::fragmentation;
 use fsdyno_model::CancelToken;
-use fsdyno_trace::{Entry, EntryKind, Hole, LinkTarget, MOST_HOLES, PathId, Writer, XattrSize};
+use fsdyno_trace::{Entry, EntryKind, Hole, LinkTarget, MAX_HOLES, PathId, Writer, XattrSize};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Stat};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ const SAMPLED_BLOCKS: u64 = 8;
 /// Bytes of a sampled block: that of a page and of most file systems.
 const BLOCK: usize = 4096;
 
-/// What a scan found, besides the entries that it wrote.
+/// The results of a scan, in addition to the entries that it wrote.
 #[derive(Debug, Default)]
 pub struct Scanned {
     /// Number of entries.
@@ -31,13 +31,13 @@ pub struct Scanned {
     pub bytes: u64,
     /// The text of each symbolic link, by its path relative to the tree.
     pub links: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Why the manifest is not complete, one sentence each.
+    /// The reason why the manifest is not complete, one sentence each.
     pub incomplete: Vec<String>,
 }
 
 /// Which manifest of a recording is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum ManifestKind {
     /// At the start: everything that a replay needs to create the tree.
     Start,
     /// At the end: names, types, sizes and links. No file is opened.
@@ -48,7 +48,7 @@ pub enum Moment {
 /// entered.
 pub fn scan<W: Write>(
     root: &Path,
-    moment: Moment,
+    moment: ManifestKind,
     writer: &mut Writer<W>,
     stop: &CancelToken,
 ) -> Result<Scanned, DatasetError> {
@@ -82,7 +82,7 @@ pub fn scan<W: Write>(
 
 struct Scan<'s, W: Write> {
     root: &'s Path,
-    moment: Moment,
+    moment: ManifestKind,
     device: u64,
     /// Path of the current entry, relative to the root.
     at: PathBuf,
@@ -207,14 +207,14 @@ impl<W: Write> Scan<'_, W> {
         let mut compressed_permille = None;
         let mut extents = None;
         if size > 0
-            && self.moment == Moment::Start
+            && self.moment == ManifestKind::Start
             && let Ok(file) = entry::open_file(above, name)
         {
-            let stretches = stretches(&file, size);
-            // A file without holes has one stretch. More holes than the most become data.
+            let ranges = data_ranges(&file, size);
+            // A file without holes has one range. More holes than the maximum become data.
             let mut end = 0;
-            for (from, to) in &stretches {
-                if *from > end && holes.len() < MOST_HOLES {
+            for (from, to) in &ranges {
+                if *from > end && holes.len() < MAX_HOLES {
                     holes.push(Hole {
                         offset: end,
                         length: from - end,
@@ -222,7 +222,7 @@ impl<W: Write> Scan<'_, W> {
                 }
                 end = *to;
             }
-            if end < size && holes.len() < MOST_HOLES {
+            if end < size && holes.len() < MAX_HOLES {
                 holes.push(Hole {
                     offset: end,
                     length: size - end,
@@ -230,7 +230,7 @@ impl<W: Write> Scan<'_, W> {
             }
             extents =
                 fragmentation::count_file(&file, size).and_then(|count| u32::try_from(count).ok());
-            compressed_permille = self.sample(&file, &stretches);
+            compressed_permille = self.sample(&file, &ranges);
         }
         EntryKind::File {
             size,
@@ -241,15 +241,15 @@ impl<W: Write> Scan<'_, W> {
     }
 
     /// Compressed size of up to 8 blocks at equal distances, in thousandths.
-    fn sample(&mut self, file: &OwnedFd, stretches: &[(u64, u64)]) -> Option<u16> {
+    fn sample(&mut self, file: &OwnedFd, ranges: &[(u64, u64)]) -> Option<u16> {
         let compressor = self.compressor.as_mut()?;
-        let data: u64 = stretches.iter().map(|(from, to)| to - from).sum();
+        let data: u64 = ranges.iter().map(|(from, to)| to - from).sum();
         let blocks = data.div_ceil(BLOCK as u64).min(SAMPLED_BLOCKS);
         let (mut raw, mut packed) = (0, 0);
         for number in 0..blocks {
             // The place in the data, then in the file.
             let mut at = data / blocks * number;
-            let (from, to) = stretches.iter().find(|(from, to)| {
+            let (from, to) = ranges.iter().find(|(from, to)| {
                 let inside = at < to - from;
                 if !inside {
                     at -= to - from;
@@ -288,8 +288,8 @@ impl<W: Write> Scan<'_, W> {
             xattrs,
         };
         let written = match self.moment {
-            Moment::Start => self.writer.entry(entry),
-            Moment::End => self.writer.last_entry(entry),
+            ManifestKind::Start => self.writer.entry(entry),
+            ManifestKind::End => self.writer.last_entry(entry),
         };
         match written {
             Ok(()) => self.found.entries += 1,
@@ -302,7 +302,7 @@ impl<W: Write> Scan<'_, W> {
     }
 
     fn xattrs(&self, parent: impl AsFd, name: &CStr) -> Vec<XattrSize> {
-        if self.moment == Moment::End {
+        if self.moment == ManifestKind::End {
             return Vec::new();
         }
         let list = entry::xattrs(parent, name).unwrap_or_default();
@@ -327,7 +327,7 @@ impl<W: Write> Scan<'_, W> {
 /// What a recording keeps of the text of a symbolic link at a path of the tree.
 ///
 /// # Errors
-/// Those of the output of the writer.
+/// Errors of writing to the output.
 pub fn link_target<W: Write>(
     writer: &mut Writer<W>,
     root: &Path,
@@ -369,9 +369,9 @@ pub fn link_target<W: Write>(
 }
 
 /// The ranges with data, in bytes. The whole file where the file system does not report holes.
-fn stretches(file: &OwnedFd, size: u64) -> Vec<(u64, u64)> {
+fn data_ranges(file: &OwnedFd, size: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
-    let each = entry::each_stretch(
+    let each = entry::each_data_range(
         file,
         size,
         |errno| errno,

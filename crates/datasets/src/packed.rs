@@ -40,7 +40,7 @@ pub struct Stream {
 struct ReadLimit {
     read: AtomicU64,
     limit: AtomicU64,
-    /// Where the limit never is beyond.
+    /// The maximum to which the limit can be raised.
     most: u64,
 }
 

@@ -195,7 +195,7 @@ pub fn is_sparse(stat: &Stat) -> bool {
 fn stored(directory: BorrowedFd<'_>, name: &CStr, size: u64) -> rustix::io::Result<u64> {
     let file = entry::open_file(directory, name)?;
     let mut data = 0;
-    entry::each_stretch(
+    entry::each_data_range(
         &file,
         size,
         |errno| errno,

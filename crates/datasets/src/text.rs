@@ -21,11 +21,11 @@ pub const MARKED_ONE_IN: u64 = 8;
 const MARKED_LINES: u32 = 40;
 
 /// Space for the longest line of any style.
-const LONGEST_LINE: usize = 512;
+const MAX_LINE: usize = 512;
 
 /// The text of one file: an endless stream of lines.
 #[derive(Debug)]
-pub struct Prose {
+pub struct TextStream {
     style: &'static Style,
     words: &'static Vocabulary,
     random: Xoshiro256PlusPlus,
@@ -35,11 +35,11 @@ pub struct Prose {
     until_mark: Option<u32>,
     begun: bool,
     /// The line that did not fit into the last piece, and the length already returned.
-    spilled: Box<[u8; LONGEST_LINE]>,
+    spilled: Box<[u8; MAX_LINE]>,
     rest: std::ops::Range<usize>,
 }
 
-impl Prose {
+impl TextStream {
     /// The text of a seed.
     pub fn new(style: &'static Style, seed: Seed) -> Self {
         let marked = seed.part("mark").value().is_multiple_of(MARKED_ONE_IN);
@@ -50,7 +50,7 @@ impl Prose {
             identity: seed.value(),
             until_mark: marked.then_some(0),
             begun: false,
-            spilled: Box::new([0; LONGEST_LINE]),
+            spilled: Box::new([0; MAX_LINE]),
             rest: 0..0,
         }
     }
@@ -61,11 +61,11 @@ impl Prose {
         let from = self.rest.start;
         out[..at].copy_from_slice(&self.spilled[from..from + at]);
         self.rest.start += at;
-        while out.len() - at >= LONGEST_LINE {
+        while out.len() - at >= MAX_LINE {
             at += self.line(&mut out[at..]);
         }
         while at < out.len() {
-            let mut spilled = std::mem::replace(&mut self.spilled, Box::new([0; LONGEST_LINE]));
+            let mut spilled = std::mem::replace(&mut self.spilled, Box::new([0; MAX_LINE]));
             let length = self.line(&mut spilled[..]);
             let taken = length.min(out.len() - at);
             out[at..at + taken].copy_from_slice(&spilled[..taken]);
@@ -165,7 +165,7 @@ mod tests {
 
     fn text(style: &'static Style, seed: u64, size: usize) -> String {
         let mut out = vec![0; size];
-        Prose::new(style, Seed::new(seed)).fill(&mut out);
+        TextStream::new(style, Seed::new(seed)).fill(&mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -192,7 +192,7 @@ mod tests {
             assert!(text.is_ascii());
             let mean = text.len() / text.lines().count();
             assert!((10..240).contains(&mean), "{}: {mean}", style.name);
-            assert!(text.lines().all(|line| line.len() < LONGEST_LINE));
+            assert!(text.lines().all(|line| line.len() < MAX_LINE));
         }
     }
 }

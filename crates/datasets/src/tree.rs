@@ -78,7 +78,7 @@ impl Dataset for Tree {
             .map_err(|error| DatasetError::io("open", &to, error))?;
         let stores = work_dir.stores;
         let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stores, stop);
-        copier.directory(from.as_fd(), directory.as_fd())?;
+        copier.copy_directory_contents(from.as_fd(), directory.as_fd())?;
         let (mut lost, left_out) = (copier.lost, copier.left_out);
         let attributes = Attributes::of(&stat, from.as_fd(), c".")
             .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-/// A tree of everything that is odd and that any user can make.
+/// A tree with all unusual entries that any user can create.
 fn odd_tree(at: &Path) {
     files::create_dir_all(at.join("empty")).unwrap();
     files::create_dir_all(at.join("dir")).unwrap();
@@ -38,7 +38,7 @@ fn odd_tree(at: &Path) {
     mode("dir", 0o1577);
     mode("empty", 0o700);
     let name = CString::new(at.join("empty file").as_os_str().as_bytes()).unwrap();
-    // Where the file system of the test takes none, the others stay.
+    // If the file system of the test stores none, the others stay.
     let flags = fs::XattrFlags::empty();
     let _ = fs::lsetxattr(&name, c"user.color", b"blue\0green", flags);
     let _ = fs::lsetxattr(&name, c"user.long", &[7; 1500], flags);
@@ -287,7 +287,7 @@ fn entries_that_a_file_system_cannot_store_are_left_out_and_counted() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    // Of the two names of one file the first that is met stays.
+    // Of the two names of one file, only the first one is copied.
     assert_eq!((names.len(), &*names[0]), (2, "Name"));
     assert!(tree.join("Name/below").exists());
 }

@@ -57,7 +57,7 @@ impl Vocabulary {
         }
         let mut index = 0;
         while vocabulary.letters.len() < WORDS {
-            vocabulary.push(coined(index).as_bytes());
+            vocabulary.push(artificial_word(index).as_bytes());
             index += 1;
         }
         let weight = |rank: usize| 1_000_000_000 / (rank as u64 + 6);
@@ -81,7 +81,7 @@ impl Vocabulary {
 }
 
 /// An artificial word of two or three syllables.
-fn coined(index: usize) -> String {
+fn artificial_word(index: usize) -> String {
     const ONSETS: [&str; 13] = [
         "b", "ch", "d", "f", "gr", "k", "l", "m", "p", "r", "st", "tr", "v",
     ];

@@ -25,7 +25,7 @@ fn main() -> io::Result<()> {
         let word = words.next().and_then(|word| word.to_str()?.parse().ok());
         word.unwrap_or(default)
     };
-    let depth = number(32).min(frontend::MOST.into());
+    let depth = number(32).min(frontend::QUEUE_SIZE.into());
     let span = Duration::from_secs(number(3));
     let mut guest = Frontend::connect(&socket, false)?;
     for (name, kind) in [("reads", READ), ("writes", WRITE)] {

@@ -410,7 +410,7 @@ impl Disk {
             let mut happened = std::mem::take(&mut self.happened);
             self.model.advance(at, &mut happened);
             for one in happened.drain(..) {
-                self.happen(one)?;
+                self.apply_event(one)?;
             }
             self.happened = happened;
             while let Some(entry) = self.held.first_entry()
@@ -433,7 +433,7 @@ impl Disk {
         }
     }
 
-    fn happen(&mut self, event: ModelEvent) -> Result<(), StoreError> {
+    fn apply_event(&mut self, event: ModelEvent) -> Result<(), StoreError> {
         match event {
             ModelEvent::Landed { order } => {
                 if let Some((sector, sectors)) = self.pending.extent(order) {

@@ -23,8 +23,8 @@ pub const COMMAND_AT: u64 = 16 << 20;
 /// The offset of messages.
 pub const MESSAGE_AT: u64 = 32 << 20;
 
-/// The most bytes of a frame, its length included.
-pub const LONGEST: usize = 8 << 20;
+/// The maximum number of bytes of a frame, its length field included.
+pub const MAX_SLOT: usize = 8 << 20;
 
 const BLOCK: usize = 4096;
 
@@ -81,7 +81,7 @@ impl Store for Mailbox {
             return Err(invalid("it wrote outside the place of messages"));
         };
         let end = from + bytes.len();
-        if end > LONGEST {
+        if end > MAX_SLOT {
             return Err(invalid("its message is too long"));
         }
         if self.message.len() < end {
@@ -163,7 +163,7 @@ fn padded(length: usize) -> usize {
 /// The frame of some bytes.
 fn frame(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len()).ok();
-    let length = length.filter(|_| bytes.len() + HEAD <= LONGEST);
+    let length = length.filter(|_| bytes.len() + HEAD <= MAX_SLOT);
     let length = length.ok_or_else(|| invalid("the message is too long"))?;
     let mut frame = Vec::with_capacity(HEAD + bytes.len());
     frame.extend(length.to_le_bytes());
@@ -176,7 +176,7 @@ fn length(begin: &[u8]) -> io::Result<usize> {
     let head = begin.first_chunk::<HEAD>();
     let length = head.map_or(usize::MAX, |head| u32::from_le_bytes(*head) as usize);
     match length.checked_add(HEAD) {
-        Some(length) if length <= LONGEST => Ok(length),
+        Some(length) if length <= MAX_SLOT => Ok(length),
         _ => Err(invalid("the length of the message is impossible")),
     }
 }
@@ -231,7 +231,14 @@ mod tests {
     fn frames_of_any_length_arrive_in_both_directions() {
         let (mailbox, commands, messages) = mailbox();
         let mut client = Client::new(Shared(Mutex::new(mailbox)));
-        for length in [0, 1, BLOCK - HEAD, BLOCK - HEAD + 1, 70_001, LONGEST - HEAD] {
+        for length in [
+            0,
+            1,
+            BLOCK - HEAD,
+            BLOCK - HEAD + 1,
+            70_001,
+            MAX_SLOT - HEAD,
+        ] {
             let bytes: Vec<u8> = (0..length)
                 .map(|n| u8::try_from(n % 251).unwrap())
                 .collect();
@@ -240,7 +247,7 @@ mod tests {
             client.send(&bytes).unwrap();
             assert!(messages.try_recv().unwrap() == bytes, "{length}");
         }
-        assert!(client.send(&vec![0; LONGEST]).is_err());
+        assert!(client.send(&vec![0; MAX_SLOT]).is_err());
         assert!(client.receive().is_err(), "no host");
     }
 
@@ -261,7 +268,7 @@ mod tests {
                 (
                     prop_oneof![
                         Just(MESSAGE_AT),
-                        MESSAGE_AT..MESSAGE_AT + 2 * LONGEST as u64,
+                        MESSAGE_AT..MESSAGE_AT + 2 * MAX_SLOT as u64,
                         any::<u64>(),
                     ],
                     proptest::collection::vec(any::<u8>(), 0..5000),
@@ -273,7 +280,7 @@ mod tests {
             for (at, bytes) in writes {
                 let _ = mailbox.write_at(at, &bytes);
                 while let Ok(message) = messages.try_recv() {
-                    prop_assert!(message.len() < LONGEST);
+                    prop_assert!(message.len() < MAX_SLOT);
                 }
             }
         }

@@ -423,7 +423,7 @@ fn a_guest_that_hangs_sleeps_forever_or_never_connects_is_an_error() {
     );
     let (passed, ()) = kept(1, short, |_| ());
     assert!(
-        matches!(passed, Err(CalendarError::Nobody(_))),
+        matches!(passed, Err(CalendarError::NotConnected(_))),
         "{passed:?}"
     );
 }

@@ -53,7 +53,7 @@ impl Kernel {
     }
 
     /// The next reply: request identifier, error number and body.
-    fn answer(&self) -> (u64, i32, Vec<u8>) {
+    fn next_reply(&self) -> (u64, i32, Vec<u8>) {
         let mut bytes = vec![0; 1 << 17];
         let length = read(&self.0, &mut bytes).unwrap();
         bytes.truncate(length);
@@ -64,9 +64,9 @@ impl Kernel {
         (unique, error, bytes[16..].to_vec())
     }
 
-    fn ask(&self, number: u32, body: &[u8]) -> (i32, Vec<u8>) {
+    fn request(&self, number: u32, body: &[u8]) -> (i32, Vec<u8>) {
         self.send(number, 7, body);
-        let (unique, error, body) = self.answer();
+        let (unique, error, body) = self.next_reply();
         assert_eq!(unique, 7);
         (error, body)
     }
@@ -76,9 +76,9 @@ impl Kernel {
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();
-        let (error, reply) = self.ask(INIT, &words);
+        let (error, reply) = self.request(INIT, &words);
         assert_eq!((error, reply.len()), (0, 64));
-        assert_eq!(self.ask(OPEN, &[0; 8]).0, 0);
+        assert_eq!(self.request(OPEN, &[0; 8]).0, 0);
     }
 }
 
@@ -141,7 +141,7 @@ fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
         .collect();
     let end = served(&profile("nvme"), Faults::none(), |kernel| {
         kernel.begin();
-        let (_, reply) = kernel.ask(GETATTR, &[0; 16]);
+        let (_, reply) = kernel.request(GETATTR, &[0; 16]);
         assert_eq!(reply[24..32], SIZE.to_ne_bytes());
         // Many requests in flight. Replies arrive in the order of completion.
         for part in 0..16_u32 {
@@ -151,22 +151,28 @@ fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
         }
         let mut answered: Vec<u64> = (0..16)
             .map(|_| {
-                let (unique, error, reply) = kernel.answer();
+                let (unique, error, reply) = kernel.next_reply();
                 assert_eq!((error, &reply[..4]), (0, &4096_u32.to_ne_bytes()[..]));
                 unique
             })
             .collect();
         answered.sort_unstable();
         assert_eq!(answered, (100..116).collect::<Vec<u64>>());
-        assert_eq!(kernel.ask(FSYNC, &[0; 16]).0, 0);
-        assert_eq!(kernel.ask(READ, &extent(0, 65536)), (0, content.clone()));
-        assert_eq!(kernel.ask(FALLOCATE, &hole(4096, 8192)).0, 0);
-        let (_, holed) = kernel.ask(READ, &extent(0, 65536));
+        assert_eq!(kernel.request(FSYNC, &[0; 16]).0, 0);
+        assert_eq!(
+            kernel.request(READ, &extent(0, 65536)),
+            (0, content.clone())
+        );
+        assert_eq!(kernel.request(FALLOCATE, &hole(4096, 8192)).0, 0);
+        let (_, holed) = kernel.request(READ, &extent(0, 65536));
         assert!(holed[4096..12288].iter().all(|byte| *byte == 0));
         assert!(holed[..4096] == content[..4096] && holed[12288..] == content[12288..]);
         // The file has the size of the disk.
-        assert_eq!(kernel.ask(READ, &extent(SIZE - 4096, 8192)).1.len(), 4096);
-        assert_eq!(kernel.ask(READ, &extent(SIZE, 4096)), (0, Vec::new()));
+        assert_eq!(
+            kernel.request(READ, &extent(SIZE - 4096, 8192)).1.len(),
+            4096
+        );
+        assert_eq!(kernel.request(READ, &extent(SIZE, 4096)), (0, Vec::new()));
     });
     let served = end.unwrap();
     assert_eq!((served.reads, served.writes, served.flushes), (3, 16, 1));
@@ -177,7 +183,7 @@ fn the_file_has_the_size_of_the_disk_and_keeps_writes() {
 fn an_invalid_request_fails_and_the_next_succeeds() {
     let end = served(&profile("laptop-4200-2004"), Faults::none(), |kernel| {
         kernel.begin();
-        let refused = |number, body: &[u8]| kernel.ask(number, body).0;
+        let refused = |number, body: &[u8]| kernel.request(number, body).0;
         assert_eq!(refused(READ, &extent(100, 512)), invalid());
         assert_eq!(refused(WRITE, &writing(0, b"abc")), invalid());
         assert_eq!(refused(WRITE, &writing(SIZE, &[1; 512])), io_error());
@@ -208,9 +214,9 @@ fn a_reply_waits_for_its_completion_time() {
         let began = Instant::now();
         for block in 0..8_u64 {
             let at = (block * 37 % 64) * 8192;
-            assert_eq!(kernel.ask(WRITE, &writing(at, &[1; 4096])).0, 0);
+            assert_eq!(kernel.request(WRITE, &writing(at, &[1; 4096])).0, 0);
         }
-        assert_eq!(kernel.ask(FSYNC, &[0; 16]).0, 0);
+        assert_eq!(kernel.request(FSYNC, &[0; 16]).0, 0);
         // Not before one revolution of the disk, on a machine of any speed.
         assert!(began.elapsed().as_secs_f64() > 60.0 / 4200.0);
     });
@@ -223,8 +229,8 @@ fn a_fault_fails_only_its_request() {
     let faults = Faults::new(FaultPlan::parse(plan).unwrap());
     let end = served(&profile("null"), faults, |kernel| {
         kernel.begin();
-        assert_eq!(kernel.ask(READ, &extent(8192, 4096)).0, io_error());
-        assert_eq!(kernel.ask(READ, &extent(4096, 4096)).0, 0);
+        assert_eq!(kernel.request(READ, &extent(8192, 4096)).0, io_error());
+        assert_eq!(kernel.request(READ, &extent(4096, 4096)).0, 0);
     });
     assert_eq!(end.unwrap().errors, 1);
 }

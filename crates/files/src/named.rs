@@ -33,7 +33,7 @@ pub enum NamedError {
     /// No built-in text and no file has this name.
     #[error("`{name}` is no {what} and no file ({suggestion})")]
     Unknown {
-        /// What was to be found: `disk profile`.
+        /// The kind of the named object: `disk profile`.
         what: &'static str,
         name: String,
         suggestion: String,

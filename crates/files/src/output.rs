@@ -1,4 +1,4 @@
-//! A file that is written as a stream, and gets its name when it is whole.
+//! A file that is written as a stream and gets its name when it is complete.
 
 use crate::replace::{Existing, create_part};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
@@ -110,7 +110,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // Nobody could handle an error here.
+            // An error here cannot be handled.
             let _ = unlinkat(&self.dir, part.as_str(), AtFlags::empty());
         }
     }

@@ -30,11 +30,11 @@ pub struct Places {
     pub data: PathBuf,
     /// Journals and saved signatures: `~/.local/state`, or `XDG_STATE_HOME`.
     pub state: PathBuf,
-    /// What can be made again: `~/.cache`, or `XDG_CACHE_HOME`.
+    /// Files that can be created again: `~/.cache`, or `XDG_CACHE_HOME`.
     pub cache: PathBuf,
 }
 
-/// Why the directories of the effective user are unknown.
+/// The error if the directories of the effective user are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPlaces {
     /// The password database has no usable entry for root.
@@ -48,8 +48,7 @@ pub enum NoPlaces {
 /// The base directories of the effective user.
 ///
 /// Root: below the home directory in the password database, unless [`use_environment`] was called.
-/// Others: the XDG variables where
-/// they are set to absolute paths, else below `HOME`.
+/// Others: the XDG variables if they are set to absolute paths, otherwise below `HOME`.
 pub fn of_effective_user() -> Result<Places, NoPlaces> {
     if !from_environment() {
         let entry = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(0));

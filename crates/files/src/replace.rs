@@ -65,13 +65,13 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::
         renameat_with(&dir, part.as_str(), &dir, name, rename).map_err(io::Error::from)
     });
     if placed.is_err() {
-        // What failed above is the error to report.
+        // The error above is the one to report.
         let _ = unlinkat(&dir, part.as_str(), AtFlags::empty());
     }
     placed
 }
 
-/// Writes a file without a name, and gives it the name at the end: SIGKILL leaves nothing. None where
+/// Writes a file without a name, and gives it the name at the end: SIGKILL leaves nothing. None if
 /// the file system has no such files (open(2), `O_TMPFILE`) or `/proc` is missing.
 fn create_unnamed(dir: &OwnedFd, name: &OsStr, bytes: &[u8], mode: Mode) -> Option<io::Result<()>> {
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! A directory in which nobody but its owner can plant a file, and the files in it.
+//! A directory in which only its owner can create files, and the files in it.
 //!
 //! The directory is reached by descriptors, component by component. Each component must belong to
 //! root or to the effective user, and must not be writable by others, unless its sticky bit keeps
@@ -36,7 +36,7 @@ pub enum Access {
     CreateNew,
 }
 
-/// Why a file or directory is not used.
+/// The reason why a file or directory is not used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Untrusted {

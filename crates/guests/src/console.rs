@@ -3,10 +3,11 @@
 use fsdyno_host::last_lines::LastLines;
 use std::io::Read;
 
-/// What User-mode Linux prints when the host refuses to map a page of a program, which it then kills.
+/// The message of User-mode Linux when the host refuses to map a page of a program. It then kills
+/// that program.
 pub(crate) const HOST_REFUSES_PAGES: &str = "UML ran out of memory on the host side";
 
-/// What a kernel prints when it or a program cannot continue, and the first process before it.
+/// Messages of a kernel that panics or kills a program, and of the first process before a panic.
 const CRASH_MARKS: [&str; 5] = [
     "Kernel panic",
     "BUG:",

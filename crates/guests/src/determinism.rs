@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The offset of the system call number in the data of a seccomp filter (`struct seccomp_data`).
+/// Offset of the system call number in the data of a seccomp filter (`struct seccomp_data`).
 const NUMBER_AT: u32 = 0;
 
 /// Gives the program no random bytes from the host's kernel, and places its segments at the same

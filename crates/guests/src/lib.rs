@@ -1,9 +1,9 @@
 //! Guests: kernels that run as a program ([`uml`]) or in a virtual machine ([`qemu`]).
 //!
-//! Holds their kernels and the build of one ([`kernels`]), how a guest is started and ended, virtual
-//! time ([`time_travel`]), determinism ([`determinism`]), the frames between host and guest
-//! ([`protocol`]), and what the first process of a guest does ([`inside`]). The messages in the
-//! frames, and what runs in a guest, belong to the lab.
+//! Holds their kernels and the build of one ([`kernels`]), how a guest is started and ended,
+//! virtual time ([`time_travel`]), determinism ([`determinism`]), the frames between host and guest
+//! ([`protocol`]), and the setup of a guest by its first process ([`inside`]). The crate `lab`
+//! defines the messages in the frames and runs the cells.
 
 mod console;
 pub mod determinism;
@@ -21,10 +21,10 @@ pub mod uml;
 pub use machine::{GuestError, Machine};
 pub use one_processor::OneProcessor;
 pub use running::{Guest, on_terminal};
-pub use start::{MOST_DISKS, Setting, disk, ended};
+pub use start::{MAX_DISKS, Setting, disk, ended};
 
-/// The directory of the guest itself: a file system in memory.
+/// A directory of the guest for its own files, on a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";
 
-/// The name of the virtio port that is the line to the host.
+/// The name of the virtio port that connects to the host.
 pub(crate) const LINE_NAME: &str = "fsdyno";

@@ -1,4 +1,4 @@
-//! What runs the kernel of a guest: User-mode Linux or QEMU, and their differences.
+//! The machine of a guest: User-mode Linux or QEMU, and their differences.
 
 use super::kernels::{self, KernelError};
 use super::qemu::{Qemu, QemuError};
@@ -9,17 +9,17 @@ use fsdyno_model::{KernelChoice, LabChoice};
 use std::io;
 use std::path::Path;
 
-/// Why a guest could not be started.
+/// The error of a guest that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuestError {
-    /// There is no such kernel.
+    /// The kernel does not exist or cannot be used.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The kernel of User-mode Linux cannot be started.
     #[error(transparent)]
     Uml(#[from] UmlError),
-    /// There is no such guest of QEMU.
+    /// QEMU or its kernel is missing.
     #[error(transparent)]
     Qemu(#[from] QemuError),
     /// Its kernel does not support virtual time.
@@ -34,7 +34,7 @@ pub enum GuestError {
         #[source]
         cause: io::Error,
     },
-    /// It could not be written down first.
+    /// The journal entry could not be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
@@ -46,7 +46,7 @@ impl GuestError {
     }
 }
 
-/// What a guest can be started on.
+/// A machine that can run a guest.
 #[derive(Debug, Clone)]
 pub enum Machine {
     /// User-mode Linux.
@@ -56,7 +56,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// The one of a lab, as it is on this machine; the kernel is that of User-mode Linux.
+    /// Finds the machine of a lab. `kernel` is used for User-mode Linux only.
     pub fn find(lab: &LabChoice, kernel: &KernelChoice) -> Result<Self, GuestError> {
         match lab {
             LabChoice::Qemu => Ok(Self::Qemu(Qemu::find()?)),
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub fn about(&self) -> String {
         match self {
             Self::Uml(_) => "User-mode Linux".to_owned(),
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// The program that is its kernel, where it is one.
+    /// The program of its kernel; none for QEMU, whose kernel is no program.
     pub fn kernel(&self) -> Option<&Path> {
         match self {
             Self::Uml(uml) => Some(&uml.kernel),
@@ -84,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// Why it is not what it could be, where that is so.
+    /// The reason why guests are emulated; none if they are not.
     pub fn remark(&self) -> Option<String> {
         match self {
             Self::Uml(_) => None,
@@ -92,7 +92,7 @@ impl Machine {
         }
     }
 
-    /// How many times longer than in others everything takes in its guests, at most.
+    /// Factor for timeouts: the maximum slowdown of its guests.
     pub(super) fn slowness(&self) -> u32 {
         match self {
             Self::Uml(_) => 1,
@@ -100,7 +100,7 @@ impl Machine {
         }
     }
 
-    /// Whether its guests can have model disks; why not.
+    /// Checks that its guests can have model disks.
     pub fn with_model_disks(&self) -> Result<(), GuestError> {
         match self {
             Self::Uml(uml) => Ok(uml.with_model_disks()?),

@@ -5,23 +5,23 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The processors in use by the values of [`OneProcessor`] in this process.
+/// Processors that values of [`OneProcessor`] in this process use.
 static IN_USE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn in_use() -> MutexGuard<'static, Vec<usize>> {
     IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this lives, its thread and every process it starts stay on one processor.
+/// Until it is dropped, its thread and every process that the thread starts stay on one processor.
 #[derive(Debug)]
 pub struct OneProcessor {
-    /// The processors before, and the one since; none where the affinity could not be set.
+    /// The former affinity, and the processor in use; none if the affinity could not be set.
     changed: Option<(CpuSet, usize)>,
 }
 
 impl OneProcessor {
-    /// Keeps this thread where it runs just now, or on the processor that the fewest other threads
-    /// of this process keep. Where that is refused, all takes longer.
+    /// Pins this thread to its current processor, or to the one that the fewest values of this
+    /// process use. If the kernel refuses that, guests are only slower.
     pub fn here() -> Self {
         let mut in_use = in_use();
         let Ok(before) = sched_getaffinity(None) else {

@@ -1,4 +1,4 @@
-//! A running guest of any kind: started with a line to it, ended when its guard drops.
+//! A running guest of any kind. Dropping [`Guest`] ends it.
 
 use super::console::Console;
 use super::machine::{GuestError, Machine};
@@ -48,7 +48,7 @@ fn not_started(command: &Command) -> impl FnOnce(io::Error) -> GuestError {
     GuestError::host(format!("start {program}"))
 }
 
-/// A guest that runs; ended with its guard.
+/// A running guest. Dropping it ends the guest.
 #[derive(Debug)]
 pub struct Guest {
     child: Child,
@@ -56,13 +56,14 @@ pub struct Guest {
     argv: Vec<String>,
     about: String,
     slowness: u32,
-    /// Whether the child is the kernel.
+    /// Whether the child process is the kernel (User-mode Linux).
     is_process: bool,
     entry: Option<Entry>,
 }
 
 impl Guest {
-    /// Starts a guest and opens the line to it. It dies with the thread that started it.
+    /// Starts a guest and opens the channel to it. The guest is killed when the thread that started
+    /// it ends.
     pub fn start(
         machine: &Machine,
         setting: &Setting<'_>,
@@ -84,7 +85,7 @@ impl Guest {
         Ok((guest, UnixStream::from(ours)))
     }
 
-    /// Starts the program of a guest that works in `scratch`, and keeps what it prints.
+    /// Starts the program of a guest that works in `scratch`, and records its output.
     pub(super) fn spawn(
         mut command: Command,
         machine: &Machine,
@@ -137,13 +138,13 @@ impl Guest {
         &self.argv
     }
 
-    /// What its kernel runs on, in a few words.
+    /// A short description of its machine.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The processor time of its kernel so far, as this machine counts it: the user time of the process
-    /// that is the kernel. Unknown for QEMU, which has none.
+    /// The processor time of its kernel so far, as this machine counts it: the user time of the
+    /// process that is the kernel. Unknown for QEMU, where no process is the kernel.
     pub fn kernel_time(&self) -> io::Result<Nanos> {
         if !self.is_process {
             return Err(io::ErrorKind::Unsupported.into());
@@ -168,7 +169,7 @@ impl Guest {
         }
     }
 
-    /// Ends it, by force where it still runs; returns the last lines of its console.
+    /// Ends it, by SIGKILL if it still runs. Returns the last lines of its console.
     pub fn end(mut self, lines: usize) -> Vec<String> {
         self.last_lines(lines)
     }
@@ -184,7 +185,7 @@ impl Guest {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
         if let Some(entry) = self.entry.take() {
-            // What cannot be written down stays in the journal, where it does no harm.
+            // If this fails, the entry stays in the journal, which does no harm.
             let _ = entry.done();
         }
     }

@@ -1,5 +1,5 @@
-//! What a guest of any kind is started with: memory, processors, disks, its first process, and the
-//! descriptors it inherits.
+//! The start of a guest of any kind: memory, processors, disks, its first process, and the
+//! descriptors that it inherits.
 
 use fsdyno_model::{Bytes, LabChoice};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 /// The disks are named by the letters `a` to `p`.
-pub const MOST_DISKS: usize = 16;
+pub const MAX_DISKS: usize = 16;
 
 /// The environment variable of a guest on QEMU.
 pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 
-/// What a guest is started with.
+/// The resources of a guest.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     /// Its memory.
     pub memory: Bytes,
-    /// Its processors; one of User-mode Linux has one.
+    /// Its number of processors. User-mode Linux has one.
     pub processors: u32,
     /// Its disks, in order: image files, or the sockets of model disks.
     pub disks: &'a [PathBuf],
@@ -28,25 +28,25 @@ pub struct Setting<'a> {
     pub served: bool,
     /// A directory for the files of a running kernel.
     pub scratch: &'a Path,
-    /// The first process: a program and its words.
+    /// The first process: a program and its arguments.
     pub init: &'a [OsString],
 }
 
-/// What a guest is tied to.
+/// The connection of a guest to the host.
 #[derive(Debug, Clone, Copy)]
 pub enum Attachment<'a> {
     /// The terminal of the user.
     Terminal,
-    /// A line to us; its console is only read.
+    /// A channel to fsdyno. The console is only read.
     Line(&'a OwnedFd),
 }
 
-/// A guest as it is started.
+/// The command that starts a guest.
 #[derive(Debug)]
 pub struct Start {
-    /// The program and its words.
+    /// The program with its arguments.
     pub command: Command,
-    /// Inherited descriptors besides standard streams and the line.
+    /// Inherited descriptors, except for standard streams and the channel.
     pub open: Vec<OwnedFd>,
 }
 
@@ -57,7 +57,7 @@ pub fn disk(lab: &LabChoice, number: usize) -> PathBuf {
         _ => "ubd",
     };
     // There are at most as many as letters.
-    let letter = char::from(b'a' + u8::try_from(number.min(MOST_DISKS - 1)).unwrap_or(0));
+    let letter = char::from(b'a' + u8::try_from(number.min(MAX_DISKS - 1)).unwrap_or(0));
     PathBuf::from(format!("/dev/{prefix}{letter}"))
 }
 

@@ -1,5 +1,5 @@
-//! A guest of User-mode Linux in virtual time: its clock and its disks are sockets in a directory
-//! of ours, and nothing that differs each time reaches it.
+//! A guest of User-mode Linux in virtual time. Its clock and its disks are sockets in a directory
+//! of fsdyno. Nothing that varies between starts reaches it.
 //!
 //! Paths matter too. The kernel mixes its command line into its random numbers
 //! (`random_init_early`), and file systems place data by these. The same guest in another directory
@@ -9,7 +9,7 @@
 use super::determinism::make_deterministic;
 use super::machine::{GuestError, Machine};
 use super::running::Guest;
-use super::start::MOST_DISKS;
+use super::start::MAX_DISKS;
 use super::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::Bytes;
@@ -28,19 +28,20 @@ pub const CALENDAR: &str = "calendar";
 /// The file of its task.
 pub const TASK: &str = "task";
 
-/// The program that is its first process: a link to this one.
+/// The program of its first process: a link to the running fsdyno.
 const PROGRAM: &str = "fsdyno";
 
-/// Its directory, on the root of the host before its own `/proc` is mounted.
+/// The directory of the guest, as its first process finds it before its own `/proc` is mounted.
 const HERE: &str = "/proc/self/cwd";
 
-/// The number of the line in it: that of the descriptor here differs.
+/// The descriptor number of the channel in the guest. It is fixed, because the number on the host
+/// varies.
 const LINE: i32 = 200;
 
-/// The search path; that of a user would differ.
+/// A fixed search path, because that of the user varies.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The build option that the kernel must list.
+/// The build options that the kernel must list.
 const ABILITIES: [&str; 3] = [
     "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
     "CONFIG_VIRTIO_UML=y",
@@ -52,8 +53,8 @@ pub fn disk_socket(number: usize) -> String {
     format!("disk{number}")
 }
 
-/// The kernel, where it has what virtual time takes.
-fn able(machine: &Machine) -> Result<&Uml, GuestError> {
+/// The kernel, if it supports virtual time.
+fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
     let Machine::Uml(uml) = machine else {
         return Err(GuestError::NoTimeTravel {
             kernel: machine.about(),
@@ -70,8 +71,8 @@ fn able(machine: &Machine) -> Result<&Uml, GuestError> {
     })
 }
 
-/// Starts a guest whose calendar, disks and task are in `scratch`, and opens the line for its
-/// messages. It dies with the thread that started it.
+/// Starts a guest whose calendar, disks and task are in `scratch`, and opens the channel for its
+/// messages. The guest is killed when the thread that started it ends.
 pub fn start(
     machine: &Machine,
     (memory, disks): (Bytes, usize),
@@ -79,7 +80,7 @@ pub fn start(
     scratch: &Path,
     journal: &Journal,
 ) -> Result<(Guest, UnixStream), GuestError> {
-    let uml = able(machine)?;
+    let uml = virtual_time_kernel(machine)?;
     symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
     let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
     let mut command = uml.executes();
@@ -103,13 +104,13 @@ pub fn start(
     Ok((guest, ours))
 }
 
-/// The words after the program: the same for the same guest, wherever it is started.
+/// The arguments of the program. They are the same for the same guest in every directory.
 fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
     let mut words = vec![
         format!("mem={}", memory.0),
         format!("time-travel=ext:{CALENDAR}"),
     ];
-    for number in 0..disks.min(MOST_DISKS) {
+    for number in 0..disks.min(MAX_DISKS) {
         words.push(format!("virtio_uml.device={}:2", disk_socket(number)));
     }
     let fixed = [

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// The program, and its Debian package.
+/// The program and its Debian package.
 pub(crate) const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
 
@@ -25,7 +25,7 @@ const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
 /// The preferred directory of guest memory: a file in a memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Why a kernel cannot be started.
+/// The error of a kernel that cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum UmlError {
@@ -39,17 +39,17 @@ pub enum UmlError {
     /// The program did not print its version.
     #[error("`{} --version` {what}", kernel.display())]
     NoVersion { kernel: PathBuf, what: String },
-    /// Its kernel has no way to a model disk.
+    /// The kernel does not support model disks.
     #[error(
         "{kernel} cannot have model disks: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
     )]
     NoModelDisks { kernel: String, why: String },
-    /// A path that no kernel command line can carry.
+    /// A path that a kernel command line cannot contain.
     #[error("{} holds a blank or a comma, which a guest's command line cannot carry; choose another directory with --work-dir", path.display())]
     Path { path: PathBuf },
 }
 
-/// What this lab needs on the host.
+/// The requirement of this lab on the host.
 pub fn need() -> Need {
     Need::Program {
         name: PROGRAM.to_owned(),
@@ -57,16 +57,16 @@ pub fn need() -> Need {
     }
 }
 
-/// A kernel to be started.
+/// A kernel of User-mode Linux.
 #[derive(Debug, Clone)]
 pub struct Uml {
     /// The program.
     pub kernel: PathBuf,
     /// Its release.
     pub release: String,
-    /// The directory of its modules, where there is one.
+    /// The directory of its modules, if there is one.
     pub modules: Option<PathBuf>,
-    /// The file that is executed, where its content was verified.
+    /// The open file that is executed; none if its content was not verified.
     pub(crate) verified: Option<Arc<File>>,
 }
 
@@ -76,7 +76,7 @@ impl Uml {
         probe::program(PROGRAM)
     }
 
-    /// The kernel that is this program.
+    /// The kernel in this program.
     pub(crate) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, UmlError> {
         let reported = executes(&kernel, verified.as_deref())
             .arg("--version")
@@ -104,7 +104,7 @@ impl Uml {
         })
     }
 
-    /// The program with its words.
+    /// The program with its arguments.
     pub(crate) fn start(
         &self,
         setting: &Setting<'_>,
@@ -129,7 +129,7 @@ impl Uml {
         })
     }
 
-    /// The kernel, where it has what model disks take.
+    /// Checks that the kernel supports model disks.
     pub(crate) fn with_model_disks(&self) -> Result<(), UmlError> {
         let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"]);
         if lacking.is_empty() {
@@ -156,7 +156,7 @@ impl Uml {
         options.iter().copied().filter(|one| !has(one)).collect()
     }
 
-    /// A command that executes it, without words.
+    /// A command that executes it, without arguments.
     pub(crate) fn executes(&self) -> Command {
         executes(&self.kernel, self.verified.as_deref())
     }
@@ -173,8 +173,7 @@ impl Uml {
         command
     }
 
-    /// The words after the program, but for the line to the guest. `console` is its input and
-    /// output.
+    /// The arguments of the program, except for the channel. `console` is its input and output.
     fn words(&self, setting: &Setting<'_>, console: &str) -> Result<Vec<OsString>, UmlError> {
         let joined = |name: &str, path: &Path| {
             if path
@@ -234,8 +233,8 @@ impl Uml {
     }
 }
 
-/// A command that executes a kernel: the file that was verified, where there is one. The child finds
-/// it by the descriptor, which it has until it executes it.
+/// A command that executes a kernel: the verified file, if there is one. The child opens it by its
+/// descriptor, which stays open until exec.
 fn executes(kernel: &Path, verified: Option<&File>) -> Command {
     let Some(file) = verified else {
         return Command::new(kernel);
@@ -245,7 +244,8 @@ fn executes(kernel: &Path, verified: Option<&File>) -> Command {
     command
 }
 
-/// The path of the guest: that of the host, as far as a command line carries it.
+/// The search path of the guest: that of the host, without entries that a command line cannot
+/// contain.
 fn path() -> PathBuf {
     let carried = |directory: &PathBuf| {
         let bytes = directory.as_os_str().as_bytes();
@@ -256,7 +256,7 @@ fn path() -> PathBuf {
     std::env::join_paths(directories).unwrap_or_default().into()
 }
 
-/// Where the file behind a guest's memory goes: in memory, where there is room for all of it.
+/// The directory for the file that backs a guest's memory: in memory, if all of it fits.
 fn memory_place(setting: &Setting<'_>) -> PathBuf {
     let shared = PathBuf::from(SHARED_MEMORY);
     let room = fsdyno_host::space::free(&shared).unwrap_or_default();

@@ -56,7 +56,7 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // What cannot be stopped stays in the journal.
+        // If it cannot be stopped, it stays in the journal.
         let _ = self.end();
     }
 }

@@ -17,7 +17,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How much of each output is kept: its end.
+/// Maximum size of each output that is kept: its end.
 const KEPT: usize = 64 << 10;
 
 /// How often cancellation is checked while a program prints nothing.
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Its exit status; none where a signal ended it.
+    /// Its exit status; none if a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -41,7 +41,7 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// Why a program did not run to its end.
+/// The reason why a program did not run to its end.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum CommandError {
@@ -256,7 +256,7 @@ impl Tail {
     }
 }
 
-/// Reads the output of the program until it ends; none where it was cancelled before.
+/// Reads the output of the program until it ends; none if it was cancelled before.
 ///
 /// Ends with the program, not with its outputs: a daemon that it started may hold them open.
 fn watch(

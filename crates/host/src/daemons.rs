@@ -2,7 +2,7 @@
 //! shared with other runs, and ended by the last of them. One that the user started is used and not
 //! ended.
 //!
-//! What this can end: the process whose number is in the PID file of [`Daemon`], if no other user
+//! This module can end: the process whose number is in the PID file of [`Daemon`], if no other user
 //! could have written that file, the process belongs to the effective user, and its command line
 //! names the file.
 
@@ -34,7 +34,7 @@ pub struct Running {
     entry: Option<Entry>,
 }
 
-/// Why there is no daemon.
+/// The reason why there is no daemon.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DaemonError {
@@ -145,7 +145,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What cannot be ended stays in the journal.
+        // If it cannot be ended, it stays in the journal.
         let _ = self.finish();
     }
 }
@@ -165,7 +165,7 @@ fn open_lock(place: &Path) -> io::Result<File> {
     open_trusted(place, Access::Create).map_err(io::Error::other)
 }
 
-/// The imported pools, as the daemon prints them; none where it does not respond.
+/// The imported pools, as the daemon prints them; none if it does not respond.
 fn pools(daemon: &Daemon, stop: &CancelToken) -> Option<String> {
     let finished = command::run(&daemon.pools, stop).ok()?;
     finished.success().then_some(finished.stdout)
@@ -199,7 +199,7 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
         "make {}",
         daemon.locks.display()
     )))?;
-    // Of one that died.
+    // The file of a daemon that died.
     end_of(&daemon.pid_file).map_err(DaemonError::work_dir(format!(
         "end the daemon of {}",
         daemon.pid_file.display()
@@ -207,8 +207,8 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     // The device node appears with the module. If the module is missing, the daemon reports it.
     probe::load_filesystem(&daemon.mounts_by);
     let timeout = Instant::now() + TIMEOUT;
-    // Not as a child of ours: where we are the first process of a guest, a daemon takes its birth
-    // for done, and stays in the foreground.
+    // Not as a child of this process: if this is the first process of a guest, a daemon takes its
+    // birth for done, and stays in the foreground.
     let between = ["sh", "-c", "\"$@\" || exit", "sh"].map(str::to_owned);
     let argv: Vec<String> = between.into_iter().chain(daemon.argv.clone()).collect();
     let started = command::run(&argv, stop).map_err(|error| no_response(error.to_string()))?;

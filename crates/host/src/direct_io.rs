@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 pub const ALIGNMENT: u64 = 4096;
 
 /// Requests that a ring holds.
-const MOST_IN_FLIGHT: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// Interval between checks for cancellation during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Reads.
@@ -37,7 +37,7 @@ pub enum Action {
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectRequest {
-    /// What it does.
+    /// Its operation.
     pub action: Action,
     /// First byte.
     pub at: u64,
@@ -48,7 +48,7 @@ pub struct DirectRequest {
 /// Submission and completion of a request, in nanoseconds since it was opened.
 pub type DirectTime = (u64, u64);
 
-/// Why direct I/O failed.
+/// The reason why direct I/O failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DirectError {
@@ -83,7 +83,7 @@ pub enum DirectError {
     Stopped,
 }
 
-/// What to do about a path that cannot be opened.
+/// The remedy for a path that cannot be opened.
 fn advice(cause: &io::Error) -> &'static str {
     match Errno::from_io_error(cause) {
         Some(Errno::INVAL) => ". This file system has no direct I/O: use a file on another one",
@@ -201,7 +201,7 @@ impl DirectFile {
         depth: usize,
     ) -> Result<Vec<DirectTime>, DirectError> {
         let longest = requests.iter().map(|one| one.bytes).max().unwrap_or(0);
-        let depth = depth.clamp(1, MOST_IN_FLIGHT).min(requests.len().max(1));
+        let depth = depth.clamp(1, MAX_IN_FLIGHT).min(requests.len().max(1));
         for request in requests {
             if request.action != Action::Read && !self.writable {
                 return Err(self.failed(request, Errno::ROFS.into()));
@@ -355,7 +355,7 @@ impl DirectFile {
 
 /// A ring that keeps the most requests in flight.
 fn ring() -> Result<IoUring, DirectError> {
-    let entries = u32::try_from(MOST_IN_FLIGHT).unwrap_or(1);
+    let entries = u32::try_from(MAX_IN_FLIGHT).unwrap_or(1);
     let ring = IoUring::new(entries).map_err(DirectError::Ring)?;
     // The kernel reads a file without asynchronous direct I/O, such as one of FUSE, in threads. Its
     // default is four for each processor (io_uring_register_iowq_max_workers(3)), which would limit

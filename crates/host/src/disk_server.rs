@@ -43,7 +43,7 @@ pub struct ServedDisk {
     entry: Option<Entry>,
 }
 
-/// Why a disk could not be served as a file.
+/// The reason why a disk could not be served as a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ServedError {
     /// There is no FUSE.
@@ -52,9 +52,9 @@ pub enum ServedError {
     /// Something could not be made.
     #[error("cannot {act}: {cause}")]
     Made {
-        /// What was attempted.
+        /// The operation, as a verb.
         act: String,
-        /// Why it did not work.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -141,13 +141,13 @@ impl ServedDisk {
         &self.file
     }
 
-    /// How its server died, where it did.
+    /// How its server ended, if it is not running.
     pub fn died(&mut self) -> Option<String> {
         let status = self.ended_within(Duration::ZERO)?;
         Some(command::describe_end(status.code(), status.signal()))
     }
 
-    /// Unmounts it. The server then reports and ends; it is killed where it does not.
+    /// Unmounts it. The server then reports and ends; it is killed if it does not.
     pub fn end(mut self) -> Result<(), ServedError> {
         if let Some(mounted) = self.mounted.take() {
             mounted.unmount()?;
@@ -178,7 +178,7 @@ impl Drop for ServedDisk {
             let _ = self.server.wait();
         }
         if let Some(entry) = self.entry.take() {
-            // What cannot be written down stays in the journal, where it does no harm.
+            // If this fails, the entry stays in the journal, which does no harm.
             let _ = entry.done();
         }
     }

@@ -1,5 +1,5 @@
-//! Starts a program as a shell does: with the terminal, environment and directory of the user. For
-//! the programs of the user that are observed, and for strace. Other programs run by `command`.
+//! Starts a program as a shell does: with the terminal, environment and directory of the user. Used
+//! for observed programs of the user and for strace. `command` runs all other programs.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
@@ -8,16 +8,16 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 
-/// A program in the foreground. It runs on if fsdyno dies.
+/// A program in the foreground. It keeps running if fsdyno is killed.
 #[derive(Debug)]
 pub struct Foreground(Child);
 
 /// Processor time of a process and of the children that it waited for, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Of itself.
+    /// Processor time of the process itself.
     pub own_ns: u64,
-    /// Of its children.
+    /// Processor time of its children that it waited for.
     pub children_ns: u64,
 }
 
@@ -104,7 +104,7 @@ impl Held {
         self.pid
     }
 
-    /// Lets the program start.
+    /// Releases the process, so that the program starts.
     pub fn release(mut self) -> io::Result<Foreground> {
         self.release.write_all(b"1")?;
         let failed = || io::Error::other("the thread that starts the program panicked");
@@ -118,7 +118,7 @@ impl Drop for Held {
         let (Some(started), Some(pid)) = (self.started.take(), Pid::from_raw(self.pid)) else {
             return;
         };
-        // It has the write end of its own pipe too, so that closing ours does not end it.
+        // The child inherited the write end of its pipe, so that closing ours does not wake it.
         let _ = kill_process(pid, Signal::KILL);
         if let Ok(Ok(program)) = started.join() {
             let _ = program.wait();

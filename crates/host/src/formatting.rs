@@ -10,17 +10,17 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Why it was not opened.
+/// The reason why a device was not opened.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum OpenError {
-    /// It is something else.
+    /// It is neither a regular file nor a block device.
     #[error("{} is {what}; a block device or an existing file (truncate -s SIZE FILE) is possible", path.display())]
     Kind { path: PathBuf, what: &'static str },
     /// It is in use.
     #[error("{} is in use: {by}; unmount or detach it first", path.display())]
     InUse { path: PathBuf, by: String },
-    /// It is not there, or may not be opened.
+    /// It does not exist, or cannot be opened.
     #[error("cannot open {}: {source}{remedy}", path.display())]
     Refused {
         path: PathBuf,
@@ -32,15 +32,15 @@ pub enum OpenError {
 /// The purpose of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be written over.
+    /// To be overwritten.
     Format,
-    /// Only to be read.
+    /// To be read.
     Read,
 }
 
 /// Opens a block device or a file that is not in use, and returns its size in bytes.
 ///
-/// A device is opened exclusively, which the kernel refuses where it, its disk or one of its
+/// A device is opened exclusively, which the kernel refuses if it, its disk or one of its
 /// partitions is mounted, or is a member of another device. A file is refused while it backs a loop
 /// device.
 pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenError> {
@@ -62,7 +62,7 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
     };
     let is_device = std::fs::metadata(&real).is_ok_and(|of| kind(&of) == FileType::BlockDevice);
     if is_device {
-        // Of no meaning for other files.
+        // The flag has no meaning for other files.
         flags |= OFlags::EXCL;
     }
     let opened = open(&real, flags, Mode::empty()).map_err(|errno| match errno {

@@ -1,7 +1,7 @@
 //! Recognises the processes of a guest by an argument of their command line: the path of a
 //! directory that no other process uses. Ends the remaining processes of dead guests.
 //!
-//! How guests are started is the business of the crate `guests`.
+//! The crate `guests` starts guests.
 
 use crate::processes;
 use std::ffi::OsString;

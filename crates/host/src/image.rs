@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why an image or a scratch directory could not be made.
+/// The reason why an image or a scratch directory could not be made.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ImageError {
@@ -131,7 +131,7 @@ fn copy_data(from: &File, to: &File) -> io::Result<()> {
     loop {
         let begin = match seek(from, SeekFrom::Data(end)) {
             Ok(begin) => begin,
-            // Nothing but a hole is left.
+            // The rest of the file is a hole.
             Err(Errno::NXIO) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -194,7 +194,7 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // What cannot be removed stays in the journal.
+        // If it cannot be removed, it stays in the journal.
         if remove_tree(&self.path).is_ok()
             && let Some(entry) = self.entry.take()
         {

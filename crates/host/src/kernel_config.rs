@@ -1,4 +1,4 @@
-//! The configuration of the running kernel, where it is readable.
+//! The configuration of the running kernel, if it is readable.
 
 use flate2::read::GzDecoder;
 use std::fs::{self, File};

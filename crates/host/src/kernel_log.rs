@@ -12,7 +12,7 @@ const WARNING: u32 = 4;
 pub struct KernelLog(Option<OwnedFd>);
 
 impl KernelLog {
-    /// Messages from now on; none where the kernel log cannot be read.
+    /// Messages from now on; none if the kernel log cannot be read.
     pub fn from_now() -> Self {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let log = open("/dev/kmsg", flags, Mode::empty()).ok();

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 const KEPT: usize = 60;
 
 /// The longest line that is kept, bytes: memory stays bounded for any output.
-const LONGEST: u64 = 4 << 10;
+const MAX_LINE: u64 = 4 << 10;
 
 /// Reads a stream until it ends, and keeps its last lines.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(crate) fn keep(mut stream: impl BufRead, kept: &Mutex<VecDeque<String>>) -> 
     let mut line = Vec::new();
     loop {
         line.clear();
-        if (&mut stream).take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        if (&mut stream).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
         let text = plain(&String::from_utf8_lossy(&line));
@@ -112,6 +112,6 @@ mod tests {
         let mut lines_kept = LastLines::of(io::repeat(b'x').take(1 << 20));
         let lines = lines_kept.last(KEPT);
         assert_eq!(lines.len(), KEPT);
-        assert!(lines.iter().all(|line| line.len() as u64 == LONGEST));
+        assert!(lines.iter().all(|line| line.len() as u64 == MAX_LINE));
     }
 }

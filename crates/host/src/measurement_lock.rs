@@ -23,7 +23,7 @@ const NAME: &[u8] = b"fsdyno-measures";
 /// How often the lock is tried while another process holds it.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How much of a holder's command is shown.
+/// Maximum length of the command of a lock holder that is shown.
 const SHOWN: usize = 100;
 
 /// The lock, held until it is dropped or the process ends.
@@ -36,7 +36,7 @@ pub struct MeasurementLock {
 /// The holder of the lock, as the kernel reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// Its process; none where it is not visible from here.
+    /// Its process; none if it is not visible from here.
     pub pid: Option<u32>,
     /// Its user.
     pub uid: Option<u32>,
@@ -53,7 +53,7 @@ pub enum Grant {
     Overridden(Holder),
 }
 
-/// Why a measurement may not proceed.
+/// The reason why a measurement may not proceed.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process held the lock for all of the time.
@@ -124,7 +124,7 @@ fn take_named(
     }
 }
 
-/// The lock; none where another process holds it.
+/// Takes the lock; none if another process holds it.
 fn attempt(address: &SocketAddrUnix) -> Result<Option<MeasurementLock>, Errno> {
     let socket = stream()?;
     match bind(&socket, address) {
@@ -141,7 +141,7 @@ fn stream() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// The process that holds the socket; unknown where it does not respond.
+/// The process that holds the socket; unknown if it does not respond.
 fn holder(address: &SocketAddrUnix) -> Holder {
     let peer = stream().and_then(|socket| {
         connect(&socket, address)?;

@@ -1,5 +1,5 @@
-//! Pools: devices that programs of a file system hold and mount. A [`HeldPool`] is a guard:
-//! released on drop, in the journal before it exists. The recipes define the programs.
+//! Pools: devices that the tools of a file system import and mount. A [`HeldPool`] is recorded in
+//! the journal before it exists, and released on drop. The recipes define the tools.
 
 use crate::command::{self, Finished};
 use crate::daemons;
@@ -16,7 +16,7 @@ const BUSY_BOUND: Duration = Duration::from_secs(10);
 /// The shortest and the longest pause between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(500));
 
-/// A pool that is about to be held, or is.
+/// A pool that is imported or about to be imported. Dropping it releases the pool.
 #[derive(Debug)]
 pub struct HeldPool {
     pool: Pool,
@@ -25,30 +25,30 @@ pub struct HeldPool {
     mounted: Option<Entry>,
 }
 
-/// Why a pool cannot be held or released.
+/// The reason why a pool cannot be held or released.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
     /// Its programs do not accept a mount point.
     #[error("cannot mount a pool at {}: its programs take only names that are text; choose \
         another directory with --work-dir", target.display())]
     Name {
-        /// Where.
+        /// The mount point.
         target: PathBuf,
     },
-    /// Something else is there.
+    /// The mount point is in use.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// It is still held.
+    /// The pool could not be released.
     #[error("{0}")]
     Release(String),
-    /// It could not be written down.
+    /// The journal entry could not be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl HeldPool {
-    /// Writes down that a pool is about to be held, and mounted at an existing directory that
-    /// nothing is mounted on.
+    /// Records in the journal that a pool is about to be imported, and mounted at an existing
+    /// directory on which nothing is mounted.
     pub fn declare(pool: &Pool, journal: &Journal) -> Result<Self, PoolError> {
         if pool.target.to_str().is_none() {
             let target = pool.target.clone();
@@ -71,7 +71,7 @@ impl HeldPool {
         &self.pool
     }
 
-    /// Releases it, and retries for some seconds while it is in use. Returns none where it was
+    /// Releases it, and retries for some seconds while it is in use. Returns none if it was
     /// never held.
     pub fn release(mut self) -> Result<Option<Finished>, PoolError> {
         let finished = if is_held(&self.pool.held)? {

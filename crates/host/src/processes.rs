@@ -16,7 +16,7 @@ use std::{fs, io};
 /// A process that was checked.
 pub(crate) struct Found {
     pid: Pid,
-    /// None where the kernel has no such descriptors (before Linux 5.3).
+    /// None if the kernel has no such descriptors (before Linux 5.3).
     held: Option<OwnedFd>,
 }
 
@@ -51,7 +51,7 @@ impl Found {
     }
 }
 
-/// The process of that number, where it is one of the effective user and its command line, words
+/// The process of that number, if it is one of the effective user and its command line, words
 /// ended by zero bytes, is such.
 pub(crate) fn find(number: i32, matches: impl Fn(&[u8]) -> bool) -> Option<Found> {
     let pid = Pid::from_raw(number)?;

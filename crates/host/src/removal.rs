@@ -9,11 +9,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// How deep directories are held open; deeper ones are first moved up to the top of the tree.
+/// Maximum depth of directories that are held open. Deeper ones are first moved to the top of the
+/// tree.
 const DEPTH: usize = 128;
 
-/// How often a directory is gone through again: a listing may pass over entries while others of
-/// the same directory are removed.
+/// Maximum number of passes over a directory: a listing may skip entries while others of the same
+/// directory are removed.
 const ROUNDS: u32 = 4;
 
 /// Removes a file, or a directory with its contents. A missing file is no error.

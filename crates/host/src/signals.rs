@@ -1,15 +1,15 @@
 //! Signals that cancel, turned into a [`CancelToken`] that every loop and wait checks.
 //!
-//! Interrupt, terminate and hang-up only set the flag, so that a run ends in order and removes its
+//! Interrupt, terminate and hang-up only set the flag, so that a run ends normally and removes its
 //! resources. Quit (`Ctrl-\`) and kill end the program at once; the clean-up journal then lists the
 //! remaining resources.
 //!
 //! A signal that was ignored when the program started stays ignored: `nohup` ignores the hang-up,
 //! and shells ignore the interrupt for background jobs.
 //!
-//! A broken pipe is left ignored, as the Rust runtime sets it: a reader of our output that goes
-//! away must not kill a run that has devices mounted. Writers see `EPIPE` instead; children get the
-//! default back when they are started by [`std::process::Command`].
+//! `SIGPIPE` stays ignored, as the Rust runtime sets it: closing the pipe of the output must not
+//! kill a run that has devices mounted. Writers see `EPIPE` instead; children get the default back
+//! when they are started by [`std::process::Command`].
 
 use fsdyno_model::CancelToken;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, fs, io};
 
-/// The handled signals. Their handlers stay installed as long as the process lives.
+/// The handled signals. Their handlers stay installed until the process ends.
 #[derive(Debug, Clone)]
 pub struct Signals(Arc<AtomicUsize>);
 
@@ -27,9 +27,9 @@ pub struct Signals(Arc<AtomicUsize>);
 pub enum Signal {
     /// `Ctrl-C`.
     Interrupt,
-    /// A polite kill.
+    /// `SIGTERM`, the default signal of kill(1).
     Terminate,
-    /// The terminal went away.
+    /// The terminal was closed.
     HangUp,
 }
 
@@ -84,7 +84,7 @@ impl Signals {
 }
 
 impl Signal {
-    /// All that are listened to.
+    /// All handled signals.
     pub const ALL: [Self; 3] = [Self::Interrupt, Self::Terminate, Self::HangUp];
 
     /// Its number.

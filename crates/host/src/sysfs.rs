@@ -99,7 +99,7 @@ impl Block {
         listed(&self.folder.join("slaves"))
     }
 
-    /// An attribute, trimmed; nothing where there is none, or an empty one.
+    /// An attribute, trimmed; nothing if there is none, or an empty one.
     pub fn attribute(&self, name: &str) -> Option<String> {
         let bytes = fs::read(self.folder.join(name)).ok()?;
         let text = String::from_utf8_lossy(&bytes);

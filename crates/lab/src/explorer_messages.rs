@@ -99,24 +99,24 @@ pub(crate) enum Answer {
     },
 }
 
-/// What a guest reports about the recovery of a crash state.
+/// The report of a guest on the recovery of a crash state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryReport {
-    /// Why it cannot be mounted, if it cannot.
+    /// The reason why it cannot be mounted, if it cannot.
     pub refused: Option<String>,
     /// The program of the boot that corrected it, if one did.
     pub corrected_by: Option<String>,
     /// The recovered files; none if it cannot be mounted.
     pub tree: Option<Tree>,
-    /// What a second mount changed, or why it failed; only after a thorough recovery.
+    /// The changes of a second mount, or its error; only after a thorough recovery.
     pub unstable: Option<String>,
-    /// Why its files cannot be deleted or their names not be used again; only after a thorough
+    /// The error of deleting its files or of using their names again; only after a thorough
     /// recovery.
     pub unusable: Option<String>,
-    /// What the check of the application found.
+    /// The result of the check of the application.
     #[serde(default)]
     pub application: Option<String>,
-    /// Why it cannot be unmounted, if it cannot.
+    /// The reason why it cannot be unmounted, if it cannot.
     pub stuck: Option<String>,
     /// The first warnings of the kernel, and worse.
     pub kernel: Vec<String>,

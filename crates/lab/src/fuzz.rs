@@ -1,6 +1,6 @@
 //! Entry points for the fuzz targets.
 
-pub use crate::labs::ssh::fuzz::read_far;
+pub use crate::labs::ssh::fuzz::parse_all;
 pub use crate::messages::{GuestMessage, Task};
 pub use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 

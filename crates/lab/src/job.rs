@@ -22,7 +22,7 @@ pub struct Job<'a> {
     pub recipe: &'static dyn Filesystem,
     /// The prepared data of its workload.
     pub prepared: &'a Prepared,
-    /// The size of each image file, where images are made.
+    /// The size of each image file, if images are made.
     pub image_bytes: Bytes,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Where its file system is mounted.
+    /// The mount point of its file system.
     pub fn target(&self, base: &Path, tag: &str) -> PathBuf {
         self.scratch(base, tag).join("mnt")
     }

@@ -45,7 +45,7 @@ pub enum Task {
     },
     /// The host has evicted the disks from its page cache.
     DrivenOut {
-        /// How many pages remained; or why the number is unknown.
+        /// The number of remaining pages, or the reason why it is unknown.
         stayed: Result<u64, String>,
     },
     /// The processor time of the guest's kernel so far.
@@ -77,7 +77,7 @@ pub enum GuestMessage {
         /// How long its processors and disks have been idle.
         still: Nanos,
     },
-    /// What is missing for the plan.
+    /// The requirements of the plan that are missing.
     Missing {
         /// The missing requirements.
         missing: Missing,

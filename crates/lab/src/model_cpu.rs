@@ -13,7 +13,7 @@ pub fn model_cpu(name: &Path) -> Result<ModelCpu, String> {
     })
 }
 
-/// The prices of a plan's processor; zeros where computing is free. The error is a message.
+/// The prices of a plan's processor; zeros if computing is free. The error is a message.
 pub(crate) fn prices(cpu: Option<&ModelCpu>) -> Result<Prices, String> {
     let Some(cpu) = cpu else {
         return Ok(Prices::default());

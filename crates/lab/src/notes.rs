@@ -110,7 +110,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Appends the record of the guest. Its samples are those that were received as events.
-    pub(crate) fn take_over(&mut self, record: CellRecord) -> Outcome {
+    pub(crate) fn append_record(&mut self, record: CellRecord) -> Outcome {
         self.samples = record.samples;
         self.commands.extend(record.commands);
         // This side times the stages of the guest, with its start.

@@ -53,7 +53,7 @@ pub trait CellExecutor {
     fn release(&mut self) -> Result<(), CellEnd>;
 }
 
-/// Why a cell ended early.
+/// The reason why a cell ended early.
 #[derive(Debug)]
 pub enum CellEnd {
     /// A stage failed.

@@ -33,7 +33,7 @@ pub(crate) fn assign(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>])
     }
 }
 
-/// The figures of a disk for a phase; none where a mark is missing.
+/// The figures of a disk for a phase; none if a mark is missing.
 fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     let intervals = recorder.intervals();
     // If there were too many marks, the last interval extends beyond its end.

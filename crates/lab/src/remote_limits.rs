@@ -22,7 +22,7 @@ pub(crate) fn is_command(kind: &str) -> bool {
     programs::find(kind).is_some_and(|program| program.executable.is_none())
 }
 
-/// Why a plan cannot run on its other machines; none if it can or has none.
+/// The reason why a plan cannot run on its other machines; none if it can or has none.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
     let remote = plan.contenders.iter().find(|c| c.lab.is_remote())?;
     let lab = &remote.lab;

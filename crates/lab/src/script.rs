@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// The tag in names of a dry run, in place of the process number of a run.
 const TAG: &str = "dry";
 
-/// What a script cannot do by a command.
+/// An operation that a script cannot express as a command.
 const EVICTED: &str =
     "# here fsdyno evicts the data of the files from memory (fadvise) and counts it";
 
@@ -163,7 +163,7 @@ impl DryRun {
         devices
     }
 
-    /// Counts extents after a phase, where requested.
+    /// Counts extents after a phase, if requested.
     fn count_extents(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_extents(phase) {
             self.print(&fragmentation::step(&self.root, job.plan.extent_floor));

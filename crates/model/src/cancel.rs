@@ -42,7 +42,7 @@ impl CancelToken {
     }
 
     /// Withdraws a request that the user did not make.
-    pub fn recall(&self) {
+    pub fn withdraw(&self) {
         self.requested.store(false, Ordering::SeqCst);
         // The user's request may arrive in between: its flag is set first.
         if self.by_user() {
@@ -81,11 +81,11 @@ mod tests {
         let stop = CancelToken::new();
         stop.expire();
         assert!(stop.requested() && !stop.by_user());
-        stop.recall();
+        stop.withdraw();
         assert!(!stop.requested());
         stop.expire();
         stop.request();
-        stop.recall();
+        stop.withdraw();
         assert!(stop.requested() && stop.by_user());
     }
 
@@ -96,10 +96,10 @@ mod tests {
         one.expire();
         assert!(one.requested() && !one.by_user());
         assert!(!parent.requested() && !other.requested());
-        one.recall();
+        one.withdraw();
         assert!(!one.requested());
         parent.request();
-        one.recall();
+        one.withdraw();
         assert!(one.by_user() && other.requested());
     }
 }

@@ -278,9 +278,9 @@ pub struct SkippedPhase {
     pub workload: String,
     /// The label of the phase.
     pub phase: String,
-    /// What the file system lacks: `hard links`.
+    /// The missing capability: `hard links`.
     pub requirement: String,
-    /// Why, in a sentence.
+    /// The reason, one sentence.
     pub reason: String,
 }
 

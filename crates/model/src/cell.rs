@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is executed, recorded and resumed as a unit.
+/// The unit that is executed, recorded and resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Cell {
     /// Its place in the order of execution, from 0; names it within its run.
@@ -20,7 +20,7 @@ pub struct Cell {
     pub workload: u32,
 }
 
-/// How a cell ended. It is never silently absent.
+/// How a recorded cell ended.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Outcome {
@@ -30,24 +30,25 @@ pub enum Outcome {
     Skipped {
         /// The requirement that is missing.
         requirement: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How to get it.
+        /// The remedy: how to provide the requirement.
         remedy: String,
     },
-    /// Something went wrong; phases measured before it are kept.
+    /// It failed. The phases measured before the error are kept.
     Failed(Failure),
 }
 
-/// What went wrong in a cell.
+/// The error that ended a cell.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[schemars(inline)]
 pub struct Failure {
-    /// At which stage.
+    /// The stage in which it happened.
     pub stage: Stage,
-    /// What was attempted, on what, and the reason the system gave: one line or a few.
+    /// The attempted operation, its object, and the reason that the system reported: one line or a
+    /// few.
     pub message: String,
-    /// The symbolic error number (`ENOSPC`), where there is one.
+    /// The symbolic error number (`ENOSPC`), if there is one.
     pub errno: Option<String>,
 }
 
@@ -98,10 +99,10 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A cell with all that happened in it.
+/// The record of a cell.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CellRecord {
-    /// Which cell.
+    /// The cell.
     pub cell: Cell,
     /// How it ended.
     pub outcome: Outcome,
@@ -113,7 +114,7 @@ pub struct CellRecord {
     pub samples: Vec<Sample>,
     /// Everything executed outside the load, in order.
     pub commands: Vec<CommandRecord>,
-    /// The options really in force, as read back.
+    /// The options in force, as read back.
     pub effective: Vec<Effective>,
     /// Warnings on the whole cell.
     pub warnings: Vec<Warning>,
@@ -126,9 +127,9 @@ pub struct CommandRecord {
     pub stage: Stage,
     /// Program and arguments (bytes that are not UTF-8 are replaced).
     pub argv: Vec<String>,
-    /// Whether fsdyno did it by system call: then `argv` is the command that does the same.
+    /// Whether fsdyno made a system call instead. `argv` is then the equivalent command.
     pub by_system_call: bool,
-    /// The exit status; none where a signal ended it or it never started.
+    /// The exit status; none if a signal ended it or it never started.
     pub status: Option<i32>,
     /// How long it took.
     pub took_ns: Nanos,
@@ -141,7 +142,7 @@ pub struct CommandRecord {
 /// Options in force, as a source reports them.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Effective {
-    /// Where it was read: `mountinfo`, `xfs_info` ...
+    /// The source: `mountinfo`, `xfs_info` ...
     pub source: String,
     /// The text of the source.
     pub text: String,

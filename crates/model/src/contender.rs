@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// One competitor.
+/// A contender.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Contender {
-    /// What tables call it: short, and unique in its plan.
+    /// Its label in tables: short, and unique in its plan.
     pub label: String,
     /// The name of its recipe.
     pub filesystem: String,
@@ -34,22 +34,22 @@ pub struct Contender {
     pub mkfs: Vec<String>,
     /// Mount options, one each (`noatime`, `data=writeback`).
     pub mount: Vec<String>,
-    /// How devices make it up.
+    /// Its layout of devices.
     pub layout: LayoutChoice,
-    /// The existing directory it works in, for recipes that make nothing.
+    /// The existing directory, for recipes that create no file system.
     pub directory: Option<PathBuf>,
-    /// What is done to it before its workload, beyond making it.
+    /// The state in which its workload starts: fresh, filled or aged.
     #[serde(default, skip_serializing_if = "InitialState::is_fresh")]
     pub state: InitialState,
-    /// By how many thousandths its phases are made longer on purpose, to see whether that is found;
-    /// `selftest` alone does so.
+    /// By how many thousandths its phases are lengthened, to test whether that is detected. Only
+    /// `selftest` uses it.
     #[serde(default, skip_serializing_if = "no_handicap")]
     pub handicap_permille: u32,
-    /// Where its cells run.
+    /// The lab in which its cells run.
     #[serde(default, skip_serializing_if = "LabChoice::is_host")]
     pub lab: LabChoice,
-    /// The kernel of its guests, where the contenders of a plan have several; none where it is that
-    /// of the plan.
+    /// The kernel of its guests, where the contenders of a plan have several; none if it is that of
+    /// the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<ContenderKernel>,
 }
@@ -67,7 +67,7 @@ pub struct ContenderKernel {
 }
 
 impl ContenderKernel {
-    /// The commit that it is built from; none where it is unknown.
+    /// The commit that it is built from; none if it is unknown.
     pub fn commit(&self) -> Option<&str> {
         let source = self.source.as_deref()?.strip_prefix("git:")?;
         Some(source.rsplit_once('#')?.1)
@@ -97,15 +97,15 @@ impl Default for LayoutChoice {
     }
 }
 
-/// What a file system needs to come to life.
+/// How a file system becomes available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilesystemKind {
-    /// It is made on block devices and mounted.
+    /// It is created on block devices and mounted.
     Block,
-    /// It is mounted from nothing (memory).
+    /// It is mounted without a device: its data is in memory.
     Memory,
-    /// It is there already: a directory of the user's.
+    /// It exists already: a directory of the user.
     Directory,
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The content of one dataset: its size in words that a person can check, and its digest.
+/// The content of one dataset: its counts and sizes, which a user can check, and its digest.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DatasetContent {
     /// Everything that is no directory: files, links, special files. 1 for an archive.

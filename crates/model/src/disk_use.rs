@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// Where in a phase a workload is. The block traces of its disks contain these marks in one sequence
+/// A point of a phase. The block traces of the disks contain these points as marks, in one sequence
 /// with the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -19,7 +19,7 @@ pub enum Point {
     Begins,
     /// The work has returned.
     Returned,
-    /// All it left behind is durable; of a phase that only reads, the time stamps.
+    /// All its changes are durable; of a phase that only reads, the access times.
     Durable,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// What one disk of a contender did for one phase.
+/// The figures of one disk of a contender for one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DiskFigures {
     /// The disk, by its place among those of the contender, from 0.
@@ -81,8 +81,8 @@ impl DiskFigures {
     }
 }
 
-/// What a disk did in a stretch of time. Requests are counted when they complete, seeks when
-/// they are submitted.
+/// The activity of a disk in an interval. Requests are counted when they complete, seeks when they
+/// are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DiskUse {
     /// Reads.
@@ -96,21 +96,21 @@ pub struct DiskUse {
     /// Reads and writes that did not begin where the previous one ended.
     #[serde(alias = "jumps")]
     pub seeks: u64,
-    /// The sum of the distances from there.
+    /// The sum of the distances from the end of the previous request.
     #[serde(rename = "seek_distance_bytes", alias = "jumped_bytes")]
     pub seek_distance: Bytes,
-    /// The time of all requests, by cause: what was waited for, added up over all that waited.
+    /// The time of all requests by cause, summed over the requests.
     pub causes: Causes,
-    /// The time of all requests, by kind; none where older programs recorded.
+    /// The time of all requests by kind; none in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Time with at least one request in flight, summed over disks where they are several.
+    /// Time with at least one request in flight, summed over the disks.
     #[serde(default, rename = "busy_ns", skip_serializing_if = "Option::is_none")]
     pub busy: Option<Nanos>,
-    /// The longest that one took.
+    /// The longest time of a request.
     #[serde(rename = "slowest_ns")]
     pub slowest: Nanos,
-    /// What the device did meanwhile, on its own account too.
+    /// The work of the device in the interval, internal work included.
     pub work: Work,
 }
 
@@ -125,7 +125,7 @@ pub struct Tallied {
     pub failed: u64,
 }
 
-/// Where time went, in nanoseconds by cause.
+/// Time by cause, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Causes {
     /// Waiting for other requests.
@@ -134,19 +134,19 @@ pub struct Causes {
     /// The disk's own work on a command: controller, firmware, network.
     #[serde(rename = "overhead_ns")]
     pub overhead: u64,
-    /// The arm moves, heads are switched and settle.
+    /// Movement of the arm, head switches and settling.
     #[serde(rename = "seek_ns")]
     pub seek: u64,
-    /// The sector comes round.
+    /// Rotation until the sector is under the head.
     #[serde(rename = "rotation_ns")]
     pub rotation: u64,
-    /// Data move: medium, channels, bus.
+    /// Data transfer: medium, channels, bus.
     #[serde(rename = "transfer_ns")]
     pub transfer: u64,
-    /// A flush waits for what goes to the medium.
+    /// A flush waits until cached writes are on the medium.
     #[serde(rename = "flush_ns")]
     pub flush: u64,
-    /// A write waits for room in the cache; a volume, for tokens.
+    /// A write waits for space in the cache. Of a volume: a request waits for tokens.
     #[serde(rename = "cache_ns")]
     pub cache: u64,
     /// Time that a fault added.
@@ -154,20 +154,20 @@ pub struct Causes {
     pub fault: u64,
 }
 
-/// What a device did: counted since it was switched on, or within a period of time.
+/// The work of a device, counted since it was switched on or within an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// Moves of the arm to another cylinder.
     pub seeks: u64,
-    /// Cylinders it crossed.
+    /// Cylinders that the arm crossed.
     pub cylinders: u64,
-    /// Nanoseconds the arm moved, heads were switched and settled.
+    /// Nanoseconds of arm movement, head switches and settling.
     pub seek_ns: u64,
-    /// Nanoseconds of waiting for sectors to come round.
+    /// Nanoseconds of waiting for rotation.
     pub rotation_ns: u64,
     /// Nanoseconds in which the medium was read or written.
     pub transfer_ns: u64,
-    /// Bytes read from the medium for requests, and for moving them within.
+    /// Bytes read from the medium, for requests and for internal copies.
     #[serde(rename = "medium_read_bytes")]
     pub medium_read: u64,
     /// Bytes written to the medium.
@@ -175,7 +175,7 @@ pub struct Work {
     pub medium_written: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Reads answered from memory.
+    /// Reads served from the cache of the disk.
     pub cache_hits: u64,
 }
 

@@ -11,9 +11,9 @@ pub enum CacheState {
     /// Nothing of the dataset is in memory, and that is proven.
     #[default]
     Cold,
-    /// A full untimed pass over the dataset came just before.
+    /// A complete untimed pass over the dataset precedes the phase.
     Warm,
-    /// As the previous phase left the caches. Never read as cold or warm.
+    /// The state that the previous phase left. It is never reported as cold or warm.
     #[serde(alias = "as-left")]
     AsIs,
 }
@@ -45,7 +45,7 @@ impl fmt::Display for CacheState {
     }
 }
 
-/// What is known of the caches at the start of a phase.
+/// The evidence of the cache state at the start of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CacheEvidence {
     /// The requested state.
@@ -55,7 +55,7 @@ pub struct CacheEvidence {
     pub proven: bool,
     /// How it was set up: `remount, drop_caches`, `fadvise`, `full pass`.
     pub method: String,
-    /// How it was checked: `cachestat`, `mincore`; empty where it was not.
+    /// How it was checked: `cachestat`, `mincore`; empty if it was not.
     pub checked_by: String,
     /// Files whose pages were counted.
     pub files_checked: u64,
@@ -63,7 +63,7 @@ pub struct CacheEvidence {
     pub bytes_checked: u64,
     /// Pages of these files found in memory.
     pub resident_pages: Option<u64>,
-    /// Why it is not proven, where it is not.
+    /// The reason why it is not proven; none if it is.
     #[serde(alias = "doubt")]
     pub reason: Option<String>,
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// One exploration, whole.
+/// An exploration with its programs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Exploration {
     /// The version of this structure, as JSON carries it.
@@ -37,11 +37,11 @@ pub struct ExplorationInfo {
     pub started_unix_ns: u64,
     /// When it ended, if it did.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended, if it did.
+    /// The reason why it ended; none if it did not.
     pub stop: Option<StopReason>,
     /// The tested contenders, each with a label of its own.
     pub contenders: Vec<Contender>,
-    /// What decides which programs and states are explored.
+    /// The settings of the search.
     pub search: Search,
     /// How many programs the search has. Each contender executes all of them.
     pub programs_planned: u32,
@@ -53,7 +53,7 @@ pub struct ExplorationInfo {
     pub shard: Option<Shard>,
     /// The size of its guests.
     pub guest: GuestSize,
-    /// The model disk that records.
+    /// The model disk, which records the requests.
     pub disk: ModelDisk,
     /// The directory of kept images.
     pub work_dir: PathBuf,
@@ -63,20 +63,20 @@ pub struct ExplorationInfo {
     pub command_line: Vec<String>,
 }
 
-/// What decides which programs and states are explored. Equal values explore the same.
+/// The settings of a search. Equal settings explore the same programs and states.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Search {
-    /// Where the programs come from.
+    /// The source of the programs.
     pub programs: ProgramSource,
     /// The strongest class of states.
     pub class: StateClass,
-    /// The most states of one window that are recovered.
+    /// The maximum number of states of one window that are recovered.
     pub states: u64,
     /// Whether the power is also cut during the recovery, its checker and repairs.
     pub nested: bool,
     /// The seed of samples.
     pub seed: u64,
-    /// What the documents of each contender promise beyond POSIX, by label.
+    /// The promises beyond POSIX that the documentation of each contender makes, by label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Vec<DeclaredPromise>>,
 }
@@ -89,7 +89,7 @@ pub struct Search {
 pub enum ExtraPromise {
     /// Operations on names survive in their order.
     OrderedMetadata,
-    /// What `fsync` of a file makes durable includes the operations on which its names depend.
+    /// `fsync` of a file also makes durable the operations on which its names depend.
     DependentMetadata,
     /// `fsync` of a file makes all its names durable.
     AllLinkNames,
@@ -106,13 +106,13 @@ pub struct DeclaredPromise {
     pub source: String,
 }
 
-/// Where programs come from.
+/// The source of programs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramSource {
     /// All sequences of one and two operations, then a sample of those with three.
     Generated {
-        /// The most operations of a program.
+        /// The maximum number of operations of a program.
         operations: u32,
         /// How many programs of three operations.
         sampled: u32,
@@ -126,9 +126,9 @@ pub enum ProgramSource {
     Long {
         /// The program, in its text form.
         program: String,
-        /// What it is, in words.
+        /// A description of the program.
         about: String,
-        /// The most windows that are explored.
+        /// The maximum number of windows that are explored.
         windows: u32,
     },
     /// An application, with a command that checks its data.
@@ -140,7 +140,7 @@ pub enum ProgramSource {
     },
 }
 
-/// How much of the rules a disk uses at a power cut, from the least on.
+/// A class of crash states, from the weakest to the strongest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
@@ -148,7 +148,7 @@ pub enum ProgramSource {
 pub enum StateClass {
     /// The first writes in the order of submission are on the medium.
     C0,
-    /// Whole epochs between two flushes are.
+    /// Whole epochs between two flushes are on the medium.
     C1,
     /// Any subset of the writes that no flush made durable.
     C2,
@@ -177,7 +177,7 @@ impl StateClass {
     }
 }
 
-/// One program on one contender: the states that a power cut can leave, and what was found.
+/// One program on one contender: the states that a power cut can leave, and the findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ExploredProgram {
     /// The contender, by its label.
@@ -190,16 +190,16 @@ pub struct ExploredProgram {
     /// count.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// What the guest reported of itself, its kernel first; empty if it did not start.
+    /// The description of the guest, its kernel first; empty if it did not start.
     #[serde(default)]
     pub guest: String,
-    /// Why it could not be explored; none if it was.
+    /// The reason why it could not be explored; none if it was.
     pub failed: Option<String>,
-    /// How many states.
+    /// The number of states.
     pub states: StateCounts,
-    /// What its promises cost.
+    /// The cost of its promises.
     pub cost: ProgramCost,
-    /// What was found, one for each signature.
+    /// The findings, one for each signature.
     pub findings: Vec<Finding>,
 }
 
@@ -216,7 +216,7 @@ pub struct StateCounts {
     /// States with an image of their own; each was mounted or equals a mounted one in all that its
     /// recovery reads.
     pub distinct: u64,
-    /// States that were mounted, the tree read and judged.
+    /// States that were mounted, and whose tree was read and judged.
     pub recovered: u64,
     /// States that equal a mounted one in all sectors that its recovery and check read.
     pub equivalent: u64,
@@ -240,7 +240,7 @@ fn is_zero(count: &u64) -> bool {
 /// The states of one class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ClassCount {
-    /// Legal states, over all windows; none where they are more than 2^63.
+    /// Legal states over all windows; none if they are more than 2^63.
     pub legal: Option<u64>,
     /// Checked states.
     pub checked: u64,
@@ -253,7 +253,7 @@ impl ClassCount {
     }
 }
 
-/// What the promises of a program cost, from its recording.
+/// The cost of the promises of a program, from its recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ProgramCost {
     /// Acknowledged operations, syncs included.
@@ -268,7 +268,7 @@ pub struct ProgramCost {
     pub bytes_requested: u64,
 }
 
-/// What kind of promise was broken.
+/// The kind of promise that was broken.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
@@ -294,7 +294,7 @@ pub enum Violation {
     Checker,
     /// A second mount changed something.
     Unstable,
-    /// A file could not be deleted or its name not be used again.
+    /// A file could not be deleted, or its name could not be used again.
     Unusable,
     /// The check of an application failed.
     Application,
@@ -302,38 +302,38 @@ pub enum Violation {
     Extra,
 }
 
-/// What was found in a program: violations with the same signature. Reports join those of several
+/// A finding in a program: violations with the same signature. Reports join those of several
 /// programs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
-    /// What the violations have in common.
+    /// The signature of the violations.
     pub signature: String,
     /// The promise.
     pub violation: Violation,
     /// The weakest class that shows it.
     pub class: StateClass,
-    /// What is wrong, in words.
+    /// The description of the violation.
     pub message: String,
     /// The first state that shows it, for `--again`.
     pub state: String,
     /// How many checked states show it.
     pub count: u64,
-    /// The least that shows it; none if it was not minimised.
+    /// The minimal program and state that show it; none if it was not minimised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimal: Option<Minimal>,
-    /// What the kernel reported.
+    /// The messages of the kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<String>,
-    /// What the checker reported.
+    /// The messages of the checker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checker: Option<String>,
 }
 
-/// The least that shows a finding.
+/// The minimal program and state that show a finding.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Minimal {
-    /// What findings of one cause have in common, in programs that differ otherwise: the broken
-    /// promise and the pattern of the least operations. Empty in records of earlier versions.
+    /// The signature that findings of one cause share: the broken promise and the pattern of the
+    /// minimal program. Empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,
     /// The program, in its text form.
@@ -353,9 +353,9 @@ pub struct Minimal {
     pub script: Option<PathBuf>,
 }
 
-/// Which findings are one, by contender: those whose least programs have the same signature. Of
-/// equal signatures the finding of the first program is minimised, and its signature counts for all.
-/// Others may be minimised too, in another shard or at the same time, and count for nothing.
+/// Merges findings by contender: those whose minimal programs have the same signature are one. Of
+/// equal signatures the finding of the first program is minimised, and its signature is used for
+/// all. Minimised forms of other programs, from another shard or a parallel job, are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Signatures(BTreeMap<(String, String), (u32, Minimal)>);
 
@@ -375,7 +375,7 @@ pub enum Score {
     Violation,
     /// It does not keep an extra promise.
     Extra,
-    /// It is seen only where the disk acknowledges flushes that it does not perform: a fault of the
+    /// It is seen only if the disk acknowledges flushes without performing them: a fault of the
     /// disk.
     Disk,
 }
@@ -396,7 +396,7 @@ impl Signatures {
         }
     }
 
-    /// Whether the minimised form of a finding of this program counts for its signature.
+    /// Whether the minimised form of a finding of this program is the one used for its signature.
     pub fn counts(&self, program: &ExploredProgram, finding: &Finding) -> bool {
         let key = (program.contender.clone(), finding.signature.clone());
         let known = self.0.get(&key);
@@ -409,7 +409,7 @@ impl Signatures {
         known.map_or(signature, |(_, least)| &least.signature)
     }
 
-    /// The least forms that count, as text. Where images are kept is not part of it.
+    /// The minimal forms that are used, as text, without the paths of kept images.
     fn text(&self) -> String {
         let all = self.0.iter().map(|(key, (number, minimal))| {
             let minimal = Minimal {
@@ -591,8 +591,8 @@ impl Exploration {
         signatures
     }
 
-    /// A digest of all explored programs, in the order of the search, and of the least forms of
-    /// what was found. It is the same however the search is split into shards.
+    /// A digest of all explored programs, in the order of the search, and of the minimal forms of
+    /// the findings. It does not depend on the split into shards.
     pub fn digest(&self) -> String {
         let explored = self.programs.iter();
         let mut programs: Vec<_> = explored

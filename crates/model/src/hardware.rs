@@ -1,4 +1,4 @@
-//! What the processors count of a phase in real time, by their hardware counters.
+//! Hardware counters of the processors for a phase in real time.
 
 use crate::sample::{Better, Figure, Sample};
 
@@ -6,11 +6,11 @@ use crate::sample::{Better, Figure, Sample};
 /// reading of the clock. Kernel threads are not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HardwareEvent {
-    /// Instructions of the workload's own code.
+    /// Instructions in user mode.
     UserInstructions,
     /// Instructions of the kernel in its system calls and page faults.
     KernelInstructions,
-    /// Cycles in its own code.
+    /// Cycles in user mode.
     UserCycles,
     /// Cycles in the kernel.
     KernelCycles,

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub struct ModelCpu {
     /// The name of its profile.
     pub profile: String,
-    /// The profile, whole: a file of a user's own may change.
+    /// The complete text of the profile, because a file of the user may change.
     pub text: String,
 }
 
-/// The work that the kernel of a guest did from the begin of a phase to a point of it.
+/// The work that the kernel of a guest did from the start of a phase to one of its points.
 ///
 /// Basic blocks are counted by the kernel itself; the counts are the same in every run.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -30,8 +30,8 @@ pub struct KernelWork {
     pub interrupt_blocks: u64,
     /// System calls.
     pub system_calls: u64,
-    /// Bytes copied between processes and the kernel, and from page to page. These and the following
-    /// are without those of kernel threads.
+    /// Bytes copied between processes and the kernel, and from page to page. This count and the
+    /// following ones exclude kernel threads.
     pub copied: Bytes,
     /// Bytes set to zero.
     pub cleared: Bytes,
@@ -43,9 +43,9 @@ pub struct KernelWork {
     /// Waits: a process sleeps, and no other process runs.
     #[serde(default)]
     pub waits: u64,
-    /// The time that the virtual clock was advanced for all of it; 0 where computing is free.
+    /// The time by which the virtual clock was advanced for the work; 0 if computing is free.
     pub charged_ns: Nanos,
-    /// Kernel threads by name, with the blocks each executed; the most first.
+    /// Kernel threads by name with the blocks that each executed, the largest count first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadWork>,
 }

@@ -110,11 +110,11 @@ impl fmt::Display for LabChoice {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelChoice {
-    /// That of the distribution's package.
+    /// The kernel of the distribution's package.
     Packaged,
-    /// The one that was built here.
+    /// The lab kernel.
     Lab,
-    /// A program of the user's.
+    /// A kernel that the user names.
     File(PathBuf),
 }
 
@@ -145,10 +145,10 @@ impl fmt::Display for KernelChoice {
 pub struct GuestSize {
     /// Its memory.
     pub memory: Bytes,
-    /// Its kernel; none in runs of before there was a choice, which had that of the package.
+    /// Its kernel; none in runs of versions without a choice, which used that of the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelChoice>,
-    /// Its number of processors; none where it was not chosen, which is one.
+    /// Its number of processors; none if it was not chosen: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
 }
@@ -160,7 +160,7 @@ impl GuestSize {
     }
 
     /// The minimum memory in which a current kernel and tools start.
-    pub const LEAST: Bytes = Bytes(64 << 20);
+    pub const MIN_MEMORY: Bytes = Bytes(64 << 20);
 }
 
 impl Default for GuestSize {

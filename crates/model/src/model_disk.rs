@@ -11,12 +11,12 @@ use std::str::FromStr;
 pub struct ModelDisk {
     /// The name of its profile.
     pub profile: String,
-    /// The profile, whole: a file of a user's own may change.
+    /// The complete text of the profile, because a file of the user may change.
     pub text: String,
-    /// The configured faults: the file, whole. None where the disk has none.
+    /// The complete text of the fault file; none if the disk has no faults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
-    /// Which time passes for all who use it.
+    /// Whether its time is virtual or real.
     #[serde(default, skip_serializing_if = "DiskTime::is_virtual")]
     pub time: DiskTime,
 }
@@ -25,10 +25,10 @@ pub struct ModelDisk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskTime {
-    /// It advances only with the disks and the requests of a guest.
+    /// Virtual time: it advances to the next event of a guest or a disk.
     #[default]
     Virtual,
-    /// That of the clock: requests are answered when it has reached their completion.
+    /// Real time: a request completes when the clock reaches its completion time.
     Real,
 }
 
@@ -37,7 +37,7 @@ pub enum DiskTime {
 pub struct NoTime;
 
 impl DiskTime {
-    /// Both.
+    /// Both values.
     pub const ALL: [Self; 2] = [Self::Virtual, Self::Real];
 
     /// The name, as typed and stored.
@@ -71,12 +71,12 @@ impl FromStr for DiskTime {
     }
 }
 
-/// The whole record of each disk, request by request.
+/// The block traces of the disks.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DiskRecord {
-    /// The directory: a file for each cell and disk.
+    /// The directory. It gets a file for each cell and disk.
     pub directory: PathBuf,
-    /// Whether what was written is in it, and not only its hashes.
+    /// Whether traces contain the written data in addition to its hashes.
     #[serde(default)]
     pub payloads: bool,
 }

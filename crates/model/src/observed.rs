@@ -1,5 +1,5 @@
-//! The activity of the machine while a phase ran, except for its own work: it may disturb
-//! a figure, or help to explain it. No figure is corrected by it.
+//! The activity of the machine while a phase ran, except for the work of the phase itself. It may
+//! disturb a figure or help to explain it. Figures are never corrected by it.
 
 use crate::parts::parts;
 use crate::units::{Bytes, Nanos};
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 /// Readings around a phase. A value without a source is none; [`Observed::unobserved`] has the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Observed {
-    /// The time between the two readings: a little more than that of the phase.
+    /// The time between the two readings. It is slightly longer than the phase.
     pub over_ns: Nanos,
-    /// Processors that were there to be used.
+    /// Available processors.
     pub processors: u32,
-    /// How fast they were.
+    /// Their frequency.
     pub frequency: Option<Frequency>,
-    /// How often processors were slowed down for their heat.
+    /// How often processors were throttled because of heat.
     pub throttled: Option<u64>,
-    /// For how long some task waited (PSI, `some`).
+    /// Pressure stall times (PSI).
     pub pressure: Option<Pressure>,
     /// Processor time of kernel threads, and of processes that serve file systems.
     pub kernel_threads_ns: Option<Nanos>,
-    /// Processor time of everybody else but fsdyno and what it started.
+    /// Processor time of other programs: neither fsdyno nor a process that it started.
     pub others_ns: Option<Nanos>,
-    /// Requests that were not those of the contender.
+    /// Requests that did not come from the contender.
     pub other_io: Option<OtherIo>,
     /// Metadata and forced writes among the requests of the contender.
     pub traced: Option<Traced>,
-    /// What could not be observed, and why: `frequency: no /sys/.../cpufreq`.
+    /// Values that could not be observed, each with the reason: `frequency: no /sys/.../cpufreq`.
     #[serde(default)]
     pub unobserved: Vec<String>,
 }
@@ -35,27 +35,27 @@ pub struct Observed {
 /// The speed of all processors at both readings, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Frequency {
-    /// Of the slowest, kHz.
+    /// The lowest frequency of a processor, kHz.
     pub least_khz: u64,
-    /// The mean, kHz.
+    /// The mean frequency, kHz.
     pub mean_khz: u64,
-    /// Of the fastest, kHz.
+    /// The highest frequency of a processor, kHz.
     pub most_khz: u64,
 }
 
-/// For how long tasks of the whole machine stood waiting (`Documentation/accounting/psi.rst`):
-/// some of them, or all that were not idle.
+/// Pressure stall times of the whole machine (`Documentation/accounting/psi.rst`): *some* task
+/// waited, or *all* tasks that were not idle waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Pressure {
-    /// Some, for a processor.
+    /// Time in which some task waited for a processor.
     pub cpu_some_ns: Nanos,
-    /// Some, for devices.
+    /// Time in which some task waited for a device.
     pub io_some_ns: Nanos,
-    /// All, for devices.
+    /// Time in which all tasks waited for devices.
     pub io_full_ns: Nanos,
-    /// Some, for memory.
+    /// Time in which some task waited for memory.
     pub memory_some_ns: Nanos,
-    /// All, for memory.
+    /// Time in which all tasks waited for memory.
     pub memory_full_ns: Nanos,
 }
 
@@ -63,25 +63,25 @@ parts!(Pressure: 5 {
     cpu_some_ns, io_some_ns, io_full_ns, memory_some_ns, memory_full_ns
 });
 
-/// Requests at other block devices of the machine, and at those that hold the image files of the
-/// contender beyond its own.
+/// Requests to block devices that are not those of the contender, and traffic of the devices that
+/// hold its image files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct OtherIo {
-    /// Completed by devices that are neither the contender's nor below it.
+    /// Requests completed by devices that neither belong to the contender nor are below it.
     pub requests: u64,
-    /// Bytes of these.
+    /// Bytes of these requests.
     pub bytes: Bytes,
-    /// The one of them that was busy longest; empty where none was.
+    /// The device of these with the longest busy time; empty if none was busy.
     pub busiest: String,
-    /// For how long that one was.
+    /// The busy time of that device.
     pub busiest_ns: Nanos,
-    /// Read and written at the devices that hold its image files, by whomever; none where there
-    /// are none to be seen.
+    /// Bytes read and written by the devices that hold its image files, for all programs; none if
+    /// there is no such device.
     pub below_bytes: Option<Bytes>,
 }
 
-/// Requests of the contender that are metadata or forced, as its file system marked them when it
-/// requested them (tracepoint `block_bio_queue`), before any were merged.
+/// Requests of the contender that are metadata or forced, as its file system marked them at
+/// submission (tracepoint `block_bio_queue`), before any were merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Traced {
     /// Reads of metadata.
@@ -92,7 +92,7 @@ pub struct Traced {
     pub metadata_writes: u64,
     /// Their bytes.
     pub metadata_written_bytes: Bytes,
-    /// Writes that were to be on the medium when done (FUA), of metadata or data.
+    /// Writes with FUA (forced unit access), of metadata or data.
     pub forced_writes: u64,
     /// Their bytes.
     pub forced_bytes: Bytes,

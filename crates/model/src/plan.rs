@@ -19,7 +19,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// Everything that determines a run but the machine it runs on.
+/// Everything that determines a run, except for the machine.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -32,26 +32,26 @@ pub struct Plan {
     pub name: String,
     /// The seed of datasets and order.
     pub seed: u64,
-    /// What is another one in every block; none where all blocks do the same.
+    /// What varies between blocks; none if all blocks are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<Vary>,
     /// The scale of generated datasets; 1 is full size.
     pub scale: f64,
-    /// Who competes; the first is the baseline.
+    /// The contenders; the first is the baseline.
     pub contenders: Vec<Contender>,
-    /// What they do.
+    /// The workloads.
     pub workloads: Vec<Workload>,
     /// The phases that contenders do not run, because their file systems cannot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedPhase>,
-    /// How many blocks.
+    /// The number of blocks. With `adaptive`, the minimum.
     pub repeats: u32,
-    /// Whether measuring continues while comparisons are inconclusive; then `repeats` is the
-    /// least number of blocks. None where the number is fixed.
+    /// The rule for adding blocks while comparisons are inconclusive; none if the number of blocks
+    /// is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
-    /// The figure whose comparisons decide how long measuring continues; none where the times of
-    /// every phase do.
+    /// The figure whose comparisons decide whether blocks are added; none if the times of all
+    /// phases decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<DecidingFigure>,
     /// The error rate of verdicts; none in plans of a version with one family-wise rate over all
@@ -69,12 +69,12 @@ pub struct Plan {
     pub margin: f64,
     /// No block begins after this time.
     pub budget: Option<Nanos>,
-    /// A cell that takes longer is ended, and fails; none where each takes as long as it takes.
+    /// The time limit of a cell, which fails when it reaches it; none without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_budget: Option<Nanos>,
-    /// Where blocks live.
+    /// The devices of the contenders.
     pub device: DeviceChoice,
-    /// The directory of mount points where there are no image files; none for the default.
+    /// The directory of mount points if there are no image files; none for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_dir: Option<PathBuf>,
     /// The engine that does the work.
@@ -102,25 +102,25 @@ pub struct Plan {
         skip_serializing_if = "Bytes::is_zero"
     )]
     pub extent_floor: Bytes,
-    /// The size of the guests in which contenders run; none where all run on the host.
+    /// The size of the guests in which contenders run; none if all run on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestSize>,
-    /// The model disk on which contenders live; none where their disks are image files or devices.
+    /// The model disk of the contenders; none if they use image files or devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
-    /// The model processor in virtual time; none where computing is free, and in real time.
+    /// The model processor in virtual time; none if computing is free, and in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ModelCpu>,
-    /// The directory of block traces of its model disks; none if no trace is written.
+    /// The directory of the block traces of the model disks; none if no trace is written.
     #[serde(
         default,
         alias = "disk_record",
         skip_serializing_if = "Option::is_none"
     )]
     pub disk_trace: Option<DiskRecord>,
-    /// What the user's own inputs held when the plan was made, by their text: `tar:FILE`,
-    /// `tree:DIR`, `file:FILE`, `trace:FILE`, and `kernel:FILE` for a guest's kernel. A plan recorded by a version
-    /// without this has none, and their content is unknown.
+    /// The content of the user's inputs when the plan was made, by their text: `tar:FILE`,
+    /// `tree:DIR`, `file:FILE`, `trace:FILE`, and `kernel:FILE` for a guest's kernel. A plan
+    /// recorded by a version without this has none, and their content is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, DatasetContent>,
 }
@@ -134,14 +134,15 @@ pub struct DecidingFigure {
     pub counter: Counter,
 }
 
-/// How long measuring continues while comparisons are inconclusive.
+/// The rule for adding blocks while comparisons are inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Adaptive {
-    /// How narrow the interval of a ratio need not become any narrower: 0.01 is 1 % either way.
+    /// The precision at which a comparison needs no more blocks: half the width of the interval of
+    /// its ratio. 0.01 is 1 % on each side.
     pub precision: f64,
-    /// The most blocks.
+    /// The maximum number of blocks.
     pub most: u32,
-    /// The blocks that run also after the time limit of the run.
+    /// The number of blocks that run even after the time limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fewest: u32,
 }
@@ -175,7 +176,7 @@ impl ErrorRate {
     }
 }
 
-/// What can be another one in every block.
+/// A property that can vary between blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vary {
@@ -304,7 +305,7 @@ impl Plan {
         self.disk_in_virtual_time().is_some()
     }
 
-    /// The processor of virtual time, in words.
+    /// A description of the processor of virtual time.
     pub fn processor(&self) -> String {
         match &self.cpu {
             Some(cpu) => format!("the processor {}", cpu.profile),
@@ -346,8 +347,8 @@ impl Plan {
         labs
     }
 
-    /// The labs that contenders run in, each once with each of its kernels; no kernel where it is that
-    /// of the plan.
+    /// The labs that contenders run in, each once with each of its kernels; none for the kernel of
+    /// the plan.
     pub fn labs_and_kernels(&self) -> Vec<(&LabChoice, Option<&ContenderKernel>)> {
         let mut all = Vec::new();
         for contender in &self.contenders {
@@ -412,9 +413,9 @@ impl Plan {
         (1 + skipped.count() == workload.phases.len()).then_some(first)
     }
 
-    /// The hash that names this plan: plans that measure the same have equal hashes. How often they
-    /// measure it is no part of it, so that a run keeps its hash when it is extended, and all shards
-    /// of a plan have the same hash.
+    /// The hash that names this plan: plans that measure the same have equal hashes. The number of
+    /// repeats is not part of it, so that a run keeps its hash when it is extended. All shards of a
+    /// plan have the same hash.
     pub fn hash(&self) -> String {
         let plan = Self {
             repeats: 1,
@@ -437,20 +438,20 @@ pub struct Workload {
     pub name: String,
     /// The files it works on.
     pub dataset: DatasetChoice,
-    /// What is done with them.
+    /// Its phases, in order.
     pub phases: Vec<PhasePlan>,
 }
 
 /// One phase to be measured.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PhasePlan {
-    /// What it is called: unique in its workload.
+    /// Its label, unique in its workload.
     pub label: String,
     /// The kind of phase: `copy`, `delete`, `untar`, `read`, `stat-walk`, `grep`.
     pub kind: String,
     /// The state of the caches at its start.
     pub cache: CacheState,
-    /// The regular expression of a search; the default of the kind where none.
+    /// The regular expression of a search; none for the default of the kind.
     pub pattern: Option<String>,
     /// Further parameters of the kind, by name: the command of `exec`, the size of a file.
     #[serde(
@@ -467,11 +468,11 @@ pub struct PhasePlan {
 pub enum DatasetChoice {
     /// Generated from the seed: `portage`, `music`, `iso` ...
     Generated(String),
-    /// A directory of the user's, taken as `cp -a` would.
+    /// A directory of the user, copied as `cp -a` does.
     Tree(PathBuf),
-    /// An archive of the user's: tar, plain or packed with gz, xz or zst.
+    /// A tar archive of the user, plain or compressed with gz, xz or zst.
     Tar(PathBuf),
-    /// A file of the user's.
+    /// A file of the user.
     File(PathBuf),
     /// The tree at the start of a recording of `fsdyno record`.
     Trace(PathBuf),
@@ -535,7 +536,7 @@ impl fmt::Display for DatasetChoice {
     }
 }
 
-/// Where the blocks of contenders live.
+/// The kind of device that stores the data of contenders.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "on")]
 pub enum DeviceChoice {

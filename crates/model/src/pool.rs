@@ -1,5 +1,5 @@
-//! Pools: devices that the programs of a file system hold under a name and mount by themselves. If
-//! the kernel does not do their work, a daemon runs for them. A recipe defines these programs.
+//! Pools: devices that the tools of a file system import under a name and mount themselves. If the
+//! kernel does not do their work, a daemon runs for them. A recipe defines these programs.
 
 use crate::shell::shell_line;
 use crate::units::Bytes;
@@ -7,43 +7,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Devices held by programs under a name that nothing else has.
+/// A pool that the tools of a file system imported, under a unique name.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Pool {
     /// The file system whose recipe gave the commands. Empty in stores of version 0.1.
     #[serde(default)]
     pub filesystem: String,
-    /// Where these programs mount it.
+    /// Its mount point.
     pub target: PathBuf,
-    /// What ends with status 0 while it is held.
+    /// The command that exits with status 0 while the pool is imported.
     pub held: Vec<String>,
-    /// What unmounts it and lets go of its devices.
+    /// The command that unmounts the pool and releases its devices.
     pub release: Vec<String>,
     /// The PID file of the daemon that fsdyno starts for it, if any.
     #[serde(default)]
     pub pid_file: Option<PathBuf>,
 }
 
-/// A daemon without which the programs of a file system do nothing, unless the kernel has it.
+/// The daemon that the tools of a file system need, unless the kernel has a module for it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Daemon {
-    /// What loads the module of a kernel that does its work, where the kernel has one.
+    /// The command that loads the kernel module which replaces the daemon, if there is one.
     pub load: Vec<String>,
-    /// What starts it, and ends when it answers.
+    /// The command that starts the daemon. It exits when the daemon responds.
     pub argv: Vec<String>,
-    /// What starts it in a guest in virtual time, where a process has little memory, if not `argv`.
+    /// The command that starts it in a guest in virtual time, with less memory; empty for `argv`.
     #[serde(default)]
     pub in_virtual_time: Vec<String>,
-    /// What ends with status 0 where something answers, be it the daemon or the kernel, and prints
-    /// a line for each pool that is held.
+    /// The command that lists the imported pools, one a line. It exits with status 0 if the daemon
+    /// or the kernel module responds.
     pub pools: Vec<String>,
-    /// Where it writes down its process number. Only a daemon that fsdyno started does it there.
+    /// Its PID file. Only a daemon that fsdyno started writes this file.
     pub pid_file: PathBuf,
     /// The directory it needs for its locks.
     pub locks: PathBuf,
-    /// The file of pools that it takes up when it starts: those of the user.
+    /// The file that lists the pools of the user. The daemon imports them when it starts.
     pub takes_up: PathBuf,
-    /// The file system of the kernel that it mounts through.
+    /// The type under which the kernel mounts its file systems.
     pub mounts_by: String,
     /// The memory that it needs, its own cache included.
     pub memory: Bytes,
@@ -75,7 +75,7 @@ impl Daemon {
         )
     }
 
-    /// The line that stops the daemon, if fsdyno started it and no pool is held.
+    /// The line that stops the daemon, if fsdyno started it and no pool is imported.
     pub(crate) fn stop_line(&self) -> String {
         let file = shell_line(&[self.pid_file.display().to_string()]);
         let pools = shell_line(&self.pools);

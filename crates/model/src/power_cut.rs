@@ -17,9 +17,9 @@ pub enum Loss {
     Missing,
     /// It has no bytes, and had some.
     Empty,
-    /// It is as it was before it was last changed.
+    /// It has its content from before the last acknowledged change.
     Stale,
-    /// Its bytes are none that were ever written to it.
+    /// It has bytes that were never written to it.
     Torn,
     /// It was removed, and is back.
     Returned,
@@ -47,14 +47,14 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What became of what was acknowledged.
+/// The state of the acknowledged files after a recovery.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Files that were looked at: those that stand, and those that were removed.
+    /// Files that were checked: existing and removed ones.
     pub files: u64,
-    /// How many were lost, by how.
+    /// The number of lost files, by kind of loss.
     pub lost: BTreeMap<Loss, u64>,
-    /// Messages about the first of them.
+    /// Messages about the first lost files.
     #[serde(alias = "told")]
     pub messages: Vec<String>,
 }
@@ -66,27 +66,28 @@ impl Judgement {
     }
 }
 
-/// How a file system came back.
+/// The recovery of a file system after a power cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Recovery {
-    /// From the request to mount it until it was mounted: what its own programs do before each mount
-    /// after a crash, and the repair where there was one, included.
+    /// The time until it was mounted. It includes programs that run before a mount after a crash,
+    /// and a repair.
     pub took_ns: Nanos,
-    /// What had to correct it before it could be mounted: its checker, where each boot runs that.
+    /// The program that corrected it before the mount: its checker, if each boot runs that; none
+    /// otherwise.
     pub corrected_by: Option<String>,
-    /// Why it could not be mounted even so, and had to be repaired first.
+    /// The reason why it could not be mounted before a repair; none if it could.
     pub refused: Option<String>,
-    /// Why it could not be mounted at all.
+    /// The reason why it could not be mounted even after a repair; none if it could.
     pub beyond_repair: Option<String>,
-    /// What became of what was acknowledged; none where it could not be mounted.
+    /// The state of the acknowledged files; none if it could not be mounted.
     pub judgement: Option<Judgement>,
     /// The same before its checker ran, if the design requires a check and the kernel mounts
     /// without one.
     #[serde(alias = "as_left")]
     pub before_check: Option<Judgement>,
-    /// Whether its checker found nothing, after mount and unmount; none where it has none.
+    /// Whether its checker found nothing after mount and unmount; none without a checker.
     pub clean: Option<bool>,
-    /// What the checker found.
+    /// The messages of the checker.
     pub found: Option<String>,
 }
 
@@ -106,21 +107,21 @@ impl Recovery {
     }
 }
 
-/// What a model disk lost with its power, and its requests until then.
+/// The acknowledged writes that a model disk lost at a power cut, and its requests until then.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CacheLoss {
-    /// Writes that it had acknowledged and that are gone.
+    /// Acknowledged writes that are lost.
     pub lost: u64,
-    /// Acknowledged, and on the medium in part.
+    /// Acknowledged writes that are on the medium in part.
     pub torn: u64,
-    /// Acknowledged, not on the medium yet, and there all the same.
+    /// Acknowledged writes that were only in the cache and are on the medium after the power cut.
     pub landed: u64,
-    /// In flight: not acknowledged.
+    /// Writes in flight, which were not acknowledged.
     #[serde(alias = "under_way")]
     pub in_flight: u64,
     /// Sectors of acknowledged writes that are not on the medium.
     pub sectors_lost: u64,
-    /// The digest of all requests until then, and of their moments.
+    /// The digest of all requests until then, with their times.
     pub digest: String,
 }
 
@@ -131,20 +132,20 @@ pub struct PowerCut {
     pub contender: String,
     /// Its number among the power cuts of the contender, from 1.
     pub number: u32,
-    /// The seed of what was written and of the moment.
+    /// The seed of the operations and of the time of the power cut.
     pub seed: u64,
-    /// What the guest that wrote reported of itself, its kernel first.
+    /// The description of the guest that wrote, its kernel first.
     #[serde(default)]
     pub guest: String,
-    /// How long it had been written to.
+    /// The time from the first acknowledged operation until the power cut.
     pub after_ns: Nanos,
-    /// How many operations had been acknowledged.
+    /// The number of acknowledged operations.
     pub acknowledged: u64,
-    /// What its model disks lost; none where a disk keeps all that it was sent.
+    /// The losses of its model disks; none if the disk keeps all that it received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<CacheLoss>,
-    /// How it came back.
+    /// The recovery.
     pub recovery: Recovery,
-    /// The images after the power cut, kept where the file system did not recover whole.
+    /// The images after the power cut, kept if the file system did not recover completely.
     pub images: Vec<PathBuf>,
 }

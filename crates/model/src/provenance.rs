@@ -22,7 +22,7 @@ pub struct Provenance {
     pub memory_bytes: u64,
     /// The hypervisor or container, as far as it is known; `none` on bare metal.
     pub virtualisation: String,
-    /// The frequency governor, where there is one.
+    /// The frequency governor, if there is one.
     pub governor: Option<String>,
     /// The device under the image files, or the devices under test: name, model, scheduler.
     pub devices: Vec<DeviceFacts>,
@@ -30,20 +30,20 @@ pub struct Provenance {
     pub programs: Vec<(String, String)>,
     /// Whether the run had root.
     pub root: bool,
-    /// The user who recorded it, as a number; none where that is not known. Only this user resumes
+    /// The user who recorded it, as a number; none if that is not known. Only this user resumes
     /// the run, because its plan may hold commands.
     #[serde(default)]
     pub uid: Option<u32>,
 }
 
-/// What is known of a block device.
+/// The known properties of a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// Its kernel name (`sda`, `loop0`).
     pub name: String,
-    /// What it serves (`image files`, `device under test`).
+    /// Its role (`image files`, `device under test`).
     pub role: String,
-    /// The model, where it reports one.
+    /// The model, if it reports one.
     pub model: Option<String>,
     /// Its size, bytes.
     pub size_bytes: u64,
@@ -55,6 +55,6 @@ pub struct DeviceFacts {
     pub write_cache: Option<String>,
     /// The logical block size, bytes.
     pub logical_block_bytes: u32,
-    /// The file system that contains the image files, where there is one.
+    /// The file system that contains the image files, if there is one.
     pub host_filesystem: Option<String>,
 }

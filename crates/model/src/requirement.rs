@@ -4,12 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that must be there.
+/// A requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Requirement {
-    /// What is needed.
+    /// The requirement itself.
     pub need: Need,
-    /// What it unlocks, in a few words (`making xfs`).
+    /// The function that needs it, in a few words (`making xfs`).
     pub unlocks: String,
 }
 
@@ -19,7 +19,7 @@ pub struct Requirement {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
-    /// Being root (or the capabilities to mount).
+    /// Root, or the capabilities to mount.
     Root,
     /// A program on the path, and the Debian package that holds it.
     Program {
@@ -30,32 +30,32 @@ pub enum Need {
     },
     /// A file system in the running kernel, built in or as a module.
     KernelFilesystem(String),
-    /// A module of the kernel, built in or to be loaded.
+    /// A kernel module, built in or loadable.
     KernelModule(String),
     /// An option the kernel has to be built with.
     KernelOption {
         /// Its name, without `CONFIG_`.
         option: String,
-        /// What a kernel without it is like (`f in this kernel only reads`).
+        /// The effect of its absence (`f in this kernel only reads`).
         without: String,
     },
     /// Loop devices (`/dev/loop-control`).
     LoopDevices,
-    /// Any of these will do.
+    /// One of these.
     AnyOf(Vec<Self>),
     /// The kernel of a BSD.
     BsdKernel,
 }
 
-/// Whether something works here.
+/// Whether a requirement is met on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Availability {
-    /// It does.
+    /// It is met.
     Available,
-    /// It does not.
+    /// It is not met.
     Missing {
-        /// What is missing.
+        /// The missing requirement.
         reason: String,
         /// How to get it.
         remedy: String,
@@ -118,7 +118,7 @@ fn joined(needs: &[Need], text: impl Fn(&Need) -> String) -> String {
 }
 
 impl Requirement {
-    /// A need and what it unlocks.
+    /// A requirement with the function that needs it.
     pub fn new(need: Need, unlocks: impl Into<String>) -> Self {
         Self {
             need,

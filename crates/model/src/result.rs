@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// One run, whole.
+/// A run with its cells.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ResultSet {
     /// The version of this structure, as JSON carries it.
@@ -33,19 +33,19 @@ pub struct RunInfo {
     pub started_unix_ns: u64,
     /// When it ended, if it did.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended, if it did.
+    /// The reason why it ended; none if it did not.
     pub stop: Option<StopReason>,
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
     /// The hash of the plan.
     pub plan_hash: String,
-    /// Where.
+    /// The machine, its kernel and its programs.
     pub provenance: Provenance,
     /// The command line that began it.
     pub command_line: Vec<String>,
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
@@ -73,7 +73,7 @@ impl fmt::Display for StopReason {
 pub struct LabShare {
     /// The lab.
     pub lab: LabChoice,
-    /// The label of the contender whose kernels are compared; none where contenders are.
+    /// The label of the contender whose kernels are compared; none if contenders are compared.
     pub kernels_of: Option<String>,
     /// Its kernels, if known; one, unless they are compared.
     pub kernels: Vec<String>,

@@ -11,18 +11,18 @@ use crate::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One phase, measured.
+/// The figures of one phase.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Sample {
     /// The place of the phase in its workload, from 0.
     pub phase: u32,
-    /// What the phase is called in its workload: unique there (`copy`, `grep warm`).
+    /// The label of the phase, unique in its workload (`copy`, `grep warm`).
     pub label: String,
     /// The kind of phase (`copy`, `delete`, `untar` ...).
     pub kind: String,
     /// The engine that did the work (`sync`, `tools`, `null`).
     pub engine: String,
-    /// How exactly it was done where there is a choice: `read-write`, `cp -a` ...
+    /// The method, if the kind of phase has several: `read-write`, `cp -a` ...
     pub method: String,
     /// The state of the caches at its start.
     pub cache: CacheEvidence,
@@ -30,48 +30,49 @@ pub struct Sample {
     pub return_ns: Nanos,
     /// Wall time until `syncfs` had returned as well; none for phases that only read.
     pub durable_ns: Option<Nanos>,
-    /// What was done.
+    /// The counts of the work.
     pub tally: Tally,
-    /// What it cost in processor time.
+    /// Processor time.
     pub cpu: CpuUse,
-    /// What reached the devices until it was durable; none where they cannot be watched.
+    /// The traffic of the devices until the phase was durable; none if they have no counters.
     pub device: Option<DeviceUse>,
-    /// What each of its model disks did, by their place; empty where there are none, and where
-    /// their recorders do not know the points of the phase.
+    /// The figures of each model disk, by index; empty without model disks, and if their recorders
+    /// did not receive the marks of the phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskFigures>,
     /// Space in use before the phase (statfs), bytes.
     pub space_before: Bytes,
     /// Space in use after it was durable (statfs), bytes.
     pub space_after: Bytes,
-    /// Extents of the files on the devices after it; none where that was not requested.
+    /// Extents of the files after the phase; none if they were not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<Fragmentation>,
-    /// Further figures: what a program measured itself, and what the processors counted.
+    /// Further figures: those that a program reported, and hardware counters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// How long single operations took, by kind of operation; empty where the engine reports none.
+    /// Latencies of single operations, by kind of operation; empty if the engine reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<LatencyDistribution>,
-    /// What was done when, in equal slices of the time until return; none where the engine does not
-    /// report them.
+    /// The timeline: the work in equal slices of the time until return; none if the engine does not
+    /// report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// What the kernel of its guest did until the work returned, and until it was durable, where the
-    /// kernel counts it.
+    /// The work of the guest's kernel until the phase returned, and until it was durable; empty if
+    /// the kernel does not count it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<KernelWork>,
-    /// Other work of the machine meanwhile; none in virtual time, and if it was not observed.
+    /// Other activity of the machine during the phase; none in virtual time, and if it was not
+    /// observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The speed of the machine just before it; none if no probe was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
-    /// What a reader must know of this sample.
+    /// The warnings on this sample.
     pub warnings: Vec<Warning>,
 }
 
-/// What a phase did, counted.
+/// The counts of the work of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Tally {
     /// Files, links and special files handled.
@@ -80,7 +81,7 @@ pub struct Tally {
     pub directories: u64,
     /// Bytes of file data handled.
     pub bytes: Bytes,
-    /// Calls made to the engine; 0 where they are not ours to count (`tools`).
+    /// Calls to the engine; 0 if other programs make them (`tools`).
     pub calls: u64,
     /// Lines found by a search; 0 elsewhere.
     pub matches: u64,
@@ -122,8 +123,8 @@ pub struct Probe {
 
 /// Traffic at the devices of a contender, all of them together, until durable.
 ///
-/// For a phase that only reads it runs until an untimed `syncfs` after it, so that the time stamps
-/// it left dirty are counted.
+/// For a phase that only reads, it includes an untimed `syncfs` after it, so that dirty access
+/// times are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// Read requests completed.
@@ -142,7 +143,7 @@ pub struct DeviceUse {
     pub flushes: u64,
     /// Time with at least one request in flight, summed over the devices.
     pub busy_ns: Nanos,
-    /// The time of the requests by kind; none where the kernel does not report all kinds.
+    /// The time of the requests by kind; none if the kernel does not report all kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
 }
@@ -154,17 +155,17 @@ pub struct Fragmentation {
     pub floor: Bytes,
     /// Regular files counted.
     pub files: u64,
-    /// Those of more than one extent.
+    /// Files with more than one extent.
     pub fragmented: u64,
     /// Extents of all of them: runs that are contiguous in the file and on the device.
     #[serde(alias = "fragments")]
     pub extents: u64,
-    /// Bytes of data in them: their sizes without holes and what is merely preallocated.
+    /// Bytes of data in them, without holes and preallocated space.
     pub bytes: Bytes,
     /// How many extents have 2^n to 2^(n+1) - 1 bytes, by n from 0.
     #[serde(alias = "fragments_by_size")]
     pub extents_by_size: Vec<u64>,
-    /// Why nothing is known, where that is so: then no other number here means anything.
+    /// The reason why extents are unknown; none if they are known. With a reason, all counts are 0.
     pub unavailable: Option<String>,
 }
 
@@ -185,16 +186,16 @@ impl Fragmentation {
     }
 }
 
-/// One figure that a program reported of itself.
+/// One figure that a program reported, or a hardware counter.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is of, unique in its sample: `write`, `seeks`, `read latency p99`.
+    /// Its name, unique in its sample: `write`, `seeks`, `read latency p99`.
     pub name: String,
     /// The figure.
     pub value: f64,
     /// Its unit: `KiB/s`, `1/s`, `ns`.
     pub unit: String,
-    /// Which direction wins.
+    /// Whether a higher or a lower value is better.
     pub better: Better,
 }
 
@@ -210,13 +211,13 @@ impl Figure {
     }
 }
 
-/// Which of two figures wins.
+/// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
-    /// The larger one: a rate.
+    /// The higher one: a rate.
     Higher,
-    /// The smaller one: a time.
+    /// The lower one: a time.
     Lower,
 }
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One series, whole.
+/// A series with its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Series {
     /// The version of this structure, as JSON carries it.
@@ -34,7 +34,7 @@ pub struct SeriesInfo {
     pub started_unix_ns: u64,
     /// When it ended, if it did.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended, if it did.
+    /// The reason why it ended; none if it did not.
     pub stop: Option<StopReason>,
     /// The tested contenders, each with a label of its own.
     pub contenders: Vec<Contender>,

@@ -15,10 +15,11 @@ use std::str::FromStr;
 pub struct InitialState {
     /// Its utilisation, in tenths of a percent.
     pub fill_permille: Option<u32>,
-    /// Whether the free space is in small pieces.
+    /// Whether the free space is in small extents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fragmented: bool,
-    /// How often the bytes it holds were written anew by a churn of files; 0: never.
+    /// How often its stored bytes were rewritten by creating, changing and deleting files; 0:
+    /// never.
     pub age: u32,
 }
 
@@ -26,9 +27,9 @@ impl InitialState {
     /// The default utilisation at which a file system ages: 50 %.
     pub const AGED_PERMILLE: u32 = 500;
     /// The maximum utilisation, in tenths of a percent.
-    pub const HIGHEST_PERMILLE: u32 = 990;
+    pub const MAX_PERMILLE: u32 = 990;
     /// The maximum age.
-    pub const OLDEST: u32 = 1000;
+    pub const MAX_AGE: u32 = 1000;
 
     /// Whether it is fresh from mkfs.
     pub fn is_fresh(&self) -> bool {
@@ -58,10 +59,10 @@ impl InitialState {
             None if age > 0 => Some(Fill::plain(Self::AGED_PERMILLE)),
             fill => fill,
         };
-        if age > Self::OLDEST {
+        if age > Self::MAX_AGE {
             let remedy = "an age of 5 to 20 shows what there is to show";
             return Err((
-                format!("age {age} is above the greatest, {}", Self::OLDEST),
+                format!("age {age} is above the greatest, {}", Self::MAX_AGE),
                 remedy,
             ));
         }
@@ -92,7 +93,7 @@ impl InitialState {
 pub struct Fill {
     /// Its utilisation, in tenths of a percent.
     pub permille: u32,
-    /// Whether the free space is in small pieces.
+    /// Whether the free space is in small extents.
     pub fragmented: bool,
 }
 
@@ -110,7 +111,7 @@ impl Fill {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no fill; write 0% to 99%, as in 90%, 97.5% or 90%:fragmented")]
 pub struct FillError {
-    /// What was typed.
+    /// The text as typed.
     pub text: String,
 }
 
@@ -122,7 +123,7 @@ impl FromStr for Fill {
             Some(part) => (part, true),
             None => (text.trim(), false),
         };
-        let permille = permille(part).filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
+        let permille = permille(part).filter(|p| *p <= InitialState::MAX_PERMILLE);
         // An empty file system cannot be fragmented.
         match permille.filter(|p| *p > 0 || !fragmented) {
             Some(permille) => Ok(Self {

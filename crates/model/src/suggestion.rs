@@ -14,7 +14,7 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
         let lower = candidate.to_lowercase();
         let distance = strsim::osa_distance(&typed, &lower);
         let begun = typed.chars().count() >= 3 && lower.starts_with(&typed);
-        if distance > slips(&typed) && !begun {
+        if distance > permitted_edits(&typed) && !begun {
             continue;
         }
         // Among equal distances, the candidate with a common prefix is first.
@@ -31,7 +31,7 @@ pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     near.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// What a wrong name is answered with: the nearest names, or else all of them.
+/// The suggestion for an unknown name: the nearest names, or all names if none is near.
 pub fn suggestion<'a>(name: &str, all: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = closest_name(name, all.clone());
     if near.is_empty() {
@@ -42,7 +42,7 @@ pub fn suggestion<'a>(name: &str, all: impl Iterator<Item = &'a str> + Clone) ->
 }
 
 /// Permitted number of edits for a word of this length.
-fn slips(word: &str) -> usize {
+fn permitted_edits(word: &str) -> usize {
     match word.chars().count() {
         0..=4 => 1,
         5..=8 => 2,

@@ -5,37 +5,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How long the operations of one kind took, each by itself.
+/// The latencies of the operations of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct LatencyDistribution {
-    /// What one operation is: `file`, `create`, `read`.
+    /// The kind of operation: `file`, `create`, `read`.
     pub operation: String,
-    /// Operations, all of them: none is left out.
+    /// The number of operations. Every operation is counted.
     pub count: u64,
-    /// All together, nanoseconds.
+    /// The sum, nanoseconds.
     pub sum_ns: u64,
     /// The shortest, nanoseconds.
     pub min_ns: u64,
     /// The longest, nanoseconds.
     pub max_ns: u64,
-    /// By class, the shortest first: the upper end of the class in nanoseconds (itself within), and
-    /// how many fell into it. Empty classes are left out. See [`LatencyDistribution::class_end`].
+    /// The buckets with operations, the shortest first: the upper end of the bucket in nanoseconds
+    /// (inclusive), and the number of its operations. See [`LatencyDistribution::class_end`].
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// What was done when, in equal slices of the time until return, the first from its start.
+/// The timeline of a phase: its work in equal slices of the time until return.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Progress {
-    /// How long each slice is; the last ends where the work had returned, or before.
+    /// The length of a slice. The last slice ends when the work has returned, or earlier.
     pub slice_ns: Nanos,
     /// The slices, in order.
     pub slices: Vec<Slice>,
 }
 
-/// What was ended in one slice of the time.
+/// The operations that completed in one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Slice {
-    /// Operations that ended in it.
+    /// Operations that completed.
     pub operations: u64,
     /// Bytes of file data that they handled.
     pub bytes: Bytes,

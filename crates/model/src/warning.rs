@@ -4,18 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One doubt about a sample, a cell or a run.
+/// A warning on a sample, a cell or a run.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Warning {
-    /// Which kind of doubt.
+    /// Its kind.
     pub kind: WarningKind,
-    /// What was seen, with its figures.
+    /// The observation, with its figures.
     pub message: String,
-    /// What the user can do about it.
+    /// The remedy.
     pub advice: String,
 }
 
-/// The kinds of doubt.
+/// The kinds of warnings.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
@@ -39,7 +39,7 @@ pub enum WarningKind {
     FreeCopy,
     /// Deferred work was still in progress when the wait for it was over.
     NotQuiet,
-    /// Somebody else used the device or the machine.
+    /// Another program used the device or the machine.
     BackgroundLoad,
     /// Another measurement may have run at the same time.
     NotLocked,

@@ -52,9 +52,9 @@ impl WorkCounter {
     /// Counts from now on, and charges.
     pub fn begin(&mut self) -> io::Result<()> {
         if self.charges() && is_small() {
-            // All pages of this program come into memory now and stay: which of them a phase
-            // touches first depends on how the program was built. Otherwise their faults count in
-            // the phases.
+            // Locks all pages of this program in memory. Otherwise their first faults would count
+            // in the phases, and which pages a phase touches first depends on how the program was
+            // built.
             mlockall(MlockAllFlags::CURRENT)?;
         }
         self.before = self.read()?;

@@ -16,7 +16,8 @@ const BUSY: (f64, u64) = (0.1, 100_000_000);
 /// The fraction of the time in which all tasks were stalled on memory, and the least time.
 const MEMORY: (f64, u64) = (0.1, 100_000_000);
 
-/// How much more the devices below image files may do: their own file system writes as well.
+/// Permitted additional traffic of devices below image files, because their own file system also
+/// writes.
 const BELOW: (u64, Bytes) = (2, Bytes(64 << 20));
 
 /// The warnings about noise during a sample.
@@ -156,7 +157,7 @@ mod tests {
     }
 
     /// A second on four processors, on a machine where little else runs.
-    fn calm() -> (Sample, Observed) {
+    fn quiet_machine() -> (Sample, Observed) {
         let mut sample = sample();
         sample.return_ns = Nanos(SECOND);
         sample.durable_ns = None;
@@ -184,7 +185,7 @@ mod tests {
     }
 
     fn reported(change: impl FnOnce(&mut Sample, &mut Observed)) -> Vec<String> {
-        let (mut sample, mut observed) = calm();
+        let (mut sample, mut observed) = quiet_machine();
         change(&mut sample, &mut observed);
         sample.observed = Some(observed);
         let reported = about(&sample);

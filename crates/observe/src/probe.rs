@@ -13,26 +13,25 @@ const FILE: &str = "/proc/self/comm";
 /// Size and alignment of a read from a device.
 const BLOCK: u64 = 4096;
 
-/// A probe ends after this time, but not before the fewest operations, which a slow disk needs.
+/// A probe ends after this time, but not before the minimum number of operations, which a slow disk
+/// needs.
 const LONG_ENOUGH: Duration = Duration::from_millis(5);
 
-/// The fewest operations of a probe.
-const FEWEST: u32 = 8;
+/// The minimum number of operations of a probe.
+const MIN_OPERATIONS: u32 = 8;
 
-/// The most operations of a probe of the kernel.
-const MOST_OPENS: u32 = 2000;
+/// The maximum number of operations of a probe of the kernel.
+const MAX_OPENS: u32 = 2000;
 
-/// The most operations of a probe of a device.
-const MOST_READS: u32 = 60;
+/// The maximum number of operations of a probe of a device.
+const MAX_READS: u32 = 60;
 
 /// Operations between two readings of the clock.
 const GROUP: u32 = 4;
 
 /// The mean time of open, read and close of a file of the kernel.
 pub fn system() -> io::Result<Nanos> {
-    repeat(MOST_OPENS, || {
-        File::open(FILE)?.read(&mut [0; 32]).map(drop)
-    })
+    repeat(MAX_OPENS, || File::open(FILE)?.read(&mut [0; 32]).map(drop))
 }
 
 /// The mean time of a random direct read of 4 KiB from these devices or files, in turn. `random` is
@@ -43,7 +42,7 @@ pub fn device(files: &mut [DirectFile], random: &mut u64) -> Result<Option<Nanos
     }
     let count = files.len();
     let mut in_turn = (0..count).cycle();
-    let time = repeat(MOST_READS, || {
+    let time = repeat(MAX_READS, || {
         // A linear congruential generator: D. E. Knuth, "The Art of Computer Programming", vol. 2,
         // 3rd ed. (1997), section 3.3.4, table 1, line 26.
         *random = random
@@ -66,7 +65,7 @@ fn repeat<E>(most: u32, mut operation: impl FnMut() -> Result<(), E>) -> Result<
     operation()?;
     let begin = Instant::now();
     let mut done = 0;
-    while done < most && (done < FEWEST || begin.elapsed() < LONG_ENOUGH) {
+    while done < most && (done < MIN_OPERATIONS || begin.elapsed() < LONG_ENOUGH) {
         for _ in 0..GROUP {
             operation()?;
         }
@@ -94,9 +93,9 @@ mod tests {
             })
             .unwrap()
         };
-        // A hard disk: the fewest operations, and the one before the clock starts.
+        // A hard disk: the minimum number of operations, and the one before the clock starts.
         assert!(operation(Duration::from_millis(3)).0 >= 3_000_000);
-        assert_eq!(count.get(), FEWEST + 1);
+        assert_eq!(count.get(), MIN_OPERATIONS + 1);
         operation(Duration::ZERO);
         assert!(count.get() <= 101);
         assert_eq!(repeat(8, || Err(7)), Err(7));

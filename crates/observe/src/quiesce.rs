@@ -2,7 +2,7 @@
 //! show it.
 //!
 //! A device that shows no request at first is idle after a short window; one that does is idle
-//! after the whole window without any. Work that sleeps for longer passes unseen; which windows are
+//! after the whole window without any. Work with longer pauses is not detected; which windows are
 //! long enough for a file system is not decided here.
 
 use crate::counters::{BlockCounters, block};
@@ -26,10 +26,10 @@ pub struct Windows {
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quiet {
+pub struct QuiesceResult {
     /// How long it took, the quiet window included.
     pub waited: Nanos,
-    /// Whether the devices were idle; false where the bound was reached.
+    /// Whether the devices were idle; false if the bound was reached.
     pub quiet: bool,
     /// Requests the devices completed meanwhile.
     pub requests_seen: u64,
@@ -39,9 +39,9 @@ pub struct Quiet {
 /// to a bound. An empty list is idle at once.
 ///
 /// An error of kind `Interrupted` means that the user cancelled.
-pub fn wait(names: &[String], windows: Windows, stop: &CancelToken) -> io::Result<Quiet> {
+pub fn wait(names: &[String], windows: Windows, stop: &CancelToken) -> io::Result<QuiesceResult> {
     if names.is_empty() {
-        return Ok(Quiet {
+        return Ok(QuiesceResult {
             waited: Nanos(0),
             quiet: true,
             requests_seen: 0,
@@ -55,7 +55,7 @@ fn until_idle(
     mut read: impl FnMut() -> io::Result<BlockCounters>,
     windows: Windows,
     stop: &CancelToken,
-) -> io::Result<Quiet> {
+) -> io::Result<QuiesceResult> {
     let started = Instant::now();
     let first = read()?;
     let mut last = first.completed();
@@ -81,7 +81,7 @@ fn until_idle(
         }
         let quiet = now - idle_since >= window;
         if quiet || now - started >= windows.bound {
-            return Ok(Quiet {
+            return Ok(QuiesceResult {
                 waited: Nanos::from(now - started),
                 quiet,
                 requests_seen: last.saturating_sub(first.completed()),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The directory of the event.
 const EVENT: &str = "events/block/block_bio_queue";
 
-/// What the kernel's own text puts before the fields of the event.
+/// The prefix of the kernel before the fields of the event.
 const EVENT_PREFIX: &str = ": block_bio_queue: ";
 
 /// The size of all ring buffers, KiB: an event takes about 60 bytes.
@@ -112,7 +112,7 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        // What cannot be removed stays in the journal.
+        // If it cannot be removed, it stays in the journal.
         if !matches!(remove_trace_instance(&self.directory), Undo::Failed(_))
             && let Some(entry) = self.entry.take()
         {
@@ -125,7 +125,7 @@ fn reported(act: &str, path: &Path, error: &io::Error) -> String {
     format!("tracepoints: cannot {act} {}: {error}", path.display())
 }
 
-/// Where instances are made.
+/// The directory of instances.
 fn place() -> Result<&'static Path, String> {
     let mut places = TRACEFS.into_iter().map(Path::new);
     let mut why = format!(

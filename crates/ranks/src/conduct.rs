@@ -8,10 +8,10 @@ use crate::group::{Alarm, Group, Halt, Wait, broadcast, gather};
 use crate::member::Member;
 use crate::monitor::link::{Link, token};
 use crate::monitor::sentinel::Sentinel;
-use crate::monitor::{Contact, Order};
+use crate::monitor::{MonitorAddress, Order};
 use crate::options::Options;
 use crate::plan;
-use cells::Conduct;
+use cells::RankRun;
 use fsdyno_host::signals::Signals;
 use fsdyno_model::{CancelToken, Plan};
 use std::io::Write as _;
@@ -46,7 +46,7 @@ impl End {
     }
 }
 
-/// What a program passes to a run.
+/// The parameters of a run.
 pub struct Environment<'a> {
     /// The program that [`crate::monitor::process::serve`] is called in, with [`crate::monitor::link::MONITOR`].
     pub program: &'a Path,
@@ -96,7 +96,7 @@ pub fn run(
         }
     }
     group.barrier(&wait)?;
-    let mut conduct = Conduct {
+    let mut conduct = RankRun {
         group,
         options,
         environment,
@@ -123,7 +123,7 @@ pub fn run(
 }
 
 fn print(line: &str) {
-    // A reader that went away must not end the measurement.
+    // A reader that closed the pipe must not end the measurement.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -180,7 +180,7 @@ fn start_monitor(
     options: &Options,
     environment: &Environment<'_>,
     ranks: usize,
-) -> Result<(Link, Contact), Halt> {
+) -> Result<(Link, MonitorAddress), Halt> {
     let token = token().map_err(|error| Halt::Broken(format!("/dev/urandom: {error}")))?;
     let store = options
         .store
@@ -196,7 +196,7 @@ fn start_monitor(
         phase_timeout: options.phase_timeout,
     };
     let link = Link::start(environment.program, &order)?;
-    let contact = Contact {
+    let contact = MonitorAddress {
         host: crate::member::host_name(),
         addresses: environment.addresses.clone(),
         port: link.port,

@@ -23,7 +23,7 @@ pub trait Group {
     fn receive(&self, from: usize, wait: &Wait<'_>) -> Result<Vec<u8>, Halt>;
 }
 
-/// Why the ranks cannot continue together. The program ends all of them.
+/// The reason why the ranks cannot continue together. The program ends all of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum Halt {
@@ -91,7 +91,7 @@ impl<'a> Wait<'a> {
     ) -> Result<T, Halt> {
         /// Polls without sleep, and polls between two looks at the clock.
         const BUSY: u32 = 2000;
-        const LONGEST: Duration = Duration::from_millis(1);
+        const MAX_PAUSE: Duration = Duration::from_millis(1);
         let began = Instant::now();
         let mut polls = 0_u32;
         let mut pause = Duration::from_micros(20);
@@ -116,7 +116,7 @@ impl<'a> Wait<'a> {
                 });
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 }

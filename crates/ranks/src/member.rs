@@ -1,4 +1,4 @@
-//! What is known of a rank and its host: the provenance of its figures.
+//! The description of a rank and its host: the provenance of its figures.
 
 use fsdyno_host::command;
 use fsdyno_host::mounts::mountinfo;

@@ -16,7 +16,7 @@ const STRAGGLES: f64 = 1.2;
 const STRAGGLES_NS: u64 = 1_000_000;
 /// Errors of the clocks and of the start above this share of the phase are reported.
 const NOTABLE: f64 = 0.01;
-/// The most ranks that a message names.
+/// The maximum number of ranks that a message names.
 const NAMED: usize = 4;
 
 /// The ranks of a phase.

@@ -1,10 +1,11 @@
 //! The monitor: it finds ranks that died or hang, names them, and writes the store.
 //!
 //! An MPI launcher kills all ranks when one dies, and MPICH does so by SIGKILL: no rank could
-//! report anything. So rank 0 starts the monitor process ([`process`]) in a session of its own. Only
-//! that process writes the store. Every rank connects to it by TCP ([`sentinel`]) and sends a heartbeat
-//! each second. The kernel closes the connection of a rank that dies before the launcher learns of
-//! its death, so the first connection that ends without a farewell is that of the failed rank.
+//! report anything. So rank 0 starts the monitor process ([`process`]) in a session of its own.
+//! Only that process writes the store. Every rank connects to it by TCP ([`sentinel`]) and sends a
+//! heartbeat each second. The kernel closes the connection of a rank that dies before the launcher
+//! notices its death, so the first connection that ends without a farewell is that of the failed
+//! rank.
 
 mod lines;
 pub mod link;
@@ -17,9 +18,9 @@ use std::time::Duration;
 /// The interval of heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// Where the monitor listens.
+/// The addresses on which the monitor listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contact {
+pub struct MonitorAddress {
     /// The name of its host.
     pub host: String,
     /// Its addresses, to be tried in order.
@@ -40,7 +41,7 @@ pub(crate) enum FromRank {
         host: String,
         pid: u32,
     },
-    /// The rank lives. Its threads have used no processor for this time.
+    /// A heartbeat of the rank, with the time for which its threads have used no processor.
     Alive { still_s: u64 },
     /// The rank received a signal to end.
     Interrupted { signal: String },

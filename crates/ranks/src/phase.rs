@@ -17,21 +17,22 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// From the choice of the common start to the start, at least. All ranks get the message meanwhile.
+/// The minimum time from the choice of the common start to the start. All ranks get the message
+/// meanwhile.
 const NOTICE_NS: u64 = 20_000_000;
-/// More of it for each rank.
+/// The additional time for each rank.
 const NOTICE_PER_RANK_NS: u64 = 20_000;
 /// The end of a wait polls the clock, because wake-ups are late.
 const LATE_NS: u64 = 100_000;
 
-/// What a rank reports of a phase.
+/// The report of a rank on a phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// When it began, by its own clock.
     pub began: u64,
     /// How long after the common start that was.
     pub late_ns: u64,
-    /// What was done, or why it failed.
+    /// The counts of the work, or the error.
     pub end: Result<Done, RankError>,
     /// The caches of its host before the phase, by the first rank of the host.
     pub cache: Option<CacheEvidence>,
@@ -61,7 +62,7 @@ impl Done {
     }
 }
 
-/// Why a rank failed.
+/// The reason why a rank failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankError {
     pub message: String,

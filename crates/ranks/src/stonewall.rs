@@ -133,7 +133,7 @@ fn spread(what: &str, unit: &str, values: &[u64], figures: &mut Vec<Figure>) {
     }
 }
 
-/// What one rank had done, for the text of the ranks.
+/// The work of one rank, for the report on the ranks.
 pub fn text(phase: &PhasePlan, report: &Report) -> String {
     let (Some(time), Ok(done)) = (stonewall(phase), &report.end) else {
         return String::new();

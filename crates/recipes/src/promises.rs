@@ -1,4 +1,4 @@
-//! What the documents of a file system promise about power cuts beyond POSIX.
+//! The promises about power cuts beyond POSIX that the documentation of a file system makes.
 
 use fsdyno_model::{Contender, DeclaredPromise, ExtraPromise};
 

@@ -1,4 +1,4 @@
-//! Reads what running processes have: threads, directories, open files.
+//! Reads the state of running processes: threads, directories, open files, mappings.
 
 use crate::tracker::{MappedFile, OpenFile, Tracker};
 use std::io::{self, Write};
@@ -35,8 +35,8 @@ pub fn processes(group: &Path) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// Whether a process has not ended: also one that nobody has waited for has.
-pub fn lives(pid: i32) -> bool {
+/// Whether a process is running. A zombie is not.
+pub fn is_running(pid: i32) -> bool {
     std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok()
 }
 

@@ -21,10 +21,10 @@ pub struct Call {
     pub end_ns: u64,
 }
 
-/// What an argument points to, besides strings.
+/// The data that an argument points to, except for strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pointers {
-    /// Nothing that is read.
+    /// No data is read.
     None,
     /// One or two file offsets, at these arguments. The kernel advances them.
     Offsets(&'static [u8]),
@@ -48,7 +48,7 @@ pub struct Syscall {
     pub number: u32,
     /// Positions of its arguments that are strings: paths, and names of extended attributes.
     pub texts: &'static [u8],
-    /// What else its arguments point to.
+    /// Further data that its arguments point to.
     pub pointers: Pointers,
 }
 

@@ -1,4 +1,5 @@
-//! What all observers share: the programs to observe, the figures of an observation, and errors.
+//! Types that all observers share: the programs to observe, the figures of an observation, and
+//! errors.
 
 use fsdyno_host::command::CommandError;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -21,7 +22,7 @@ pub enum Target {
     Group(PathBuf),
 }
 
-/// What an observer measured.
+/// The figures of an observation.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// Events that were lost.

@@ -4,7 +4,7 @@ use crate::ebpf::{self, Probes};
 use crate::observation::{SessionError, Target, cpu_ns, unix_ns};
 use crate::strace;
 use crate::tracker::Tracker;
-use fsdyno_datasets::manifest::{self, Moment};
+use fsdyno_datasets::manifest::{self, ManifestKind};
 use fsdyno_model::CancelToken;
 use fsdyno_trace::{About, Ending, Overhead, Recorder, Writer};
 use std::io::{self, Write};
@@ -12,16 +12,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What to record.
+/// The programs and the tree to record.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The tree.
     pub root: PathBuf,
     /// The programs.
     pub target: Target,
-    /// What the recording states that it is of.
+    /// The description of the recorded programs in the recording.
     pub recorded: Vec<String>,
-    /// How. None: with eBPF where it is permitted, else with strace.
+    /// The observer. None: eBPF if it is permitted, otherwise strace.
     pub recorder: Option<Recorder>,
     /// Ends the recording after this time.
     pub duration: Option<Duration>,
@@ -38,7 +38,7 @@ pub struct Started {
     pub entries: u64,
     /// The recorder.
     pub recorder: Recorder,
-    /// Why it is not eBPF, where that was not requested.
+    /// The reason why eBPF is not used, if the user chose no observer.
     pub no_ebpf: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub fn record<W: Write>(
     let key = request.anonymous.then(key).transpose()?;
     let mut writer = Writer::new(out, &about, key)?;
     let began_ns = cpu_ns();
-    let scanned = manifest::scan(&root, Moment::Start, &mut writer, stop)?;
+    let scanned = manifest::scan(&root, ManifestKind::Start, &mut writer, stop)?;
     let mut tracker = Tracker::new(writer, root.as_os_str().as_bytes().to_vec(), scanned.links);
     let mut manifest_ns = cpu_ns().saturating_sub(began_ns);
     let entries = scanned.entries;
@@ -91,7 +91,12 @@ pub fn record<W: Write>(
     };
     // Ctrl-C ended the observation, not this.
     let began_ns = cpu_ns();
-    let last = manifest::scan(&root, Moment::End, tracker.writer(), &CancelToken::new());
+    let last = manifest::scan(
+        &root,
+        ManifestKind::End,
+        tracker.writer(),
+        &CancelToken::new(),
+    );
     manifest_ns += cpu_ns().saturating_sub(began_ns);
     let overhead = Overhead {
         kernel_ns: observed.kernel_ns,

@@ -307,7 +307,7 @@ mod tests {
     use std::convert::Infallible;
 
     /// A lab without file systems that can be stopped after some cells.
-    struct Paper {
+    struct SimulatedLab {
         left: usize,
         pace: Duration,
         /// The time of a cell of each contender, to which a little noise is added. If empty,
@@ -315,7 +315,7 @@ mod tests {
         takes: Vec<f64>,
     }
 
-    impl Lab for Paper {
+    impl Lab for SimulatedLab {
         fn run_cell(
             &mut self,
             _: &Plan,
@@ -378,7 +378,7 @@ mod tests {
     fn recorded(
         run: &RunInfo,
         before: &[CellRecord],
-        lab: &mut Paper,
+        lab: &mut SimulatedLab,
     ) -> (Vec<CellRecord>, StopReason) {
         let mut cells = Vec::new();
         let left = remaining(run, before);
@@ -402,14 +402,14 @@ mod tests {
     #[test]
     fn an_interrupted_run_resumes_without_losing_or_repeating_a_cell() {
         let run = run_info(plan(3, 2, 2));
-        let mut lab = Paper {
+        let mut lab = SimulatedLab {
             left: 5,
             pace: Duration::ZERO,
             takes: Vec::new(),
         };
         let (first, reason) = recorded(&run, &[], &mut lab);
         assert_eq!((first.len(), reason), (5, StopReason::Interrupted));
-        let mut lab = Paper {
+        let mut lab = SimulatedLab {
             left: 100,
             pace: Duration::ZERO,
             takes: Vec::new(),
@@ -426,7 +426,7 @@ mod tests {
     fn a_spent_budget_ends_the_run_at_a_block() {
         let mut plan = plan(2, 1, 50);
         plan.budget = Some(Nanos(30_000_000));
-        let mut lab = Paper {
+        let mut lab = SimulatedLab {
             left: 1000,
             pace: Duration::from_millis(5),
             takes: Vec::new(),
@@ -445,7 +445,7 @@ mod tests {
             most: 40,
             fewest: 3,
         });
-        let mut lab = Paper {
+        let mut lab = SimulatedLab {
             left: 1000,
             pace: Duration::ZERO,
             takes: Vec::new(),
@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn an_error_of_the_listener_ends_the_run() {
         let run = run_info(plan(2, 1, 2));
-        let mut lab = Paper {
+        let mut lab = SimulatedLab {
             left: 100,
             pace: Duration::ZERO,
             takes: Vec::new(),
@@ -491,7 +491,7 @@ mod tests {
     #[test]
     fn repeats_go_to_inconclusive_contenders_also_after_a_resume() {
         let run = adaptive_run();
-        let lab = |left| Paper {
+        let lab = |left| SimulatedLab {
             left,
             pace: Duration::ZERO,
             takes: vec![1.0, 3.0, 1.021],
@@ -520,7 +520,7 @@ mod tests {
     fn in_parallel(
         run: &RunInfo,
         before: &[CellRecord],
-        labs: &mut [Paper],
+        labs: &mut [SimulatedLab],
         fails_after: usize,
     ) -> (Vec<CellRecord>, Result<StopReason, &'static str>) {
         let mut cells = Vec::new();
@@ -541,12 +541,12 @@ mod tests {
     fn cells_in_parallel_are_recorded_once_and_a_resume_fills_the_gaps() {
         let run = run_info(plan(3, 2, 4));
         // One lab is slow, and the other is interrupted: the record has gaps.
-        let slow = |left| Paper {
+        let slow = |left| SimulatedLab {
             left,
             pace: Duration::from_millis(20),
             takes: Vec::new(),
         };
-        let quick = |left| Paper {
+        let quick = |left| SimulatedLab {
             pace: Duration::ZERO,
             ..slow(left)
         };
@@ -579,8 +579,8 @@ mod tests {
         assert_eq!(one, two);
     }
 
-    fn quick(takes: &[f64]) -> Paper {
-        Paper {
+    fn quick(takes: &[f64]) -> SimulatedLab {
+        SimulatedLab {
             left: 10_000,
             pace: Duration::ZERO,
             takes: takes.to_vec(),

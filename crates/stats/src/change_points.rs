@@ -5,8 +5,9 @@ use rand_core::Rng as _;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::SplitMix64;
 
-/// The fewest figures on each side of a change point. The distances within one figure are undefined.
-const FEWEST: usize = 2;
+/// The minimum number of figures on each side of a change point. The distances within one figure
+/// are undefined.
+const MIN_SEGMENT: usize = 2;
 
 /// The permutations of a test. The smallest p-value is 1 / 500.
 const PERMUTATIONS: u32 = 499;
@@ -162,7 +163,7 @@ fn best(values: &[f64], bounds: &[(usize, usize)]) -> Option<(usize, f64)> {
 /// between the parts, less the mean distances within each (Matteson and James, equations 5 and 6).
 fn best_split(values: &[f64]) -> Option<(usize, f64)> {
     let len = values.len();
-    if len < 2 * FEWEST {
+    if len < 2 * MIN_SEGMENT {
         return None;
     }
     let distance = |at: usize, others: std::ops::Range<usize>| -> f64 {
@@ -181,7 +182,7 @@ fn best_split(values: &[f64]) -> Option<(usize, f64)> {
         left += to_left;
         right -= to_right;
         between += to_right - to_left;
-        if split < FEWEST || len - split < FEWEST {
+        if split < MIN_SEGMENT || len - split < MIN_SEGMENT {
             continue;
         }
         let (n, m) = (split as f64, (len - split) as f64);
@@ -217,7 +218,7 @@ fn significance(
     f64::from(reached) / f64::from(PERMUTATIONS + 1)
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 fn shuffle(values: &mut [f64], random: &mut SplitMix64) {
     for last in (1..values.len()).rev() {
         // The bias of the remainder is below 2^-50 for a series of this length.

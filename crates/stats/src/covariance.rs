@@ -20,10 +20,10 @@ use fsdyno_model::Probe;
 use std::collections::BTreeMap;
 
 /// The fewest blocks with all times and probes for an adjustment.
-const FEWEST_BLOCKS: usize = 6;
+const MIN_BLOCKS: usize = 6;
 
 /// The fewest degrees of freedom of what is left after a fit of two slopes.
-const FEWEST_FREE: usize = 6;
+const MIN_DEGREES_OF_FREEDOM: usize = 6;
 
 /// A probe differs by contender if a test of all pairs of contenders finds it at this level.
 const DIFFERS: f64 = 0.01;
@@ -152,7 +152,7 @@ impl Fit {
         let blocks = complete(phase, contenders, used);
         let n = blocks.len();
         let free = (contenders.saturating_sub(1) * n.saturating_sub(1)).saturating_sub(PROBES);
-        if n < FEWEST_BLOCKS || free < FEWEST_FREE {
+        if n < MIN_BLOCKS || free < MIN_DEGREES_OF_FREEDOM {
             return None;
         }
         for (probe, used) in used.iter_mut().enumerate() {
@@ -205,7 +205,7 @@ impl Fit {
     }
 }
 
-/// What the probes add to the logarithm of a time.
+/// The contribution of the probes to the logarithm of a time.
 fn effect(slopes: [f64; PROBES], logs: &Logs) -> f64 {
     slopes
         .iter()

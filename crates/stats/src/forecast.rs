@@ -1,4 +1,4 @@
-//! What an inconclusive comparison needs to be decided.
+//! The number of repeats that an inconclusive comparison needs.
 
 use crate::describe::mean;
 use crate::normal;
@@ -16,7 +16,7 @@ const POWER: f64 = 0.8;
 const EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
 
 /// More repeats than this are no useful answer.
-const MOST: f64 = 10_000.0;
+const MAX_REPEATS: f64 = 10_000.0;
 
 /// A forecast of one comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,7 +71,7 @@ pub fn forecast(
         clippy::cast_sign_loss,
         reason = "from 6 to 10,000"
     )]
-    let repeats = (enough <= MOST).then_some(enough as u32);
+    let repeats = (enough <= MAX_REPEATS).then_some(enough as u32);
     Some(Forecast {
         ratio: middle.exp(),
         deviation,

@@ -27,17 +27,17 @@ pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// The smallest number of pairs with a rank correlation. With two pairs it is always 1 or -1.
-pub const FEWEST_RANKED: usize = 3;
+pub const MIN_RANKED: usize = 3;
 
 /// The rank correlation of pairs: 1 for equal orders, -1 for reversed orders, near 0 for
-/// independent orders. `None` with fewer than [`FEWEST_RANKED`] pairs, or if all values of one side
+/// independent orders. `None` with fewer than [`MIN_RANKED`] pairs, or if all values of one side
 /// are equal.
 ///
 /// It is Pearson's correlation of the midranks, which is correct with ties. The short formula with
 /// squared rank differences is not. C. Spearman, "The Proof and Measurement of Association between
 /// Two Things", The American Journal of Psychology 15 (1904), 72-101.
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    if pairs.len() < FEWEST_RANKED {
+    if pairs.len() < MIN_RANKED {
         return None;
     }
     let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();

@@ -5,16 +5,16 @@ use crate::normal;
 use crate::ranks::midranks;
 
 /// The smallest sample in which two modes are detected.
-const FEWEST_FOR_MODES: usize = 8;
+const MIN_FOR_MODES: usize = 8;
 
 /// The smallest sample in which dependence is tested.
-const FEWEST_FOR_DEPENDENCE: usize = 10;
+const MIN_FOR_DEPENDENCE: usize = 10;
 
 /// The smallest distance of two modes, as defined by K. M. Ashman, C. M. Bird and S. E. Zepf,
 /// "Detecting bimodality in astronomical datasets", The Astronomical Journal 108 (1994), 2348-2361.
 /// They require 2 for known modes. For fitted modes, unimodal noise alone has 2.65, and small
 /// samples have more by chance.
-const LEAST_DISTANCE: f64 = 7.0;
+const MIN_DISTANCE: f64 = 7.0;
 
 /// Two modes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Modes {
 /// Statistical Association 53 (1958), 789-798. It uses logarithms, so that skewed noise counts as
 /// one mode.
 pub fn modes(values: &[f64]) -> Option<Modes> {
-    let sorted = sorted(values).filter(|of| of.len() >= FEWEST_FOR_MODES && of[0] > 0.0)?;
+    let sorted = sorted(values).filter(|of| of.len() >= MIN_FOR_MODES && of[0] > 0.0)?;
     let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
     let squares = |of: &[f64]| {
         let middle = mean(of).unwrap_or(0.0);
@@ -52,7 +52,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     let variance = |of: &[f64]| squares(of) / (of.len() - 1) as f64;
     let spread = f64::midpoint(variance(low), variance(high)).sqrt();
     let distance = mean(high)? - mean(low)?;
-    (distance > LEAST_DISTANCE * spread).then_some(())?;
+    (distance > MIN_DISTANCE * spread).then_some(())?;
     Some(Modes {
         low: mean(&sorted[..place])?,
         high: mean(&sorted[place..])?,
@@ -68,7 +68,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
 /// American Statistical Association 77 (1982), 40-46, by its normal approximation.
 pub fn dependence(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
-    let ranks = midranks(values).filter(|ranks| ranks.len() >= FEWEST_FOR_DEPENDENCE)?;
+    let ranks = midranks(values).filter(|ranks| ranks.len() >= MIN_FOR_DEPENDENCE)?;
     let middle = mean(&ranks)?;
     let steps: f64 = ranks.windows(2).map(|two| (two[0] - two[1]).powi(2)).sum();
     let all: f64 = ranks.iter().map(|rank| (rank - middle).powi(2)).sum();

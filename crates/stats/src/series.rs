@@ -11,7 +11,7 @@ const MANY: usize = 200;
 
 /// The smallest sample in which outliers are detected. Among four values, two outliers are
 /// indistinguishable from a second mode of the distribution.
-const FEWEST: usize = 5;
+const MIN_VALUES: usize = 5;
 
 /// The indices of outliers, in ascending order. An outlier has a modified z-score `0.6745 (x -
 /// median) / MAD` above `threshold` (use [`OUTLYING`]). Fewer than five values have no outliers.
@@ -21,7 +21,7 @@ const FEWEST: usize = 5;
 /// If more than half of the values are equal (MAD = 0), the mean absolute deviation is used, with
 /// the factor 1.2533 instead of 1 / 0.6745.
 pub fn outliers(values: &[f64], threshold: f64) -> Vec<usize> {
-    let Some(middle) = median(values).filter(|_| values.len() >= FEWEST) else {
+    let Some(middle) = median(values).filter(|_| values.len() >= MIN_VALUES) else {
         return Vec::new();
     };
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();

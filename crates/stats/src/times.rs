@@ -5,7 +5,7 @@ use crate::pairs::geometric_line;
 use fsdyno_model::MetricLine;
 
 /// The times of one line by contender: those of a phase, or the geometric means of several phases.
-/// Comparisons use them adjusted for the speed of the machine, where it was measured.
+/// Comparisons use them adjusted for the speed of the machine, if it was measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Times {
     phases: Vec<Vec<Vec<Timed>>>,

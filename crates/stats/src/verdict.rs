@@ -1,4 +1,4 @@
-//! The verdict on two contenders, within a family of comparisons.
+//! The verdict on two contenders, in a family of comparisons.
 
 use crate::interim::{Analysis, InterimAnalyses, Spending};
 use crate::multiple::{benjamini_hochberg, holm};
@@ -20,7 +20,7 @@ pub const EXACT_FROM: usize = 6;
 
 /// The exact test decides alone only if its smallest p-value is below the level by this factor.
 /// With less, a single pair with the other sign would prevent a verdict.
-const ROOM: f64 = 8.0;
+const EXACT_FACTOR: f64 = 8.0;
 
 /// The verdict on a contender compared with another one. `margin` is the smallest difference that
 /// matters.
@@ -30,7 +30,8 @@ pub enum Verdict {
     Faster,
     /// It takes more time, by more than the margin.
     Slower,
-    /// They differ by less than the margin. This is established, not only unrefuted.
+    /// They differ by less than the margin. This is shown by an interval within the margin, not
+    /// assumed.
     Indistinguishable,
     /// The comparison is inconclusive: it needs more repeats.
     Inconclusive,
@@ -239,7 +240,7 @@ impl Paired {
         if exact && n < EXACT_FROM {
             return (1.0, false);
         }
-        if n >= EXACT_FROM && ROOM * signed_rank::smallest(n) <= level {
+        if n >= EXACT_FROM && EXACT_FACTOR * signed_rank::smallest(n) <= level {
             return sides(&|limit| signed_rank::beyond(&self.logs, limit), margin);
         }
         let (p, above) = sides(
@@ -250,7 +251,7 @@ impl Paired {
             sides(&|limit| signed_rank::beyond(&self.logs, limit), margin).0 <= LEVEL
         } else {
             let (these, others): (Vec<f64>, Vec<f64>) = self.times.iter().copied().unzip();
-            clear(&these, &others, above)
+            separated(&these, &others, above)
         };
         (if holds { p } else { 1.0 }, above)
     }
@@ -265,7 +266,7 @@ fn sides(test: &dyn Fn(f64) -> Option<(f64, f64)>, margin: f64) -> (f64, bool) {
 }
 
 /// Whether all of these are above all others, or below with `above` false.
-fn clear(these: &[f64], others: &[f64], above: bool) -> bool {
+fn separated(these: &[f64], others: &[f64], above: bool) -> bool {
     let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if above {
@@ -418,14 +419,14 @@ pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Ve
 fn p_unpaired(a: &[f64], b: &[f64], margin: f64, level: f64) -> (f64, bool) {
     let exact = sides(&|limit| rank_sum::beyond(a, b, limit), margin);
     let smallest = rank_sum::smallest(a.len(), b.len());
-    if ROOM * smallest <= level {
+    if EXACT_FACTOR * smallest <= level {
         return exact;
     }
     let (p, above) = sides(&|limit| student::unpaired(a, b, limit), margin);
     let holds = if smallest <= LEVEL {
         exact.0 <= LEVEL
     } else {
-        clear(a, b, above)
+        separated(a, b, above)
     };
     (if holds { p } else { 1.0 }, above)
 }

@@ -1,4 +1,4 @@
-//! What a recording states about itself: at its start, and at its end.
+//! The descriptions at the start and at the end of a recording.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +36,8 @@ pub struct About {
     pub kernel: String,
     /// Type of the file system of the recorded tree, as `ext4`.
     pub filesystem: String,
-    /// The recorded tree, absolute. Empty in an anonymous recording. For people: nothing is opened
-    /// by this name.
+    /// The recorded tree, absolute. Empty in an anonymous recording. For display only: nothing is
+    /// opened by this name.
     pub root: String,
     /// What was recorded: the command, or `pid 12`, `cgroup /x`. Empty in an anonymous recording.
     pub recorded: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Ending {
     pub outside: u64,
     /// Operations on the tree that could not be interpreted, and are not in the recording.
     pub unknown: u64,
-    /// Why the recording is not complete, one sentence each. Empty if it is complete.
+    /// The reason why the recording is not complete, one sentence each. Empty if it is complete.
     #[serde(default)]
     pub incomplete: Vec<String>,
     /// What was observed but cannot be expressed, one sentence each.

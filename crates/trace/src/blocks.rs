@@ -14,7 +14,7 @@ pub const MARK: &[u8; 8] = b"fsdynoW\n";
 pub(crate) const BLOCK: usize = 256 << 10;
 
 /// Longest block, bytes before compression. An item is at most 128 KiB.
-pub(crate) const LONGEST: usize = 1 << 20;
+pub(crate) const MAX_BLOCK: usize = 1 << 20;
 
 /// Most bytes that a stored byte may expand to.
 const EXPANSION: usize = 16;
@@ -117,7 +117,7 @@ impl<R: Read> BlockReader<R> {
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (length, stored, checksum) = (number(0) as usize, number(4) as usize, number(8));
         // zstd stores incompressible data with less than 1 % more.
-        if length > LONGEST || stored > LONGEST + (LONGEST >> 6) {
+        if length > MAX_BLOCK || stored > MAX_BLOCK + (MAX_BLOCK >> 6) {
             return Err(corrupt("a block is longer than 1 MiB"));
         }
         if length > stored.saturating_mul(EXPANSION) {

@@ -1,12 +1,12 @@
-//! What a valid recording contains. Reader and writer check each item.
+//! The rules of a valid recording. Reader and writer check each item.
 
 use crate::{
-    Action, Ending, Entry, EntryKind, Handle, MOST, MOST_HOLES, MOST_OPEN, MOST_THREADS,
-    MOST_TRANSFERRED, Mapping, Object, Operation, PathId, Paths, Thread, ThreadId,
+    Action, Ending, Entry, EntryKind, Handle, MAX_HOLES, MAX_NUMBER, MAX_OPEN, MAX_THREADS,
+    MAX_TRANSFER, Mapping, Object, Operation, PathId, Paths, Thread, ThreadId,
 };
 use std::collections::HashSet;
 
-/// What is not permitted in a recording.
+/// A violation of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// A name that is empty, `.` or `..`, or contains `/` or NUL.
@@ -82,7 +82,7 @@ pub enum Invalid {
     },
 }
 
-/// What a path is in the manifest.
+/// The kind of a path in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Listed {
     No,
@@ -131,8 +131,8 @@ impl Listing {
                 compressed_permille,
                 ..
             } => {
-                most("the size of a file", *size, MOST)?;
-                if holes.len() > MOST_HOLES {
+                most("the size of a file", *size, MAX_NUMBER)?;
+                if holes.len() > MAX_HOLES {
                     return Err(Invalid::Many("holes in a file"));
                 }
                 let mut at = 0;
@@ -206,13 +206,13 @@ impl Checker {
         if thread.id.0 != self.threads || thread.process > thread.id {
             return Err(Invalid::NoSuchThread(thread.id.0));
         }
-        if self.threads >= MOST_THREADS {
+        if self.threads >= MAX_THREADS {
             return Err(Invalid::Many("threads"));
         }
         if let Some(parent) = thread.parent.filter(|parent| parent.0 >= self.threads) {
             return Err(Invalid::NoSuchThread(parent.0));
         }
-        most("a time", thread.start_ns, MOST)?;
+        most("a time", thread.start_ns, MAX_NUMBER)?;
         self.threads += 1;
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Checker {
         if operation.end_ns < operation.start_ns {
             return Err(Invalid::Backwards);
         }
-        most("a time", operation.end_ns, MOST)?;
+        most("a time", operation.end_ns, MAX_NUMBER)?;
         self.references(&operation.action, paths)?;
         Self::limits(operation, paths)?;
         self.open_and_close(operation)?;
@@ -316,7 +316,7 @@ impl Checker {
         if result < -4095 {
             return Err(returned);
         }
-        let offset = |offset: &Option<u64>| most("an offset", offset.unwrap_or(0), MOST);
+        let offset = |offset: &Option<u64>| most("an offset", offset.unwrap_or(0), MAX_NUMBER);
         let transferred = match &operation.action {
             A::Read {
                 offset: at, length, ..
@@ -351,7 +351,7 @@ impl Checker {
             | A::SetXattr { length, .. }
             | A::ListXattrs { length, .. }
             | A::ReadLink { length, .. } => {
-                most("a length", *length, MOST_TRANSFERRED)?;
+                most("a length", *length, MAX_TRANSFER)?;
                 None
             }
             A::SyncRange { offset, length, .. }
@@ -360,8 +360,8 @@ impl Checker {
             | A::ReadAhead { offset, length, .. }
             | A::Map { offset, length, .. }
             | A::SyncMap { offset, length, .. } => {
-                most("an offset", *offset, MOST)?;
-                most("a length", *length, MOST)?;
+                most("an offset", *offset, MAX_NUMBER)?;
+                most("a length", *length, MAX_NUMBER)?;
                 None
             }
             A::Clone {
@@ -371,16 +371,16 @@ impl Checker {
                 ..
             } => {
                 for value in [from_offset, to_offset, length] {
-                    most("an offset", *value, MOST)?;
+                    most("an offset", *value, MAX_NUMBER)?;
                 }
                 None
             }
             A::Truncate { length, .. } | A::TruncateHandle { length, .. } => {
-                most("a length", *length, MOST)?;
+                most("a length", *length, MAX_NUMBER)?;
                 None
             }
             A::Inherit { position: at, .. } | A::Fault { offset: at, .. } => {
-                most("an offset", *at, MOST)?;
+                most("an offset", *at, MAX_NUMBER)?;
                 None
             }
             A::MakeDirectory { mode, .. } | A::ChangeMode { mode, .. } => {
@@ -394,7 +394,7 @@ impl Checker {
             _ => None,
         };
         if let Some(length) = transferred {
-            most("a length", length, MOST_TRANSFERRED)?;
+            most("a length", length, MAX_TRANSFER)?;
             if result > 0 && result.unsigned_abs() > length {
                 return Err(returned);
             }
@@ -475,7 +475,7 @@ impl Checker {
 }
 
 fn open(set: &mut HashSet<u64>, number: u64) -> Result<(), Invalid> {
-    if set.len() >= MOST_OPEN {
+    if set.len() >= MAX_OPEN {
         return Err(Invalid::Many("open descriptors or mappings"));
     }
     if set.insert(number) {

@@ -1,4 +1,4 @@
-//! Why a recording cannot be read.
+//! Errors of reading a recording.
 
 use crate::check::Invalid;
 use std::io;
@@ -40,7 +40,7 @@ pub enum TraceError {
     Corrupt {
         /// Offset of the block in the file.
         at: u64,
-        /// What does not match.
+        /// The mismatch.
         what: &'static str,
     },
     /// An item is not permitted.
@@ -50,7 +50,7 @@ pub enum TraceError {
         at: u64,
         /// Number of the item in the recording, from 1.
         item: u64,
-        /// What is not permitted.
+        /// The violation.
         source: Invalid,
     },
     /// The file cannot be read.

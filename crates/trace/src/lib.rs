@@ -39,19 +39,19 @@ pub use writer::Writer;
 pub const VERSION: u32 = 2;
 
 /// The largest size, offset and time: that of `off_t`.
-pub const MOST: u64 = i64::MAX as u64;
+pub const MAX_NUMBER: u64 = i64::MAX as u64;
 
 /// The longest read or write that Linux performs in one call: `MAX_RW_COUNT`.
-pub const MOST_TRANSFERRED: u64 = 0x7fff_f000;
+pub const MAX_TRANSFER: u64 = 0x7fff_f000;
 
-/// The most paths in a recording.
-pub const MOST_PATHS: u32 = 1 << 24;
+/// The maximum number of paths in a recording.
+pub const MAX_PATHS: u32 = 1 << 24;
 
-/// The most threads in a recording.
-pub const MOST_THREADS: u32 = 1 << 22;
+/// The maximum number of threads in a recording.
+pub const MAX_THREADS: u32 = 1 << 22;
 
-/// The most descriptors and mappings that are open at a time.
-pub const MOST_OPEN: usize = 1 << 20;
+/// The maximum number of descriptors and mappings that are open at a time.
+pub const MAX_OPEN: usize = 1 << 20;
 
-/// The most holes of a file that are listed.
-pub const MOST_HOLES: usize = 1024;
+/// The maximum number of holes of a file that are listed.
+pub const MAX_HOLES: usize = 1024;

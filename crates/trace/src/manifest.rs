@@ -10,13 +10,13 @@ pub struct Entry {
     pub path: PathId,
     /// Permissions, with set-user-ID, set-group-ID and sticky: 12 bits.
     pub mode: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Its extended attributes.
     pub xattrs: Vec<XattrSize>,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
@@ -25,12 +25,12 @@ pub enum EntryKind {
     File {
         /// Bytes.
         size: u64,
-        /// Ranges without data, in ascending order, at most [`crate::MOST_HOLES`].
+        /// Ranges without data, in ascending order, at most [`crate::MAX_HOLES`].
         holes: Vec<Hole>,
         /// Extents on the device, as `filefrag` counts them. None if the file system has no map.
         extents: Option<u32>,
-        /// Compressed size of a sample, in thousandths of its size: 1000 is incompressible. None
-        /// where there is no data to read.
+        /// Compressed size of a sample, in thousandths of its size: 1000 is incompressible. None if
+        /// there is no data to read.
         compressed_permille: Option<u16>,
     },
     /// Another name of a regular file that has an entry already.
@@ -40,7 +40,7 @@ pub enum EntryKind {
     },
     /// A symbolic link.
     Symlink {
-        /// Where it leads.
+        /// Its target.
         target: LinkTarget,
     },
     /// A FIFO.

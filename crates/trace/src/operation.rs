@@ -52,7 +52,7 @@ pub struct Operation {
     pub start_ns: u64,
     /// Return, ns since the start of the recording.
     pub end_ns: u64,
-    /// What it did.
+    /// The operation.
     pub action: Action,
     /// The return value of the kernel; an error as its negative number.
     pub result: i64,
@@ -203,7 +203,7 @@ actions! {
     Copy {
         from: Handle, from_offset: Option<u64>, to: Handle, to_offset: Option<u64>, length: u64
     } = "copy_file_range",
-    /// sendfile. `to` is none where it is no file of the tree: a socket or pipe.
+    /// sendfile. `to` is none if it is no file of the tree: a socket or pipe.
     SendFile { from: Handle, offset: Option<u64>, to: Option<Handle>, length: u64 } = "sendfile",
     /// splice from a file to a pipe.
     SpliceFrom { handle: Handle, offset: Option<u64>, length: u64, flags: u32 } = "splice-from",

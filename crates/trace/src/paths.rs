@@ -1,7 +1,7 @@
 //! The table of paths: each is a name in a directory that is already in the table.
 
 use crate::check::Invalid;
-use crate::{LinkTarget, MOST_PATHS};
+use crate::{LinkTarget, MAX_PATHS};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -21,10 +21,10 @@ impl PathId {
 }
 
 /// Longest name, bytes: `NAME_MAX`.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 
 /// Longest path in the table, bytes: less than `PATH_MAX`, with room for a mount point.
-const LONGEST_PATH: usize = 3072;
+const MAX_PATH: usize = 3072;
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -109,12 +109,12 @@ impl Paths {
             Err(hash) => hash,
         };
         let whole = usize::from(above.whole) + name.len() + 1;
-        if whole > LONGEST_PATH {
+        if whole > MAX_PATH {
             return Err(Invalid::LongPath);
         }
         let id = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
         let offset = u32::try_from(self.names.len());
-        let (Ok(offset), true) = (offset, id < MOST_PATHS) else {
+        let (Ok(offset), true) = (offset, id < MAX_PATHS) else {
             return Err(Invalid::Many("paths"));
         };
         self.places.push(Place {
@@ -210,7 +210,7 @@ pub fn stays_inside(text: &[u8], up: usize) -> bool {
         })
         .is_some()
     {}
-    ups <= up && parts.all(|part| part != b".." && part.len() <= LONGEST_NAME)
+    ups <= up && parts.all(|part| part != b".." && part.len() <= MAX_NAME)
 }
 
 fn check_name(name: &[u8]) -> Result<(), Invalid> {
@@ -218,7 +218,7 @@ fn check_name(name: &[u8]) -> Result<(), Invalid> {
     if !plain || name == b"." || name == b".." {
         return Err(Invalid::Name(String::from_utf8_lossy(name).into_owned()));
     }
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME {
         return Err(Invalid::LongPath);
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Reads a recording as a stream, and checks each item.
 
-use crate::blocks::{BlockReader, LONGEST};
+use crate::blocks::{BlockReader, MAX_BLOCK};
 use crate::check::{Checker, Invalid};
-use crate::writer::{LONGEST_TEXT, WireItem};
+use crate::writer::{MAX_TEXT, WireItem};
 use crate::{About, Ending, Entry, Operation, Paths, Thread, TraceError};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -91,7 +91,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What the recording states about itself.
+    /// The description of the recording.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -192,7 +192,7 @@ impl<R: Read> Reader<R> {
     fn more(&mut self) -> Result<bool, TraceError> {
         self.at = self.blocks.at();
         self.read = 0;
-        debug_assert!(self.content.len() <= LONGEST);
+        debug_assert!(self.content.len() <= MAX_BLOCK);
         self.content.clear();
         self.blocks.read(&mut self.content)
     }
@@ -211,6 +211,6 @@ impl<R: Read> Iterator for Reader<R> {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
-    (text.len() <= LONGEST_TEXT).then_some(())?;
+    (text.len() <= MAX_TEXT).then_some(())?;
     serde_json::from_str(text).ok()
 }

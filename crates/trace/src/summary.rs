@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 /// Slices of the timeline, at most; at least half of it when the recording is long enough.
-const MOST_SLICES: usize = 64;
+const MAX_SLICES: usize = 64;
 
 /// Width of a slice at first, ns.
 const FIRST_WIDTH_NS: u64 = 1 << 16;
@@ -102,7 +102,7 @@ pub struct TimeSlice {
     pub busy_ns: u64,
 }
 
-/// What the operations of a recording do not explain.
+/// Differences between the tree at the end and the recorded operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Unexplained {
     /// Entries of the tree at the end that are not what the operations leave.
@@ -114,9 +114,9 @@ pub struct Unexplained {
 /// The figures of a recording.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// What it states at its start.
+    /// The description at its start.
     pub about: About,
-    /// What it states at its end. None if it is truncated.
+    /// The description at its end. None if it is truncated.
     pub ending: Option<Ending>,
     /// The tree at its start.
     pub tree: Tree,
@@ -159,7 +159,7 @@ struct Kind {
 struct Open {
     directory: Option<PathId>,
     position: u64,
-    /// Where the last transfer ended.
+    /// The end offset of the last transfer.
     end: u64,
 }
 
@@ -402,7 +402,7 @@ impl Builder {
 
     fn slice(&mut self, operation: &Operation, transfer: Option<(bool, u64)>, sync: bool) {
         self.last_ns = self.last_ns.max(operation.end_ns);
-        while operation.end_ns / self.width_ns >= MOST_SLICES as u64 {
+        while operation.end_ns / self.width_ns >= MAX_SLICES as u64 {
             self.width_ns *= 2;
             let pairs = self.slices.chunks(2).map(|pair| {
                 let [mut one, other] = [pair[0], pair.get(1).copied().unwrap_or_default()];
@@ -415,7 +415,7 @@ impl Builder {
             });
             self.slices = pairs.collect();
         }
-        let at = |ns: u64| usize::try_from(ns / self.width_ns).unwrap_or(MOST_SLICES - 1);
+        let at = |ns: u64| usize::try_from(ns / self.width_ns).unwrap_or(MAX_SLICES - 1);
         let (first, last) = (at(operation.start_ns), at(operation.end_ns));
         if self.slices.len() <= last {
             self.slices.resize(last + 1, TimeSlice::default());

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 /// Longest description and end, bytes of JSON.
-pub(crate) const LONGEST_TEXT: usize = 64 << 10;
+pub(crate) const MAX_TEXT: usize = 64 << 10;
 
 /// An item as it is stored. Variants are only added, at the end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
             time_ns: 0,
         };
         let mut text = serde_json::to_string(&about)?;
-        if text.len() > LONGEST_TEXT {
+        if text.len() > MAX_TEXT {
             about.recorded.truncate(1);
             about.limits.clear();
             text = serde_json::to_string(&about)?;

@@ -16,17 +16,17 @@ pub(crate) const SUMMARY_BYTES: u64 = 16;
 /// Maximum transfer size of the disk, for cluster planning.
 const TRANSFER: u64 = 128 << 10;
 /// Maximum counted cluster length.
-const LONGEST_CLUSTER: u64 = 16;
+const MAX_CLUSTER: u64 = 16;
 /// Preferred minimum number of groups, unless they become too small. Directories need more than one
 /// group to spread over.
 const WANTED_GROUPS: u64 = 4;
 /// UFS1 stores the inodes of a group in a signed 16-bit field.
-const MOST_INODES_OF_OLD: u64 = 0x7fff;
+const MAX_OLD_INODES: u64 = 0x7fff;
 
 /// The size of the summary is a signed 32-bit field.
-const MOST_GROUPS: u64 = i32::MAX as u64 / SUMMARY_BYTES;
+const MAX_GROUPS: u64 = i32::MAX as u64 / SUMMARY_BYTES;
 /// Upper limit of fragments per inode, above the size of any group.
-const LEAST_DENSE: u64 = 1 << 32;
+const MIN_DENSE: u64 = 1 << 32;
 
 /// The on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,10 +244,10 @@ impl Geometry {
             group: 0,
             groups: 1,
             group_inodes: 0,
-            cluster: (TRANSFER / block).clamp(1, LONGEST_CLUSTER),
+            cluster: (TRANSFER / block).clamp(1, MAX_CLUSTER),
         };
         // Above this limit all densities give one block of inodes per group.
-        let for_inode = (density / fragment).clamp(1, LEAST_DENSE);
+        let for_inode = (density / fragment).clamp(1, MIN_DENSE);
         let most = match options.version {
             Version::Ufs1 => i32::MAX as u64,
             // Limit of the kernels' 64-bit arithmetic in sectors, with a safety margin.
@@ -281,8 +281,8 @@ impl Geometry {
             }
         }
         geometry.divide(group.min(size.next_multiple_of(parts)), for_inode);
-        geometry.mind_the_last(for_inode);
-        if geometry.groups > MOST_GROUPS {
+        geometry.fit_last_group(for_inode);
+        if geometry.groups > MAX_GROUPS {
             return Err(GeometryError::TooLarge { bytes, fragment });
         }
         let smallest = geometry.smallest();
@@ -313,8 +313,7 @@ impl Geometry {
         while too_many - fits > 1 {
             let blocks = u64::midpoint(fits, too_many);
             probe.divide(blocks * self.parts(), for_inode);
-            let countable =
-                self.version == Version::Ufs2 || probe.group_inodes <= MOST_INODES_OF_OLD;
+            let countable = self.version == Version::Ufs2 || probe.group_inodes <= MAX_OLD_INODES;
             if countable && probe.descriptor_bytes() <= self.block {
                 fits = blocks;
             } else {
@@ -326,7 +325,7 @@ impl Geometry {
 
     /// Reduces the group size until the last group has space for data. If that costs the other
     /// groups too much, drops the last group.
-    fn mind_the_last(&mut self, for_inode: u64) {
+    fn fit_last_group(&mut self, for_inode: u64) {
         let wanted = self.clone();
         let viable = |g: &Self| {
             g.groups == 1

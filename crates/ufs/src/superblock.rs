@@ -59,7 +59,7 @@ pub(crate) mod at {
     pub(crate) const SUMMARY_AT: usize = 1096;
     pub(crate) const FILE_SIZE: usize = 1196;
     pub(crate) const DIRECTORY_FILES: usize = 1200;
-    pub(crate) const LONGEST_CLUSTER: usize = 1316;
+    pub(crate) const MAX_CLUSTER: usize = 1316;
     pub(crate) const SHORT_LINK: usize = 1320;
     pub(crate) const OLD_INODE_FORMAT: usize = 1324;
     pub(crate) const LARGEST_FILE: usize = 1328;
@@ -95,7 +95,7 @@ pub(crate) fn fresh(geometry: &Geometry, options: &MakeOptions, counts: Counts) 
     block[at::CLEAN] = CLEAN;
     block[at::OLD_FLAGS] = FLAGS_MOVED;
     if geometry.version == Version::Ufs1 {
-        put_old(&mut block, geometry);
+        put_ufs1_fields(&mut block, geometry);
     }
     put32(&mut block, at::MAGIC, geometry.version.magic());
     block
@@ -157,7 +157,7 @@ fn put_policy(block: &mut [u8], geometry: &Geometry, options: &MakeOptions) {
     put32(block, at::MINFREE, options.minfree);
     put32(block, at::FOR_SPACE, u64::from(options.for_space));
     put32(block, at::CLUSTER, geometry.cluster);
-    put32(block, at::LONGEST_CLUSTER, geometry.cluster);
+    put32(block, at::MAX_CLUSTER, geometry.cluster);
     // A file continues in another group after each indirect block.
     let in_group = geometry.block / geometry.version.pointer_bytes();
     put32(block, at::FILE_IN_GROUP, in_group);
@@ -175,7 +175,7 @@ fn put_counts(block: &mut [u8], counts: Counts) {
 
 /// Writes the UFS1 fields: 32-bit sizes, and a disk with cylinders as large as groups, one head and
 /// one position. So no kernel optimizes for rotation.
-fn put_old(block: &mut [u8], geometry: &Geometry) {
+fn put_ufs1_fields(block: &mut [u8], geometry: &Geometry) {
     let sectors = geometry.fragment / SECTOR;
     let cylinder = geometry.group * sectors;
     put32(block, at::OLD_MASK, u64::MAX);
@@ -215,7 +215,7 @@ pub(crate) fn geometry(block: &[u8]) -> Option<Geometry> {
         group: get32(block, at::GROUP),
         groups: get32(block, at::GROUPS),
         group_inodes: get32(block, at::GROUP_INODES),
-        cluster: get32(block, at::LONGEST_CLUSTER),
+        cluster: get32(block, at::MAX_CLUSTER),
     };
     let powers = geometry.block.is_power_of_two() && geometry.fragment.is_power_of_two();
     let sane = powers

@@ -2,7 +2,7 @@
 //! are finite, and nothing that a terminal would obey remains of a console.
 
 use fsdyno_host::fuzz::{read_blkid, read_console, read_mounts, read_serial};
-use fsdyno_lab::fuzz::read_far;
+use fsdyno_lab::fuzz::parse_all;
 use fsdyno_load::fuzz::read_program;
 
 pub fn check(input: &[u8]) {
@@ -19,7 +19,7 @@ pub fn check(input: &[u8]) {
     assert!(read_blkid(&text) <= 2);
     let lines = input.split(|byte| *byte == b'\n').count();
     assert!(read_mounts(input) <= lines);
-    assert!(read_far(&text) <= text.len());
+    assert!(parse_all(&text) <= text.len());
     let serial = read_serial(input).unwrap_or_default();
     assert!(serial.len() <= 3 * input.len());
     for line in read_console(input) {

@@ -148,7 +148,7 @@ fn target(writer: &mut Writer<Vec<u8>>, byte: u8) -> LinkTarget {
 /// A number with many magnitudes.
 fn number(byte: u8) -> u64 {
     let mantissa = u64::from(byte & 7) + 1;
-    (mantissa << (u32::from(byte >> 3) * 2)).min(fsdyno_trace::MOST)
+    (mantissa << (u32::from(byte >> 3) * 2)).min(fsdyno_trace::MAX_NUMBER)
 }
 
 /// How an entry is written: of the tree at the start, or at the end.
@@ -214,7 +214,7 @@ fn operation(writer: &mut Writer<Vec<u8>>, command: &[u8], now: &mut u64) {
         end_ns: start_ns + number(length) % 1000,
         action,
         result: match succeeds {
-            true if transfers => number(result).min(fsdyno_trace::MOST_TRANSFERRED) as i64,
+            true if transfers => number(result).min(fsdyno_trace::MAX_TRANSFER) as i64,
             true => 0,
             false => -i64::from(result - 199),
         },
@@ -230,7 +230,7 @@ fn action(
     let handle = Handle(u64::from(one % 8));
     let other = Handle(u64::from(two % 8));
     let offset = (three & 1 == 0).then(|| number(two));
-    let length = fsdyno_trace::MOST_TRANSFERRED;
+    let length = fsdyno_trace::MAX_TRANSFER;
     let flags = 0;
     let mode = u32::from(two) << 4 | u32::from(three);
     match kind % 36 {

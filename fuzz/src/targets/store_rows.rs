@@ -28,7 +28,7 @@ const RUN: &str = "r";
 const MOST: usize = 8;
 
 /// The longest output of a recorded command, bytes: reading it back checks no more than this does.
-const LONGEST_OUTPUT: usize = 64;
+const MAX_OUTPUT: usize = 64;
 
 /// Statements that stay prepared: two for each column that is changed, and those of the store.
 const STATEMENTS: usize = 1024;
@@ -73,7 +73,7 @@ pub fn check(input: &[u8]) {
 fn records() -> Vec<CellRecord> {
     let mut measured = measured(0);
     for command in &mut measured.commands {
-        let end = command.stdout.floor_char_boundary(LONGEST_OUTPUT);
+        let end = command.stdout.floor_char_boundary(MAX_OUTPUT);
         command.stdout.truncate(end);
     }
     measured.commands.truncate(3);
@@ -177,7 +177,7 @@ impl Bench {
         statement.execute(params_from_iter(values))
     }
 
-    /// Changes a value; how to change it back. None where no such value can be stored.
+    /// Changes a value; how to change it back. None if no such value can be stored.
     fn change(&self, input: &mut Input<'_>) -> Option<Changed> {
         let table = pick(&self.tables, input.u8())?;
         let (column, row) = (

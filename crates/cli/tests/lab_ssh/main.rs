@@ -153,7 +153,7 @@ fn an_ended_run_leaves_nothing_on_the_other_machine() {
             child.wait().unwrap().code(),
             code,
             "{}",
-            server.home.last_words()
+            server.home.output()
         );
         server.assert_nothing_left();
         fs::remove_file(&started).unwrap();
@@ -184,7 +184,7 @@ fn a_run_resumes_only_on_the_same_machine() {
     let fs = format!("dir:{}", server.work_dir().display());
     let plan = plan.display().to_string();
     let mut child = server.begin(&["--fs", &fs, "--plan", &plan]);
-    let done = || server.home.last_words().contains("1 of") || started.exists();
+    let done = || server.home.output().contains("1 of") || started.exists();
     until("the second cell runs", || done() && started.exists());
     let killed = std::process::Command::new("kill")
         .arg(child.id().to_string())

@@ -146,13 +146,13 @@ pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64
             assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
         }
         if code.is_none() {
-            assert!(killed < wanted, "it hangs: {}", home.last_words());
+            assert!(killed < wanted, "it hangs: {}", home.output());
             killed += 1;
             kept += u64::from(!now.is_empty());
             before = now;
             continue;
         }
-        assert_eq!(code, Some(0), "{}", home.last_words());
+        assert_eq!(code, Some(0), "{}", home.output());
         let cells = planned(&result.unwrap());
         assert!(now.into_keys().eq(0..cells), "each cell is there once");
         let data = home.path("data/fsdyno");

@@ -125,7 +125,7 @@ impl Home {
     }
 
     /// The standard error output of the last started program.
-    pub fn last_words(&self) -> String {
+    pub fn output(&self) -> String {
         std::fs::read_to_string(self.path("started.log")).unwrap_or_default()
     }
 

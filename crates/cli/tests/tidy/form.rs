@@ -1,16 +1,16 @@
 //! The form of sources: length, header, and no unfinished code.
 
-use crate::{Finding, Source, bites, check_sources, files, find_word, read, report, sources};
+use crate::{Finding, Source, check_sources, files, find_word, lines_found, read, report, sources};
 
 /// Lines of code in a file without its tests. A longer file is printed for review.
 const QUESTIONED_LINES: usize = 500;
 /// A file with more lines fails the test.
-const MOST_LINES: usize = 800;
+const MAX_LINES: usize = 800;
 
 /// Lines of a function from `fn` to its closing brace. A longer one is printed for review.
 const QUESTIONED_FUNCTION_LINES: usize = 70;
 /// A function with more lines fails the test.
-const MOST_FUNCTION_LINES: usize = 100;
+const MAX_FUNCTION_LINES: usize = 100;
 
 fn code_lines(source: &Source) -> usize {
     source
@@ -21,10 +21,10 @@ fn code_lines(source: &Source) -> usize {
 
 fn short_files(source: &Source) -> Vec<Finding> {
     let lines = code_lines(source);
-    if lines <= MOST_LINES {
+    if lines <= MAX_LINES {
         return Vec::new();
     }
-    let what = format!("{lines} lines of code, more than {MOST_LINES}: divide it");
+    let what = format!("{lines} lines of code, more than {MAX_LINES}: divide it");
     vec![Finding::new(&source.path, 0, what)]
 }
 
@@ -50,9 +50,9 @@ fn functions(source: &Source) -> Vec<(usize, &str, usize)> {
 
 fn short_functions(source: &Source) -> Vec<Finding> {
     let long = functions(source).into_iter();
-    long.filter(|(_, _, lines)| *lines > MOST_FUNCTION_LINES)
+    long.filter(|(_, _, lines)| *lines > MAX_FUNCTION_LINES)
         .map(|(start, name, lines)| {
-            let what = format!("`{name}` has {lines} lines, more than {MOST_FUNCTION_LINES}");
+            let what = format!("`{name}` has {lines} lines, more than {MAX_FUNCTION_LINES}");
             Finding::new(&source.path, start, what)
         })
         .collect()
@@ -161,10 +161,13 @@ fn files_are_short_enough() {
 #[test]
 fn the_check_of_files_finds_violations() {
     let lines = |n: usize| "let a = 1;\n// why\n\n".repeat(n);
-    assert_eq!(bites(short_files, "crates/a/src/lib.rs", &lines(801)), [1]);
-    assert!(bites(short_files, "crates/a/src/lib.rs", &lines(800)).is_empty());
+    assert_eq!(
+        lines_found(short_files, "crates/a/src/lib.rs", &lines(801)),
+        [1]
+    );
+    assert!(lines_found(short_files, "crates/a/src/lib.rs", &lines(800)).is_empty());
     let test = format!("#[cfg(test)]\nmod tests {{\n{}}}", lines(801));
-    assert!(bites(short_files, "crates/a/src/lib.rs", &test).is_empty());
+    assert!(lines_found(short_files, "crates/a/src/lib.rs", &test).is_empty());
 }
 
 #[test]
@@ -186,15 +189,15 @@ fn the_check_of_functions_finds_violations() {
         format!("type F = fn(u8);\npub fn long<T>(\n    a: [u8; 2],\n) {{\n{body}}}\n")
     };
     assert_eq!(
-        bites(short_functions, "crates/a/src/lib.rs", &function(97)),
+        lines_found(short_functions, "crates/a/src/lib.rs", &function(97)),
         [2]
     );
-    assert!(bites(short_functions, "crates/a/src/lib.rs", &function(96)).is_empty());
+    assert!(lines_found(short_functions, "crates/a/src/lib.rs", &function(96)).is_empty());
     let declared = format!(
         "trait T {{\n    fn short();\n{}}}",
         "    const A: u8;\n".repeat(120)
     );
-    assert!(bites(short_functions, "crates/a/src/lib.rs", &declared).is_empty());
+    assert!(lines_found(short_functions, "crates/a/src/lib.rs", &declared).is_empty());
 }
 
 #[test]
@@ -205,8 +208,11 @@ fn every_file_begins_with_its_purpose() {
 #[test]
 fn the_check_of_purposes_finds_violations() {
     let path = "crates/a/src/lib.rs";
-    assert_eq!(bites(begins_with_its_purpose, path, "use std::fmt;"), [1]);
-    assert!(bites(begins_with_its_purpose, path, "//! What lives here.\n").is_empty());
+    assert_eq!(
+        lines_found(begins_with_its_purpose, path, "use std::fmt;"),
+        [1]
+    );
+    assert!(lines_found(begins_with_its_purpose, path, "//! What lives here.\n").is_empty());
 }
 
 #[test]
@@ -219,7 +225,7 @@ fn the_check_of_the_unfinished_finds_violations() {
     let bad =
         "todo!()\nlet a = \"todo!\";\ndbg!(a);\n// TODO later\nunimplemented!();\nnot_todo!()";
     assert_eq!(
-        bites(nothing_unfinished, "crates/a/tests/b.rs", bad),
+        lines_found(nothing_unfinished, "crates/a/tests/b.rs", bad),
         [1, 3, 4, 5]
     );
 }
@@ -233,13 +239,16 @@ fn every_unsafe_has_a_justification() {
 fn the_check_of_unsafe_finds_violations() {
     let path = "crates/a/src/lib.rs";
     assert_eq!(
-        bites(unsafe_is_argued, path, "let a = unsafe { b() };"),
+        lines_found(unsafe_is_argued, path, "let a = unsafe { b() };"),
         [1]
     );
-    assert_eq!(bites(unsafe_is_argued, path, "pub unsafe fn a() {}"), [1]);
+    assert_eq!(
+        lines_found(unsafe_is_argued, path, "pub unsafe fn a() {}"),
+        [1]
+    );
     let argued = "// SAFETY: b has no conditions.\nlet a =\n    unsafe { b() };";
-    assert!(bites(unsafe_is_argued, path, argued).is_empty());
-    assert!(bites(unsafe_is_argued, path, "// unsafe\nlet a = \"unsafe\";").is_empty());
+    assert!(lines_found(unsafe_is_argued, path, argued).is_empty());
+    assert!(lines_found(unsafe_is_argued, path, "// unsafe\nlet a = \"unsafe\";").is_empty());
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn report(findings: &[Finding]) {
 }
 
 /// The lines at which a check finds a problem in a snippet.
-fn bites(check: impl Fn(&Source) -> Vec<Finding>, path: &str, snippet: &str) -> Vec<usize> {
+fn lines_found(check: impl Fn(&Source) -> Vec<Finding>, path: &str, snippet: &str) -> Vec<usize> {
     let findings = check(&Source::parse(path, snippet));
     findings.into_iter().map(|finding| finding.line).collect()
 }

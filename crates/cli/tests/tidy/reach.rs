@@ -1,6 +1,6 @@
 //! Limits on the code of each crate: kernel, clock, other programs, and names of file systems.
 
-use crate::{Finding, Source, bites, check_sources, files};
+use crate::{Finding, Source, check_sources, files, lines_found};
 use std::path::Path;
 
 /// Input and output: modules, methods of paths, and macros that print.
@@ -247,19 +247,22 @@ fn the_check_of_input_and_output_finds_violations() {
     let bad = "use std::fs;\n// std::fs\nlet a = \"std::fs\";\nlet b = std::process::id();";
     for krate in ["recipes", "model", "stats"] {
         let path = format!("crates/{krate}/src/lib.rs");
-        assert_eq!(bites(recipes_and_model_do_nothing, &path, bad), [1, 4]);
+        assert_eq!(
+            lines_found(recipes_and_model_do_nothing, &path, bad),
+            [1, 4]
+        );
     }
     let hidden = "use std::{io, fs as f};\nuse std as s;\nlet a = s::env::var(b);\nprintln!(\"\");\n\
                   vec![path.exists()];\nextern crate libc as c;";
     let check = recipes_and_model_do_nothing;
     assert_eq!(
-        bites(check, "crates/model/src/a.rs", hidden),
+        lines_found(check, "crates/model/src/a.rs", hidden),
         [1, 6, 3, 4, 5]
     );
-    let in_host = bites(recipes_and_model_do_nothing, "crates/host/src/lib.rs", bad);
+    let in_host = lines_found(recipes_and_model_do_nothing, "crates/host/src/lib.rs", bad);
     assert!(in_host.is_empty());
     let test = "#[cfg(test)]\nmod tests {\n    use std::fs;\n}";
-    assert!(bites(recipes_and_model_do_nothing, "crates/model/src/a.rs", test).is_empty());
+    assert!(lines_found(recipes_and_model_do_nothing, "crates/model/src/a.rs", test).is_empty());
 }
 
 #[test]
@@ -270,10 +273,16 @@ fn model_stats_recipes_and_report_read_no_clock() {
 #[test]
 fn the_check_of_clocks_finds_violations() {
     let bad = "use std::time as t;\nlet a = t::Instant::now();\nlet b = instant;\nuse t::Instant;";
-    assert_eq!(bites(no_clock, "crates/stats/src/lib.rs", bad), [4, 2]);
+    assert_eq!(
+        lines_found(no_clock, "crates/stats/src/lib.rs", bad),
+        [4, 2]
+    );
     let glob = "use std::time::*;\nuse std::time::{Duration, SystemTime};";
-    assert_eq!(bites(no_clock, "crates/stats/src/lib.rs", glob), [1, 2]);
-    assert!(bites(no_clock, "crates/load/src/measure.rs", bad).is_empty());
+    assert_eq!(
+        lines_found(no_clock, "crates/stats/src/lib.rs", glob),
+        [1, 2]
+    );
+    assert!(lines_found(no_clock, "crates/load/src/measure.rs", bad).is_empty());
 }
 
 #[test]
@@ -285,9 +294,9 @@ fn the_model_disk_reads_no_clock_and_knows_no_transport() {
 fn the_check_of_the_model_disk_finds_violations() {
     let bad = "use std::time::Instant;\nuse std::os::unix::net::UnixStream;\nlet b = instant;";
     let check = the_model_disk_has_no_transport;
-    assert_eq!(bites(check, "crates/disk/src/disk.rs", bad), [1, 2]);
-    assert!(bites(check, "crates/disk/src/transports/a.rs", bad).is_empty());
-    assert!(bites(check, "crates/lab/src/lib.rs", bad).is_empty());
+    assert_eq!(lines_found(check, "crates/disk/src/disk.rs", bad), [1, 2]);
+    assert!(lines_found(check, "crates/disk/src/transports/a.rs", bad).is_empty());
+    assert!(lines_found(check, "crates/lab/src/lib.rs", bad).is_empty());
 }
 
 #[test]
@@ -302,19 +311,19 @@ fn the_check_of_privileged_acts_finds_violations() {
         "let p = \"/dev/loop-control\";\nlet f = OpenOptions::new();"
     );
     assert_eq!(
-        bites(only_host_is_privileged, "crates/run/src/lib.rs", bad),
+        lines_found(only_host_is_privileged, "crates/run/src/lib.rs", bad),
         [1, 2, 4, 5]
     );
     assert_eq!(
-        bites(only_host_is_privileged, "crates/load/src/lib.rs", bad),
+        lines_found(only_host_is_privileged, "crates/load/src/lib.rs", bad),
         [1, 2, 4]
     );
     assert_eq!(
-        bites(only_host_is_privileged, "crates/guests/src/uml.rs", bad),
+        lines_found(only_host_is_privileged, "crates/guests/src/uml.rs", bad),
         [1, 2, 4]
     );
     for fine in ["crates/host/src/lib.rs", FIRST_PROCESS[0]] {
-        assert!(bites(only_host_is_privileged, fine, bad).is_empty());
+        assert!(lines_found(only_host_is_privileged, fine, bad).is_empty());
     }
 }
 
@@ -327,7 +336,7 @@ fn only_host_and_the_commands_of_load_run_programs() {
 fn the_check_of_programs_finds_violations() {
     let bad = "use std::process::{Command, Stdio};\nstd::process::Command::new(a);\nclap::Command::new(b);";
     assert_eq!(
-        bites(only_host_and_tools_execute, "crates/lab/src/lib.rs", bad),
+        lines_found(only_host_and_tools_execute, "crates/lab/src/lib.rs", bad),
         [1, 2]
     );
     for fine in [
@@ -335,14 +344,14 @@ fn the_check_of_programs_finds_violations() {
         "crates/guests/src/running.rs",
         "crates/load/src/command.rs",
     ] {
-        assert!(bites(only_host_and_tools_execute, fine, bad).is_empty());
+        assert!(lines_found(only_host_and_tools_execute, fine, bad).is_empty());
     }
     let bad = "unsafe { libc::fork() };";
     assert_eq!(
-        bites(only_host_and_tools_execute, "crates/load/src/lib.rs", bad),
+        lines_found(only_host_and_tools_execute, "crates/load/src/lib.rs", bad),
         [1]
     );
-    assert!(bites(only_host_and_tools_execute, FORKS, bad).is_empty());
+    assert!(lines_found(only_host_and_tools_execute, FORKS, bad).is_empty());
 }
 
 #[test]
@@ -357,13 +366,16 @@ fn the_check_of_file_system_names_finds_violations() {
     let data = ["xfs-2001".to_owned()];
     let check = |source: &Source| no_filesystem_names(source, &names, &data);
     let table = "let a = \"xfs-2001\";\nlet b = \"xfs-2002\";\nlet c = \"the xfs-2001\";";
-    assert_eq!(bites(check, "crates/report/src/lib.rs", table), [2, 3]);
+    assert_eq!(
+        lines_found(check, "crates/report/src/lib.rs", table),
+        [2, 3]
+    );
     let bad = concat!(
         "if name == \"xfs\" {}\n// xfs\nlet a = \"mkfs.ext4 -q\";\nlet b = \"next4\";\n",
         "let c = \"--fs ext4,xfs\"; // example\n// example: two of them\nlet d = \"ext4 xfs\";\n",
         "// no contender\nlet e = \"tmpfs\";"
     );
-    assert_eq!(bites(check, "crates/host/src/probe.rs", bad), [1, 3]);
-    assert!(bites(check, "crates/recipes/src/fs/xfs.rs", bad).is_empty());
-    assert!(bites(check, "crates/host/tests/lab_mounts.rs", bad).is_empty());
+    assert_eq!(lines_found(check, "crates/host/src/probe.rs", bad), [1, 3]);
+    assert!(lines_found(check, "crates/recipes/src/fs/xfs.rs", bad).is_empty());
+    assert!(lines_found(check, "crates/host/tests/lab_mounts.rs", bad).is_empty());
 }

@@ -147,7 +147,7 @@ pub(super) fn judge_data(
     inode: InodeId,
     since: u32,
 ) -> Option<Broken> {
-    // What is after the largest legal size is judged as a wrong size.
+    // Bytes after the largest legal size are judged as a wrong size.
     let durable = case.pins.size(inode).time.max(since);
     let sizes = case.history.contents(inode, durable, case.began);
     let largest = sizes.map(|content| content.size).max();
@@ -176,7 +176,7 @@ pub(super) fn judge_data(
                 pin.operation = since.checked_sub(1);
             }
             let mut contents = case.history.contents(inode, pin.time, case.began);
-            // A file that grows, or shrinks and grows, shows zeros where no data is yet.
+            // A file that grows, or shrinks and grows, shows zeros if no data is yet.
             let fits = contents.any(|content| match content.source(at) {
                 None => run.source == Source::Zeros,
                 Some(source) => source == run.source,

@@ -72,8 +72,8 @@ fn ordered(case: &Case<'_>, resolved: &Resolved<'_>) -> Option<Broken> {
     None
 }
 
-/// What a file that was fsynced depends on is there: the operations on its names, the earlier ones
-/// on the same names, and those that made the directories of these names.
+/// Checks that the operations exist on which a file that was fsynced depends: the operations on its
+/// names, the earlier ones on the same names, and those that made the directories of these names.
 fn dependent(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken: BTreeMap<&Name, Broken> = BTreeMap::new();
     for (fsynced, pin) in &case.pins.fsyncs {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// The versions of all inodes.
 #[derive(Debug)]
 pub(super) struct History {
-    /// Of each inode: the versions with the time from which on each is in force.
+    /// For each inode, its versions with the time from which each is valid.
     versions: Vec<Vec<(u32, Arc<Inode>)>>,
-    /// Of each inode: its names.
+    /// For each inode, its names.
     names: Vec<Vec<(u32, BTreeSet<Name>)>>,
-    /// What each operation changed.
+    /// The changes of each operation.
     pub changes: Vec<Changes>,
     /// The file of each operation that makes one durable.
     targets: Vec<Option<InodeId>>,
@@ -107,7 +107,7 @@ impl History {
             })
     }
 
-    /// The inodes that a name has had at these times; `None` where it had none.
+    /// The inodes that a name has had at these times; `None` if it had none.
     pub fn bindings(&self, place: &Name, from: u32, to: u32) -> BTreeSet<Option<InodeId>> {
         let window = self.window(place.0, from, to);
         let names = window.filter_map(|version| match &version.kind {

@@ -19,18 +19,18 @@ use history::{History, Pin, Pins};
 use resolve::{Choices, Resolved};
 use std::collections::BTreeSet;
 
-/// What divides the promise from the rest of a signature.
+/// The separator between the promise and the rest of a signature.
 const AFTER: &str = " after ";
 
-/// How many assignments of entries to files are tried.
-const MOST_ASSIGNMENTS: usize = 256;
+/// Maximum number of assignments of entries to files that are tried.
+const MAX_ASSIGNMENTS: usize = 256;
 
-/// How far a program was at a power cut. The numbers count the operations of the setup too.
+/// The progress of a program at a power cut. The numbers include the operations of the setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Progress {
-    /// How many operations have begun.
+    /// Number of operations that began.
     pub began: u32,
-    /// How many have returned.
+    /// Number of operations that returned.
     pub returned: u32,
 }
 
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-/// What a file system promises in addition to what POSIX requires of `fsync` and `sync`.
+/// The promises of a file system beyond those of POSIX for `fsync` and `sync`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -122,13 +122,13 @@ impl Promises {
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// What kind of promise.
+    /// The kind of promise.
     pub violation: Violation,
     /// The acknowledged operation that made it; none if the setup or no operation did.
     pub operation: Option<u32>,
     /// The path.
     pub path: String,
-    /// What is wrong.
+    /// The description of the violation.
     pub message: String,
     /// Equal for violations of one cause in programs that differ in other files: the promise
     /// ([`promise`]), what made it durable and the operations on the file.
@@ -182,7 +182,7 @@ impl<'a> Oracle<'a> {
         };
         let mut choices = Choices::default();
         let mut broken = judge_resolved(&case, &resolve::resolve(&case, &mut choices));
-        for _ in 0..MOST_ASSIGNMENTS {
+        for _ in 0..MAX_ASSIGNMENTS {
             if broken.is_empty() || !choices.advance() {
                 break;
             }

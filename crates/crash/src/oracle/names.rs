@@ -15,7 +15,7 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     broken
 }
 
-/// What is there and must not be.
+/// Reports names that exist and must not.
 fn found(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken = Vec::new();
     for (path, (place, entry, inode)) in &resolved.entries {
@@ -51,7 +51,7 @@ fn found(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     broken
 }
 
-/// What is not there and must be.
+/// Reports names that are missing and must exist.
 fn missing(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     let mut broken = Vec::new();
     for (directory, path) in &resolved.directories {

@@ -1,4 +1,4 @@
-//! Which file of the program each entry of a recovered tree is.
+//! Maps the entries of a recovered tree to the files of the program.
 
 use super::{Case, content};
 use crate::simulation::{InodeId, Kind, Name};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The entries of a tree with their files.
 pub(super) struct Resolved<'a> {
-    /// Of each path below a known directory: its place, its entry, and its inode. No inode: the name
-    /// never existed, or never was of this kind.
+    /// For each path below a known directory: its directory and name, its entry, and its inode. It
+    /// has no inode if the name never existed, or never was of this kind.
     pub entries: BTreeMap<&'a str, (Name, &'a Entry, Option<InodeId>)>,
     /// The directories that exist, with a path of each.
     pub directories: BTreeMap<InodeId, &'a str>,
@@ -29,16 +29,16 @@ impl Resolved<'_> {
     }
 }
 
-/// The choices between files that an entry can be. All combinations are tried one after another.
+/// The choices between candidate files for entries. All combinations are tried one after another.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
-    /// Of each choice: the picked candidate, and the number of candidates.
+    /// For each choice: the index of the picked candidate, and the number of candidates.
     picks: Vec<(usize, usize)>,
     at: usize,
 }
 
 impl Choices {
-    /// Picks one of the candidates: at first the cheapest, of equal ones the newest.
+    /// Picks one of the candidates: the cheapest first, the newest among equal ones.
     fn pick(
         &mut self,
         candidates: BTreeSet<InodeId>,
@@ -71,7 +71,7 @@ impl Choices {
     }
 }
 
-/// Finds the file of each entry: one that had this name, and that it resembles most.
+/// Finds the file of each entry: among the files that had this name, the most similar one.
 pub(super) fn resolve<'a>(case: &Case<'a>, choices: &mut Choices) -> Resolved<'a> {
     let mut resolved = Resolved {
         entries: BTreeMap::new(),
@@ -113,7 +113,7 @@ fn resolve_files<'a>(case: &Case<'a>, resolved: &mut Resolved<'a>, choices: &mut
     let mut groups: BTreeMap<(u32, &str), Vec<&'a str>> = BTreeMap::new();
     for (path, (_, entry, _)) in &resolved.entries {
         if entry.kind != EntryKind::Directory {
-            // What cannot be read has no number.
+            // An entry that cannot be read has no inode number.
             let alone = if entry.kind == EntryKind::Other {
                 *path
             } else {

@@ -256,7 +256,7 @@ fn links_readability_and_unknown_names_are_judged() {
         tree.entries.get_mut("A/foo").unwrap().unreadable = Some("EIO".into());
     };
     assert_eq!(violations("sync", 0, unreadable), [Violation::Content]);
-    // What nothing repairs may have wrong counts where it changed.
+    // A file system that no program repairs may have wrong counts in changed groups.
     let unrepaired = |operations| judged(operations, 0, Promises::UNREPAIRED, links);
     assert_eq!(unrepaired("chmod A/foo 600"), []);
     assert_eq!(unrepaired("chmod B/bar 600").len(), 1);

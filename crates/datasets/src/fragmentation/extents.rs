@@ -86,7 +86,7 @@ impl Map {
             if stop() {
                 return Ok(false);
             }
-            let extents = match self.ask(&file, start) {
+            let extents = match self.query(&file, start) {
                 // The file has the maximum size, so no extent follows.
                 Err(Errno::FBIG) if start > 0 => return Ok(true),
                 result => result?,
@@ -104,7 +104,7 @@ impl Map {
     }
 
     /// The extents from an offset of the file.
-    fn ask(&mut self, file: impl AsFd, start: u64) -> io::Result<&[Extent]> {
+    fn query(&mut self, file: impl AsFd, start: u64) -> io::Result<&[Extent]> {
         let request = &mut *self.0;
         request.header = Header {
             start,

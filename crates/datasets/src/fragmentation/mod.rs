@@ -67,7 +67,7 @@ pub fn count_file(file: impl AsFd, size: u64) -> Option<u64> {
 #[error("stopped at the user's request")]
 pub struct Stopped;
 
-/// Why a count ended early.
+/// The reason why a count ended early.
 enum End {
     Stopped,
     Unavailable(String),

@@ -31,7 +31,7 @@ const HOLDS: [(u64, &str); 4] = [
     (2, "system"),
 ];
 
-/// Why free extents cannot be reported.
+/// The reason why free extents cannot be reported.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum FreeSpaceError {
@@ -148,7 +148,7 @@ impl Groups {
         }
         let mut text = String::new();
         for (name, lengths) in kinds {
-            let _ = write!(text, "{}", Shape { name, lengths });
+            let _ = write!(text, "{}", GroupExtents { name, lengths });
         }
         if text.is_empty() {
             text.push_str("no free extent in any block group\n");
@@ -158,12 +158,12 @@ impl Groups {
 }
 
 /// Free extents of one kind of block groups, by size.
-struct Shape<'a> {
+struct GroupExtents<'a> {
     name: &'a str,
     lengths: Vec<u64>,
 }
 
-impl std::fmt::Display for Shape<'_> {
+impl std::fmt::Display for GroupExtents<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let total: u64 = self.lengths.iter().sum();
         let extents = self.lengths.len();

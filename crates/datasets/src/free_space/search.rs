@@ -8,7 +8,7 @@ use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 const TREE_SEARCH: Opcode = opcode::read_write::<Request>(0x94, 17);
 
 /// Space for items: together with the key it is one page.
-const ROOM: usize = 4096 - size_of::<Key>();
+const RESULT_BYTES: usize = 4096 - size_of::<Key>();
 /// Bytes before each item: `struct btrfs_ioctl_search_header`.
 const HEADER: usize = 32;
 
@@ -35,7 +35,7 @@ struct Key {
 #[repr(C)]
 struct Request {
     key: Key,
-    room: [u8; ROOM],
+    room: [u8; RESULT_BYTES],
 }
 
 /// An item of a tree.
@@ -56,7 +56,7 @@ pub(super) fn each_item(
 ) -> io::Result<bool> {
     let mut request = Box::new(Request {
         key: Key::default(),
-        room: [0; ROOM],
+        room: [0; RESULT_BYTES],
     });
     let (mut objectid, mut kind, mut offset) = (0, 0, 0);
     loop {

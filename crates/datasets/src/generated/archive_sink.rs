@@ -19,7 +19,7 @@ use tar::{Builder, EntryType, Header};
 #[derive(Debug, Default)]
 pub struct Packed {
     bytes: Vec<u8>,
-    /// Where each write ended.
+    /// The end offset of each write.
     ends: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ fn create(archive: &Path) -> Result<FsFile, DatasetError> {
     FsFile::create_new(archive).map_err(|error| DatasetError::io("make", archive, error))
 }
 
-/// An archive in the making.
+/// An archive under construction.
 pub struct ArchiveSink<'s> {
     builder: Builder<GzEncoder<BufWriter<Copied>>>,
     archive: PathBuf,

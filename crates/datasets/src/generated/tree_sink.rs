@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags, Timespec, Timestamps};
 use std::path::{Path, PathBuf};
 
-/// A tree in the making.
+/// A tree under construction.
 pub struct TreeSink<'s> {
     /// The directories that have begun, outermost first, with the dates they get at their end.
     open: Vec<(OwnedFd, u64)>,

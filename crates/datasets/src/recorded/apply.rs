@@ -1,9 +1,9 @@
-//! What an operation does to the tree of a recording, and which resources it accesses.
+//! Applies an operation to the tree of a recording, and lists the resources that it accesses.
 
 use super::model::{FileState, Found, Kind, Map, Mapped, Model, NameId, NodeId, Open};
 use fsdyno_trace::{Action, Handle, Object, Operation, PathId};
 
-/// What operations can depend on.
+/// A resource on which operations can depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// A name in a directory.
@@ -18,7 +18,7 @@ pub enum Resource {
     Thread(u32),
 }
 
-/// What an operation does with a resource.
+/// The access of an operation to a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// It needs the resource as it is: unordered with other uses.
@@ -27,14 +27,14 @@ pub enum Access {
     Change,
 }
 
-/// Where a path of an operation leads.
+/// The result of resolving a path of an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// The directory of its last name, if it exists.
     pub directory: Option<NodeId>,
     /// Whether a symbolic link at its end is followed.
     pub followed: bool,
-    /// What it named before the operation, if it existed.
+    /// The inode before the operation, if the path existed.
     pub node: Option<NodeId>,
 }
 
@@ -556,7 +556,7 @@ impl Step<'_, '_> {
     fn remove(&mut self, found: Found) {
         if let Some(node) = found.node {
             if self.model.is_directory(node) {
-                // Also where it fails: it depends on whether the directory is empty.
+                // Also if it fails: the result depends on whether the directory is empty.
                 self.access(Resource::Node(node), Access::Change);
                 self.resolved.removes = Some(node);
             } else {

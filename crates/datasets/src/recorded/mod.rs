@@ -28,8 +28,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most operations of a recording that is replayed: all are in memory.
-pub const MOST_OPERATIONS: usize = 1 << 24;
+/// The maximum number of operations of a recording that is replayed: all are in memory.
+pub const MAX_OPERATIONS: usize = 1 << 24;
 
 /// The compressed size of data of which nothing is known, in thousandths.
 const UNKNOWN_PERMILLE: u64 = 500;
@@ -37,7 +37,7 @@ const UNKNOWN_PERMILLE: u64 = 500;
 /// A whole recording, in memory.
 #[derive(Debug)]
 pub struct Recording {
-    /// What it states about itself.
+    /// Its description.
     pub about: About,
     /// All its paths.
     pub paths: Paths,
@@ -63,17 +63,17 @@ impl Recording {
         let reader = Reader::open(path).map_err(failed)?;
         let read = Self::read(reader, stop).map_err(failed)?;
         let recording = read.ok_or(DatasetError::Stopped)?;
-        if recording.operations.len() > MOST_OPERATIONS {
+        if recording.operations.len() > MAX_OPERATIONS {
             return Err(DatasetError::RecordingTooLong {
                 path: path.to_owned(),
-                most: MOST_OPERATIONS,
+                most: MAX_OPERATIONS,
             });
         }
         Ok(recording)
     }
 
     /// Reads and checks a recording; none if the user cancelled. Of a recording that is too long,
-    /// one operation more than [`MOST_OPERATIONS`] is read.
+    /// one operation more than [`MAX_OPERATIONS`] is read.
     pub fn read<R: Read>(
         mut reader: Reader<R>,
         stop: &CancelToken,
@@ -93,7 +93,7 @@ impl Recording {
             if stop.requested() {
                 return Ok(None);
             }
-            if operations.len() > MOST_OPERATIONS {
+            if operations.len() > MAX_OPERATIONS {
                 break;
             }
         }

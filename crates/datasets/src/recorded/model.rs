@@ -18,12 +18,12 @@ pub(super) type NameId = u32;
 pub const ROOT: NodeId = 0;
 
 /// Links that are followed in one path, as in Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The space of an entry in addition to its data, bytes.
 const METADATA: u64 = 1024;
 
-/// What the operations of a recording have done so far.
+/// The state of the tree after the operations so far.
 #[derive(Debug)]
 pub struct Model<'r> {
     pub(super) paths: &'r Paths,
@@ -104,13 +104,13 @@ enum Part {
     Root,
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The directory of the last name; none if it does not exist, or the path is the root.
     pub directory: Option<NodeId>,
     pub name: NameId,
-    /// What it names, if it exists.
+    /// The inode, if the path exists.
     pub node: Option<NodeId>,
     /// Whether a symbolic link at the end of the path was followed.
     pub followed: bool,
@@ -291,7 +291,7 @@ impl<'r> Model<'r> {
                 each(at, name);
                 links += 1;
                 followed |= last;
-                if links > MOST_LINKS || !self.put_target(&target, parts) {
+                if links > MAX_LINKS || !self.put_target(&target, parts) {
                     return Found {
                         followed,
                         ..Found::default()

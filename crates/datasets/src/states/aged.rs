@@ -3,7 +3,7 @@
 
 use super::churn::{Churn, Counts, Operation};
 use super::error::StateError;
-use super::plain::{enough, top_up};
+use super::plain::{check_utilisation, fill_to};
 use super::{Method, Work};
 
 /// A churn of files.
@@ -82,13 +82,13 @@ impl Ageing {
 
     /// Runs the churn until this number of bytes is written.
     fn churn(&mut self, work: &mut Work<'_>, until: u64) -> Result<(), StateError> {
-        let stretch = (self.high / 16).max(16 << 20);
-        let mut next_settle = work.files.written() + stretch;
+        let interval = (self.high / 16).max(16 << 20);
+        let mut next_settle = work.files.written() + interval;
         while work.files.written() < until {
             let operation = self.churn.next(self.low(), self.high);
             self.carry_out(work, operation)?;
             if work.files.written() >= next_settle {
-                next_settle = work.files.written() + stretch;
+                next_settle = work.files.written() + interval;
                 self.settle(work)?;
             }
         }
@@ -113,11 +113,11 @@ impl Ageing {
     /// Performs an operation. After an out-of-space error it is retried once, after deferred frees.
     /// After that, the maximum is reduced.
     fn carry_out(&mut self, work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
-        const MOST_REFUSALS: u32 = 100;
+        const MAX_REFUSALS: u32 = 100;
         let Err(error) = act(work, operation) else {
             return Ok(());
         };
-        if !error.is_full() || self.refusals >= MOST_REFUSALS {
+        if !error.is_full() || self.refusals >= MAX_REFUSALS {
             return Err(error);
         }
         self.refusals += 1;
@@ -175,6 +175,6 @@ fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
         }
     }
     work.files.number_from(ageing.churn.made());
-    let outcome = top_up(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
-    enough(work, outcome)
+    let outcome = fill_to(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
+    check_utilisation(work, outcome)
 }

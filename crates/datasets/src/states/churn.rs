@@ -14,7 +14,7 @@
 use crate::seed::{Seed, Spread};
 use crate::sizes::LogNormal;
 
-/// What a file takes at least, and in multiples of which: the usual block.
+/// The usual block size. Files occupy a multiple of it.
 const BLOCK: u64 = 4096;
 
 /// One operation.
@@ -41,14 +41,14 @@ pub(super) struct Counts {
 
 /// An existing file: eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Live {
+struct ExistingFile {
     number: u32,
     size: u32,
 }
 
 /// The churn.
 pub(super) struct Churn {
-    live: Vec<Live>,
+    live: Vec<ExistingFile>,
     held: u64,
     sizes: LogNormal,
     creates: Spread,
@@ -161,7 +161,7 @@ impl Churn {
         }
         let number = self.made;
         self.made += 1;
-        self.live.push(Live { number, size });
+        self.live.push(ExistingFile { number, size });
         self.held += blocks(size);
         self.counts.creates += 1;
         Some(Operation::Create { number, size })
@@ -170,7 +170,7 @@ impl Churn {
     fn append(&mut self, high: u64) -> Option<Operation> {
         let bytes = size(self.sizes.draw(&mut self.appends));
         let place = self.place();
-        let Live { number, size: from } = self.live[place];
+        let ExistingFile { number, size: from } = self.live[place];
         let to = from.checked_add(bytes)?;
         if self.held - blocks(from) + blocks(to) > high {
             return None;
@@ -187,7 +187,7 @@ impl Churn {
 
     fn truncate(&mut self) -> Operation {
         let place = self.place();
-        let Live { number, size: from } = self.live[place];
+        let ExistingFile { number, size: from } = self.live[place];
         let to = size(self.choose(u64::from(from)));
         self.held = self.held - blocks(from) + blocks(to);
         self.live[place].size = to;
@@ -197,7 +197,7 @@ impl Churn {
 
     fn delete(&mut self) -> Operation {
         let place = self.place();
-        let Live { number, size } = self.live.swap_remove(place);
+        let ExistingFile { number, size } = self.live.swap_remove(place);
         self.held -= blocks(size);
         self.counts.deletes += 1;
         Operation::Delete { number, size }

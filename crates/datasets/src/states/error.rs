@@ -1,10 +1,10 @@
-//! Why a state could not be set up.
+//! The reason why a state could not be set up.
 
 use crate::shown;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a state could not be set up.
+/// The reason why a state could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StateError {

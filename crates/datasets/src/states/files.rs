@@ -131,7 +131,7 @@ impl<'a> Files<'a> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = self.open(number, flags)?;
         self.count += 1;
-        let result = self.pour(&file, number, 0, size);
+        let result = self.write_content(&file, number, 0, size);
         drop(file);
         if result.is_err() {
             // The reported error is that of the write, not of the removal.
@@ -143,7 +143,7 @@ impl<'a> Files<'a> {
     /// Extends a file. If there is no space for all of it, the file is truncated to its old size.
     pub(super) fn append(&mut self, number: u32, from: u64, bytes: u64) -> Result<(), StateError> {
         let file = self.open(number, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC)?;
-        let result = self.pour(&file, number, from, bytes);
+        let result = self.write_content(&file, number, from, bytes);
         if result.is_err() {
             let _ = fs::ftruncate(&file, from);
         }
@@ -198,7 +198,7 @@ impl<'a> Files<'a> {
     }
 
     /// Writes content that occurs nowhere else. It counts as held only after all of it is written.
-    fn pour(
+    fn write_content(
         &mut self,
         file: &OwnedFd,
         number: u32,

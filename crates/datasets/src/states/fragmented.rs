@@ -3,7 +3,7 @@
 
 use super::error::StateError;
 use super::files::Files;
-use super::plain::{enough, large, top_up};
+use super::plain::{check_utilisation, fill_to, large};
 use super::{Method, Work};
 
 /// Small files, every second one deleted.
@@ -28,12 +28,12 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     files.expect(missing);
     // Half of the space between this and the brim is the space to be freed.
     let bulk = (2 * work.permille).saturating_sub(BRIM);
-    top_up(files, bulk, size, &mut |_, _| {})?;
+    fill_to(files, bulk, size, &mut |_, _| {})?;
     let before = files.space()?;
     let mut small: Vec<u32> = Vec::new();
     let brim = BRIM.max(work.permille);
     // A file system that accepts no more data is as full as possible.
-    top_up(files, brim, HOLE, &mut |number, bytes| {
+    fill_to(files, brim, HOLE, &mut |number, bytes| {
         if bytes == HOLE {
             small.push(number);
         }
@@ -41,10 +41,10 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let space = files.space()?;
     let standing = small.len() as u64;
     let cost = (space.used.saturating_sub(before.used) / standing.max(1)).max(HOLE);
-    thin_to(files, work.permille, cost, &mut small)?;
+    delete_until(files, work.permille, cost, &mut small)?;
     let deleted = standing - small.len() as u64;
-    let outcome = top_up(files, work.permille, HOLE, &mut |_, _| {})?;
-    enough(work, outcome)?;
+    let outcome = fill_to(files, work.permille, HOLE, &mut |_, _| {})?;
+    check_utilisation(work, outcome)?;
     // If more are deleted than remain, holes are adjacent and merge.
     let hole = HOLE * deleted.div_ceil(small.len().max(1) as u64).max(1);
     Ok(format!(
@@ -55,7 +55,7 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
 }
 
 /// Deletes small files, evenly spread over all of them, until the utilisation is reached.
-fn thin_to(
+fn delete_until(
     files: &mut Files<'_>,
     permille: u32,
     cost: u64,
@@ -69,7 +69,7 @@ fn thin_to(
             break;
         }
         let many = usize::try_from(beyond.div_ceil(cost)).unwrap_or(usize::MAX);
-        for number in thin(small, many) {
+        for number in take_evenly(small, many) {
             files.remove(number, HOLE)?;
         }
     }
@@ -77,7 +77,7 @@ fn thin_to(
 }
 
 /// Takes `many` out of a list, evenly spread.
-fn thin(small: &mut Vec<u32>, many: usize) -> Vec<u32> {
+fn take_evenly(small: &mut Vec<u32>, many: usize) -> Vec<u32> {
     let all = small.len();
     let many = many.min(all);
     let mut taken = Vec::with_capacity(many);
@@ -101,12 +101,12 @@ mod tests {
     #[test]
     fn what_is_taken_is_spread_evenly() {
         let mut small: Vec<u32> = (0..10).collect();
-        assert_eq!(thin(&mut small, 5), [1, 3, 5, 7, 9]);
+        assert_eq!(take_evenly(&mut small, 5), [1, 3, 5, 7, 9]);
         assert_eq!(small, [0, 2, 4, 6, 8]);
-        assert_eq!(thin(&mut small, 9), [0, 2, 4, 6, 8]);
-        assert_eq!(thin(&mut small, 1), Vec::<u32>::new());
+        assert_eq!(take_evenly(&mut small, 9), [0, 2, 4, 6, 8]);
+        assert_eq!(take_evenly(&mut small, 1), Vec::<u32>::new());
         let mut small: Vec<u32> = (0..1000).collect();
-        let taken = thin(&mut small, 100);
+        let taken = take_evenly(&mut small, 100);
         assert!(
             taken.windows(2).all(|two| two[1] - two[0] == 10),
             "{taken:?}"

@@ -59,7 +59,7 @@ struct Work<'a> {
 /// The state that was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// What was done, in words: `filled`, `aged 3 times over`.
+    /// A description: `filled`, `aged 3 times over`.
     pub what: String,
     /// The utilisation reached, percent.
     pub percent: f64,

@@ -15,8 +15,8 @@ pub static PLAIN: Method = Method {
         let size = large(work)?;
         let missing = work.files.space()?.missing(work.permille);
         work.files.expect(missing);
-        let outcome = top_up(&mut work.files, work.permille, size, &mut |_, _| {})?;
-        enough(work, outcome)?;
+        let outcome = fill_to(&mut work.files, work.permille, size, &mut |_, _| {})?;
+        check_utilisation(work, outcome)?;
         Ok("filled with large files".to_owned())
     },
 };
@@ -41,7 +41,7 @@ pub(super) fn large(work: &Work<'_>) -> Result<u64, StateError> {
 ///
 /// Each round writes slightly less than what is missing and then reads the utilisation again,
 /// because metadata takes additional space.
-pub(super) fn top_up(
+pub(super) fn fill_to(
     files: &mut Files<'_>,
     permille: u32,
     size: u64,
@@ -69,7 +69,7 @@ pub(super) fn top_up(
 }
 
 /// An error if a full file system is more than one percent below the requested utilisation.
-pub(super) fn enough(work: &Work<'_>, outcome: Filled) -> Result<(), StateError> {
+pub(super) fn check_utilisation(work: &Work<'_>, outcome: Filled) -> Result<(), StateError> {
     let space = work.files.space()?;
     let short = space.percent() + 1.0 < f64::from(work.permille) / 10.0;
     if outcome == Filled::Full && short {

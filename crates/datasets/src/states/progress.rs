@@ -14,7 +14,7 @@ pub struct Progress {
 /// The progress is reported once for each of this number of parts.
 const PARTS: u64 = 500;
 /// The minimum number of bytes between two reports.
-const LEAST: u64 = 1 << 20;
+const MIN_STEP: u64 = 1 << 20;
 
 /// Counts written bytes, and reports the progress.
 pub(super) struct ProgressReporter<'a> {
@@ -49,7 +49,7 @@ impl<'a> ProgressReporter<'a> {
     }
 
     fn report_progress(&mut self) {
-        self.next = self.done + (self.of / PARTS).max(LEAST);
+        self.next = self.done + (self.of / PARTS).max(MIN_STEP);
         (self.report)(Progress {
             done: Bytes(self.done),
             of: Bytes(self.of.max(self.done)),

@@ -54,12 +54,12 @@ impl Space {
 
     /// The bytes to write to reach this utilisation.
     pub fn missing(&self, permille: u32) -> u64 {
-        self.goal(permille).saturating_sub(self.used)
+        self.target_bytes(permille).saturating_sub(self.used)
     }
 
     /// The bytes to delete to reach this utilisation.
     pub fn beyond(&self, permille: u32) -> u64 {
-        self.used.saturating_sub(self.goal(permille))
+        self.used.saturating_sub(self.target_bytes(permille))
     }
 
     /// The tolerance: a two-thousandth.
@@ -67,7 +67,7 @@ impl Space {
         (self.capacity() / 2000).max(16 << 10)
     }
 
-    fn goal(&self, permille: u32) -> u64 {
+    fn target_bytes(&self, permille: u32) -> u64 {
         // Below 2^54 bytes there is no overflow; above, a part more or less does not matter.
         self.capacity().saturating_mul(u64::from(permille)) / 1000
     }

@@ -1,4 +1,4 @@
-//! What a comparison must notice.
+//! Differences that a comparison must report.
 
 use super::*;
 use std::fs as files;

@@ -4,7 +4,7 @@ use crate::{DatasetError, shown};
 use std::io;
 use std::path::PathBuf;
 
-/// Why a comparison failed.
+/// The reason why a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// A system call failed.

@@ -39,7 +39,7 @@ pub struct ErrorPlan {
     #[serde(deserialize_with = "size")]
     pub length: Bytes,
     /// The kinds of request that fail.
-    pub on: Vec<Fails>,
+    pub on: Vec<FailingKind>,
     /// Time that a failed request takes in addition.
     #[serde(default)]
     pub takes_ms: f64,
@@ -48,7 +48,7 @@ pub struct ErrorPlan {
 /// Kinds of request that can fail on an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fails {
+pub enum FailingKind {
     /// Reads.
     Read,
     /// Writes and write-zeroes.
@@ -60,7 +60,7 @@ pub enum Fails {
     Never,
 }
 
-impl From<Kind> for Fails {
+impl From<Kind> for FailingKind {
     fn from(kind: Kind) -> Self {
         match kind {
             Kind::Read => Self::Read,
@@ -141,7 +141,7 @@ pub enum FaultsError {
 }
 
 /// Limit of lost sectors in all entries. Memory holds them one by one.
-const MOST_LATENT: u64 = 1 << 20;
+const MAX_LATENT: u64 = 1 << 20;
 
 fn extent(key: &str, at: Bytes, length: Bytes) -> Result<(), Impossible> {
     for (name, bytes) in [("at", at), ("length", length)] {
@@ -228,8 +228,8 @@ impl FaultPlan {
             }
             lost = lost.saturating_add(count);
             let key = "latent.count";
-            Impossible::outside(key, count as f64, 1.0, MOST_LATENT as f64)?;
-            Impossible::outside(key, lost as f64, 1.0, MOST_LATENT as f64)?;
+            Impossible::outside(key, count as f64, 1.0, MAX_LATENT as f64)?;
+            Impossible::outside(key, lost as f64, 1.0, MAX_LATENT as f64)?;
         }
         Impossible::outside("flush.ignored", self.flush.ignored, 0.0, 1.0)?;
         for slow in &self.slow {

@@ -39,7 +39,7 @@ const GOOD: f64 = 0.15;
 /// The most passes over the parameters with one factor.
 const PASSES: usize = 4;
 
-/// Why no profile can be fitted.
+/// The reason why no profile can be fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// The disk has no rotation, or its cache hides it.
@@ -59,13 +59,13 @@ pub enum FitError {
 /// A figure of the device and of its model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// The measured figure.
     pub name: String,
     /// Unit of the values.
     pub unit: &'static str,
-    /// Of the device.
+    /// The figure of the device.
     pub measured: f64,
-    /// Of the model.
+    /// The figure of the model.
     pub model: f64,
 }
 
@@ -178,7 +178,7 @@ fn refine(
                     if next == best.1 {
                         continue;
                     }
-                    // Parameters of no disk are no candidates.
+                    // Impossible parameters are no candidates.
                     if let Ok(fitted) = try_out(&next, brief)
                         && fitted.error < best.0
                     {

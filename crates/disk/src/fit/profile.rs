@@ -11,22 +11,22 @@ use super::volume::VolumeFit;
 use crate::profiles::{Profile, ProfileError};
 use std::fmt::{Display, Write as _};
 
-/// Segments of a hard disk's cache, and bytes of one, where they were not found.
+/// Segments of a hard disk's cache, and bytes of one, if they were not found.
 const SEGMENTS: u64 = 16;
 const SEGMENT: u64 = 256 << 10;
 
-/// Bytes for writes in the cache of a hard disk, where no scratch file was given.
-const WRITE_ROOM: u64 = 4 << 20;
+/// Bytes for writes in the cache of a hard disk, if no scratch file was given.
+const DEFAULT_WRITE_CACHE: u64 = 4 << 20;
 
 /// Queue depths of hard disks.
 const QUEUES: [u32; 4] = [1, 4, 16, 32];
 
-/// What a profile states about its device.
+/// The description of the device in a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     /// One-line description.
     pub title: String,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: String,
     /// Queue depth that the kernel uses, if it is known.
     pub queue_depth: Option<u32>,
@@ -53,56 +53,56 @@ impl Identity {
     /// The profile of a hard disk.
     pub(super) fn hdd(&self, fit: &HddFit, measured: &Measurements) -> String {
         let mut keys = Keys::of("hdd");
-        keys.known("rpm", number(fit.rpm));
-        keys.found("heads", fit.heads.map(|heads| heads.to_string()), "4");
-        keys.guess("zones", "16");
+        keys.put("rpm", number(fit.rpm));
+        keys.put_or_estimate("heads", fit.heads.map(|heads| heads.to_string()), "4");
+        keys.put_estimate("zones", "16");
         let [outer, inner] = fit.sectors_per_track;
-        keys.known("sectors_per_track", format!("[{outer}, {inner}]"));
+        keys.put("sectors_per_track", format!("[{outer}, {inner}]"));
         let seek = [fit.seek.minimum_ms, fit.seek.mean_ms, fit.seek.full_ms].map(number);
         let [minimum, mean, full] = seek;
-        keys.known(
+        keys.put(
             "seek",
             format!(
                 "{{ three-point = {{ minimum_ms = {minimum}, mean_ms = {mean}, full_ms = {full} }} }}"
             ),
         );
         // The skew covers the switch.
-        keys.guess("head_switch_ms", &number(0.9 * fit.track_skew_ms));
-        keys.guess("write_settle_ms", "0.5");
-        keys.known("track_skew_ms", number(fit.track_skew_ms));
-        keys.known("cylinder_skew_ms", number(fit.cylinder_skew_ms));
-        keys.known("command_overhead_ms", number(fit.command_overhead_ms));
-        keys.known("bus_mb_s", number(fit.bus_mb_s));
+        keys.put_estimate("head_switch_ms", &number(0.9 * fit.track_skew_ms));
+        keys.put_estimate("write_settle_ms", "0.5");
+        keys.put("track_skew_ms", number(fit.track_skew_ms));
+        keys.put("cylinder_skew_ms", number(fit.cylinder_skew_ms));
+        keys.put("command_overhead_ms", number(fit.command_overhead_ms));
+        keys.put("bus_mb_s", number(fit.bus_mb_s));
         let writes = measured.writes.as_ref();
         let room = writes.and_then(|writes| writes.room);
         let room = room.map(|room| room.max(16 << 10));
         let segments = fit.segments.unwrap_or(SEGMENTS);
         let for_reads = fit.segment.unwrap_or(SEGMENT) * segments;
-        let cache = (for_reads + room.unwrap_or(WRITE_ROOM)).max(16 << 10);
+        let cache = (for_reads + room.unwrap_or(DEFAULT_WRITE_CACHE)).max(16 << 10);
         let all_found = fit.segments.is_some() && fit.segment.is_some() && room.is_some();
-        keys.found(
+        keys.put_or_estimate(
             "cache",
             all_found.then(|| cache.to_string()),
             &cache.to_string(),
         );
-        keys.found(
+        keys.put_or_estimate(
             "segments",
             fit.segments.map(|segments| segments.to_string()),
             &segments.to_string(),
         );
         let cached = writes.map(|writes| writes.write_us * 1e-3 < 15e3 / fit.rpm);
-        keys.found(
+        keys.put_or_estimate(
             "write_cache",
             cached.map(|cached| cached.to_string()),
             "true",
         );
-        keys.found(
+        keys.put_or_estimate(
             "write_room",
             room.map(|room| room.to_string()),
-            &WRITE_ROOM.to_string(),
+            &DEFAULT_WRITE_CACHE.to_string(),
         );
-        keys.guess("destage", "\"shortest-positioning\"");
-        keys.guess("destage_after_ms", "10");
+        keys.put_estimate("destage", "\"shortest-positioning\"");
+        keys.put_estimate("destage_after_ms", "10");
         self.head(measured, self.queue_depth.unwrap_or(1), &keys.estimated) + &keys.text
     }
 
@@ -111,39 +111,39 @@ impl Identity {
         let mut keys = Keys::of("flash");
         let seen = |value: String| fit.units_seen.then_some(value);
         let units = [fit.channels, fit.units_per_channel].map(|units| units.to_string());
-        keys.found("channels", seen(units[0].clone()), &units[0]);
-        keys.found("units_per_channel", seen(units[1].clone()), &units[1]);
+        keys.put_or_estimate("channels", seen(units[0].clone()), &units[0]);
+        keys.put_or_estimate("units_per_channel", seen(units[1].clone()), &units[1]);
         let unit = fit.program_unit.0.to_string();
-        keys.found("program_unit", seen(unit.clone()), &unit);
-        keys.guess("block_programs", "256");
+        keys.put_or_estimate("program_unit", seen(unit.clone()), &unit);
+        keys.put_estimate("block_programs", "256");
         let times = [fit.read_us, fit.read_firmware_us].map(number);
-        keys.found("read_us", seen(times[0].clone()), &times[0]);
+        keys.put_or_estimate("read_us", seen(times[0].clone()), &times[0]);
         let moving_us = fit.program_unit.0 as f64 / fit.channel_mb_s;
         let writes = measured.writes.as_ref();
         let program = writes.map(|w| (w.flush_us - w.clean_flush_us - moving_us).max(1.0));
         let program_us = number(program.unwrap_or(200.0));
-        keys.found("program_us", program.map(number), &program_us);
-        keys.guess("erase_us", "3000");
-        keys.found("read_firmware_us", seen(times[1].clone()), &times[1]);
+        keys.put_or_estimate("program_us", program.map(number), &program_us);
+        keys.put_estimate("erase_us", "3000");
+        keys.put_or_estimate("read_firmware_us", seen(times[1].clone()), &times[1]);
         let link = writes.map(|w| f64::from(124 << 10) / (w.large_us - w.write_us).max(0.1));
         let link = link.map(|link| link.clamp(0.1, 1e6));
         let firmware = writes
             .zip(link)
             .map(|(w, link)| (w.write_us - 4096.0 / link).max(0.0));
-        keys.found("write_firmware_us", firmware.map(number), "10");
+        keys.put_or_estimate("write_firmware_us", firmware.map(number), "10");
         let flush = writes.map(|w| w.clean_flush_us.max(0.0));
-        keys.found("flush_firmware_us", flush.map(number), "10");
-        keys.known("channel_mb_s", number(fit.channel_mb_s));
+        keys.put_or_estimate("flush_firmware_us", flush.map(number), "10");
+        keys.put("channel_mb_s", number(fit.channel_mb_s));
         let links = [fit.link_mb_s, link.unwrap_or(fit.link_mb_s)].map(number);
-        keys.known("link_mb_s", format!("[{}, {}]", links[0], links[1]));
+        keys.put("link_mb_s", format!("[{}, {}]", links[0], links[1]));
         let buffer = fit.program_unit.0.max(8 << 20);
-        keys.guess("buffer", &buffer.to_string());
-        keys.guess("partial_after_ms", "5");
-        keys.guess("fast_cache", "0");
-        keys.guess("fast_program_us", &program_us);
-        keys.guess("fold_after_ms", "0");
-        keys.guess("fold_mb_s", "1");
-        keys.guess("spare", "0.07");
+        keys.put_estimate("buffer", &buffer.to_string());
+        keys.put_estimate("partial_after_ms", "5");
+        keys.put_estimate("fast_cache", "0");
+        keys.put_estimate("fast_program_us", &program_us);
+        keys.put_estimate("fold_after_ms", "0");
+        keys.put_estimate("fold_mb_s", "1");
+        keys.put_estimate("spare", "0.07");
         self.queue(&mut keys);
         self.head(measured, self.queue_depth.unwrap_or(1024), &keys.estimated) + &keys.text
     }
@@ -151,14 +151,14 @@ impl Identity {
     /// The profile of a volume.
     pub(super) fn volume(&self, fit: &VolumeFit, measured: &Measurements) -> String {
         let mut keys = Keys::of("volume");
-        keys.known("iops", number(fit.iops));
-        keys.known("burst", format!("{:.0}", fit.burst));
-        keys.guess("counted", "\"256K\"");
-        keys.known("mib_s", number(fit.mib_s));
-        keys.known("burst_bytes", format!("{:.0}", fit.burst_bytes));
-        keys.known("latency_us", number(fit.latency_us));
-        keys.known("sigma", number(fit.sigma));
-        keys.known("seed", 1);
+        keys.put("iops", number(fit.iops));
+        keys.put("burst", format!("{:.0}", fit.burst));
+        keys.put_estimate("counted", "\"256K\"");
+        keys.put("mib_s", number(fit.mib_s));
+        keys.put("burst_bytes", format!("{:.0}", fit.burst_bytes));
+        keys.put("latency_us", number(fit.latency_us));
+        keys.put("sigma", number(fit.sigma));
+        keys.put("seed", 1);
         self.queue(&mut keys);
         self.head(measured, self.queue_depth.unwrap_or(128), &keys.estimated) + &keys.text
     }
@@ -194,19 +194,19 @@ impl Keys {
         }
     }
 
-    fn known(&mut self, key: &str, value: impl Display) {
+    fn put(&mut self, key: &str, value: impl Display) {
         let _ = writeln!(self.text, "{key} = {value}");
     }
 
-    fn guess(&mut self, key: &str, value: &str) {
+    fn put_estimate(&mut self, key: &str, value: &str) {
         self.estimated.push(format!("{}.{key}", self.table));
-        self.known(key, value);
+        self.put(key, value);
     }
 
-    fn found(&mut self, key: &str, value: Option<String>, otherwise: &str) {
+    fn put_or_estimate(&mut self, key: &str, value: Option<String>, otherwise: &str) {
         match value {
-            Some(value) => self.known(key, value),
-            None => self.guess(key, otherwise),
+            Some(value) => self.put(key, value),
+            None => self.put_estimate(key, otherwise),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a fit measures: a disk that takes requests and returns their times. It is a device, a file,
-//! or a model in simulated time.
+//! The target of a fit: a disk that receives requests and returns their times. It is a device, a
+//! file, or a model in simulated time.
 
 use crate::disk::{Disk, SubmitError};
 use crate::faults::Faults;
@@ -45,7 +45,7 @@ impl Timing {
     }
 }
 
-/// Why a measurement ended early.
+/// The reason why a measurement ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The user cancelled it.
@@ -83,7 +83,7 @@ pub struct Simulated {
 /// The noise of a latency is at most this share of it, and at most these nanoseconds.
 const NOISE: (f64, f64) = (0.03, 30_000.0);
 
-/// Every so often the machine does something else for so long, in nanoseconds.
+/// Interval and duration of simulated disturbances, in nanoseconds.
 const DISTURBED: (u64, u64) = (300_000_000, 1_000_000);
 
 impl Simulated {
@@ -97,7 +97,7 @@ impl Simulated {
         }
     }
 
-    /// Disturbs the latencies as a machine does.
+    /// Adds noise and disturbances to the latencies.
     #[must_use]
     pub fn with_noise(self, seed: u64) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Simulated {
         }
     }
 
-    /// The time at which a completion is seen.
+    /// The time at which a completion is observed.
     fn seen(&mut self, submitted: u64, completed: u64) -> u64 {
         let Some(random) = &mut self.noise else {
             return completed;
@@ -116,7 +116,7 @@ impl Simulated {
         let shift = crate::arithmetic::to_ns(reach * 2.0 * random.unit());
         let mut disturbed = 0;
         if completed >= self.disturbed_at {
-            // Between requests it does no harm.
+            // A disturbance between requests has no effect.
             if submitted <= self.disturbed_at {
                 disturbed = DISTURBED.1;
             }

@@ -78,7 +78,7 @@ fn wrong(profile: &Profile, found: &Profile) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong in the fit to a profile.
+/// The errors in the fit to a profile.
 fn departures(profile: &Profile, seed: u64) -> Vec<String> {
     let fit = refitted(profile, seed);
     let best = &fit.models[0];

@@ -15,10 +15,10 @@ const DEPTH: usize = 32;
 /// Writes of a batch of sustained writes.
 const BATCH: usize = 512;
 
-/// The most writes of a loop.
-const MOST: usize = 16_384;
+/// The maximum number of writes of a loop.
+const MAX_WRITES: usize = 16_384;
 
-/// What was measured by writes.
+/// The measurements by writes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Writes {
     /// Latency of a 4 KiB write after idle time, microseconds.
@@ -67,7 +67,7 @@ impl Writes {
         let waited_us = (20.0 * write_us).max(2000.0);
         let (mut room, mut written) = (None, 0);
         while room.is_none()
-            && written < MOST as u64 * SMALL
+            && written < MAX_WRITES as u64 * SMALL
             && target.now() - began < effort.budget_ns / 4
         {
             let all: Vec<Access> = (0..BATCH).map(|_| write(place(), SMALL)).collect();
@@ -80,7 +80,7 @@ impl Writes {
         }
         let mut sustained = Vec::new();
         let began = target.now();
-        while sustained.len() * BATCH < MOST && target.now() - began < effort.budget_ns / 4 {
+        while sustained.len() * BATCH < MAX_WRITES && target.now() - began < effort.budget_ns / 4 {
             let all: Vec<Access> = (0..BATCH).map(|_| write(place(), SMALL)).collect();
             let from = target.now();
             target.run(&all, DEPTH)?;

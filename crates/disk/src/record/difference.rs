@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// Entries of two traces at the same place; none where a trace has ended.
+/// Entries of two traces at the same place; none if a trace has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The place, from 0.

@@ -1,7 +1,7 @@
 //! Counters between two marks of the workload: requests and bytes by kind, seek distances, latency
 //! breakdown, and device counters.
 //!
-//! Requests count at completion, seeks at submission. After [`MOST`] marks the last interval
+//! Requests count at completion, seeks at submission. After [`MAX_MARKS`] marks the last interval
 //! continues, so that memory is bounded.
 
 use crate::models::Work;
@@ -10,7 +10,7 @@ use fsdyno_model::disk_use::Tallied;
 use fsdyno_model::{DiskUse, Nanos, Waits};
 
 /// Maximum number of separate intervals.
-pub const MOST: usize = 16_384;
+pub const MAX_MARKS: usize = 16_384;
 
 /// The interval from one mark to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -138,7 +138,7 @@ impl Intervals {
     pub fn marked(&mut self, at: Nanos, text: &str, work: Work) {
         self.worked(at, work);
         self.passed(at);
-        if self.all.len() >= MOST {
+        if self.all.len() >= MAX_MARKS {
             self.uncounted += 1;
             return;
         }

@@ -12,7 +12,7 @@ const MAGIC: &[u8; 8] = b"fsdynoR1";
 const BLOCK: usize = 64 << 10;
 
 /// Maximum block size: the largest payload and its entries.
-const LONGEST: u32 = 1 << 30;
+const MAX_ENTRY: u32 = 1 << 30;
 
 /// Writes the sequence.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl<W: Write + Send> Writer<W> {
         }
         let length = u32::try_from(self.block.len())
             .ok()
-            .filter(|length| *length <= LONGEST);
+            .filter(|length| *length <= MAX_ENTRY);
         let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
         self.out.write_all(&length.to_le_bytes())?;
         let sum = crc32fast::hash(&self.block);
@@ -129,7 +129,7 @@ impl<R: Read> Records<R> {
         }
         let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (length, sum) = (number(&head[..4]), number(&head[4..]));
-        if length > LONGEST {
+        if length > MAX_ENTRY {
             return Err(RecordError::Spoilt { at });
         }
         // Limits the allocation, because a corrupt length may be larger than the file.

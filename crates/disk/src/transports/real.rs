@@ -121,7 +121,7 @@ impl<'a> Real<'a> {
             let connection = Connection::new(line, self.offer, self.name, self.generation);
             let (served, why) = match connection {
                 Ok(mut connection) => {
-                    let why = self.converse(&mut connection, stop).err();
+                    let why = self.serve_connection(&mut connection, stop).err();
                     (connection.served(), why)
                 }
                 Err(why) => (Served::default(), Some(why)),
@@ -136,7 +136,7 @@ impl<'a> Real<'a> {
     }
 
     /// Serves a connection until it ends.
-    fn converse(
+    fn serve_connection(
         &mut self,
         connection: &mut Connection,
         stop: &CancelToken,

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Maximum number of descriptors in a message.
-const MOST_DESCRIPTORS: usize = 8;
+const MAX_DESCRIPTORS: usize = 8;
 
 /// Timeout for a peer in the middle of a message.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ pub fn receive(
     let mut descriptors = Vec::new();
     let mut filled = 0;
     while filled < bytes.len() {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut bytes[filled..])];
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -117,7 +117,7 @@ pub fn send(
 ) -> Result<(), StreamError> {
     let mut sent = 0;
     while sent < bytes.len() {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if sent == 0 && !descriptors.is_empty() {
             // Callers send no more descriptors than the buffer holds.

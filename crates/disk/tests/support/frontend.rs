@@ -31,7 +31,7 @@ const REQUESTS: u64 = 0x1_0000;
 const SPACING: u64 = 0x2_0000;
 
 /// Number of requests with a place in memory.
-pub const MOST: u16 = 64;
+pub const QUEUE_SIZE: u16 = 64;
 
 /// Address of the guest's memory in the client's address space. It differs from the guest address.
 const USER: u64 = 0x7000_0000_0000;
@@ -130,7 +130,7 @@ impl Frontend {
             call: event()?.into(),
             available: 0,
             used: 0,
-            free: (0..MOST).rev().collect(),
+            free: (0..QUEUE_SIZE).rev().collect(),
         })
     }
 

@@ -16,19 +16,19 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The words of the first process, each ended by a zero.
+/// The file with the arguments of the first process, each terminated by a zero byte.
 pub const ARGUMENTS: &str = "/fsdyno/arguments";
 
-/// Its environment, likewise.
+/// The file with its environment, in the same format.
 pub const ENVIRONMENT: &str = "/fsdyno/environment";
 
-/// The modules to be loaded, by their order.
+/// The directory of the modules. Their names have the order of loading.
 pub const MODULE_FOLDER: &str = "/fsdyno/modules";
 
-/// Where the root of the host is mounted before it is the root.
+/// The mount point of the host's root before it becomes the root.
 pub const ROOT: &str = "/host";
 
-/// What the host calls its root.
+/// The 9p tag of the host's root.
 pub const TAG: &str = "fsdyno-root";
 
 /// The mount options of the host's root: it does not change during the run, so reads may be cached.
@@ -37,7 +37,8 @@ const OPTIONS: &CStr = c"trans=virtio,version=9p2000.L,msize=524288,cache=loose"
 /// The file system types of a root in memory, as statfs(2) returns them: ramfs and tmpfs.
 const IN_MEMORY: [i64; 2] = [0x8584_58f6, 0x0102_1994];
 
-/// Becomes the first process proper, on the root of the host, where this is the one before it.
+/// Mounts the root of the host and executes the first process there, if this process runs in the
+/// initramfs. Otherwise it returns.
 pub fn enter_root() -> Result<(), GuestInitError> {
     if !is_first() || std::env::var_os(MACHINE).is_some() || !Path::new(ARGUMENTS).exists() {
         return Ok(());
@@ -74,7 +75,7 @@ fn read(path: &str) -> Result<Vec<u8>, GuestInitError> {
     fs::read(path).map_err(GuestInitError::at(format!("read {path}")))
 }
 
-/// The words in a list of words that zeros end.
+/// The words of a list in which a zero byte terminates each word.
 fn terminated(list: &[u8]) -> impl Iterator<Item = &OsStr> {
     let words = list.split(|byte| *byte == 0);
     words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)
@@ -83,7 +84,7 @@ fn terminated(list: &[u8]) -> impl Iterator<Item = &OsStr> {
 fn load_modules() -> Result<(), GuestInitError> {
     let entries = fs::read_dir(MODULE_FOLDER).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = match entries {
-        // All are built in.
+        // All modules are built in.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         entries => entries.map_err(GuestInitError::at(format!("read {MODULE_FOLDER}")))?,
     };
@@ -100,7 +101,8 @@ fn load_modules() -> Result<(), GuestInitError> {
     Ok(())
 }
 
-/// Removes the unpacked initramfs, which takes memory. What cannot be removed does no other harm.
+/// Removes the unpacked initramfs, which takes memory. A file that cannot be removed only takes
+/// memory.
 fn free_memory() {
     let root = Path::new("/");
     let device = |path: &Path| fs::symlink_metadata(path).map(|of| of.dev()).ok();

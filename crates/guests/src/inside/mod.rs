@@ -22,16 +22,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The line to the host of User-mode Linux.
+/// The channel to the host in User-mode Linux.
 const LINE: &str = "/dev/ttyS0";
 
-/// The ports of a guest of QEMU, by name; one is the line to the host.
+/// The virtio ports of a guest of QEMU by name. One is the channel to the host.
 const PORTS: &str = "/sys/class/virtio-ports";
 
-/// How long it may take until they are there.
+/// Timeout until the ports exist.
 const PORTS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Something the guest could not do to settle in.
+/// An error in the setup of the guest.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest cannot {act}: {cause}")]
 pub struct GuestInitError {
@@ -41,7 +41,7 @@ pub struct GuestInitError {
 }
 
 impl GuestInitError {
-    /// What could not be done.
+    /// The error of this action.
     pub fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
         let act = act.into();
         |cause| Self {
@@ -51,13 +51,13 @@ impl GuestInitError {
     }
 }
 
-/// Whether this process is the first of a guest; only that may set the guest up.
+/// Whether this process is the first one of a guest. Only that one may set up the guest.
 pub fn is_first() -> bool {
     rustix::process::getpid().is_init()
 }
 
-/// Mounts what every program expects, creates [`PLACE`], and configures where the kernel finds its
-/// modules. Returns the directory for temporary files.
+/// Mounts the file systems that programs expect, creates [`PLACE`], and configures the module
+/// directory of the kernel. Returns the directory for temporary files.
 pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     entry::enter_root()?;
     for (fstype, target) in [
@@ -102,9 +102,9 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
 /// Marks the disks and their possible partitions as initialised in udev's database, with a link
 /// each. Programs that create partitions wait for that, and a guest has no udev.
 fn write_udev_database() -> io::Result<()> {
-    /// Of a virtio disk: itself and its partitions.
+    /// Minor numbers of a virtio disk: the disk and its partitions.
     const NUMBERS: u32 = 16;
-    /// Where the links are.
+    /// The directory of the links.
     const LINKS: &str = "disk/by-guest";
     let (database, links) = (Path::new("/run/udev/data"), Path::new("/dev").join(LINKS));
     for folder in [database, &links] {
@@ -173,7 +173,7 @@ fn configure_modprobe(place: &Path, modules: &Path) -> io::Result<()> {
     )
 }
 
-/// The lab this guest is of.
+/// The lab of this guest.
 fn lab() -> LabChoice {
     match std::env::var_os(MACHINE) {
         Some(_) => LabChoice::Qemu,
@@ -181,12 +181,12 @@ fn lab() -> LabChoice {
     }
 }
 
-/// A disk of this guest.
+/// The device of a disk in this guest.
 pub fn disk(number: usize) -> PathBuf {
     start::disk(&lab(), number)
 }
 
-/// Opens the line to the host: bytes as they are, nothing echoed.
+/// Opens the channel to the host in raw mode, without echo.
 pub fn channel() -> Result<File, GuestInitError> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = |path: &Path| {
@@ -204,7 +204,7 @@ pub fn channel() -> Result<File, GuestInitError> {
     Ok(File::from(line))
 }
 
-/// The port that is the line to the host. The kernel finds its ports one after the other.
+/// The port of the channel to the host. The kernel finds its ports one after another.
 fn port() -> Result<PathBuf, GuestInitError> {
     let deadline = Instant::now() + PORTS_TIMEOUT;
     loop {

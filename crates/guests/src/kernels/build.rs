@@ -4,8 +4,8 @@
 //! sources, a verified configuration, and compiled objects are kept.
 
 use super::building::{BuildError, Tree};
-use super::error::{ROOM, SetupError, refused};
-use super::fragment::{self, Fragment, Taken};
+use super::error::{BUILD_SPACE, SetupError, refused};
+use super::fragment::{self, AppliedOptions, Fragment};
 use super::identity::{Identity, sha256};
 use super::sources::{self, Sources};
 use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
@@ -29,18 +29,18 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
 
-/// What to build.
+/// The options of a build.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
     /// A source archive to use instead of the distribution's.
     pub source: Option<PathBuf>,
     /// The number of parallel jobs.
     pub jobs: u32,
-    /// Whether the sources and what was made of them stay.
+    /// Whether the sources and the objects are kept.
     pub keep: bool,
 }
 
-/// How far it is.
+/// The progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
     /// A step starts.
@@ -49,21 +49,21 @@ pub enum Progress<'a> {
     Note(&'a str),
     /// An object is being compiled.
     Object {
-        /// How many were before it in this build.
+        /// The number of objects compiled before it in this build.
         done: u64,
-        /// How many there are; 0 if they were not counted.
+        /// The number of objects; 0 if they were not counted.
         of: u64,
         /// Its name.
         name: &'a str,
     },
 }
 
-/// A kernel that is ready.
+/// A kernel that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The kernel.
     pub kernel: LabKernel,
-    /// Whether it was there before.
+    /// Whether it existed before.
     pub was_there: bool,
 }
 
@@ -85,9 +85,9 @@ pub fn set_up(
         });
     }
     let sources = sources::find(order.source.as_deref(), stop)?;
-    if let Some(mut made) = there(kernels, &sources)? {
+    if let Some(mut made) = existing_kernel(kernels, &sources)? {
         if !order.keep {
-            Workshop::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
+            BuildDir::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
         }
         if made.kernel.identity.named && order.source.is_none() {
             made.kernel.identity.named = false;
@@ -103,29 +103,29 @@ pub fn set_up(
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
     buildable(folder)?;
-    let workshop = Workshop::claim(folder, &identity.name(), stop, on_progress)?;
-    // The previous holder of the claim may have built it.
-    if let Some(made) = there(kernels, &sources)? {
+    let build_dir = BuildDir::claim(folder, &identity.name(), stop, on_progress)?;
+    // The process that held the lock before may have built it.
+    if let Some(made) = existing_kernel(kernels, &sources)? {
         if !order.keep {
-            workshop.remove()?;
+            build_dir.remove()?;
         }
         return Ok(made);
     }
     let kernel_build = KernelBuild {
-        workshop: &workshop,
+        build_dir: &build_dir,
         name: &sources.name,
         identity: &identity,
         jobs: order.jobs,
-        log: workshop.path(LOG),
+        log: build_dir.path(LOG),
         any_version: false,
         stop,
     };
-    let unpacked = workshop.path("sources");
-    kernel_build.unpacked(&sources, &unpacked, on_progress)?;
+    let unpacked = build_dir.path("sources");
+    kernel_build.unpack_sources(&sources, &unpacked, on_progress)?;
     let kernel = kernel_build.of(&unpacked, folder, on_progress)?;
     if !order.keep {
         on_progress(Progress::Step("removing the sources"));
-        workshop.remove()?;
+        build_dir.remove()?;
     }
     Ok(Made {
         kernel,
@@ -143,9 +143,9 @@ pub(super) fn buildable(folder: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// The kernel of these sources and our fragment, by any compiler. One without the recorded content
-/// is built again.
-fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
+/// An existing kernel of these sources and the config fragment, by any compiler. A kernel whose
+/// hash differs from the recorded one is built again.
+fn existing_kernel(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
     let kernel = current(kernels, |identity| identity.source == sources.name)?;
     Ok(kernel.map(|kernel| Made {
         kernel,
@@ -153,7 +153,7 @@ fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted
     }))
 }
 
-/// The first kernel of our fragment that fits and has the recorded content.
+/// The first matching kernel of the config fragment that has the recorded hash.
 fn current(
     kernels: &Kernels,
     fits: impl Fn(&Identity) -> bool,
@@ -196,15 +196,15 @@ pub(super) fn have_tools(
     })
 }
 
-/// The directory of an unfinished build, claimed by one process at a time.
-pub(super) struct Workshop {
+/// The directory of an unfinished build, which one process locks at a time.
+pub(super) struct BuildDir {
     folder: PathBuf,
     lock: PathBuf,
     claim: OwnedFd,
 }
 
-impl Workshop {
-    /// Claims it; waits for the holder, which may be a process of a killed build.
+impl BuildDir {
+    /// Locks it. Waits for the process that holds the lock, which may belong to a killed build.
     pub(super) fn claim(
         kernels: &Path,
         name: &str,
@@ -234,7 +234,7 @@ impl Workshop {
                 Err(error) => return Err(refused("claim", &lock)(error.into())),
             }
         }
-        // The previous holder may have removed it.
+        // The process that held the lock before may have removed it.
         TrustedDir::create(&folder)?;
         Ok(Self {
             folder,
@@ -243,7 +243,7 @@ impl Workshop {
         })
     }
 
-    /// Removes what a build left that was killed after its kernel was complete.
+    /// Removes the files of a build that was killed after its kernel was complete.
     fn remove_abandoned(kernels: &Path, identity: &Identity) -> Result<(), SetupError> {
         match Self::claim_idle(kernels, &identity.name())? {
             // A build that has not ended removes its sources itself.
@@ -252,7 +252,7 @@ impl Workshop {
         }
     }
 
-    /// Claims it without waiting; none if there is none, or if a build holds it.
+    /// Locks it without waiting; none if it does not exist, or if a build holds the lock.
     pub(super) fn claim_idle(kernels: &Path, name: &str) -> Result<Option<Self>, SetupError> {
         let unfinished = kernels.join(UNFINISHED);
         let lock = unfinished.join(format!("{name}.lock"));
@@ -280,10 +280,10 @@ impl Workshop {
         self.folder.join(name)
     }
 
-    /// Refuses a disk without room for sources and a build.
-    pub(super) fn has_room(&self) -> Result<(), SetupError> {
+    /// Fails if there is not enough space for sources and a build.
+    pub(super) fn check_space(&self) -> Result<(), SetupError> {
         let free = space::free(&self.folder).map_err(refused("look at", &self.folder))?;
-        if free < ROOM {
+        if free < BUILD_SPACE {
             return Err(SetupError::Room {
                 folder: self.folder.clone(),
                 free,
@@ -303,9 +303,9 @@ impl Workshop {
     }
 }
 
-/// A kernel in the making.
+/// The build of one kernel.
 pub(super) struct KernelBuild<'a> {
-    pub workshop: &'a Workshop,
+    pub build_dir: &'a BuildDir,
     /// The name of the sources, for messages.
     pub name: &'a str,
     pub identity: &'a Identity,
@@ -326,18 +326,18 @@ impl KernelBuild<'_> {
         kernels: &Path,
         on_progress: OnProgress<'_>,
     ) -> Result<LabKernel, SetupError> {
-        let output = self.workshop.path("output");
+        let output = self.build_dir.path("output");
         fs::create_dir_all(&output).map_err(refused("make", &output))?;
         let build = format!("fsdyno {}", self.identity.name());
         let tree = Tree {
             sources,
             output: &output,
             log: &self.log,
-            claim: &self.workshop.claim,
+            claim: &self.build_dir.claim,
             build: &build,
             jobs: self.jobs,
         };
-        let taken = self.configured(&tree, on_progress)?;
+        let taken = self.configure(&tree, on_progress)?;
         let reports = [
             ("has no", &taken.lacks),
             ("does not know", &taken.unknown),
@@ -351,11 +351,11 @@ impl KernelBuild<'_> {
         }
         self.compiled(&tree, on_progress)?;
         on_progress(Progress::Step("moving the kernel into the cache"));
-        self.placed(&output, kernels, &taken.lacks)
+        self.move_to_cache(&output, kernels, &taken.lacks)
     }
 
     /// Unpacks the sources, unless that was done.
-    fn unpacked(
+    fn unpack_sources(
         &self,
         from: &Sources,
         sources: &Path,
@@ -364,8 +364,8 @@ impl KernelBuild<'_> {
         if sources.is_dir() {
             return Ok(());
         }
-        self.workshop.has_room()?;
-        let package = self.workshop.path("package");
+        self.build_dir.check_space()?;
+        let package = self.build_dir.path("package");
         if let sources::From::Package(name) = &from.from {
             on_progress(Progress::Step(&format!("fetching {name}")));
             remove_tree(&package).map_err(refused("remove", &package))?;
@@ -373,8 +373,8 @@ impl KernelBuild<'_> {
         }
         let archive = sources::archive(from, &package, self.stop)?;
         on_progress(Progress::Step(&format!("unpacking {}", archive.display())));
-        // An incomplete unpack starts again: nothing records how far it was.
-        let part = self.workshop.path("sources.part");
+        // An interrupted unpacking starts again, because its progress is not recorded.
+        let part = self.build_dir.path("sources.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
         let mut argv = tools::words(&["tar", "--strip-components=1", "--no-same-owner", "-C"]);
@@ -395,13 +395,13 @@ impl KernelBuild<'_> {
     }
 
     /// Configures, and verifies every line of the fragment.
-    fn configured(
+    fn configure(
         &self,
         tree: &Tree<'_>,
         on_progress: OnProgress<'_>,
-    ) -> Result<Taken, SetupError> {
+    ) -> Result<AppliedOptions, SetupError> {
         let file = tree.output.join(".config");
-        let verified = self.workshop.path("configured");
+        let verified = self.build_dir.path("configured");
         let mut wanted = fragment::TEXT.to_owned();
         if !patches::counts_work(tree.sources) {
             wanted = patches::without_count(&wanted);
@@ -413,7 +413,7 @@ impl KernelBuild<'_> {
         }
         if !verified.exists() {
             on_progress(Progress::Step("configuring"));
-            let fragment = self.workshop.path("fragment");
+            let fragment = self.build_dir.path("fragment");
             fs::write(&fragment, &wanted).map_err(refused("write", &fragment))?;
             let all = format!("KCONFIG_ALLCONFIG={}", fragment.display());
             tree.make(&[all, "allnoconfig".to_owned()], self.stop, &mut |_| {})?;
@@ -443,7 +443,7 @@ impl KernelBuild<'_> {
             0
         } else {
             on_progress(Progress::Step("counting what is to be compiled"));
-            tree.left(&target, self.stop)?
+            tree.count_remaining(&target, self.stop)?
         };
         on_progress(Progress::Step("compiling"));
         let mut done = 0;
@@ -460,13 +460,13 @@ impl KernelBuild<'_> {
     }
 
     /// Moves a complete directory of the kernel into the cache.
-    fn placed(
+    fn move_to_cache(
         &self,
         output: &Path,
         kernels: &Path,
         lacks: &[String],
     ) -> Result<LabKernel, SetupError> {
-        let part = self.workshop.path("kernel.part");
+        let part = self.build_dir.path("kernel.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
         let program = part.join(PROGRAM);

@@ -1,5 +1,4 @@
-//! `make` of a kernel, which takes minutes: all it prints goes to a log, from which is read how far
-//! it is.
+//! Runs `make` for a kernel. Its output goes to a log, from which the progress is read.
 
 use crate::start::inherit;
 use fsdyno_host::command::{die_with_parent, end_group, last_lines};
@@ -20,25 +19,25 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How many last lines explain a failed build.
 const LAST_LINES: usize = 12;
 
-/// What kbuild prints before the name of each object it compiles.
+/// The text that kbuild prints before the name of each object that it compiles.
 const COMPILES: &str = "  CC ";
 
 /// Part of each command that compiles an object.
 const COMPILE_COMMAND: &str = " -c -o ";
 
-/// Why `make` did not do it.
+/// The error of `make`.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// It ended with an error.
+    /// It exited with an error.
     #[error("`make {target}` {how}; the log is {}, and ends with: {last}", log.display())]
     Failed {
-        /// What it was to make.
+        /// The target.
         target: String,
-        /// How it ended.
+        /// Its exit status, as text.
         how: String,
-        /// The end of what it printed.
+        /// The last lines of its output.
         last: String,
-        /// The whole of it.
+        /// The log with the complete output.
         log: PathBuf,
     },
     /// It could not be run or watched.
@@ -46,7 +45,7 @@ pub enum BuildError {
     Run {
         /// The log.
         log: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -61,13 +60,14 @@ pub(super) struct Tree<'a> {
     pub sources: &'a Path,
     /// The output directory.
     pub output: &'a Path,
-    /// Everything that is printed.
+    /// The log of the output.
     pub log: &'a Path,
-    /// Every started process holds it, so that no other build works here while one of them lives.
+    /// Every started process inherits this lock, so that no other build runs here until all of them
+    /// have ended.
     pub claim: &'a OwnedFd,
     /// The build string of the kernel, instead of a date: the same sources give the same kernel.
     pub build: &'a str,
-    /// How much is done at once.
+    /// The number of parallel jobs.
     pub jobs: u32,
 }
 
@@ -106,8 +106,12 @@ impl Tree<'_> {
         }
     }
 
-    /// How many objects are still to be compiled.
-    pub fn left(&self, targets: &[String], stop: &CancelToken) -> Result<u64, BuildError> {
+    /// The number of objects that remain to be compiled.
+    pub fn count_remaining(
+        &self,
+        targets: &[String],
+        stop: &CancelToken,
+    ) -> Result<u64, BuildError> {
         let run = |cause| BuildError::Run {
             log: self.log.to_owned(),
             cause,
@@ -165,7 +169,7 @@ impl Tree<'_> {
     }
 }
 
-/// Follows the log until the program has ended; none where it was cancelled before.
+/// Reads the log until the program has ended; none if the user cancelled.
 fn watch(
     child: &mut Child,
     log: &mut impl BufRead,
@@ -220,7 +224,7 @@ fn end_of(log: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// A tree whose Makefile is that.
+    /// Calls `test` with a tree that has this Makefile.
     fn with(makefile: &str, test: impl FnOnce(&Tree<'_>)) {
         let work_dir = tempfile::tempdir().unwrap();
         let sources = work_dir.path();
@@ -245,7 +249,7 @@ mod tests {
         let makefile = "all: a.o b.o\na.o b.o:\n\t@echo '  CC      $@'\n\t@: cc -c -o $@\n";
         with(makefile, |tree| {
             let stop = CancelToken::new();
-            assert_eq!(tree.left(&targets(&["all"]), &stop).unwrap(), 2);
+            assert_eq!(tree.count_remaining(&targets(&["all"]), &stop).unwrap(), 2);
             let mut received = Vec::new();
             let all = targets(&["all"]);
             tree.make(&all, &stop, &mut |object| received.push(object.to_owned()))

@@ -2,7 +2,7 @@
 
 use super::PROGRAM;
 use super::building::BuildError;
-use super::fragment::NotUnderstood;
+use super::fragment::InvalidFragment;
 use super::git::GitError;
 use super::identity;
 use super::patches::Unfit;
@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What the sources and all that is made of them take, for a while.
-pub(super) const ROOM: Bytes = Bytes(5 << 29);
+pub(super) const BUILD_SPACE: Bytes = Bytes(5 << 29);
 
 /// What a compiler prints on a full disk (`strerror(3)` of `ENOSPC`).
 const NO_SPACE: &str = "No space left on device";
@@ -26,7 +26,7 @@ const NO_SPACE: &str = "No space left on device";
 pub enum SetupError {
     /// The kernel config fragment is invalid.
     #[error(transparent)]
-    Fragment(#[from] NotUnderstood),
+    Fragment(#[from] InvalidFragment),
     /// There are no sources.
     #[error(transparent)]
     Sources(#[from] SourcesError),
@@ -42,7 +42,7 @@ pub enum SetupError {
     #[error("{0}")]
     Install(String),
     /// There is no room.
-    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
+    #[error("{} has room for {free}, and building a kernel takes {BUILD_SPACE}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
     Room {
         /// Where.
         folder: PathBuf,
@@ -73,7 +73,7 @@ pub enum SetupError {
     },
     /// The kernel was built without the count, and must have it.
     #[error("the kernel of {sources} cannot count its work: the patches do not fit")]
-    CountsNot {
+    NoWorkCount {
         /// The sources.
         sources: String,
     },
@@ -121,7 +121,7 @@ impl SetupError {
             Self::Build(BuildError::Failed { last, .. }) => !last.contains(NO_SPACE),
             Self::Refused { .. }
             | Self::Patch { .. }
-            | Self::CountsNot { .. }
+            | Self::NoWorkCount { .. }
             | Self::NoKernel(_) => true,
             _ => false,
         }

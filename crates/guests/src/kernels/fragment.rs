@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-/// The fragment in this program.
+/// The config fragment that fsdyno contains.
 pub(super) const TEXT: &str = include_str!("../../data/lab-kernel.config");
 
 /// The first words of a line that describes the options after it.
 const OFFERS: &str = "# offers ";
 
-/// A line after which all options must be applied again.
+/// The line that ends the options of an addition. The options after it are required.
 const NEEDED: &str = "# needed";
 
-/// The parts of a line that switches an option off.
+/// The parts of a line that disables an option.
 const OFF: (&str, &str) = ("# CONFIG_", " is not set");
 
 /// Options to be set, in order.
@@ -23,21 +23,21 @@ pub(super) struct Fragment {
     options: Vec<RequiredOption>,
 }
 
-/// An option as it should be.
+/// An option with its required value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RequiredOption {
     /// Its name, with `CONFIG_`.
     name: String,
-    /// Its value as a configuration has it; none where it is to be off.
+    /// Its value in a configuration; none if it must be off.
     value: Option<String>,
-    /// What it adds; empty where the kernel requires it.
+    /// The file systems or features that it adds; empty if it is required.
     offers: Vec<String>,
 }
 
 /// The result of applying a fragment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// What this version cannot offer at all.
+pub(super) struct AppliedOptions {
+    /// Additions that this version does not have.
     pub lacks: Vec<String>,
     /// Options unknown to these sources, with their purpose.
     pub unknown: Vec<String>,
@@ -50,18 +50,18 @@ pub(super) struct Taken {
 /// An invalid line of a fragment.
 #[derive(Debug, thiserror::Error)]
 #[error("line {number} of the kernel config fragment is neither an option nor a comment: `{line}`")]
-pub struct NotUnderstood {
+pub struct InvalidFragment {
     number: usize,
     line: String,
 }
 
 impl Fragment {
-    /// The one this program carries.
-    pub fn ours() -> Result<Self, NotUnderstood> {
+    /// Parses the config fragment that fsdyno contains.
+    pub fn ours() -> Result<Self, InvalidFragment> {
         Self::parse(TEXT)
     }
 
-    pub fn parse(text: &str) -> Result<Self, NotUnderstood> {
+    pub fn parse(text: &str) -> Result<Self, InvalidFragment> {
         let mut options = Vec::new();
         let mut offers: Vec<String> = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -77,7 +77,7 @@ impl Fragment {
                     offers: offers.clone(),
                 });
             } else if !line.is_empty() && !line.starts_with('#') {
-                return Err(NotUnderstood {
+                return Err(InvalidFragment {
                     number: number + 1,
                     line: line.to_owned(),
                 });
@@ -92,9 +92,10 @@ impl Fragment {
         all.map(String::as_str).collect()
     }
 
-    /// Checks a configuration, made from sources that support these options.
-    pub fn taken(&self, configuration: &str, known: &BTreeSet<String>) -> Taken {
-        let mut taken = Taken::default();
+    /// Checks a configuration against the fragment. `known` are the options that the sources
+    /// define.
+    pub fn taken(&self, configuration: &str, known: &BTreeSet<String>) -> AppliedOptions {
+        let mut taken = AppliedOptions::default();
         let mut first_of: Option<&[String]> = None;
         for required in &self.options {
             // The first option of an addition is the one that enables it.
@@ -125,7 +126,7 @@ impl Fragment {
     }
 }
 
-/// A line that sets an option or switches it off.
+/// Parses a line that sets or disables an option.
 fn option(line: &str) -> Option<(String, Option<String>)> {
     if let Some(rest) = line.strip_prefix(OFF.0) {
         let name = rest.strip_suffix(OFF.1)?;
@@ -136,7 +137,7 @@ fn option(line: &str) -> Option<(String, Option<String>)> {
     Some((name.to_owned(), Some(value.to_owned())))
 }
 
-/// The value of an option in a configuration; none where it is off.
+/// The value of an option in a configuration; none if it is off.
 fn found(configuration: &str, name: &str) -> Option<String> {
     let mut options = configuration.lines().filter_map(option);
     options.find(|(one, _)| one == name)?.1
@@ -223,8 +224,8 @@ CONFIG_THIRD_FS=y
         let fragment = Fragment::parse(SMALL).unwrap();
         let all = names(&["HOSTFS", "MODULES", "ONE_FS", "ONE_ACL", "THIRD_FS"]);
         let good = "CONFIG_HOSTFS=y\nCONFIG_ONE_FS=y\nCONFIG_ONE_ACL=y\nCONFIG_THIRD_FS=y\n";
-        assert_eq!(fragment.taken(good, &all), Taken::default());
-        // What it depends on is off; and what was to be off is on.
+        assert_eq!(fragment.taken(good, &all), AppliedOptions::default());
+        // One option is missing because its dependency is off, and one is on that must be off.
         let bad = "CONFIG_HOSTFS=y\nCONFIG_MODULES=y\n# CONFIG_ONE_FS is not set\n\
                    CONFIG_ONE_ACL=y\nCONFIG_THIRD_FS=m\n";
         let taken = fragment.taken(bad, &all);

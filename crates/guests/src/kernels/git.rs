@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Variables by which a calling git would redirect ours, as in `git bisect run`.
+/// Environment variables with which a calling git (`git bisect run`) would redirect this git.
 const REDIRECTING: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -35,15 +35,15 @@ const SETTINGS: [&str; 6] = [
 /// How many last lines explain an error of git.
 const LAST_LINES: usize = 5;
 
-/// Why a repository cannot be read.
+/// The error of a repository that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// git refused.
+    /// git failed.
     #[error("`git {act}` failed in {}: {what}", folder.display())]
     Failed {
         /// The directory.
         folder: PathBuf,
-        /// What git was to do.
+        /// The operation of git.
         act: String,
         /// Its messages.
         what: String,
@@ -127,7 +127,7 @@ impl Repository {
         }
     }
 
-    /// The common ancestor of two commits; none where there is none.
+    /// The common ancestor of two commits, if there is one.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
         match self.read(&["merge-base", one, other]) {
             Ok(text) => Ok(text.lines().next().map(str::to_owned)),
@@ -184,7 +184,7 @@ impl Repository {
         Ok(self.read(&words)?.lines().map(str::to_owned).collect())
     }
 
-    /// The commit as its log has it: the first line, then author and date.
+    /// The commit as `git log` shows it.
     pub fn about(&self, commit: &str) -> Result<About, GitError> {
         let format = "--format=%h%n%an <%ae>%n%ad%n%s";
         let text = self.read(&["log", "-1", "--no-show-signature", format, commit, "--"])?;
@@ -223,8 +223,8 @@ impl Repository {
         }
     }
 
-    /// Writes the files of a tree to `sources`, by the index of an earlier call there. Only files that
-    /// differ are written; others that are there are removed.
+    /// Writes the files of a tree to `sources`, with the index of an earlier call for this
+    /// directory. Only files that differ are written. Files that are not in the tree are removed.
     pub(super) fn check_out(
         &self,
         tree: &str,
@@ -241,7 +241,7 @@ impl Repository {
         Ok(())
     }
 
-    /// An empty repository of ours, for the files of directories.
+    /// Creates an empty repository, in which files of directories are stored as trees.
     pub(super) fn create(git_dir: &Path, stop: &CancelToken) -> Result<Self, GitError> {
         if !git_dir.join("HEAD").exists() {
             let path = git_dir.as_os_str();
@@ -307,7 +307,7 @@ impl Repository {
     }
 }
 
-/// Files that a build in the source tree leaves; with them, make refuses to build elsewhere.
+/// Files of a build in the source tree. If they exist, make refuses to build in another directory.
 const BUILT: [&str; 9] = [
     ":(exclude,glob)**/*.o",
     ":(exclude,glob)**/*.a",
@@ -320,12 +320,12 @@ const BUILT: [&str; 9] = [
     ":(exclude,glob)**/.git",
 ];
 
-/// A commit, as people name it.
+/// The description of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// Its whole name.
+    /// Its full hash.
     pub commit: String,
-    /// Its short name.
+    /// Its abbreviated hash.
     pub short: String,
     /// Its author.
     pub author: String,
@@ -335,7 +335,8 @@ pub struct About {
     pub subject: String,
 }
 
-/// git without redirections and without programs of the repository.
+/// A git command without redirecting variables, and without programs that the repository
+/// configures.
 fn plain() -> Command {
     let mut command = Command::new("git");
     for name in REDIRECTING {
@@ -349,7 +350,7 @@ fn plain() -> Command {
     command
 }
 
-/// The output of a command that takes a moment.
+/// Runs a short command and returns its output.
 fn finish(mut command: Command, folder: &Path, act: &str) -> Result<String, GitError> {
     let output = command
         .stdin(Stdio::null())
@@ -365,7 +366,7 @@ fn finish(mut command: Command, folder: &Path, act: &str) -> Result<String, GitE
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a command that takes seconds, and can be cancelled.
+/// Runs a long command, which can be cancelled.
 fn run(words: &[&OsStr], variables: &[(&str, &Path)], stop: &CancelToken) -> Result<(), GitError> {
     let mut argv = vec!["env".to_owned()];
     for name in REDIRECTING {

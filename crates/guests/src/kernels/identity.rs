@@ -1,5 +1,5 @@
-//! What a lab kernel was built from, recorded in its directory: the same sources, options and
-//! compiler give the same program.
+//! The identity of a lab kernel, recorded in its directory. The same sources, options and compiler
+//! give the same program.
 
 use super::patches;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The file in the folder of a kernel.
 pub(super) const FILE: &str = "identity.json";
 
-/// What a kernel was built from, and its result.
+/// The inputs of the build of a kernel, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The version of this file.
@@ -24,13 +24,13 @@ pub struct Identity {
     pub source: String,
     /// The hash of the config fragment.
     pub fragment: String,
-    /// The compiler, as it names itself.
+    /// The first line of the compiler's version output.
     pub compiler: String,
     /// The release that the kernel prints.
     pub release: String,
     /// The SHA-256 of the program.
     pub sha256: String,
-    /// What the fragment offers and these sources do not have.
+    /// Additions of the fragment that these sources do not have.
     pub lacks: Vec<String>,
     /// Whether the user named the sources. The default kernel is that of the distribution's sources.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -40,7 +40,7 @@ pub struct Identity {
 impl Identity {
     const SCHEMA: u32 = 1;
 
-    /// That of a kernel which is not built yet.
+    /// The identity of a kernel that is not built yet.
     pub(super) fn of(source: &str, fragment: &str, compiler: &str) -> Self {
         Self {
             schema: Self::SCHEMA,
@@ -54,14 +54,14 @@ impl Identity {
         }
     }
 
-    /// That of sources which the user named, or did not.
+    /// Sets whether the user named the sources.
     #[must_use]
     pub(super) fn named(mut self, named: bool) -> Self {
         self.named = named;
         self
     }
 
-    /// The hash of the resulting kernel.
+    /// Adds the result of the build.
     #[must_use]
     pub(super) fn built(mut self, release: &str, sha256: &str, lacks: &[String]) -> Self {
         release.clone_into(&mut self.release);
@@ -85,7 +85,7 @@ impl Identity {
         format!("{stem}-{hash}")
     }
 
-    /// The identity of the kernel in a directory; none where there is none in a known format.
+    /// The identity of the kernel in a directory; none if it is missing or has an unknown format.
     pub(super) fn read(folder: &TrustedDir) -> Result<Option<Self>, Untrusted> {
         let mut file = match folder.file(OsStr::new(FILE), Access::ReadSystem) {
             Err(error) if error.is_missing() => return Ok(None),

@@ -4,7 +4,7 @@
 //! Only a file that nobody but root and the effective user can change is read. The program must have
 //! the SHA-256 that its identity records, and print the recorded release.
 
-use super::build::{Made, OnProgress, Progress, Workshop, publish};
+use super::build::{BuildDir, Made, OnProgress, Progress, publish};
 use super::error::{ImportError, SetupError, refused};
 use super::identity::{self, Identity, sha256};
 use super::{Kernels, LabKernel, PROGRAM};
@@ -42,9 +42,9 @@ pub fn install(
 ) -> Result<Made, SetupError> {
     let import = Import::open(file)?;
     let cache = TrustedDir::create(kernels.folder())?;
-    let workshop = Workshop::claim(cache.path(), "import", stop, on_progress)?;
-    let made = import.all(&workshop.path("kernel.part"), kernels, on_progress);
-    workshop.remove()?;
+    let build_dir = BuildDir::claim(cache.path(), "import", stop, on_progress)?;
+    let made = import.all(&build_dir.path("kernel.part"), kernels, on_progress);
+    build_dir.remove()?;
     made
 }
 
@@ -331,7 +331,7 @@ mod tests {
             let config = made.kernel.program.with_file_name("config");
             assert_eq!(fs::read_to_string(config).unwrap(), "CONFIG_A=y\n");
         }
-        // Nothing but the kernel remains, and an interrupted import does not disturb.
+        // Only the kernel remains, also after an interrupted import.
         assert_eq!(fs::read_dir(kernels.folder()).unwrap().count(), 1);
         let part = kernels.folder().join("unfinished/import/kernel.part");
         fs::create_dir_all(&part).unwrap();

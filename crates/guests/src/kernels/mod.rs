@@ -25,11 +25,11 @@ mod verified;
 
 pub use build::{Made, Order, Progress, set_up};
 pub use error::{ImportError, SetupError};
-pub use fragment::NotUnderstood;
+pub use fragment::InvalidFragment;
 pub use git::{About, GitError, Repository};
 pub use identity::Identity;
 pub use import::install;
-pub use patches::{Unfit, has_amx, known_end};
+pub use patches::{Unfit, explain_crash, has_amx};
 pub use source::{KernelSource, NamedSource};
 pub use stored::Stored;
 pub use trees::{TreeOrder, TreeSource, build, program_of};
@@ -54,16 +54,16 @@ const SYSTEM: &str = "/usr/lib/fsdyno/kernels";
 /// The separate directory of unfinished builds.
 const UNFINISHED: &str = "unfinished";
 
-/// Why there is no such kernel.
+/// The error of a kernel that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// There is no program of the package.
+    /// The program of the package is not installed.
     #[error(
         "no program `{}`; {}, or have a kernel built: fsdyno lab setup",
         uml::PROGRAM, uml::need().remedy()
     )]
     NoPackage,
-    /// No kernel was built here.
+    /// No lab kernel was found.
     #[error("no kernel was built here; fsdyno lab setup builds one")]
     NoLabKernel,
     /// The cache directory is unknown.
@@ -72,7 +72,7 @@ pub enum KernelError {
     /// Another user could have written files of the cache.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// The lab kernel is not the one that was built.
+    /// The lab kernel was not verified.
     #[error(transparent)]
     NotVerified(#[from] NotVerified),
 }
@@ -83,12 +83,12 @@ pub struct Kernels {
     folder: PathBuf,
 }
 
-/// A kernel that is ready.
+/// A complete lab kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabKernel {
     /// The program.
     pub program: PathBuf,
-    /// What it was built from.
+    /// Its identity.
     pub identity: Identity,
 }
 
@@ -98,8 +98,8 @@ impl LabKernel {
         self.identity.fragment == identity::of_fragment(fragment::TEXT)
     }
 
-    /// Its rank as the default; the least is selected. A kernel of named sources is the default only
-    /// where there is none of the distribution's.
+    /// Its rank as the default: the lowest is selected. A kernel of sources that the user named is
+    /// the default only if there is none of the distribution's sources.
     fn rank(&self) -> (bool, bool) {
         (self.identity.named, !self.is_current())
     }
@@ -124,7 +124,7 @@ impl Kernels {
         Self::in_folder(SYSTEM.into())
     }
 
-    /// Those in a folder.
+    /// The kernels in a folder.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -151,7 +151,7 @@ impl Kernels {
                 Err(error) if error.is_missing() => continue,
                 one => one?,
             };
-            // One without its identity was never finished.
+            // A kernel without an identity was not completed.
             let Some(identity) = Identity::read(&one)? else {
                 continue;
             };
@@ -184,7 +184,7 @@ pub fn lab() -> Result<LabKernel, KernelError> {
         .ok_or(KernelError::NoLabKernel)
 }
 
-/// Whether there is a lab kernel that can be started; else why not, and what to do.
+/// The lab kernel; otherwise the reason why there is none, and the remedy.
 pub fn state() -> Result<LabKernel, Availability> {
     let kernel = lab().and_then(|kernel| {
         kernel.verified()?;
@@ -199,8 +199,8 @@ pub fn state() -> Result<LabKernel, Availability> {
     })
 }
 
-/// The default kernel of guests; none where there is none. A cache that is not trusted does not
-/// silently select another kernel: starting it reports the reason.
+/// The default kernel of guests, if there is one. If the cache is not trusted, the lab kernel stays
+/// the default, and its start reports the reason.
 pub fn default() -> Option<KernelChoice> {
     match lab() {
         Err(KernelError::NoLabKernel | KernelError::NoPlaces(_)) => {
@@ -210,7 +210,8 @@ pub fn default() -> Option<KernelChoice> {
     }
 }
 
-/// The program of a kernel, and the open file that is executed where its content was verified.
+/// The program of a kernel, and the open file that is executed; none if its content was not
+/// verified.
 pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File>>), KernelError> {
     match choice {
         KernelChoice::Packaged => Ok((Uml::packaged().ok_or(KernelError::NoPackage)?, None)),
@@ -223,7 +224,7 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
     }
 }
 
-/// How to get a missing option from a lab kernel; none where the lab kernel lacks it too, or is the
+/// How to get a missing option from a lab kernel; none if the lab kernel lacks it too, or is the
 /// kernel in question.
 pub fn remedy(need: &Need, requested: Option<&Path>) -> Option<String> {
     let (Need::KernelFilesystem(name) | Need::KernelModule(name)) = need else {
@@ -249,7 +250,7 @@ mod tests {
     use std::fs;
     use std::time::{Duration, SystemTime};
 
-    /// A folder as of a kernel of that name, so many seconds old.
+    /// Creates the folder of a kernel with this name, modified this many seconds ago.
     fn kernel(folder: &Path, name: &str, fragment: &str, age: u64) {
         let folder = folder.join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -269,10 +270,10 @@ mod tests {
         kernel(folder, "older", fragment::TEXT, 100);
         kernel(folder, "newer", fragment::TEXT, 50);
         kernel(folder, "of-another", "CONFIG_X=y\n", 0);
-        // One whose identity is not there was never finished.
+        // A kernel without an identity was not completed.
         fs::create_dir_all(folder.join("half")).unwrap();
         File::create(folder.join("half").join(PROGRAM)).unwrap();
-        // Nor does anything else there disturb.
+        // Other directories are ignored.
         fs::create_dir_all(folder.join(UNFINISHED).join("newest")).unwrap();
         let names: Vec<_> = kernels
             .ready()

@@ -1,4 +1,4 @@
-//! Patches: changes to the kernel sources before the build, where the text to change exists.
+//! Patches: changes to the kernel sources before the build.
 
 use crate::console::HOST_REFUSES_PAGES;
 use std::path::Path;
@@ -34,8 +34,8 @@ const ADDED: [(&str, &str); 2] = [
 ];
 
 /// The count of the kernel's work and its charge to virtual time: the hook of KCOV counts, and the
-/// points of entry, exit, copy and idle call `cpu_charge.c`. The drivers of User-mode Linux stand
-/// for hardware and are not counted; strings are copied by its user access in another way than on
+/// points of entry, exit, copy and idle call `cpu_charge.c`. The drivers of User-mode Linux replace
+/// hardware and are not counted; strings are copied by its user access in another way than on
 /// hardware. All patches apply, or none: without them, the kernel counts nothing.
 ///
 /// The counts do not depend on the program that measures. Its size decides which memory is free, so
@@ -375,7 +375,7 @@ const CPU_CHARGE: &[Patch] = &[
     },
 ];
 
-/// Changes of kernels that count, where the text exists.
+/// Patches of kernels that count, applied only if their text exists.
 ///
 /// Random numbers do not depend on the version of the kernel either: a commit that changes nothing
 /// would place directories elsewhere. tmpfs keeps the order of a directory in a maple tree since Linux
@@ -505,9 +505,8 @@ pub fn has_amx() -> bool {
     about.contains(" amx_tile")
 }
 
-/// Why a kernel or one of its programs died with these lines on the console, with a remedy; none
-/// where that is not known.
-pub fn known_end(words: &str) -> Option<String> {
+/// The cause of a crash with these lines on the console, with a remedy; none if it is unknown.
+pub fn explain_crash(words: &str) -> Option<String> {
     if words.contains(HOST_REFUSES_PAGES) {
         let limit = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
         return Some(format!(
@@ -517,7 +516,7 @@ pub fn known_end(words: &str) -> Option<String> {
             limit.trim()
         ));
     }
-    // The first process ended by a fault, as every one would.
+    // The first process ended with a fault. So would every other program.
     let faulted = words.contains("Attempted to kill init! exitcode=0x0000000b");
     (faulted && has_amx()).then(|| {
         "the processor has AMX, for whose registers this kernel of User-mode Linux has no room; the \

@@ -15,7 +15,7 @@ pub enum KernelSource {
     Git {
         /// The repository.
         repository: PathBuf,
-        /// The commits of it.
+        /// Its commits.
         commits: Commits,
     },
 }
@@ -27,7 +27,7 @@ pub enum Commits {
     One(String),
     /// Every tag from the first revision to the second.
     Tags(String, String),
-    /// Every so many commits from the first revision, and the second.
+    /// Every n-th commit from the first revision on, and the second revision.
     Every(String, String, usize),
 }
 
@@ -58,7 +58,7 @@ impl NamedSource {
         })
     }
 
-    /// What to build.
+    /// The sources of the build.
     pub fn source(&self) -> TreeSource<'_> {
         match &self.files {
             Files::Directory(path) => TreeSource::Directory(path),

@@ -1,5 +1,5 @@
-//! The sources of a kernel: the archive of the distribution's package, found here or fetched, or
-//! one the user names.
+//! The sources of a kernel: the archive of the distribution's package, installed or downloaded, or
+//! an archive that the user names.
 
 use super::identity::sha256;
 use super::tools::{self, words};
@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Where the package puts its archive.
+/// The directory of the archive of an installed package.
 const FOLDER: &str = "/usr/src";
 
 /// The prefix of the package and of its archive.
@@ -22,25 +22,25 @@ const BEST: &str = "6.12";
 /// Available sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sources {
-    /// What they are, for the identity: the package with its version, or a file with its digest.
+    /// Their name in the identity: the package with its version, or a file with its digest.
     pub name: String,
-    /// The path of the archive, or how to get it.
+    /// The archive, or the package that has it.
     pub from: From,
 }
 
 /// The origin of sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum From {
-    /// An archive that is here.
+    /// An archive on this machine.
     Archive(PathBuf),
-    /// A package to be fetched.
+    /// A package to download.
     Package(String),
 }
 
-/// Why there are no sources.
+/// The error if there are no sources.
 #[derive(Debug, thiserror::Error)]
 pub enum SourcesError {
-    /// There are none, and none can be fetched.
+    /// There are none, and none can be downloaded.
     #[error(
         "no sources of a kernel: no {FOLDER}/{STEM}*.tar.xz, and apt-get knows no package {STEM}{BEST}; apt-get update, or name an archive with --source"
     )]
@@ -50,11 +50,11 @@ pub enum SourcesError {
     Unread {
         /// The archive.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// The package could not be fetched.
+    /// The package could not be downloaded.
     #[error("cannot fetch {package}: {what}; install it by hand: apt-get install {package}")]
     Fetch {
         /// The package.
@@ -67,7 +67,8 @@ pub enum SourcesError {
     Command(#[from] CommandError),
 }
 
-/// Finds sources: those named, else the best of the distribution's, here before elsewhere.
+/// Finds sources: those that the user named, otherwise the best of the distribution, installed ones
+/// first.
 pub(super) fn find(named: Option<&Path>, stop: &CancelToken) -> Result<Sources, SourcesError> {
     if let Some(path) = named {
         return of_file(path);
@@ -150,7 +151,7 @@ fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, Comman
     Ok((reported.success() && !version.is_empty()).then_some(version))
 }
 
-/// The version of a package that could be fetched.
+/// The version of a package that can be downloaded.
 fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
     if probe::program("apt-cache").is_none() {
         return Ok(None);
@@ -165,8 +166,8 @@ fn candidate_of(policy: &str) -> Option<String> {
     (version != "(none)").then(|| version.to_owned())
 }
 
-/// The archive of these sources. A package is installed where this user may, else unpacked into
-/// `folder`, which must exist.
+/// The archive of these sources. A package is installed if this user may do so, otherwise unpacked
+/// into `folder`, which must exist.
 pub(super) fn archive(
     sources: &Sources,
     folder: &Path,
@@ -206,7 +207,7 @@ pub(super) fn archive(
         .ok_or_else(|| failed(format!("it holds no archive in {}", place.display())))
 }
 
-/// Downloads a package as an ordinary user, and unpacks it; the messages where that failed.
+/// Downloads a package as an ordinary user, and unpacks it. Returns the messages if that failed.
 fn download(
     package: &str,
     folder: &Path,

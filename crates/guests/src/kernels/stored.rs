@@ -1,7 +1,7 @@
-//! What the cache holds: kernels that were built, and the sources and objects of builds. Their sizes,
-//! and their removal.
+//! The contents of the cache: built kernels, and the sources and objects of builds. Lists their
+//! sizes and removes them.
 
-use super::build::Workshop;
+use super::build::BuildDir;
 use super::error::{SetupError, refused};
 use super::{Kernels, LabKernel, UNFINISHED};
 use fsdyno_files::{TrustedDir, Untrusted};
@@ -27,7 +27,7 @@ pub struct Stored {
 }
 
 impl Kernels {
-    /// All that is stored: kernels as [`Kernels::ready`] sorts them, then the directories of builds.
+    /// Lists the cache: kernels as [`Kernels::ready`] sorts them, then the directories of builds.
     pub fn stored(&self) -> Result<Vec<Stored>, Untrusted> {
         let mut all: Vec<Stored> = Vec::new();
         for kernel in self.ready()? {
@@ -58,9 +58,9 @@ impl Kernels {
             remove_tree(&folder).map_err(refused("remove", &folder))?;
             return Ok(true);
         }
-        match Workshop::claim_idle(&self.folder, &stored.name)? {
+        match BuildDir::claim_idle(&self.folder, &stored.name)? {
             None => Ok(false),
-            Some(workshop) => workshop.remove().map(|()| true),
+            Some(build_dir) => build_dir.remove().map(|()| true),
         }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
             fs::create_dir_all(builds.join(name).join("sources")).unwrap();
             File::create(builds.join(format!("{name}.lock"))).unwrap();
         }
-        let busy = Workshop::claim_idle(kernels.folder(), "of-busy").unwrap();
+        let busy = BuildDir::claim_idle(kernels.folder(), "of-busy").unwrap();
         assert!(busy.is_some());
         let all = kernels.stored().unwrap();
         let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();

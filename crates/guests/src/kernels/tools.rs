@@ -1,4 +1,5 @@
-//! Programs that the kernel build needs, each with its package, installed where this user may.
+//! Programs that the kernel build needs, each with its package. They are installed if this user may
+//! do so.
 
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::probe;
@@ -22,7 +23,7 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// A header that programs of the build are compiled against, and its package.
 const HEADER: (&str, &str) = ("/usr/include/stdio.h", "libc6-dev");
 
-/// Something the build needs and this machine has not.
+/// A missing program or header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingTool {
     /// The program, or the file.
@@ -45,12 +46,12 @@ pub(super) fn missing() -> Vec<MissingTool> {
         .collect()
 }
 
-/// Whether this user may install packages, and here are any.
+/// Whether this user may install packages and apt-get exists.
 pub(super) fn installs() -> bool {
     rustix::process::geteuid().is_root() && probe::program("apt-get").is_some()
 }
 
-/// Installs packages; the messages of apt-get where it failed.
+/// Installs packages. Returns the messages of apt-get if it failed.
 pub(super) fn install(
     packages: &[String],
     stop: &CancelToken,
@@ -69,7 +70,7 @@ pub(super) fn install(
     if finished.success() {
         return Ok(Ok(()));
     }
-    // The lists may be old, or not be there at all.
+    // The package lists may be old or missing.
     let update = words(&["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "update"]);
     command::run(&update, stop)?;
     let finished = command::run(&argv, stop)?;
@@ -80,7 +81,7 @@ pub(super) fn install(
     })
 }
 
-/// The compiler, as it names itself in its first line.
+/// The first line of the compiler's version output.
 pub(super) fn compiler(stop: &CancelToken) -> Result<String, CommandError> {
     let finished = command::run(&words(&["gcc", "--version"]), stop)?;
     let first = finished.stdout.lines().next().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! Each tree or repository has one directory of sources and one of compiled objects. The next build
 //! writes and compiles only what differs.
 
-use super::build::{KernelBuild, Made, OnProgress, Progress, Workshop, buildable, have_tools};
+use super::build::{BuildDir, KernelBuild, Made, OnProgress, Progress, buildable, have_tools};
 use super::error::{SetupError, refused};
 use super::git::Repository;
 use super::identity::Identity;
@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How many digits of the name of a tree are in the name of its kernel.
+/// Number of hexadecimal digits of a tree's hash in the name of its kernel.
 const DIGITS: usize = 12;
 
 /// Sources to build a kernel of.
@@ -31,7 +31,7 @@ pub enum TreeSource<'a> {
     Revision(&'a Repository, &'a str),
 }
 
-/// How to build it.
+/// The options of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeOrder {
     /// The number of parallel jobs.
@@ -54,8 +54,8 @@ pub fn program_of(
         TreeSource::Directory(path) => {
             let folder = TrustedDir::create(kernels.folder())?;
             let place = place_of(source)?;
-            let workshop = Workshop::claim(folder.path(), &place, stop, on_progress)?;
-            stored(&workshop, path, stop, on_progress)?.1
+            let build_dir = BuildDir::claim(folder.path(), &place, stop, on_progress)?;
+            stored(&build_dir, path, stop, on_progress)?.1
         }
     };
     let folder = kernels.folder().join(identity_of(&tree, &compiler).name());
@@ -64,15 +64,15 @@ pub fn program_of(
 
 /// A repository of the private directory, with the files of this directory as a tree.
 fn stored(
-    workshop: &Workshop,
+    build_dir: &BuildDir,
     path: &Path,
     stop: &CancelToken,
     on_progress: OnProgress<'_>,
 ) -> Result<(Repository, String), SetupError> {
-    workshop.has_room()?;
+    build_dir.check_space()?;
     on_progress(Progress::Step(&format!("reading {}", path.display())));
-    let ours = Repository::create(&workshop.path("objects.git"), stop)?;
-    let index = unlocked(workshop.path("directory.index"))?;
+    let ours = Repository::create(&build_dir.path("objects.git"), stop)?;
+    let index = unlocked(build_dir.path("directory.index"))?;
     let tree = ours.store_tree(path, &index, stop)?;
     Ok((ours, tree))
 }
@@ -89,7 +89,7 @@ pub fn build(
     have_tools(stop, on_progress)?;
     let compiler = tools::compiler(stop)?;
     if let TreeSource::Revision(repository, revision) = source {
-        // A kernel that exists needs no claim.
+        // A kernel that exists needs no lock.
         let identity = identity_of(&repository.tree(revision)?, &compiler);
         if let Some(kernel) = existing(kernels, &identity)? {
             return ready(kernel, order);
@@ -98,25 +98,25 @@ pub fn build(
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
     buildable(folder)?;
-    let workshop = Workshop::claim(folder, &place_of(source)?, stop, on_progress)?;
+    let build_dir = BuildDir::claim(folder, &place_of(source)?, stop, on_progress)?;
     let (repository, tree) = match source {
         TreeSource::Revision(repository, revision) => {
             (repository.clone(), repository.tree(revision)?)
         }
-        TreeSource::Directory(path) => stored(&workshop, path, stop, on_progress)?,
+        TreeSource::Directory(path) => stored(&build_dir, path, stop, on_progress)?,
     };
     let identity = identity_of(&tree, &compiler);
     if let Some(kernel) = existing(kernels, &identity)? {
         return ready(kernel, order);
     }
-    let sources = workshop.path("sources");
+    let sources = build_dir.path("sources");
     if !sources.exists() {
-        workshop.has_room()?;
+        build_dir.check_space()?;
     }
     on_progress(Progress::Step(&format!("checking out {}", name_of(&tree))));
-    let patched = Patched::set_aside(&workshop)?;
+    let patched = Patched::set_aside(&build_dir)?;
     fs::create_dir_all(&sources).map_err(refused("make", &sources))?;
-    let index = unlocked(workshop.path("index"))?;
+    let index = unlocked(build_dir.path("index"))?;
     repository.check_out(&tree, &sources, &index, stop)?;
     if let Some(unfit) = patches::unfit(&sources).map_err(refused("read", &sources))? {
         if order.must_count {
@@ -129,12 +129,12 @@ pub fn build(
     }
     patches::make(&sources).map_err(refused("change", &sources))?;
     patched.restore_times(&sources)?;
-    let log = workshop.path(&format!("build-{}.log", &tree[..DIGITS]));
-    for old in [&log, &workshop.path("configured")] {
-        absent(fs::remove_file(old)).map_err(refused("remove", old))?;
+    let log = build_dir.path(&format!("build-{}.log", &tree[..DIGITS]));
+    for old in [&log, &build_dir.path("configured")] {
+        ignore_missing(fs::remove_file(old)).map_err(refused("remove", old))?;
     }
     let kernel_build = KernelBuild {
-        workshop: &workshop,
+        build_dir: &build_dir,
         name: &name_of(&tree),
         identity: &identity,
         jobs: order.jobs,
@@ -143,7 +143,7 @@ pub fn build(
         stop,
     };
     let kernel = kernel_build.of(&sources, folder, on_progress)?;
-    absent(fs::remove_file(&log)).map_err(refused("remove", &log))?;
+    ignore_missing(fs::remove_file(&log)).map_err(refused("remove", &log))?;
     Ok(Made {
         kernel,
         was_there: false,
@@ -175,13 +175,13 @@ fn existing(kernels: &Kernels, identity: &Identity) -> Result<Option<LabKernel>,
     Ok(kernels.ready()?.into_iter().find(same))
 }
 
-/// A kernel that was there, if it counts as requested.
+/// An existing kernel. An error if it must count its work and cannot.
 fn ready(kernel: LabKernel, order: TreeOrder) -> Result<Made, SetupError> {
     if order.must_count {
         let path = kernel.program.with_file_name("config");
         let config = fs::read_to_string(&path).map_err(refused("read", &path))?;
         if !config.lines().any(|line| line.starts_with(COUNT_OPTION)) {
-            return Err(SetupError::CountsNot {
+            return Err(SetupError::NoWorkCount {
                 sources: kernel.identity.source,
             });
         }
@@ -192,43 +192,44 @@ fn ready(kernel: LabKernel, order: TreeOrder) -> Result<Made, SetupError> {
     })
 }
 
-/// The path of an index, without the lock of a killed git: the claim of the directory is ours.
+/// The path of an index, after removing the lock of a killed git. This process holds the lock of
+/// the directory.
 fn unlocked(index: PathBuf) -> Result<PathBuf, SetupError> {
     let mut lock = index.clone().into_os_string();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
-    absent(fs::remove_file(&lock)).map_err(refused("remove", &lock))?;
+    ignore_missing(fs::remove_file(&lock)).map_err(refused("remove", &lock))?;
     Ok(index)
 }
 
 /// Accepts that a file does not exist.
-fn absent(result: io::Result<()>) -> io::Result<()> {
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     }
 }
 
-/// The patched files of the previous build. A checkout writes the original files; if patching makes
-/// the same content again, the file keeps its time, so that make does not compile it anew.
+/// The patched files of the previous build. A checkout writes the original files; if patching gives
+/// the same content, the file keeps its modification time, so that make does not compile it again.
 struct Patched {
     folder: PathBuf,
 }
 
 impl Patched {
     /// Moves the patched files aside. Those that a killed build moved are the ones last compiled.
-    fn set_aside(workshop: &Workshop) -> Result<Self, SetupError> {
-        let folder = workshop.path("patched");
-        let sources = workshop.path("sources");
+    fn set_aside(build_dir: &BuildDir) -> Result<Self, SetupError> {
+        let folder = build_dir.path("patched");
+        let sources = build_dir.path("sources");
         if folder.exists() {
             for name in patches::files() {
                 let file = sources.join(name);
-                absent(fs::remove_file(&file)).map_err(refused("remove", &file))?;
+                ignore_missing(fs::remove_file(&file)).map_err(refused("remove", &file))?;
             }
             return Ok(Self { folder });
         }
         // A killed build leaves either all files in their place, or a complete directory.
-        let part = workshop.path("patched.part");
+        let part = build_dir.path("patched.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         for name in patches::files() {
             let (from, to) = (sources.join(name), part.join(name));
@@ -244,10 +245,10 @@ impl Patched {
         }
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
         fs::rename(&part, &folder).map_err(refused("rename", &part))?;
-        Self::set_aside(workshop)
+        Self::set_aside(build_dir)
     }
 
-    /// Gives files of the same content the time they had.
+    /// Restores the modification times of files with the same content.
     fn restore_times(self, sources: &Path) -> Result<(), SetupError> {
         for name in patches::files() {
             let (before, now) = (self.folder.join(name), sources.join(name));

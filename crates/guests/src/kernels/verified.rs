@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why a lab kernel is not executed.
+/// The reason why a lab kernel is not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotVerified {
     /// Another user could have written it.
@@ -22,11 +22,11 @@ pub enum NotVerified {
     Read {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// It is not what was built.
+    /// Its hash differs from the recorded one.
     #[error(
         "{} is not executed: its SHA-256 is {found}, and `{recorded}` is recorded; build it again \
          with fsdyno lab setup",
@@ -37,7 +37,7 @@ pub enum NotVerified {
         program: PathBuf,
         /// Its hash.
         found: String,
-        /// The hash in its identity; empty where none was recorded.
+        /// The hash in its identity; empty if there is none.
         recorded: String,
     },
 }

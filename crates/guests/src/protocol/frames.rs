@@ -1,25 +1,25 @@
 //! Messages as frames: a marker, a length, a checksum, and the bytes. Bytes before the first marker
-//! (the echo of a line that is not raw yet) are skipped; later ones are an error.
+//! are skipped, because a terminal that is not yet in raw mode echoes. Later ones are an error.
 
 use std::io::{self, ErrorKind};
 
 /// The marker at the start of a frame.
-const MARK: [u8; 4] = *b"\x1efd\x1f";
+const MARKER: [u8; 4] = *b"\x1efd\x1f";
 
-/// The bytes before the message.
-const HEAD: usize = MARK.len() + 8;
+/// The size of the frame header.
+const HEADER: usize = MARKER.len() + 8;
 
-/// The longest message: what every program of a cell printed fits many times.
-const LONGEST: usize = 256 << 20;
+/// The maximum size of a message. It exceeds the output of all programs of a cell.
+const MAX_MESSAGE: usize = 256 << 20;
 
-/// A message as a frame.
+/// Encodes a message as a frame.
 pub fn framed(message: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(message.len())
         .ok()
-        .filter(|length| *length as usize <= LONGEST)
+        .filter(|length| *length as usize <= MAX_MESSAGE)
         .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "a message is too long"))?;
-    let mut frame = Vec::with_capacity(HEAD + message.len());
-    frame.extend(MARK);
+    let mut frame = Vec::with_capacity(HEADER + message.len());
+    frame.extend(MARKER);
     frame.extend(length.to_le_bytes());
     frame.extend(crc32fast::hash(message).to_le_bytes());
     frame.extend(message);
@@ -38,9 +38,9 @@ impl Frames {
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         if !self.begun {
-            let mark = self.bytes.windows(MARK.len()).position(|w| w == MARK);
+            let mark = self.bytes.windows(MARKER.len()).position(|w| w == MARKER);
             self.begun = mark.is_some();
-            let kept = self.bytes.len().saturating_sub(MARK.len() - 1);
+            let kept = self.bytes.len().saturating_sub(MARKER.len() - 1);
             self.bytes.drain(..mark.unwrap_or(kept));
         }
     }
@@ -48,10 +48,10 @@ impl Frames {
     /// The next complete message.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let broken = |what| Err(io::Error::new(ErrorKind::InvalidData, what));
-        if !self.begun || self.bytes.len() < HEAD {
+        if !self.begun || self.bytes.len() < HEADER {
             return Ok(None);
         }
-        if self.bytes[..MARK.len()] != MARK {
+        if self.bytes[..MARKER.len()] != MARKER {
             return broken("the line to the guest is out of step");
         }
         let number = |at: usize| {
@@ -59,15 +59,15 @@ impl Frames {
             four.copy_from_slice(&self.bytes[at..at + 4]);
             u32::from_le_bytes(four)
         };
-        let (length, sum) = (number(MARK.len()) as usize, number(MARK.len() + 4));
-        if length > LONGEST {
+        let (length, sum) = (number(MARKER.len()) as usize, number(MARKER.len() + 4));
+        if length > MAX_MESSAGE {
             return broken("the line to the guest announces a message that is too long");
         }
-        if self.bytes.len() < HEAD + length {
+        if self.bytes.len() < HEADER + length {
             return Ok(None);
         }
-        let message = self.bytes[HEAD..HEAD + length].to_vec();
-        self.bytes.drain(..HEAD + length);
+        let message = self.bytes[HEADER..HEADER + length].to_vec();
+        self.bytes.drain(..HEADER + length);
         if crc32fast::hash(&message) != sum {
             return broken("a message over the line to the guest was damaged");
         }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn damage_is_an_error_and_never_a_message() {
         let line = framed(b"a message").unwrap();
-        for at in MARK.len()..line.len() {
+        for at in MARKER.len()..line.len() {
             let mut damaged = line.clone();
             damaged[at] ^= 0x41;
             let mut frames = Frames::default();

@@ -1,6 +1,6 @@
-//! Messages between host and guest, as JSON in checksummed frames on a line of their own.
+//! Messages between host and guest: JSON in checksummed frames over a separate channel.
 //!
-//! Which messages there are is defined by the lab.
+//! The crate `lab` defines the messages.
 
 mod frames;
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Read, Write};
 use std::marker::PhantomData;
 
-/// Writes messages to a line.
+/// Writes messages to a channel.
 #[derive(Debug)]
 pub struct FrameWriter<W>(pub W);
 
@@ -23,7 +23,7 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// Reads messages from a line.
+/// Reads messages from a channel.
 #[derive(Debug)]
 pub struct FrameReader<R, M> {
     line: R,
@@ -32,7 +32,7 @@ pub struct FrameReader<R, M> {
 }
 
 impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
-    /// Reads from a line.
+    /// Creates a reader of a channel.
     pub fn new(line: R) -> Self {
         Self {
             line,
@@ -41,8 +41,8 @@ impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
         }
     }
 
-    /// The next message; none where the read timeout of the line has passed. A closed line and an
-    /// invalid message are errors.
+    /// The next message; none if the read timeout of the channel has passed. A closed channel and
+    /// an invalid message are errors.
     pub fn read(&mut self) -> io::Result<Option<M>> {
         let mut bytes = [0; 16 << 10];
         loop {

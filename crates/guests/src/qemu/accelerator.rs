@@ -1,4 +1,4 @@
-//! What runs the instructions of a guest: the processor, where a kernel starts on it, else QEMU.
+//! The accelerator of QEMU: KVM if a kernel starts with it, otherwise emulation (TCG).
 
 use super::kernels::Kernel;
 use super::{CONSOLE, machine};
@@ -10,17 +10,17 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
-/// How long a kernel may take to start on KVM; it takes a second.
-const TRIAL: Duration = Duration::from_secs(20);
+/// Timeout for the start of a kernel with KVM, which takes about a second.
+const KVM_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What runs the instructions of a guest.
+/// The accelerator of QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The processor.
+    /// The processor executes the instructions of the guest.
     Kvm,
-    /// QEMU, and why not the processor.
+    /// QEMU emulates the processor.
     Tcg {
-        /// The reason.
+        /// The reason why KVM is not used.
         why: String,
     },
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// KVM, where the kernel starts on it.
+/// Selects KVM if the kernel starts with it.
 pub(super) fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
     match try_kvm(program, kernel) {
         Ok(()) => Accelerator::Kvm,
@@ -42,8 +42,8 @@ pub(super) fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
     }
 }
 
-/// Starts the kernel on KVM without a root: where KVM works, the kernel reports the missing root
-/// and ends.
+/// Starts the kernel with KVM and without a root file system. If KVM works, the kernel reports the
+/// missing root and ends.
 fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     const DEVICE: &str = "/dev/kvm";
     let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
@@ -62,7 +62,7 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     let mut child = command.spawn().map_err(failed)?;
     drop(command);
     let mut console = Console::of(received);
-    let deadline = Instant::now() + TRIAL;
+    let deadline = Instant::now() + KVM_TIMEOUT;
     let status = loop {
         match child.try_wait().map_err(failed)? {
             Some(status) => break Some(status),
@@ -78,7 +78,7 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
         Some(status) => Err(format!("on KVM a guest {} ({last})", ended(status))),
         None => Err(format!(
             "on KVM no guest starts within {} s",
-            TRIAL.as_secs()
+            KVM_TIMEOUT.as_secs()
         )),
     }
 }

@@ -1,18 +1,18 @@
-//! The parts of an ELF file (elf(5)), as far as guests are made from them.
+//! The program headers of an ELF file (elf(5)).
 
-/// A segment to load into memory.
+/// Type of a loadable segment (`PT_LOAD`).
 pub const LOAD: u64 = 1;
 
-/// The name of the program that loads the libraries.
+/// Type of the segment with the path of the dynamic loader (`PT_INTERP`).
 pub const INTERPRETER: u64 = 3;
 
-/// Program headers of notes, which a loader reads.
+/// Type of a segment of notes (`PT_NOTE`).
 pub const NOTES: u64 = 4;
 
-/// A part of an ELF file.
+/// A segment.
 #[derive(Debug)]
 pub struct Segment {
-    /// What it is.
+    /// Its type.
     pub kind: u64,
     /// Its offset in the file.
     pub offset: usize,
@@ -20,7 +20,7 @@ pub struct Segment {
     pub length: usize,
 }
 
-/// The program headers of a 64-bit little-endian ELF file; nothing of any other.
+/// The segments of a 64-bit little-endian ELF file; none for other files.
 pub fn segments(file: &[u8]) -> Option<Vec<Segment>> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;

@@ -1,5 +1,6 @@
-//! The initramfs of a guest of QEMU: this program with its libraries as the first process, the
-//! modules it loads, and its arguments after it has mounted the host's root. See [`crate::inside::entry`].
+//! The initramfs of a guest of QEMU: fsdyno with its libraries as the first process, the modules
+//! that it loads, and the arguments that it executes after it has mounted the root of the host. See
+//! [`crate::inside::entry`].
 
 use super::elf;
 use super::kernels::{self, Kernel, ModulesError};
@@ -12,40 +13,40 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Why there is none.
+/// The error of an initramfs that could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum InitramfsError {
-    /// A part of it could not be read.
+    /// A file of it could not be read.
     #[error("cannot read {}: {cause}", path.display())]
     Part {
-        /// The part.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// A module could not.
+    /// The modules could not be found or read.
     #[error(transparent)]
     Modules(#[from] ModulesError),
 }
 
-/// What the first process is, and what it finds around it.
+/// The first process of the guest.
 #[derive(Debug)]
-pub struct Orders<'a> {
-    /// The program and its words.
+pub struct FirstProcess<'a> {
+    /// The program and its arguments.
     pub init: &'a [OsString],
     /// Its environment, each as `NAME=VALUE`.
     pub environment: Vec<OsString>,
 }
 
-/// All of it, as an archive.
-pub fn build(kernel: &Kernel, orders: &Orders<'_>) -> Result<Vec<u8>, InitramfsError> {
+/// Builds the initramfs as a cpio archive.
+pub fn build(kernel: &Kernel, first_process: &FirstProcess<'_>) -> Result<Vec<u8>, InitramfsError> {
     let mut archive = Archive::default();
-    if let Some(program) = orders.init.first() {
+    if let Some(program) = first_process.init.first() {
         put_program(&mut archive, Path::new(program))?;
     }
     for (number, file) in kernels::modules(kernel)?.iter().enumerate() {
-        // By their names they are loaded in order.
+        // The number in the name is the order of loading.
         let name = format!(
             "{number:02}-{}.ko",
             kernels::name_of(&file.to_string_lossy())
@@ -54,8 +55,11 @@ pub fn build(kernel: &Kernel, orders: &Orders<'_>) -> Result<Vec<u8>, InitramfsE
         archive.file(&name, &kernels::content(file)?);
     }
     archive.directory(Path::new(ROOT));
-    archive.file(Path::new(ARGUMENTS), &terminated(orders.init));
-    archive.file(Path::new(ENVIRONMENT), &terminated(&orders.environment));
+    archive.file(Path::new(ARGUMENTS), &terminated(first_process.init));
+    archive.file(
+        Path::new(ENVIRONMENT),
+        &terminated(&first_process.environment),
+    );
     Ok(archive.into_bytes())
 }
 
@@ -67,8 +71,8 @@ fn terminated(words: &[OsString]) -> Vec<u8> {
         .collect()
 }
 
-/// Puts in the program as `/init`, and what it is linked with: the libraries that this process,
-/// which is the same program, has in memory.
+/// Adds the program as `/init`, and its shared libraries: those that this process, which runs the
+/// same program, has mapped.
 fn put_program(archive: &mut Archive, program: &Path) -> Result<(), InitramfsError> {
     let read = |path: &Path| {
         fs::read(path).map_err(|cause| InitramfsError::Part {
@@ -111,7 +115,7 @@ fn libraries(maps: &[u8]) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The links that lead to a library: a program loads it by one of these names.
+/// The symbolic links to a library. A program loads it by one of these names.
 fn links_to(library: &Path) -> Vec<PathBuf> {
     let entries = library
         .parent()
@@ -167,7 +171,8 @@ mod tests {
         let copy = folder.path().join("copy");
         fs::write(&copy, part).unwrap();
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
-        // No program is executed while a process of another test, just forked, may hold it open.
+        // execve fails (`ETXTBSY`) while a forked process of another test holds the file open for
+        // writing.
         let listed = (0..100).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             Command::new(&copy).arg("--list").output().ok()

@@ -1,7 +1,7 @@
-//! Kernels that a guest of QEMU can be started with, and their modules: that of this machine, the
-//! newest in `/boot`, or one unpacked into the cache. Nothing is started here.
+//! Finds kernels with their modules for guests of QEMU: the running kernel, the newest in `/boot`,
+//! or one unpacked into the cache.
 //!
-//! Files in the cache are used only where no other user could have written them.
+//! Files in the cache are used only if no other user could have written them.
 
 use fsdyno_files::{TrustedDir, Untrusted, places};
 use std::cmp::Reverse;
@@ -24,18 +24,18 @@ pub struct Kernel {
     pub modules: PathBuf,
 }
 
-/// Why there is none.
+/// The error if no kernel was found.
 #[derive(Debug, thiserror::Error)]
 #[error("{}; {}", self.reason(), self.remedy())]
 pub struct NoKernel {
-    /// What was there and did not do, and why.
+    /// The kernels that were rejected, each with the reason.
     pub rejected: Vec<String>,
-    /// The last directory to search, where the cache directory is known.
+    /// The last searched directory; none if the cache directory is unknown.
     pub cache: Option<PathBuf>,
 }
 
 impl NoKernel {
-    /// What was searched for, and what was found instead.
+    /// The searched places and the rejected kernels, as text.
     pub fn reason(&self) -> String {
         if self.rejected.is_empty() {
             return "no kernel for a guest of QEMU in /boot and /lib/modules".to_owned();
@@ -44,7 +44,7 @@ impl NoKernel {
         format!("no kernel for a guest of QEMU: {rejected}")
     }
 
-    /// How to get one.
+    /// How to get a kernel.
     pub fn remedy(&self) -> String {
         let Some(cache) = &self.cache else {
             return "set HOME to an absolute path, and unpack one of a distribution into \
@@ -59,21 +59,21 @@ impl NoKernel {
     }
 }
 
-/// The first kernel that does: that which runs, the newest installed, the newest in the cache.
+/// The first suitable kernel: the running one, the newest installed, the newest in the cache.
 pub fn find(running: &str, root: &Path, cache: Option<&Path>) -> Result<Kernel, NoKernel> {
     let mut installed = of_tree(root);
     // Stable: the others stay from the newest to the oldest.
     installed.sort_by_key(|kernel| kernel.release != running);
     let mut rejected = Vec::new();
     for kernel in installed {
-        match does(&kernel) {
+        match check_usable(&kernel) {
             Ok(()) => return Ok(kernel),
             Err(reason) => rejected.push(reason),
         }
     }
     for kernel in cache.map(of_tree).unwrap_or_default() {
         let trusted = trusted(&kernel).map_err(|error| error.to_string());
-        match trusted.and_then(|()| does(&kernel)) {
+        match trusted.and_then(|()| check_usable(&kernel)) {
             Ok(()) => return Ok(kernel),
             Err(reason) => rejected.push(reason),
         }
@@ -93,14 +93,13 @@ fn trusted(kernel: &Kernel) -> Result<(), Untrusted> {
     }
 }
 
-/// Where a user without an installed kernel may unpack one; none where the cache directory is
-/// unknown.
+/// The directory into which a user can unpack a kernel; none if the cache directory is unknown.
 pub fn cache() -> Option<PathBuf> {
     let places = places::of_effective_user().ok()?;
     Some(places.cache.join("fsdyno").join("qemu"))
 }
 
-/// All kernels below a root, from the newest.
+/// All kernels below a root, newest first.
 fn of_tree(root: &Path) -> Vec<Kernel> {
     let modules = root.join("lib/modules");
     let mut found = Vec::new();
@@ -151,26 +150,26 @@ fn version(release: &str) -> Vec<(u64, String)> {
     parts
 }
 
-/// Whether it can be started, and has what a guest needs.
-fn does(kernel: &Kernel) -> Result<(), String> {
+/// Checks that its image is readable and that it has the modules of a guest.
+fn check_usable(kernel: &Kernel) -> Result<(), String> {
     let image = &kernel.image;
     let read = File::open(image).and_then(|mut file| file.read_exact(&mut [0]));
     read.map_err(|error| format!("{}: {error}", image.display()))?;
     modules(kernel).map(drop).map_err(|error| error.to_string())
 }
 
-/// A kernel lacks what a guest needs.
+/// The error of a kernel without the modules that a guest needs.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum ModulesError {
-    /// It is not known what there is.
+    /// The list of modules could not be read.
     #[error("{}: {cause}", path.display())]
     Unread {
         path: PathBuf,
         #[source]
         cause: io::Error,
     },
-    /// There is no such module.
+    /// A module is missing.
     #[error("the kernel {release} has no module {name} in {}", folder.display())]
     None {
         release: String,
@@ -186,7 +185,7 @@ impl ModulesError {
     }
 }
 
-/// What a guest cannot do without before it sees the modules of the host: the disks, the line to
+/// Modules that a guest needs before it can read the modules of the host: for disks, the channel to
 /// the host, and the root.
 const NEEDED: [&str; 5] = [
     "virtio_pci",
@@ -197,7 +196,7 @@ const NEEDED: [&str; 5] = [
     "9p",
 ];
 
-/// The files of these modules and of what they depend on, in the order they are to be loaded.
+/// The files of these modules and of their dependencies, in the order of loading.
 pub fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>, ModulesError> {
     let folder = &kernel.modules;
     let dependencies = folder.join("modules.dep");
@@ -239,7 +238,7 @@ pub fn name_of(file: &str) -> String {
     stem.replace('-', "_")
 }
 
-/// The content of a module, unpacked: not every kernel unpacks them by itself.
+/// The uncompressed content of a module, because some kernels cannot uncompress modules.
 pub fn content(file: &Path) -> Result<Vec<u8>, ModulesError> {
     let packed = fs::read(file).map_err(ModulesError::unread(file))?;
     let suffix = file.extension().unwrap_or_default();
@@ -293,7 +292,7 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
         assert!(none.contains(&cache.path().display().to_string()), "{none}");
         install(cache.path(), "7.0.0", DEPENDENCIES);
         assert_eq!(found("6.1.0-9").unwrap().release, "7.0.0");
-        // One that others could have written is passed, by name.
+        // A kernel that others could have written is rejected by name.
         let list = cache.path().join("lib/modules/7.0.0/modules.dep");
         let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
         fs::set_permissions(&list, mode(0o666)).unwrap();
@@ -304,7 +303,7 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
         }
         assert_eq!(found("4.19").unwrap().release, "6.1.0-10");
         assert_eq!(found("5.10.0-30").unwrap().release, "5.10.0-30");
-        // One without what a guest needs.
+        // A kernel without the needed modules.
         install(root.path(), "5.10.0-30", "kernel/fs/x.ko:\n");
         assert_eq!(found("5.10.0-30").unwrap().release, "6.1.0-10");
         let bare = tempfile::tempdir().unwrap();

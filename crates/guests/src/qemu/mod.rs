@@ -1,6 +1,6 @@
-//! QEMU: a virtual machine that runs the kernel of a distribution, by KVM where that works, else
-//! emulated (TCG). Its disks are files. Its root is the file system of the host, read-only over 9p.
-//! It needs no privileges.
+//! QEMU: a virtual machine that runs the kernel of a distribution, with KVM if that works,
+//! otherwise emulated (TCG). Its disks are files. Its root is the file system of the host,
+//! read-only over 9p. It needs no privileges.
 
 mod accelerator;
 mod elf;
@@ -17,7 +17,7 @@ use accelerator::accelerator;
 use fsdyno_host::guest_processes::pid_file;
 use fsdyno_host::probe::{self, MODULES};
 use fsdyno_model::{Availability, Need};
-use initramfs::{InitramfsError, Orders};
+use initramfs::{FirstProcess, InitramfsError};
 pub use kernels::cache;
 use kernels::{Kernel, NoKernel};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// The program, and its Debian package.
+/// The program and its Debian package.
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 
@@ -42,10 +42,10 @@ const CONSOLE: &str = "console=ttyS0 printk.time=0 loglevel=4 no_timer_check";
 /// processor's counter at boot, which fails on a busy host; this one needs no calibration.
 const CLOCK: &str = "tsc=unstable clocksource=hpet";
 
-/// Why there is no such guest.
+/// The error if guests of QEMU cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// There is no such program.
+    /// QEMU is not installed.
     #[error("no program `{PROGRAM}`; {}", need().remedy())]
     NoProgram,
     /// QEMU starts kernels of this machine's architecture, and only one architecture is supported.
@@ -54,18 +54,18 @@ pub enum QemuError {
         std::env::consts::ARCH
     )]
     OtherProcessor,
-    /// There is no kernel for it.
+    /// No suitable kernel was found.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),
     /// The initramfs could not be built.
     #[error("what a guest starts in: {0}")]
     Initramfs(#[from] InitramfsError),
-    /// The initramfs could not be passed on.
+    /// The memory file for a kernel or an initramfs could not be created.
     #[error("cannot hand a guest what it starts in: {0}")]
     Memory(#[source] io::Error),
 }
 
-/// What this lab needs on the host.
+/// The requirement of this lab on the host.
 pub fn need() -> Need {
     Need::Program {
         name: PROGRAM.to_owned(),
@@ -73,23 +73,24 @@ pub fn need() -> Need {
     }
 }
 
-/// A machine to be started.
+/// QEMU with a kernel and an accelerator.
 #[derive(Debug, Clone)]
 pub struct Qemu {
     program: PathBuf,
     kernel: Kernel,
-    /// The kernel itself, in memory, where it can be started as it is.
+    /// The uncompressed kernel in memory; none if QEMU starts the compressed image.
     unpacked: Option<Arc<OwnedFd>>,
     accelerator: Accelerator,
 }
 
 impl Qemu {
-    /// Whether it is available here. Whether KVM works is tested by a start, which takes a moment.
+    /// Finds QEMU and a kernel. It starts the kernel to find out whether KVM works, which takes
+    /// about a second.
     pub fn find() -> Result<Self, QemuError> {
         let (program, kernel) = parts()?;
         let accelerator = accelerator(&program, &kernel);
         let unpacked = match accelerator {
-            // The processor unpacks it in no time.
+            // With KVM the kernel uncompresses itself fast.
             Accelerator::Kvm => None,
             Accelerator::Tcg { .. } => unpacked::kernel(&read(&kernel.image)?),
         };
@@ -102,12 +103,12 @@ impl Qemu {
         })
     }
 
-    /// What runs its instructions.
+    /// Its accelerator.
     pub fn accelerator(&self) -> &Accelerator {
         &self.accelerator
     }
 
-    /// Why it is emulated.
+    /// The reason why it is emulated; none with KVM.
     pub(super) fn remark(&self) -> Option<String> {
         match &self.accelerator {
             Accelerator::Kvm => None,
@@ -125,18 +126,18 @@ impl Qemu {
         }
     }
 
-    /// The program with its arguments, and its inherited descriptors: the initramfs, which is in
-    /// memory.
+    /// The program with its arguments and its inherited descriptors. One is the initramfs, a file
+    /// in memory.
     pub(super) fn start(
         &self,
         setting: &Setting<'_>,
         attachment: Attachment<'_>,
     ) -> Result<Start, QemuError> {
-        let orders = Orders {
+        let first_process = FirstProcess {
             init: setting.init,
             environment: self.environment(),
         };
-        let initramfs = in_memory(&initramfs::build(&self.kernel, &orders)?)?;
+        let initramfs = in_memory(&initramfs::build(&self.kernel, &first_process)?)?;
         let mut open = Vec::new();
         if let Some(kernel) = &self.unpacked {
             open.push(kernel.try_clone().map_err(QemuError::Memory)?);
@@ -153,7 +154,7 @@ impl Qemu {
         Ok(Start { command, open })
     }
 
-    /// What the first process finds in its environment.
+    /// The environment of the first process.
     fn environment(&self) -> Vec<OsString> {
         let variable = |name: &str, value: &OsStr| {
             let mut variable = OsString::from(name);
@@ -167,7 +168,7 @@ impl Qemu {
             variable(MODULES, self.kernel.modules.as_os_str()),
             // For kernels with loadable virtio modules.
             variable("MODPROBE_OPTIONS", OsStr::new(&format!("-d{PLACE}"))),
-            // What joins devices would leave their names to udev (mdadm(8)), and there is none.
+            // A guest has no udev, so mdadm(8) must create the device nodes itself.
             variable("MDADM_NO_UDEV", OsStr::new("1")),
             variable("PATH", &path),
             variable("TMPDIR", Path::new(PLACE).join("tmp").as_os_str()),
@@ -176,7 +177,7 @@ impl Qemu {
         ]
     }
 
-    /// The words after the program.
+    /// The arguments of the program.
     fn words(
         &self,
         setting: &Setting<'_>,
@@ -207,7 +208,7 @@ impl Qemu {
             self.kernel.release
         );
         arg("-append", append.into());
-        // An interrupt is for the guest.
+        // Ctrl-C goes to the guest.
         arg("-chardev", "stdio,id=console,signal=off".into());
         arg("-serial", "chardev:console".into());
         let root = "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap";
@@ -229,7 +230,8 @@ impl Qemu {
                 arg("-device", device.into());
                 continue;
             }
-            // What the guest flushes is flushed to the host's disk; what it does not may wait.
+            // A flush of the guest is a flush of the host's disk. Other writes may stay in the
+            // host's cache.
             let options =
                 format!("if=none,id=disk{number},format=raw,cache=writeback,discard=unmap,file=");
             let mut options = OsString::from(options);
@@ -244,7 +246,7 @@ impl Qemu {
     }
 }
 
-/// A path as a value among others: a comma is doubled.
+/// A path as a value in a list of options: a comma is doubled.
 fn escaped(path: &Path) -> OsString {
     let mut bytes = Vec::new();
     for byte in path.as_os_str().as_bytes() {
@@ -256,7 +258,7 @@ fn escaped(path: &Path) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Whether guests could be started; KVM is not probed.
+/// Whether guests can be started. KVM is not probed.
 pub fn availability() -> Availability {
     let Err(error) = parts() else {
         return Availability::Available;
@@ -280,7 +282,7 @@ fn parts() -> Result<(PathBuf, Kernel), QemuError> {
     Ok((program, kernel))
 }
 
-/// The machine without what it works on: the same for a trial as for a guest.
+/// The arguments for the machine, which the test of KVM and a guest share.
 fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     let mut words = ["-nodefaults", "-no-user-config", "-no-reboot"]
         .map(OsString::from)
@@ -290,7 +292,7 @@ fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     arg("-machine", OsStr::new("q35"));
     let (accelerator, processor) = match accelerator {
         Accelerator::Kvm => ("kvm", "host"),
-        // Page tables of five levels only take time.
+        // Five-level page tables only cost time in emulation.
         Accelerator::Tcg { .. } => ("tcg", "max,la57=off"),
     };
     arg("-accel", OsStr::new(accelerator));
@@ -299,7 +301,7 @@ fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     words
 }
 
-/// The file that a descriptor is of, as the program sees it that finds it open.
+/// The path of an inherited descriptor in the program.
 fn file_of(descriptor: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
 }

@@ -1,6 +1,6 @@
-//! Archives as a kernel unpacks them into memory when it starts: cpio of the form `newc`
-//! (Documentation/driver-api/early-userspace/buffer-format.rst of the kernel). What goes into one
-//! is the business of the caller.
+//! Writes cpio archives in the format `newc`, which a kernel unpacks into its initramfs
+//! (Documentation/driver-api/early-userspace/buffer-format.rst of the kernel). The caller chooses
+//! the content.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
-/// What ends an archive.
+/// The name of the last entry, which ends an archive.
 const END: &str = "TRAILER!!!";
 
-/// An archive that grows.
+/// An archive under construction.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -22,19 +22,19 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// A file that may be run; the directories above it are made where they are not yet.
+    /// Adds an executable file, and its parent directories if they are missing.
     pub fn file(&mut self, path: &Path, content: &[u8]) {
         self.above(path);
         self.entry(path, PROGRAM, content);
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn link(&mut self, path: &Path, target: &Path) {
         self.above(path);
         self.entry(path, LINK, target.as_os_str().as_bytes());
     }
 
-    /// A directory, where it is not yet.
+    /// Adds a directory if it is missing.
     pub fn directory(&mut self, path: &Path) {
         let path = path.strip_prefix("/").unwrap_or(path);
         if path.as_os_str().is_empty() || self.directories.contains(path) {
@@ -45,7 +45,7 @@ impl Archive {
         self.entry(path, DIRECTORY, &[]);
     }
 
-    /// All of it.
+    /// Ends the archive and returns its bytes.
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.entry(Path::new(END), 0, &[]);
         self.bytes

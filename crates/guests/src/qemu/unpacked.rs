@@ -1,6 +1,6 @@
-//! The kernel inside the image of a kernel. A machine that is emulated takes seconds to unpack what
-//! this one unpacks in no time, and QEMU starts a kernel of x86-64 that was built to be started so
-//! (`CONFIG_PVH`). The layout of an image is that of Documentation/arch/x86/boot.rst of the kernel.
+//! Uncompresses the kernel of a boot image. An emulated machine needs seconds for that, the host a
+//! fraction of a second. QEMU can start an uncompressed kernel of x86-64 that has `CONFIG_PVH`.
+//! Documentation/arch/x86/boot.rst of the kernel describes the layout of the image.
 
 use super::elf;
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ const ENTRIES: [&[u8]; 2] = [
     b"\x04\0\0\0\x08\0\0\0\x12\0\0\0Xen\0",
 ];
 
-/// The kernel of an image, where it can be unpacked here and be started by QEMU as it is.
+/// The uncompressed kernel of an image; none if it cannot be uncompressed or QEMU cannot start it.
 pub fn kernel(image: &[u8]) -> Option<Vec<u8>> {
     let (at, magic) = HEADER;
     if image.get(at..at + magic.len())? != magic {
@@ -83,7 +83,7 @@ mod tests {
         image
     }
 
-    /// An ELF file that is nothing but these notes.
+    /// An ELF file that contains only these notes.
     fn elf_with(notes: &[u8]) -> Vec<u8> {
         let mut file = vec![0; 0x78];
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -16,7 +16,7 @@ use std::thread;
 
 /// The largest number of workers that visit a tree: the cost is that of system calls, and locks of
 /// directories limit more workers.
-const MOST_WORKERS: usize = 4;
+const MAX_WORKERS: usize = 4;
 
 /// Visits every regular file with an open descriptor and its attributes, by several workers if there
 /// are several processors. Returns how many files and directories could not be opened. What
@@ -50,7 +50,7 @@ pub(super) fn visit(
     };
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
-        for _ in 1..processors.min(MOST_WORKERS) {
+        for _ in 1..processors.min(MAX_WORKERS) {
             scope.spawn(|| visit.work());
         }
         visit.work();
@@ -73,7 +73,7 @@ struct Visit<'a, F> {
     changed: Condvar,
 }
 
-/// What the workers share.
+/// The data that the workers share.
 struct Queue {
     /// The directories still to be visited.
     pending: Vec<PathBuf>,
@@ -120,7 +120,7 @@ impl<F: Fn(&OwnedFd, &Stat) -> std::io::Result<()>> Visit<'_, F> {
     /// opened.
     fn directory(&self, path: &Path, inner: &mut Vec<PathBuf>) -> Result<u64, CacheError> {
         let at = |errno: Errno| CacheError::of(path, errno.into());
-        let directory = match open_however_deep(path) {
+        let directory = match open_deep_directory(path) {
             Ok(directory) => directory,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(0),
             Err(_) => return Ok(1),
@@ -175,7 +175,7 @@ fn kind(entry: &rustix::fs::DirEntry, directory: BorrowedFd<'_>) -> FileType {
 const STRIDE: usize = 4000;
 
 /// Opens a directory, also deeper than `PATH_MAX`: in steps from directory to directory.
-fn open_however_deep(path: &Path) -> rustix::io::Result<OwnedFd> {
+fn open_deep_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     let mut rest = path.as_os_str().as_bytes();
     let mut base: Option<OwnedFd> = None;
     let from = |base: &Option<OwnedFd>, rest| match base {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How much of the files of a tree is in memory.
+/// The resident pages of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
     /// Regular files whose pages were counted; a file with two names counts twice.
@@ -31,15 +31,15 @@ pub struct Residency {
     pub method: &'static str,
 }
 
-/// Why a tree could not be gone through.
+/// The error of a walk through a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// The state of a file or directory could not be read.
     #[error("cannot look into the cache of {}: {cause}", path.display())]
     Path {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         cause: io::Error,
     },

@@ -1,4 +1,5 @@
-//! How many pages of an open file are in memory: by `cachestat(2)`, or else by `mincore(2)`.
+//! Counts the pages of an open file in memory, with `cachestat(2)` or, if that is missing,
+//! `mincore(2)`.
 
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::io::Errno;
@@ -10,7 +11,7 @@ use std::ptr::null_mut;
 /// The number of `cachestat` on every architecture, since Linux 6.5.
 const SYS_CACHESTAT: c_long = 451;
 
-/// How much of a file is mapped at once for `mincore`; a multiple of every page size.
+/// Bytes of a file that are mapped at once for `mincore`; a multiple of every page size.
 const WINDOW: usize = 64 << 20;
 
 /// A way to count pages. Neither reads data from the file.

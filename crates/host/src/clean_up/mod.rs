@@ -1,9 +1,8 @@
 //! Undoes what dead processes left behind, as their journals record it.
 //!
-//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and
+//! This module can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and
 //! trees. They must be recorded in a journal that no process locks, have names that its process
-//! gave (`shape`), and be in directories of the effective user. No command is read from a
-//! journal.
+//! gave (`shape`), and be in directories of the effective user. No command is read from a journal.
 
 mod shape;
 
@@ -134,7 +133,7 @@ pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleane
     })
 }
 
-/// What the clean-up of one journal goes by.
+/// The context of the clean-up of one journal.
 struct Task<'a> {
     directory: &'a TrustedDir,
     /// The name of the journal without its ending.
@@ -156,7 +155,7 @@ struct Found {
 }
 
 impl Found {
-    /// Reads and, where its process is dead, locks a journal; none where it ended meanwhile.
+    /// Reads a journal, and locks it if its process is dead; none if it ended meanwhile.
     fn read(
         directory: &TrustedDir,
         name: &OsStr,
@@ -224,8 +223,8 @@ fn stem_of(name: &OsStr) -> String {
     name.strip_suffix(SUFFIX).unwrap_or_default().to_owned()
 }
 
-/// Why a resource is not removed: its name is not one that the process of the journal gave, or its
-/// place was taken by another file.
+/// The reason why a resource is not removed: the process of the journal did not give its name, or
+/// its place was taken by another file.
 fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
     shape::check(resource, stem)?;
     shape::check_owner(&resource.path, stem)

@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Where tracefs may be mounted; the second by debugfs, on kernels before 4.1.
+/// The possible mount points of tracefs. The second one is in debugfs, on kernels before 4.1.
 pub const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The stem of the name of a journal: `PID-STARTTIME`, or `PID-STARTTIME-NUMBER`.

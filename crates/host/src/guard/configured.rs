@@ -32,7 +32,7 @@ const TAGS: [(&str, &str); 5] = [
 /// An entry of a file that names a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
-    /// What it names, seen from the device examined: `it`, `its partition sda1` ...
+    /// The named device, relative to the examined one: `it`, `its partition sda1` ...
     pub subject: String,
     /// The file.
     pub file: &'static str,

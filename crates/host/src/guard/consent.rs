@@ -1,4 +1,4 @@
-//! What the user consents to erase, and whether that matches a device.
+//! The signatures that the user consents to erase, and the comparison with a device.
 
 use super::{DeviceDescription, Identity};
 
@@ -37,7 +37,7 @@ impl Consent {
         for identity in configured {
             let mut found = false;
             for consent in &mut consents {
-                if consent.identity == *identity || consent.unsplit() == *identity {
+                if consent.identity == *identity || consent.as_typed() == *identity {
                     consent.configured = true;
                     found = true;
                 }
@@ -50,7 +50,7 @@ impl Consent {
     }
 
     /// The identity, if its last part was parsed as signatures.
-    fn unsplit(&self) -> String {
+    fn as_typed(&self) -> String {
         format!("{}:{}", self.identity, self.signatures.join(","))
     }
 
@@ -60,7 +60,7 @@ impl Consent {
         if names.contains(&self.identity.as_str()) {
             return Some(&self.signatures);
         }
-        names.contains(&self.unsplit().as_str()).then_some(&[])
+        names.contains(&self.as_typed().as_str()).then_some(&[])
     }
 }
 

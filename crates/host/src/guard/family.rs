@@ -48,8 +48,8 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
     with_holders(family)
 }
 
-/// What erasing a device destroys: itself, its partitions, and all devices on top of them; for a
-/// partition also the users of the whole disk.
+/// All devices whose content is destroyed when a device is erased: itself, its partitions, and all
+/// devices on top of them; for a partition also the users of the whole disk.
 pub(super) fn affected(block: &Block) -> io::Result<Vec<Relative>> {
     let mut all = vec![Relative::new(block.clone(), "it")];
     all.extend(block.partitions()?.into_iter().map(|partition| {

@@ -33,7 +33,7 @@ pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Re
     }
     let identity = Identity::of_file(&real, Bytes(size));
     let held = descriptor(file);
-    // What has no byte has no signature, and the programs would fail.
+    // An empty file has no signature, and the programs would fail on it.
     let found = match size {
         0 => Vec::new(),
         _ => signatures::on(&held, &identity.name).map_err(fail)?,

@@ -72,7 +72,7 @@ impl Identity {
             model: disk.attribute("device/model"),
             size: Bytes(block.size_bytes()),
             medium: disk.attribute("diskseq"),
-            // Anything but a clear no counts as read-only.
+            // A device whose attribute cannot be read counts as read-only.
             read_only: [&block, &disk]
                 .iter()
                 .any(|device| device.attribute("ro").as_deref() != Some("0")),
@@ -98,8 +98,8 @@ impl Identity {
         }
     }
 
-    /// The names a consent may use: the persistent names, or the kernel's name where there are none
-    /// (loop devices, disks of simple hypervisors).
+    /// The names that a consent may use: the persistent names, or the kernel's name if there are
+    /// none (loop devices, disks of simple hypervisors).
     pub fn names(&self) -> Vec<&str> {
         let lasting: Vec<&str> = self
             .serial
@@ -114,7 +114,7 @@ impl Identity {
         lasting
     }
 
-    /// The name to type: the serial where there is one.
+    /// The name to type: the serial if there is one.
     pub fn name_to_type(&self) -> &str {
         self.names().first().copied().unwrap_or(&self.name)
     }
@@ -132,7 +132,7 @@ impl Identity {
         parts.join(", ")
     }
 
-    /// What changed since `self` was read, if anything relevant did.
+    /// The relevant change since `self` was read, if there is one.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         if self.number != now.number || self.name != now.name {
             return Some(format!("it is {} now, and was {}", now.name, self.name));
@@ -157,7 +157,7 @@ impl Identity {
     }
 }
 
-/// What a file is, where it is no block device.
+/// The type of a file; none if it is a block device.
 fn no_block_device(kind: fs::FileType) -> Option<&'static str> {
     if kind.is_block_device() {
         return None;
@@ -176,7 +176,7 @@ fn no_block_device(kind: fs::FileType) -> Option<&'static str> {
 /// The serial number: of the driver, of the SCSI page for it, or of udev.
 fn serial(disk: &Block) -> Option<String> {
     disk.attribute("serial")
-        // So a driver prints that it has none.
+        // A driver without a serial number prints this.
         .filter(|text| text != "(null)")
         .or_else(|| disk.attribute("device/serial"))
         .or_else(|| unit_serial(&fs::read(disk.folder().join("device/vpd_pg80")).ok()?))
@@ -205,7 +205,7 @@ fn world_wide_names(disk: &Block) -> Vec<String> {
     names
 }
 
-/// A property of udev's database, where udev runs.
+/// A property of udev's database, if udev runs.
 fn udev_property(disk: &Block, key: &str) -> Option<String> {
     let (major, minor) = disk.number;
     let text = fs::read_to_string(format!("/run/udev/data/b{major}:{minor}")).ok()?;
@@ -245,7 +245,7 @@ fn by_id(block: &Block) -> io::Result<Vec<String>> {
 pub(super) mod tests {
     use super::*;
 
-    /// A disk as it could be.
+    /// An invented disk.
     pub fn disk(name: &str, serial: Option<&str>) -> Identity {
         Identity {
             path: Path::new("/dev").join(name),

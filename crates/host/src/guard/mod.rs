@@ -14,7 +14,7 @@
 //! # Order, and the races left
 //!
 //! 1. The devices are identified and must be on different disks.
-//! 2. `flock(LOCK_EX)` on the whole disk, held as long as the [`Released`] lives. By convention
+//! 2. `flock(LOCK_EX)` on the whole disk, held until the [`Released`] is dropped. By convention
 //!    (systemd's "Locking Block Device Access") udev and programs that follow it do not touch a
 //!    locked disk.
 //! 3. Under the lock: the users of the disk, of its partitions and of devices on top of them. Where
@@ -70,7 +70,7 @@ pub struct DeviceDescription {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum GuardError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("{} does not exist", path.display())]
     Absent { path: PathBuf },
     /// Something else than a block device is there.
@@ -86,7 +86,7 @@ pub enum GuardError {
     #[error("cannot read the signatures of {device}: {problem}")]
     Undecided {
         device: String,
-        /// What went wrong, with a remedy.
+        /// The error, with a remedy.
         problem: String,
     },
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::{fs, io};
 
 /// Processes other than this one that have a device of the family open, or its backing file.
-pub(super) fn opened(family: &[Relative], block: &Block) -> io::Result<Vec<Use>> {
+pub(super) fn find_openers(family: &[Relative], block: &Block) -> io::Result<Vec<Use>> {
     let backing = block.backing_file();
     let backing_number = backing.as_deref().and_then(file_number);
     let mut users = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn opened(family: &[Relative], block: &Block) -> io::Result<Vec<Use>>
 }
 
 /// Whether the kernel grants an exclusive open, which is closed again at once.
-pub(super) fn claimed(relative: &Relative) -> Result<Option<Use>, GuardError> {
+pub(super) fn exclusive_open(relative: &Relative) -> Result<Option<Use>, GuardError> {
     let node = relative.block.node();
     let unreadable =
         |error: Errno| GuardError::unreadable(node.display().to_string())(error.into());
@@ -66,7 +66,8 @@ pub(super) fn claimed(relative: &Relative) -> Result<Option<Use>, GuardError> {
     }
 }
 
-/// What an open file is: a block device of this number, or the regular file of this identity.
+/// The identity of an open file: a block device of this number, or the regular file of this
+/// identity.
 struct Facts {
     device: Option<(u32, u32)>,
     file: Option<(u32, u32, u64)>,

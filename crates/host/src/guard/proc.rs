@@ -1,4 +1,4 @@
-//! What `/proc` reports of the whole system: all mount namespaces, all swaps, all processes.
+//! Reads the system-wide state in `/proc`: all mount namespaces, all swaps, all processes.
 
 use crate::mounts::Mount;
 use crate::mounts::table::{parse, unescape};

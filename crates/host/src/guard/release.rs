@@ -1,4 +1,4 @@
-//! Releasing devices to be erased: what was found, put against what the user consented to.
+//! Releases devices to be erased: compares their description with the consent of the user.
 
 use super::configured;
 use super::consent::{Consent, consent_for, covers_configured, flag};
@@ -19,13 +19,13 @@ use std::time::Duration;
 pub struct Refusal {
     /// The device, as it was named.
     pub device: PathBuf,
-    /// What was found, a sentence each.
+    /// The reasons, one sentence each.
     pub reasons: Vec<String>,
-    /// What the user can do.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// A device that may be erased. Its disk stays locked as long as this lives.
+/// A device that may be erased. Its disk stays locked until this value is dropped.
 #[derive(Debug)]
 pub struct Released {
     description: DeviceDescription,
@@ -166,7 +166,7 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
     Err(GuardError::Locked { node })
 }
 
-/// Refuses where there is any user, or a signature without consent.
+/// Refuses a device with a user, or with a signature without consent.
 pub(super) fn judge(
     path: &Path,
     description: &DeviceDescription,
@@ -214,7 +214,7 @@ pub(super) fn judge(
     Err(refusal)
 }
 
-/// What no consent can lift.
+/// Reasons for a refusal that no consent removes.
 fn obstacles(description: &DeviceDescription, need: Bytes) -> Vec<String> {
     let identity = &description.identity;
     let mut reasons: Vec<String> = description.users.iter().map(ToString::to_string).collect();
@@ -274,7 +274,7 @@ impl Released {
         }
     }
 
-    /// Whether there is something to be lost.
+    /// Whether it may contain data.
     pub fn holds(&self) -> bool {
         self.holds
     }
@@ -290,7 +290,7 @@ impl Released {
         &self.description.identity.path
     }
 
-    /// What was found when it was released.
+    /// The description of the device at its release.
     pub fn description(&self) -> &DeviceDescription {
         &self.description
     }
@@ -438,7 +438,7 @@ mod tests {
              - its partition sdb1 is mounted at /home (ext4)\n\
              free it first or name another device; --on loop compares on image files instead"
         );
-        // Nor is a way shown around it.
+        // The message names no option that bypasses it.
         let bare = judged(&description, &[]).expect_err("it is mounted");
         assert!(!bare.remedy.contains("--erase"), "{bare}");
     }

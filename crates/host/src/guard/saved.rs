@@ -34,7 +34,7 @@ struct Extent {
     bytes: u64,
 }
 
-/// Why signatures could not be copied.
+/// The reason why signatures could not be copied.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot save what {device} holds to {}: {source}", path.display())]
 pub struct SaveError {
@@ -42,7 +42,7 @@ pub struct SaveError {
     pub device: String,
     /// The file or the folder.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub source: io::Error,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn save(
     Ok(text_path)
 }
 
-/// `sda-SERIAL`, with nothing in it that a shell or a path would mind.
+/// `sda-SERIAL`, without characters that are special in a shell or a path.
 fn stem(identity: &Identity) -> String {
     format!("{}-{}", identity.name, identity.name_to_type())
         .chars()
@@ -115,7 +115,7 @@ fn fresh(directory: &TrustedDir, stem: &str) -> Result<(String, File), Untrusted
     }
 }
 
-/// What to copy: both ends, and a sector around each signature elsewhere.
+/// The ranges to copy: both ends, and a sector around each signature elsewhere.
 fn extents(description: &DeviceDescription) -> io::Result<Vec<Extent>> {
     let starts: Vec<(String, u64)> = match Block::named_by(&description.identity.path)? {
         Some(block) => block

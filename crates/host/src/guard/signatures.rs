@@ -10,18 +10,18 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Something recognisable on a device.
+/// A signature of a file system, a RAID or a partition table on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signature {
     /// The kernel's name of the device with the signature: the examined one, or a partition of it.
     pub device: String,
     /// The type, in the words of libblkid (`ext4`, `gpt`, `LVM2_member`).
     pub kind: String,
-    /// What it is used for (`filesystem`, `raid`, `crypto`, `partition-table`, `other`).
+    /// Its usage (`filesystem`, `raid`, `crypto`, `partition-table`, `other`).
     pub usage: Option<String>,
     /// The offset of its magic string on that device, in bytes.
     pub offset: u64,
-    /// The label, where it has one.
+    /// The label, if it has one.
     pub label: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn find(block: &Block) -> Result<Vec<Signature>, GuardError> {
     )))?;
     let mut found = Vec::new();
     let devices = std::iter::once(block).chain(&partitions);
-    // Where there is no medium there is nothing to find, and the programs would fail.
+    // A drive without a medium has no signatures, and the programs would fail on it.
     for device in devices.filter(|device| device.size_bytes() > 0) {
         found.extend(on(&device.node(), &device.name)?);
     }
@@ -80,10 +80,10 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
             "PART_ENTRY_NAME" => "PARTLABEL",
             _ => continue,
         };
-        // What a shell would mind has a backslash before it.
+        // Characters that are special in a shell have a backslash before them.
         tags.push((tag.to_owned(), value.replace('\\', "")));
     }
-    // Where two signatures contradict each other, blkid names neither.
+    // If two signatures contradict each other, blkid reports neither.
     let columns = ["-n", "-J", "-O", "OFFSET,TYPE,UUID,LABEL", "--"];
     let listed = run_probe("wipefs", &columns, node).map_err(undecided)?;
     let listing: Listing = match listed.stdout.trim_ascii() {
@@ -176,7 +176,7 @@ struct Entry {
     label: Option<String>,
 }
 
-/// Reads `wipefs -J`. Versions before 2.36 print nothing where there is nothing.
+/// Reads `wipefs -J`. Versions before 2.36 print nothing if there is nothing.
 pub(crate) fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

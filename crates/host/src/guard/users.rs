@@ -1,10 +1,10 @@
-//! Who uses a device, its disk, another partition of that disk, or a device on top of them.
-//! Sources: `/sys`, every mount namespace, `/proc/swaps`, every process's open files, and last an
-//! exclusive read-only open.
+//! Finds the users of a device, its disk, another partition of that disk, or a device on top of
+//! them. Sources: `/sys`, every mount namespace, `/proc/swaps`, every process's open files, and
+//! last an exclusive read-only open.
 
 use super::GuardError;
 use super::family::{Relative, family, find_number};
-use super::open_files::{claimed, device_number, file_number, opened};
+use super::open_files::{device_number, exclusive_open, file_number, find_openers};
 use super::proc::{mounts_of_all_namespaces, swaps};
 use crate::sysfs::{Block, entries};
 use std::os::unix::fs::FileTypeExt;
@@ -26,7 +26,7 @@ pub struct Use {
 pub enum How {
     /// A file system on it is mounted.
     Mounted {
-        /// Where.
+        /// The mount point.
         point: PathBuf,
         /// Its type.
         kind: String,
@@ -61,7 +61,7 @@ pub enum How {
     BackingFile {
         /// The file.
         file: PathBuf,
-        /// What else it serves.
+        /// The other use.
         serves: String,
     },
 }
@@ -119,13 +119,13 @@ fn survey(block: &Block) -> Result<Vec<Use>, GuardError> {
     users.extend(backing_file(block).map_err(unreadable("the backing file"))?);
     // The uses so far are claims of the kernel; the exclusive open would only repeat them.
     let explained = !users.is_empty();
-    users.extend(opened(&family, block).map_err(unreadable("/proc"))?);
+    users.extend(find_openers(&family, block).map_err(unreadable("/proc"))?);
     if !explained {
         for relative in family
             .iter()
             .filter(|relative| relative.block.size_bytes() > 0)
         {
-            users.extend(claimed(relative)?);
+            users.extend(exclusive_open(relative)?);
         }
     }
     users.dedup();

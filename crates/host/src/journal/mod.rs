@@ -25,7 +25,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How the name of a journal ends.
+/// The extension of a journal.
 pub(crate) const SUFFIX: &str = ".journal";
 
 /// The journal of this process. Clones are the same journal.

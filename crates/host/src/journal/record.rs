@@ -125,7 +125,7 @@ impl Record {
         }
     }
 
-    /// Parses a line without its end; none where it is invalid.
+    /// Parses a line without its end; none if it is invalid.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let words: Vec<&str> = line.split(' ').collect();

@@ -101,7 +101,7 @@ pub(super) fn configure(device: impl AsFd, file: BorrowedFd<'_>, flags: u32) -> 
     unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, Config>::new(config)) }
 }
 
-/// Requests direct I/O of an attached device; refused where the backing file does not support it.
+/// Requests direct I/O of an attached device; refused if the backing file does not support it.
 pub(super) fn set_direct_io(device: impl AsFd) -> io::Result<()> {
     // SAFETY: the call takes the number 1 or 0.
     unsafe { ioctl(device, IntegerSetter::<LOOP_SET_DIRECT_IO>::new_usize(1)) }

@@ -36,7 +36,7 @@ pub struct Loop {
     entry: Option<Entry>,
 }
 
-/// Why a loop device could not be attached or detached.
+/// The reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum LoopError {
@@ -67,7 +67,7 @@ pub enum LoopError {
     Busy {
         device: PathBuf,
         image: PathBuf,
-        /// Who, as far as it can be seen.
+        /// The processes that use it, as far as they are visible.
         holders: Vec<String>,
     },
     /// It could not be written down.
@@ -116,7 +116,7 @@ impl Loop {
 
     /// Copies two properties of the backing disk to the device: whether it rotates and whether it
     /// supports discard. Kernels that do not accept them leave the device unchanged.
-    pub fn behave(&self, rotates: bool, discards: bool) {
+    pub fn copy_properties(&self, rotates: bool, discards: bool) {
         let queue = Path::new("/sys/block").join(&self.name).join("queue");
         let _ = fs::write(queue.join("rotational"), if rotates { "1" } else { "0" });
         if !discards {
@@ -142,7 +142,7 @@ impl Loop {
     /// Detaches, and waits until the device has released the image. Where it is still in use, the
     /// error names the users; the device is detached with its last user.
     pub fn detach(mut self) -> Result<(), LoopError> {
-        if !self.let_go() {
+        if !self.try_detach() {
             return Err(LoopError::Busy {
                 holders: holders::of_device(&self.device),
                 device: self.device.clone(),
@@ -154,7 +154,7 @@ impl Loop {
     }
 
     /// Detaches the device; returns whether it is detached.
-    fn let_go(&mut self) -> bool {
+    fn try_detach(&mut self) -> bool {
         if let Some(held) = self.held.take() {
             // Set to go with its last user, which we are about to stop being.
             let _ = control::clear(&held);
@@ -167,7 +167,7 @@ impl Drop for Loop {
     fn drop(&mut self) {
         // After a failed detach there is no reason to wait again.
         let gone = if self.held.is_some() {
-            self.let_go()
+            self.try_detach()
         } else {
             !backs(&self.name, &self.image)
         };

@@ -1,5 +1,5 @@
-//! What keeps a file system or device in use: processes with open files, mounts and loop devices on
-//! it. For messages only.
+//! Finds the users of a file system or device: processes with open files, mounts and loop devices
+//! on it. For messages only.
 
 use super::table;
 use crate::sysfs;

@@ -37,7 +37,7 @@ pub struct Mounted {
     entry: Option<Entry>,
 }
 
-/// Why something could not be mounted or unmounted.
+/// The reason why something could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum MountError {
@@ -60,7 +60,7 @@ pub enum MountError {
         holders::sentence(holders))]
     Busy {
         target: PathBuf,
-        /// Who, as far as it can be seen.
+        /// The processes that use it, as far as they are visible.
         holders: Vec<String>,
     },
     /// The kernel refused to unmount.
@@ -97,7 +97,7 @@ pub struct MountRefusal {
     pub device: String,
     /// The mount point.
     pub target: PathBuf,
-    /// What was refused: an option, or a step of the mount.
+    /// The refused option, or the step of the mount that failed.
     pub act: String,
     /// The name of the error number.
     pub errno: &'static str,
@@ -154,7 +154,7 @@ pub(crate) fn free_target(target: &Path) -> Result<PathBuf, MountError> {
 }
 
 impl Mounted {
-    /// Where it is mounted.
+    /// Its mount point.
     pub fn target(&self) -> &Path {
         &self.target
     }
@@ -162,7 +162,7 @@ impl Mounted {
     /// Unmounts, and retries for some seconds while it is in use. If that fails, the error names
     /// the users, and the drop detaches the mount (`MNT_DETACH`).
     pub fn unmount(mut self) -> Result<(), MountError> {
-        match unmount_patiently(&self.target, Instant::now() + BUSY_BOUND) {
+        match unmount_with_retries(&self.target, Instant::now() + BUSY_BOUND) {
             Ok(()) => {}
             Err(Errno::BUSY) => {
                 return Err(MountError::Busy {
@@ -188,9 +188,9 @@ impl Drop for Mounted {
             return;
         };
         let timeout = Instant::now() + BUSY_BOUND / 5;
-        let gone = unmount_patiently(&self.target, timeout)
+        let gone = unmount_with_retries(&self.target, timeout)
             .or_else(|_| unmount_at(&self.target, UnmountFlags::DETACH));
-        // What cannot even be detached stays in the journal.
+        // If it cannot be detached either, it stays in the journal.
         if gone.is_ok() {
             let _ = entry.done();
         }
@@ -211,7 +211,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
             Ok(_) => {}
             Err(error) => return Undo::Failed(error.to_string()),
         }
-        let result = match unmount_patiently(target, timeout) {
+        let result = match unmount_with_retries(target, timeout) {
             Err(Errno::BUSY) => {
                 let users = holders::of_tree(target);
                 // A forced unmount would take mounts below along, which are not ours.
@@ -235,7 +235,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
 }
 
 /// Unmounts the top layer, again and again while it is busy. Nothing mounted there is no error.
-fn unmount_patiently(target: &Path, timeout: Instant) -> Result<(), Errno> {
+fn unmount_with_retries(target: &Path, timeout: Instant) -> Result<(), Errno> {
     let mut pause = Duration::from_millis(2);
     loop {
         match unmount_at(target, UnmountFlags::empty()) {

@@ -15,7 +15,7 @@ pub(super) struct Sorted {
     pub(super) parameters: Vec<String>,
 }
 
-/// What `mount(2)` takes: flags and a text.
+/// The arguments of `mount(2)`: flags and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Classic {
     pub(super) flags: MountFlags,

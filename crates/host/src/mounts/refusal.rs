@@ -1,4 +1,4 @@
-//! Why the kernel refused a mount, in its own words: from the context of the mount, or else
+//! Finds the messages of the kernel about a refused mount: from the context of the mount, or else
 //! from the kernel log.
 
 use crate::kernel_log::KernelLog;

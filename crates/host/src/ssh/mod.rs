@@ -32,7 +32,7 @@ const OPTIONS: [&str; 6] = [
     "ControlMaster=no",
 ];
 
-/// Why another machine cannot be used.
+/// The reason why another machine cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshError {
@@ -78,7 +78,7 @@ pub struct Ssh {
     destination: String,
 }
 
-/// What a connection to another machine needs here.
+/// The requirement of a connection on this machine.
 pub fn need() -> Need {
     Need::Program {
         name: PROGRAM.to_owned(),
@@ -95,7 +95,7 @@ impl Ssh {
         })
     }
 
-    /// What ssh takes as its destination.
+    /// The destination argument of ssh.
     pub fn destination(&self) -> &str {
         &self.destination
     }

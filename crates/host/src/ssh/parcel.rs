@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many last lines of ssh are reported.
 const LAST_LINES: usize = 3;
 
-/// What is sent.
+/// The data to send.
 #[derive(Debug, Clone, Copy)]
 pub enum Parcel<'a> {
     /// A directory with all that is in it, as a stream of tar: this directory, in that one.

@@ -127,7 +127,7 @@ impl Session {
     }
 
     /// Whether ssh still runs.
-    pub fn lives(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 

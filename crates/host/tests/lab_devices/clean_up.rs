@@ -1,4 +1,4 @@
-//! What is left after a kill at any moment, and what the clean-up must not touch.
+//! Resources that remain after a kill at any time, and those that the clean-up must not touch.
 
 use crate::{WorkDir, assert_nothing_left, kinds, lab, make_filesystem};
 use fsdyno_host::cache;

@@ -36,7 +36,7 @@ pub(super) fn require(plan: &Plan) -> Result<(), AssemblyError> {
 }
 
 impl Assembly<'_> {
-    /// Lets the guard release the devices that the user named; none where images are created.
+    /// Lets the guard release the devices that the user named; none if images are created.
     pub(super) fn release(&self) -> Result<Vec<Released>, AssemblyError> {
         let usage = AssemblyError::Usage;
         if self.devices_are_remote()? {

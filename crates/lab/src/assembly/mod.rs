@@ -41,7 +41,7 @@ pub struct Assembly<'a> {
     pub note: &'a mut dyn FnMut(&str),
 }
 
-/// Why the labs of a plan cannot be assembled.
+/// The reason why the labs of a plan cannot be assembled.
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblyError {
     /// The plan or the options contradict each other or this machine.

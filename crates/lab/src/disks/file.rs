@@ -1,7 +1,7 @@
 //! The owner's side of a model disk that is a file of this machine.
 
 use super::ServedDiskReport;
-use super::fuse_server::{Order, ServerMessage};
+use super::fuse_server::{ServerCommand, ServerMessage};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::ServedDisk;
@@ -51,7 +51,7 @@ impl DiskFile {
             writer: FrameWriter(line),
             served: Served::default(),
         };
-        let order = Order::Make {
+        let order = ServerCommand::Make {
             model: Box::new(model.clone()),
             number,
             size,
@@ -70,7 +70,7 @@ impl DiskFile {
         made.disk
             .mount(journal)
             .map_err(|error| error.to_string())?;
-        made.writer.write(&Order::Begin).map_err(broken)?;
+        made.writer.write(&ServerCommand::Begin).map_err(broken)?;
         Ok(made)
     }
 
@@ -82,14 +82,14 @@ impl DiskFile {
     /// The number of requests so far. The error is the reason why the disk is no longer served.
     pub(crate) fn query(&mut self) -> Result<Served, String> {
         // The read below reports a server that has exited.
-        let _ = self.writer.write(&Order::Report);
+        let _ = self.writer.write(&ServerCommand::Report);
         self.receive(TIMEOUT)
     }
 
     /// Records the position of the workload.
     pub(crate) fn mark(&mut self, mark: Mark) {
         // Without a server the figures of the phase are missing.
-        let _ = self.writer.write(&Order::Mark { mark });
+        let _ = self.writer.write(&ServerCommand::Mark { mark });
     }
 
     /// Ends the server; returns all requests of the disk, and its figures for each phase.
@@ -114,7 +114,7 @@ impl DiskFile {
         Ok(last)
     }
 
-    /// Why its server no longer runs, if it does not.
+    /// The reason why its server no longer runs, if it does not.
     fn died(&mut self) -> Option<String> {
         self.disk.died()
     }

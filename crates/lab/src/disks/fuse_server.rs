@@ -16,13 +16,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it waits for its first order.
+/// Timeout for its first command.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Orders to the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "order")]
-pub(super) enum Order {
+pub(super) enum ServerCommand {
     /// Create this disk.
     Make {
         /// The profile and the faults.
@@ -72,7 +72,7 @@ pub(super) enum ServerMessage {
     },
 }
 
-/// Why the server of a disk failed.
+/// The reason why the server of a disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseServerError {
     /// No order was received.
@@ -94,7 +94,7 @@ pub enum FuseServerError {
 
 /// The server's end of the connection to the owner.
 struct Line {
-    reader: FrameReader<UnixStream, Order>,
+    reader: FrameReader<UnixStream, ServerCommand>,
     writer: FrameWriter<UnixStream>,
     /// The socket, for poll(2).
     stream: UnixStream,
@@ -102,7 +102,7 @@ struct Line {
 
 impl Line {
     /// Reads the next order, within the timeout of the line.
-    fn order(&mut self) -> Result<Order, FuseServerError> {
+    fn order(&mut self) -> Result<ServerCommand, FuseServerError> {
         match self.reader.read() {
             Ok(Some(order)) => Ok(order),
             Ok(None) => Err(FuseServerError::NoOwner),
@@ -122,9 +122,9 @@ impl Owner for Line {
     fn receive(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
         loop {
             match self.reader.read() {
-                Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
+                Ok(Some(ServerCommand::Mark { mark })) => disk.mark(now, &mark.to_string())?,
                 // If the owner has exited, the next poll reports it.
-                Ok(Some(Order::Report)) => {
+                Ok(Some(ServerCommand::Report)) => {
                     drop(self.writer.write(&ServerMessage::Served { served }));
                 }
                 Ok(Some(_)) => {}
@@ -172,7 +172,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
 /// Creates the disk and waits until it is mounted. Returns the disk, its index, and whether it
 /// supports discard.
 fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
-    let Order::Make {
+    let ServerCommand::Make {
         model,
         number,
         size,
@@ -189,7 +189,7 @@ fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
     let disk = disk.map_err(FuseServerError::Disk)?;
     line.writer.write(&ServerMessage::Made)?;
     match line.order()? {
-        Order::Begin => Ok((disk, number, builder.discards())),
+        ServerCommand::Begin => Ok((disk, number, builder.discards())),
         _ => Err(FuseServerError::NoOwner),
     }
 }

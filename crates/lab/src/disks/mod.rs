@@ -1,6 +1,6 @@
-//! Model disks: a profile and faults that the user names, stored complete in the plan, and the
-//! disks that a cell creates from them. Guests access them by sockets. On the host each disk is a
-//! file that a separate process serves.
+//! Model disks: the profile and faults that the user names, whose complete text the plan stores,
+//! and the disks that a cell creates from them. Guests access them by sockets. On the host each
+//! disk is a file that a separate process serves.
 
 mod file;
 mod fuse_server;
@@ -42,7 +42,7 @@ pub fn disk_faults(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What a disk did in each phase, by the index of the phase in its workload.
+/// The figures of a disk for each phase, by the index of the phase in its workload.
 pub(crate) type Phases = Vec<(u32, DiskFigures)>;
 
 /// The requests to a disk, and its figures for each phase.
@@ -52,7 +52,7 @@ pub(crate) struct ServedDiskReport {
     pub(crate) served: Served,
     /// The figures of each phase.
     pub(crate) phases: Phases,
-    /// Why its block trace is incomplete.
+    /// The reason why its block trace is incomplete.
     pub(crate) warning: Option<Warning>,
 }
 

@@ -14,12 +14,12 @@ use std::time::Duration;
 /// Cancels one cell when its time budget ends; on drop the cancellation is withdrawn.
 struct Limit {
     stop: CancelToken,
-    watch: Option<(Arc<Over>, JoinHandle<()>)>,
+    watch: Option<(Arc<EndSignal>, JoinHandle<()>)>,
 }
 
 /// Whether the cell has ended.
 #[derive(Default)]
-struct Over {
+struct EndSignal {
     over: Mutex<bool>,
     changed: Condvar,
 }
@@ -28,7 +28,7 @@ impl Limit {
     /// Starts the timer, if there is a limit.
     fn begin(time: Option<Nanos>, stop: &CancelToken) -> Self {
         let watch = time.map(|time| {
-            let over = Arc::new(Over::default());
+            let over = Arc::new(EndSignal::default());
             let (seen, token) = (Arc::clone(&over), stop.clone());
             let thread = thread::spawn(move || {
                 let time = Duration::from_nanos(time.0);
@@ -56,7 +56,7 @@ impl Drop for Limit {
             over.changed.notify_all();
             // The thread cannot panic.
             let _ = thread.join();
-            self.stop.recall();
+            self.stop.withdraw();
         }
     }
 }

@@ -48,14 +48,13 @@ pub trait Surveyed: Lab + Send {
     }
 }
 
-/// The layer below the devices of a lab that keeps their data in memory, such as the host of a
-/// guest.
-pub trait Below {
+/// The layer below the devices of a lab, which caches their data: for a guest, its host.
+pub trait LowerLayer {
     /// A short name.
     fn name(&self) -> &'static str;
 
     /// Evicts the data of the devices from memory, and returns how many pages remained.
-    fn drive_out(&mut self) -> Result<u64, String>;
+    fn evict_devices(&mut self) -> Result<u64, String>;
 
     /// The processor time of this guest's kernel so far.
     fn kernel_time(&mut self) -> Result<Nanos, String>;

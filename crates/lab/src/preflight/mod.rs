@@ -25,15 +25,15 @@ pub struct Preflight {
     pub recipes: Vec<&'static dyn Filesystem>,
     /// The preparation of each workload.
     pub workloads: Vec<Prepared>,
-    /// The size of each image file, where images are made.
+    /// The size of each image file, if images are made.
     pub image_bytes: Bytes,
     /// The space that the largest workload takes on a contender, bytes.
     pub need: Bytes,
-    /// Where scratch directories and images go.
+    /// The directory of scratch directories and images.
     pub scratch: PathBuf,
 }
 
-/// What one workload needs before its first phase.
+/// The input that one workload needs before its first phase.
 #[derive(Clone)]
 pub struct Prepared {
     /// The opened dataset; if each block has its own, that of the first block.
@@ -77,7 +77,7 @@ impl Prepared {
     }
 }
 
-/// Why a plan cannot be run.
+/// The reason why a plan cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum PreflightError {
@@ -239,7 +239,7 @@ impl Preflight {
             *size
         } else {
             let filled = filled::device_for(need, filled::fullest(&plan.contenders));
-            roomy(need, smallest, filled)
+            image_size(need, smallest, filled)
         };
         let preflight = Self {
             recipes,
@@ -447,7 +447,7 @@ fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, Preflight
 /// A device three times the size of its files, in whole GiB, so that no contender is measured on a
 /// nearly full device by accident. Images are sparse. If some contenders are filled, the device is
 /// large enough for them, so that all have the same size.
-fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
+fn image_size(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     const GIB: u64 = 1 << 30;
     let wanted = need
         .0

@@ -176,7 +176,7 @@ impl<'a> TestedFilesystem<'a> {
     }
 
     /// Mounts the file system after a crash; repairs it if it cannot be mounted as it is.
-    fn come_back(&self, recovery: &mut Recovery) -> Result<MountedFilesystem, String> {
+    fn mount_after_crash(&self, recovery: &mut Recovery) -> Result<MountedFilesystem, String> {
         let mounted = self.boot().and_then(|corrected_by| {
             recovery.corrected_by = corrected_by;
             self.mount(self.contender)
@@ -244,7 +244,7 @@ pub(super) fn write(
 }
 
 /// Recovers the file system and judges it; returns the message for the host.
-pub(super) fn recovered(
+pub(super) fn recover_and_report(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,
@@ -273,7 +273,7 @@ fn recover(
         ..Recovery::default()
     };
     let began = Instant::now();
-    let mounted = tested.come_back(&mut recovery);
+    let mounted = tested.mount_after_crash(&mut recovery);
     recovery.took_ns = Nanos::from(began.elapsed());
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),

@@ -29,11 +29,11 @@ const MAILBOX: usize = 1;
 /// kernel clears inode tables after the first mount of an ext4.
 const SETTLING: Duration = Duration::from_secs(120);
 
-/// The most warnings of the kernel that are reported.
-const MOST_WARNINGS: usize = 100;
+/// The maximum number of warnings of the kernel that are reported.
+const MAX_WARNINGS: usize = 100;
 
-/// The most characters of an entry that is reported as different.
-const MOST_OF_ENTRY: usize = 2000;
+/// The maximum number of characters of an entry that is reported as different.
+const MAX_ENTRY_CHARS: usize = 2000;
 
 /// Settings of the kernel: an oops ends the guest, and only errors reach its console.
 const SETTINGS: [(&str, &str); 2] = [
@@ -89,7 +89,7 @@ impl Line {
     /// The first warnings of the kernel since the command.
     fn warnings(&self) -> Vec<String> {
         let mut lines = self.log.warnings();
-        lines.truncate(MOST_WARNINGS);
+        lines.truncate(MAX_WARNINGS);
         lines
     }
 
@@ -140,7 +140,7 @@ impl Line {
             })
         };
         let performed = crash::perform(&tested.target, program, &mut reached)?;
-        Ok(match left(tested, mounted) {
+        Ok(match unmount_recorded(tested, mounted) {
             Ok(()) => Answer::Performed {
                 failed: performed.failed,
                 lines: Vec::new(),
@@ -161,7 +161,7 @@ impl Line {
         self.send(&Answer::SetUp)?;
         let mut returned = |operation| self.send(&Answer::Returned { operation });
         let executed = crash::execute(&tested.target, command, &mut returned)?;
-        let left = left(tested, mounted);
+        let left = unmount_recorded(tested, mounted);
         Ok(match (left, executed.failed) {
             (Ok(()), None) => Answer::Performed {
                 failed: None,
@@ -231,7 +231,10 @@ impl Line {
 }
 
 /// Unmounts the file system after the work that was recorded.
-fn left(tested: &TestedFilesystem<'_>, mounted: MountedFilesystem) -> Result<(), String> {
+fn unmount_recorded(
+    tested: &TestedFilesystem<'_>,
+    mounted: MountedFilesystem,
+) -> Result<(), String> {
     mounted.unmount()?;
     flush()?;
     tested.forget()
@@ -285,7 +288,7 @@ fn difference(before: &Tree, after: &Tree) -> Option<String> {
     let about = |tree: &Tree| match tree.entries.get(path) {
         Some(entry) => {
             let text = serde_json::to_string(entry).unwrap_or_default();
-            text.chars().take(MOST_OF_ENTRY).collect()
+            text.chars().take(MAX_ENTRY_CHARS).collect()
         }
         None => "missing".to_owned(),
     };

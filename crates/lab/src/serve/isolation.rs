@@ -46,7 +46,7 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
             contender,
             seed,
             acknowledged,
-        } => crash::recovered(&contender, seed, acknowledged, &place, true),
+        } => crash::recover_and_report(&contender, seed, acknowledged, &place, true),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

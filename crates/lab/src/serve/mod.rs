@@ -12,7 +12,7 @@ mod isolation;
 pub use isolation::run_in_guest;
 
 use crate::Lab;
-use crate::labs::Below;
+use crate::labs::LowerLayer;
 use crate::labs::host::HostLab;
 use crate::messages::{GuestMessage, Task};
 use crate::missing::Missing;
@@ -38,7 +38,7 @@ const BEAT: Duration = Duration::from_secs(2);
 /// Processor time between two heartbeats: less than this is the heartbeat itself.
 const RESTING: u128 = 20;
 
-/// Why a guest failed.
+/// The reason why a guest failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// This process is not in a guest.
@@ -89,7 +89,7 @@ pub fn serve() -> Result<(), ServeError> {
     writer.write(&ready())?;
     let beating = writer.clone();
     // The thread ends with the guest.
-    thread::spawn(move || beats(&beating));
+    thread::spawn(move || send_heartbeats(&beating));
     let reader = loop {
         match reader.read()? {
             Some(Task::Survey { plan }) => {
@@ -112,7 +112,7 @@ pub fn serve() -> Result<(), ServeError> {
                 contender,
                 seed,
                 acknowledged,
-            }) => writer.write(&crash::recovered(
+            }) => writer.write(&crash::recover_and_report(
                 &contender,
                 seed,
                 acknowledged,
@@ -150,7 +150,7 @@ fn ready() -> GuestMessage {
 }
 
 /// Sends heartbeats, with the time since processors or disks were last active.
-fn beats(writer: &MessageWriter) {
+fn send_heartbeats(writer: &MessageWriter) {
     let disks = || fs::read_to_string("/proc/diskstats").unwrap_or_default();
     let busy = || machine_cpu().map(|cpu| cpu.busy_ns).unwrap_or_default();
     let (mut at, mut seen, mut spent) = (Instant::now(), disks(), busy());
@@ -178,7 +178,7 @@ fn run(
     cell: Cell,
     place: &Path,
     writer: &MessageWriter,
-    below: Option<Box<dyn Below + Send>>,
+    below: Option<Box<dyn LowerLayer + Send>>,
 ) -> GuestMessage {
     match record(plan, cell, place, writer, below) {
         Ok(record) => GuestMessage::Ended {
@@ -194,7 +194,7 @@ fn record(
     cell: Cell,
     place: &Path,
     writer: &MessageWriter,
-    below: Option<Box<dyn Below + Send>>,
+    below: Option<Box<dyn LowerLayer + Send>>,
 ) -> Result<CellRecord, String> {
     let contender = plan
         .contenders
@@ -277,7 +277,7 @@ struct Host {
     reader: Arc<Mutex<HostMessages>>,
 }
 
-fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Below + Send> {
+fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn LowerLayer + Send> {
     Box::new(Host {
         writer: writer.clone(),
         reader: Arc::clone(reader),
@@ -286,7 +286,7 @@ fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Be
 
 impl Host {
     /// Sends a message, and waits for its answer.
-    fn ask(&self, question: &GuestMessage) -> Result<Task, String> {
+    fn request(&self, question: &GuestMessage) -> Result<Task, String> {
         self.writer
             .write(question)
             .map_err(|error| error.to_string())?;
@@ -300,20 +300,20 @@ fn unexpected() -> String {
     io::Error::from(ErrorKind::InvalidData).to_string()
 }
 
-impl Below for Host {
+impl LowerLayer for Host {
     fn name(&self) -> &'static str {
         "the memory of the host"
     }
 
-    fn drive_out(&mut self) -> Result<u64, String> {
-        match self.ask(&GuestMessage::DriveOut)? {
+    fn evict_devices(&mut self) -> Result<u64, String> {
+        match self.request(&GuestMessage::DriveOut)? {
             Task::DrivenOut { stayed } => stayed,
             _ => Err(unexpected()),
         }
     }
 
     fn kernel_time(&mut self) -> Result<Nanos, String> {
-        match self.ask(&GuestMessage::KernelTime)? {
+        match self.request(&GuestMessage::KernelTime)? {
             Task::KernelTime { time } => time,
             _ => Err(unexpected()),
         }

@@ -1,4 +1,4 @@
-//! What reached the block devices, from `/sys/class/block/NAME/stat`.
+//! The traffic of block devices, from `/sys/class/block/NAME/stat`.
 
 use fsdyno_model::{DeviceUse, Waits};
 use std::io;
@@ -55,7 +55,7 @@ pub fn block(names: &[String]) -> io::Result<BlockCounters> {
 }
 
 impl BlockCounters {
-    /// What went through all these devices since an earlier reading of them.
+    /// The traffic of all these devices since an earlier reading.
     pub fn since(&self, earlier: &Self) -> DeviceUse {
         let mut used = DeviceUse {
             waits: (!self.devices.is_empty()).then(Waits::default),

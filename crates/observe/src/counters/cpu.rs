@@ -24,7 +24,7 @@ pub fn machine_cpu() -> io::Result<MachineCpu> {
 }
 
 impl MachineCpu {
-    /// What was used since an earlier reading.
+    /// The time used since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let between = |now: Nanos, then: Nanos| Nanos(now.0.saturating_sub(then.0));

@@ -1,4 +1,4 @@
-//! How fast processors are, and how often their heat slowed them down.
+//! Frequencies of processors, and counts of thermal throttling.
 
 use fsdyno_model::Frequency;
 use std::fs;

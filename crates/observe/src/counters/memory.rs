@@ -3,13 +3,13 @@
 use fsdyno_model::Bytes;
 use std::fs;
 
-/// Memory available without swapping (`MemAvailable`, `proc_meminfo(5)`); none where it is not
+/// Memory available without swapping (`MemAvailable`, `proc_meminfo(5)`); none if it is not
 /// available.
 pub fn memory_available() -> Option<Bytes> {
     reported("MemAvailable")
 }
 
-/// Total memory; none where it is not available.
+/// Total memory; none if it is not available.
 pub fn memory_total() -> Option<Bytes> {
     reported("MemTotal")
 }

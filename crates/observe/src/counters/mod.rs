@@ -21,7 +21,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// The block devices below a mounted directory, by the kernel's names; empty where there are
+/// The block devices below a mounted directory, by the kernel's names; empty if there are
 /// none to be seen (memory, network).
 pub fn block_names_under(path: &Path) -> Vec<String> {
     let Ok(about) = fs::metadata(path) else {

@@ -101,7 +101,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 impl AllDisks {
-    /// What devices did since an earlier reading that are not devices of the contender.
+    /// The traffic of devices that do not belong to the contender, since an earlier reading.
     pub(super) fn since(&self, earlier: &Self, devices: &ContenderDevices) -> OtherIo {
         let mut reported = OtherIo::default();
         for (name, now) in &self.disks {

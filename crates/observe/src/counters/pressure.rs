@@ -18,7 +18,7 @@ pub(super) fn pressure() -> Result<Pressure, String> {
     ]))
 }
 
-/// What was added since an earlier reading.
+/// The stall times since an earlier reading.
 pub(super) fn since(now: &Pressure, then: &Pressure) -> Pressure {
     now.combined(then, u64::saturating_sub)
 }

@@ -32,8 +32,8 @@ pub fn surroundings() -> Surroundings {
 }
 
 impl Surroundings {
-    /// What happened since an earlier reading, except for this process, its children, and these
-    /// block devices.
+    /// The activity since an earlier reading, except for that of this process, its children, and
+    /// these block devices.
     pub fn since(&self, earlier: &Self, devices: &[String]) -> Observed {
         let mut unobserved = Vec::new();
         let over = self.at.saturating_duration_since(earlier.at);

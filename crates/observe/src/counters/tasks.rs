@@ -2,7 +2,7 @@
 //!
 //! For each process, its own time and that of its reaped children are added up. The sum stays the
 //! same when a process ends and its parent reaps it. So no time is counted twice, and processes
-//! that live only between two readings are counted.
+//! that start and end between two readings are counted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,11 +25,11 @@ struct Task {
 
 /// Processor time between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Ran {
-    /// Of kernel threads, and of processes that serve file systems; none where no kernel thread
-    /// can be seen.
+pub(super) struct TaskTimes {
+    /// Processor time of kernel threads, and of processes that serve file systems; none if no
+    /// kernel thread can be seen.
     pub kernel_ns: Option<u64>,
-    /// Of all that are neither these nor ours.
+    /// Processor time of all other processes that do not belong to fsdyno.
     pub others_ns: u64,
 }
 
@@ -74,8 +74,8 @@ pub(super) fn tasks() -> Result<Tasks, String> {
 }
 
 impl Tasks {
-    /// What ran since an earlier reading, seen from the process `ours`.
-    pub(super) fn since(&self, earlier: &Self, ours: u32) -> Ran {
+    /// Processor time since an earlier reading, seen from the process `ours`.
+    pub(super) fn since(&self, earlier: &Self, ours: u32) -> TaskTimes {
         // Whose time grew as a child is ours, even where it was not there before.
         let sum = |of: &Self, group: Group| -> u64 {
             let all = of.tasks.iter();
@@ -84,7 +84,7 @@ impl Tasks {
         };
         let grown = |group| sum(self, group).saturating_sub(sum(earlier, group));
         let seen = self.tasks.values().any(|task| task.kernel);
-        Ran {
+        TaskTimes {
             kernel_ns: seen.then(|| grown(Group::Kernel)),
             others_ns: grown(Group::Others),
         }
@@ -220,7 +220,7 @@ mod tests {
         let ran = later.since(&earlier, ours);
         assert_eq!(
             ran,
-            Ran {
+            TaskTimes {
                 kernel_ns: Some(7),
                 others_ns: 4
             }

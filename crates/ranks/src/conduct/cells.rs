@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 const VISIBLE_WITHIN: Duration = Duration::from_secs(65);
 
 /// A run in progress on one rank.
-pub(super) struct Conduct<'a, G: Group, R: Record> {
+pub(super) struct RankRun<'a, G: Group, R: Record> {
     pub group: &'a G,
     pub options: &'a Options,
     pub environment: &'a Environment<'a>,
@@ -52,10 +52,10 @@ struct InCell {
     left: Left,
 }
 
-/// Why a cell ended early, on rank 0; the other ranks only know that it did.
+/// The reason why a cell ended early, on rank 0; the other ranks only know that it did.
 type Ended = Option<(Failure, bool)>;
 
-impl<G: Group, R: Record> Conduct<'_, G, R> {
+impl<G: Group, R: Record> RankRun<'_, G, R> {
     fn event(&mut self, event: &Event) -> Result<(), Halt> {
         match &mut self.record {
             Some(record) => record.event(event),
@@ -438,7 +438,7 @@ impl<G: Group, R: Record> Conduct<'_, G, R> {
     /// Removes the files of a cell: every rank its own, then rank 0 the rest.
     fn clean(&self, directory: &Path) -> Result<Ended, Halt> {
         let own = Place::new(directory, self.group.rank()).private.root;
-        // What is left is removed, and reported, by rank 0.
+        // Rank 0 removes remaining files, and reports them.
         let _ = fs::remove_dir_all(&own);
         let limit = self.options.phase_timeout.saturating_add(SHORT);
         let wait = self.wait(limit, Stage::CleanUp.to_string());

@@ -1,6 +1,6 @@
 //! Runs of ranks that are threads.
 
-use super::cells::Conduct;
+use super::cells::RankRun;
 use super::{End, Environment, SHORT, agree};
 use crate::group::{Alarm, Group as _, Wait, threads};
 use crate::options::Options;
@@ -38,7 +38,7 @@ fn run(size: usize, options: &Options, stop: &CancelToken) -> (Vec<End>, Vec<Cel
         };
         let wait = Wait::new(&alarm, SHORT, "test");
         let (plan, members) = agree(group, options, &wait).unwrap().unwrap();
-        let mut conduct = Conduct {
+        let mut conduct = RankRun {
             group,
             options,
             environment: &environment,

@@ -13,7 +13,7 @@ pub struct Lines {
     longest: usize,
 }
 
-/// What one read delivered.
+/// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<T> {
     /// These messages; perhaps none.

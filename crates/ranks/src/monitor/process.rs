@@ -18,9 +18,9 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// The longest line of rank 0, bytes: a cell with all its samples.
-const LONGEST_EVENT: usize = 1 << 30;
+const MAX_EVENT_LINE: usize = 1 << 30;
 /// The longest line of other ranks, bytes.
-const LONGEST: usize = 4096;
+const MAX_LINE: usize = 4096;
 /// How often limits are checked.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
@@ -107,7 +107,7 @@ struct Monitor {
 
 impl Monitor {
     fn start() -> io::Result<Self> {
-        let mut events = Lines::new(LONGEST_EVENT);
+        let mut events = Lines::new(MAX_EVENT_LINE);
         // Only the order arrives before the answer.
         let order: Order = loop {
             match events.read(io::stdin())? {
@@ -282,7 +282,7 @@ impl Monitor {
             )?;
             let peer = Peer {
                 stream,
-                lines: Lines::new(LONGEST),
+                lines: Lines::new(MAX_LINE),
                 last_message: Instant::now(),
                 who: None,
             };

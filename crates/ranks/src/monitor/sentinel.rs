@@ -1,7 +1,7 @@
 //! The connection of one rank to the monitor: a thread that sends heartbeats and receives failures.
 
 use super::lines::{Lines, Read, line};
-use super::{Contact, FromRank, HEARTBEAT, ToRank};
+use super::{FromRank, HEARTBEAT, MonitorAddress, ToRank};
 use crate::group::Alarm;
 use crate::member::host_name;
 use fsdyno_host::signals::Signals;
@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// After a failure the rank ends itself in an orderly way within this time, or is ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest message of the monitor, bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 
 /// The thread of a connected rank.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Sentinel {
 impl Sentinel {
     /// Connects this rank to the monitor.
     pub fn connect(
-        contact: &Contact,
+        contact: &MonitorAddress,
         rank: usize,
         alarm: &Alarm,
         stop: &CancelToken,
@@ -49,7 +49,7 @@ impl Sentinel {
         })?)?;
         let watcher = Watcher {
             stream: stream.try_clone()?,
-            lines: Lines::new(LONGEST),
+            lines: Lines::new(MAX_LINE),
             alarm: alarm.clone(),
             stop: stop.clone(),
             signals,
@@ -88,7 +88,7 @@ fn send(stream: &Mutex<TcpStream>, message: &FromRank) {
 }
 
 /// Tries all addresses of the monitor.
-fn reach(contact: &Contact) -> io::Result<TcpStream> {
+fn reach(contact: &MonitorAddress) -> io::Result<TcpStream> {
     let here = contact.host == host_name();
     let loopback = here.then(|| "127.0.0.1".to_owned());
     let names = loopback.iter().chain(&contact.addresses);
@@ -136,7 +136,7 @@ impl Watcher {
             send(
                 out,
                 &FromRank::Alive {
-                    still_s: activity.still().as_secs(),
+                    still_s: activity.idle_time().as_secs(),
                 },
             );
             if self.failed.is_some_and(|at| at.elapsed() > GRACE) {
@@ -200,7 +200,7 @@ impl Activity {
         }
     }
 
-    fn still(&mut self) -> Duration {
+    fn idle_time(&mut self) -> Duration {
         let main = std::process::id();
         let status = fs::read_to_string(format!("/proc/self/task/{main}/status"));
         let stat = fs::read_to_string(format!("/proc/self/task/{main}/stat"));

@@ -6,7 +6,7 @@ use crate::roles::{ReadAt, Roles, SECTOR, bytes, le64};
 use fsdyno_model::BlockRole;
 use std::sync::Arc;
 
-/// Where the copies of the superblock are, bytes.
+/// Offsets of the copies of the superblock, bytes.
 const SUPERBLOCKS: [u64; 3] = [64 << 10, 64 << 20, 256 << 30];
 
 const MAGIC: &[u8; 8] = b"_BHRfS_M";

@@ -28,7 +28,7 @@ pub const TEMPLATE: Facts = Facts {
     ..Facts::TEMPLATE
 };
 
-/// What their journal promises, for ext3 and ext4.
+/// The promises of the journal of ext3 and ext4.
 pub const PROMISES: &[Documented] = &[
     Documented::of(ExtraPromise::OrderedMetadata, ONE_JOURNAL),
     Documented::of(ExtraPromise::AllLinkNames, ONE_JOURNAL),

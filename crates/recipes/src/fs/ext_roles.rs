@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the superblock is, bytes.
+/// Offset of the superblock, bytes.
 const SUPERBLOCK: u64 = 1024;
 
 const MAGIC: u64 = 0xef53;
-/// Of the blocks of a journal that describe others.
+/// Magic number of the descriptor, commit and revoke blocks of the journal (`jbd2.h`).
 const JOURNAL_MAGIC: u64 = 0xc03b_3998;
 const COMMIT_BLOCK: u64 = 2;
 const EXTENT_MAGIC: u64 = 0xf30a;
@@ -20,9 +20,9 @@ const EXTENTS: u64 = 0x8_0000;
 /// Block numbers have 64 bits.
 const WIDE: u64 = 0x80;
 
-/// The most groups that are read, and blocks of a journal.
-const MOST_GROUPS: u64 = 1 << 16;
-const MOST_BLOCKS: usize = 1 << 22;
+/// The maximum number of groups that are read, and of blocks of a journal.
+const MAX_GROUPS: u64 = 1 << 16;
+const MAX_BLOCKS: usize = 1 << 22;
 
 struct Layout {
     block: u64,
@@ -63,7 +63,7 @@ impl Layout {
         let groups = le32(&superblock, 4)
             .saturating_sub(first)
             .div_ceil(per_group);
-        let groups = groups.min(MOST_GROUPS);
+        let groups = groups.min(MAX_GROUPS);
         let size = if size == 0 { 128 } else { size };
         let table_blocks = (groups_of * size).div_ceil(block);
         let mut maps = BTreeSet::new();
@@ -166,14 +166,14 @@ fn add_extents(node: &[u8], block: u64, read: ReadAt<'_>, found: &mut BTreeSet<u
             read((le32(entry, 4) | le16(entry, 8) << 32) * block, &mut below);
             add_extents(&below, block, read, found, deepest - 1);
         }
-        if found.len() > MOST_BLOCKS {
+        if found.len() > MAX_BLOCKS {
             return;
         }
     }
 }
 
 fn add_indirect(number: u64, depth: u32, block: u64, read: ReadAt<'_>, found: &mut BTreeSet<u64>) {
-    if number == 0 || found.len() > MOST_BLOCKS {
+    if number == 0 || found.len() > MAX_BLOCKS {
         return;
     }
     found.insert(number);

@@ -44,7 +44,7 @@ pub struct Facts {
     pub check_at_boot: Option<OnDevice>,
     /// The repair program.
     pub repair: Option<OnDevice>,
-    /// What its documents promise about power cuts beyond POSIX.
+    /// The promises of its documentation about power cuts beyond POSIX.
     pub promises: &'static [Documented],
     /// Mount options with which free space may show in files whose data was not made durable.
     pub stale_data: &'static [&'static str],

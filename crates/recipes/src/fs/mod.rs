@@ -205,7 +205,7 @@ pub trait Filesystem: Sync {
         on_devices(self.facts().replay, first(devices))
     }
 
-    /// What its documents promise about power cuts beyond POSIX, with these mount options.
+    /// The promises of its documentation about power cuts beyond POSIX, with these mount options.
     fn extra_promises(&self, contender: &Contender) -> Vec<DeclaredPromise> {
         let documented = self.facts().promises.iter();
         let holding = documented.filter(|one| one.holds(contender));
@@ -239,14 +239,14 @@ pub trait Filesystem: Sync {
         options.find(|option| **option == "nobarrier").copied()
     }
 
-    /// How its driver forgets a device that is not mounted, or none if it remembers nothing of it.
-    /// Needed where the content of a device is replaced.
+    /// The request that makes its driver forget an unmounted device; none if the driver keeps no
+    /// state of it. Needed when the content of a device is replaced.
     fn forget(&self, _device: &str) -> Option<Forget> {
         None
     }
 
-    /// What the blocks of a device with this file system hold. None without a classifier, or if the
-    /// device has another file system.
+    /// The roles of the blocks of a device with this file system. None without a classifier, or if
+    /// the device has another file system.
     fn roles(&self, _read: ReadAt<'_>) -> Option<Roles> {
         None
     }

@@ -6,7 +6,7 @@ use fsdyno_model::{Need, Requirement, Step};
 
 /// An array of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
+pub struct Array {
     /// Path of the array.
     pub device: String,
     /// Steps that create the array.
@@ -30,7 +30,7 @@ pub(super) fn requirements(layout: &Layout) -> Vec<Requirement> {
 }
 
 /// Creates an array with a unique name.
-pub(super) fn joined(layout: &Layout, devices: &[String], name: &str) -> Joined {
+pub(super) fn joined(layout: &Layout, devices: &[String], name: &str) -> Array {
     let device = format!("/dev/md/{name}");
     let count = format!("--raid-devices={}", devices.len());
     let level = format!("--level={}", layout.name);
@@ -51,7 +51,7 @@ pub(super) fn joined(layout: &Layout, devices: &[String], name: &str) -> Joined 
     let stop = Step::StopArray {
         device: device.clone(),
     };
-    Joined {
+    Array {
         device,
         join: vec![join],
         part: vec![stop, forget],

@@ -8,7 +8,7 @@ mod raid0;
 mod raid1;
 mod single;
 
-pub use md::Joined;
+pub use md::Array;
 
 use crate::fs::Filesystem;
 use fsdyno_model::{FilesystemKind, LayoutChoice, Requirement};
@@ -65,7 +65,7 @@ impl Layout {
 
 /// The array below the file system, with a unique name. None if the file system uses the devices
 /// directly.
-pub fn joined(choice: &LayoutChoice, devices: &[String], name: &str) -> Option<Joined> {
+pub fn joined(choice: &LayoutChoice, devices: &[String], name: &str) -> Option<Array> {
     let layout = find(&choice.name).filter(|layout| layout.below)?;
     Some(md::joined(layout, devices, name))
 }

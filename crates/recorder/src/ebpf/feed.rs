@@ -168,7 +168,7 @@ impl<'t, W: Write> Feed<'t, W> {
         };
         // The kernel numbers the groups of each hierarchy from 1.
         let members = crate::attach::processes(group).unwrap_or_default();
-        if !members.contains(&process) && crate::attach::lives(process) {
+        if !members.contains(&process) && crate::attach::is_running(process) {
             self.strangers.insert(tid);
             return;
         }
@@ -200,7 +200,7 @@ impl<'t, W: Write> Feed<'t, W> {
     fn submit(&mut self, bytes: &[u8], time: u64) -> io::Result<()> {
         let (process, tid) = halves(number(bytes, 8));
         let kind = number(bytes, 0) >> 32;
-        let requests::Shape::Read(_, pointers) = requests::shape(low(kind)) else {
+        let requests::RequestData::Read(_, pointers) = requests::shape(low(kind)) else {
             return Ok(());
         };
         let mut call = Call {

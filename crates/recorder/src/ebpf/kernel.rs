@@ -52,8 +52,9 @@ impl Attributes {
 }
 
 fn bpf(command: i64, attributes: &Attributes) -> io::Result<i64> {
-    // SAFETY: the attributes are larger than the kernel's, zero where unused, and their pointers are
-    // to memory that lives during the call and has the size that the command reads or writes.
+    // SAFETY: the attributes are larger than the kernel's, zero where unused, and their pointers
+    // are to memory that stays valid during the call and has the size that the command reads or
+    // writes.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, 128) };
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -185,7 +186,7 @@ pub struct Ring {
 }
 
 /// Events after which the caller does other work.
-const MOST_AT_ONCE: usize = 1 << 16;
+const MAX_AT_ONCE: usize = 1 << 16;
 
 /// Bits of the length of an event: it is still written; it is to be skipped.
 const BUSY: u32 = 1 << 31;
@@ -221,7 +222,7 @@ impl Ring {
     /// Calls `each` with the events that are complete, in order. Returns their number.
     pub fn read<E>(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<usize, E> {
         // SAFETY: the first 8 bytes of these pages are the positions, which the kernel accesses
-        // atomically; both mappings live as long as `self`.
+        // atomically; both mappings stay valid as long as `self` exists.
         let (reader, writers) = unsafe {
             (
                 &*self.reader.cast::<AtomicU64>(),
@@ -230,7 +231,7 @@ impl Ring {
         };
         let mut at = reader.load(Ordering::Relaxed);
         let mut count = 0;
-        while count < MOST_AT_ONCE && at < writers.load(Ordering::Acquire) {
+        while count < MAX_AT_ONCE && at < writers.load(Ordering::Acquire) {
             let offset = usize::try_from(at).unwrap_or(0) & (self.size - 1);
             // SAFETY: the offset is below the size, and the data are mapped twice in a row, so an
             // event of at most the size is contiguous.

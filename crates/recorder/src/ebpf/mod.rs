@@ -16,7 +16,7 @@ use fsdyno_host::foreground::{Foreground, Held};
 use fsdyno_model::CancelToken;
 use kernel::{MapType, Ring};
 use programs::{CALLS, LARGEST_EVENT, Maps, REQUESTS, Watch};
-use requests::Shape;
+use requests::RequestData;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::ffi::{CStr, OsStr};
@@ -39,10 +39,10 @@ const IDLE_POLLS: u32 = 50;
 /// The initial namespace of process numbers (kernel: `PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The most threads and processes that are tracked at a time.
-const MOST_THREADS: u32 = 1 << 17;
+/// The maximum number of threads and processes that are tracked at a time.
+const MAX_THREADS: u32 = 1 << 17;
 
-/// What this kernel lets the programs observe, besides system calls.
+/// The events besides system calls that this kernel lets the programs observe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Observes {
     /// Requests of `io_uring`.
@@ -70,7 +70,7 @@ pub struct Probes {
     open: Vec<OwnedFd>,
 }
 
-/// What the maps are, as descriptors.
+/// The descriptors of the maps.
 struct Created {
     threads: OwnedFd,
     mapped: OwnedFd,
@@ -87,9 +87,9 @@ impl Created {
     fn new(buffer: u32) -> io::Result<Self> {
         use kernel::create_map as map;
         let created = Self {
-            threads: map(MapType::Hash, 4, programs::THREAD_BYTES, MOST_THREADS)?,
-            mapped: map(MapType::Hash, 4, programs::RANGE_BYTES, MOST_THREADS)?,
-            in_flight: map(MapType::Hash, 8, 4, MOST_THREADS)?,
+            threads: map(MapType::Hash, 4, programs::THREAD_BYTES, MAX_THREADS)?,
+            mapped: map(MapType::Hash, 4, programs::RANGE_BYTES, MAX_THREADS)?,
+            in_flight: map(MapType::Hash, 8, 4, MAX_THREADS)?,
             calls: map(MapType::Array, 4, 4, CALLS)?,
             requests: map(MapType::Array, 4, 4, REQUESTS)?,
             space: map(MapType::PerCpuArray, 4, LARGEST_EVENT, 1)?,
@@ -102,7 +102,7 @@ impl Created {
             kernel::update(&created.calls, call.number, word)?;
         }
         for kind in 0..REQUESTS {
-            if let Shape::Read(texts, pointers) = requests::shape(kind) {
+            if let RequestData::Read(texts, pointers) = requests::shape(kind) {
                 let word = programs::describe_pointers(texts, pointers).to_ne_bytes();
                 kernel::update(&created.requests, kind, word)?;
             }
@@ -130,7 +130,7 @@ impl Probes {
     /// power of two.
     ///
     /// # Errors
-    /// Why eBPF is not available here: permission, or a feature of the kernel.
+    /// The reason why eBPF is not available here: permission, or a feature of the kernel.
     pub fn attach(root: &Path, target: &Target, buffer: u32) -> Result<Self, String> {
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if namespace.as_os_str() != INITIAL_NAMESPACE {
@@ -208,7 +208,7 @@ impl Probes {
         Ok(())
     }
 
-    /// What is observed.
+    /// The scope of the observation.
     pub fn observes(&self) -> Observes {
         self.observes
     }

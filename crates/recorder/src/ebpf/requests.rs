@@ -16,30 +16,30 @@ const FIXED_INPUT: u64 = 1 << 31;
 /// `IORING_FSYNC_DATASYNC`.
 const DATA_ONLY: u64 = 1;
 
-/// What is read of a kind of request.
+/// The data that is read of a kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum RequestData {
     /// It concerns no file system.
     Ignored,
     /// Positions of strings among the words of the entry, and what else they point to.
     Read(&'static [u8], Pointers),
 }
 
-/// What is read of a kind. An unknown kind is reported, so that it is counted.
-pub fn shape(kind: u32) -> Shape {
+/// The data that is read of a kind. An unknown kind is reported, so that it is counted.
+pub fn shape(kind: u32) -> RequestData {
     // Words of an entry: 1 is `off` or `addr2`, 2 is `addr`.
     match kind {
         // Polls, timeouts, sockets, buffers, futexes, pipes; commands of drivers.
         0 | 6 | 7 | 9..=16 | 25..=27 | 29 | 31..=34 | 40 | 45..=53 | 56..=59 | 62..=64 => {
-            Shape::Ignored
+            RequestData::Ignored
         }
         // openat, statx, unlinkat, mkdirat; fsetxattr, fgetxattr.
-        18 | 21 | 36 | 37 | 41 | 43 => Shape::Read(&[2], Pointers::None),
+        18 | 21 | 36 | 37 | 41 | 43 => RequestData::Read(&[2], Pointers::None),
         // openat2.
-        28 => Shape::Read(&[2], Pointers::Structure(1)),
+        28 => RequestData::Read(&[2], Pointers::Structure(1)),
         // renameat, symlinkat, linkat.
-        35 | 38 | 39 => Shape::Read(&[2, 1], Pointers::None),
-        _ => Shape::Read(&[], Pointers::None),
+        35 | 38 | 39 => RequestData::Read(&[2, 1], Pointers::None),
+        _ => RequestData::Read(&[], Pointers::None),
     }
 }
 

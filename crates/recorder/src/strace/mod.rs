@@ -33,7 +33,7 @@ const RAW: &str = "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,pread
                    fstat,fstatfs,clone,getdents64,io_uring_register,io_getevents,io_pgetevents";
 
 /// Events of threads whose start was not observed yet, at most.
-const MOST_WAITING: usize = 100_000;
+const MAX_WAITING: usize = 100_000;
 
 /// The sentences that a recording by strace has as its limits.
 pub const LIMITS: &[&str] = &[
@@ -92,7 +92,7 @@ pub fn observe<W: Write>(
         let mut ready = [PollFd::new(&output, PollFlags::IN)];
         poll(&mut ready, Some(&POLL))?;
         match output.read(&mut buffer) {
-            // Nothing is written any more, or not yet.
+            // The end of the output so far: final if strace has exited.
             Ok(0) if ended => break,
             Ok(0) => std::thread::sleep(Duration::from_millis(1)),
             Ok(read) => {
@@ -247,7 +247,7 @@ impl<'t, W: Write> Feed<'t, W> {
             Event::Exec { former, .. } => *former,
         };
         if !self.tracker.knows(tid) && !self.adopt(tid)? {
-            if self.count < MOST_WAITING {
+            if self.count < MAX_WAITING {
                 self.count += 1;
                 self.waiting.entry(tid).or_default().push(event);
             } else {

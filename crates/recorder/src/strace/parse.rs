@@ -1,5 +1,5 @@
 //! Parses the lines of `strace -f -ttt -T -X raw`: calls, also unfinished and resumed ones, signals
-//! and exits. It is strict: what it does not understand is an error, and is counted.
+//! and exits. A line that cannot be parsed is an error, which is counted.
 
 use crate::calls::{Call, Pointers, find};
 use std::collections::HashMap;
@@ -20,11 +20,11 @@ pub enum Event {
         /// When it returned, ns since 1970.
         at_ns: u64,
     },
-    /// A thread called a program in its place, successfully.
+    /// A thread executed a program (execve).
     Exec {
-        /// The thread, by its number after that.
+        /// The thread, by its number after the call.
         tid: i32,
-        /// Its number before that.
+        /// Its number before the call.
         former: i32,
         /// When it returned, ns since 1970.
         at_ns: u64,
@@ -36,7 +36,7 @@ pub enum Event {
         /// When, ns since 1970.
         at_ns: u64,
     },
-    /// A thread is seen, and its call has not returned yet.
+    /// A thread entered a call that has not returned yet.
     Seen {
         /// The thread.
         tid: i32,
@@ -117,7 +117,7 @@ impl Parser {
         self.call(tid, at_ns, rest)
     }
 
-    /// Threads that are in a call that creates one, with its flags if they are printed already.
+    /// The threads in a call that creates a thread, with its flags if they were printed already.
     pub fn creating(&self) -> Vec<(i32, Option<u64>)> {
         let creating = self.unfinished.iter().filter_map(|(tid, call)| {
             let (name, rest) = split_name(&call.text)?;
@@ -132,7 +132,7 @@ impl Parser {
         let (arguments, rest) = arguments(rest);
         let rest = rest.ok_or(Unreadable)?;
         let (result, rest) = result(rest).ok_or(Unreadable)?;
-        // Calls that do not return, as exit_group.
+        // Calls that do not return, such as exit_group.
         let Some(result) = result else {
             return Ok(None);
         };
@@ -282,7 +282,7 @@ fn arguments(text: &[u8]) -> (Vec<Argument>, Option<&[u8]>) {
             return (found, None);
         };
         found.push(argument);
-        // What is printed in addition, as `=> [5]` and comments.
+        // Skips text that strace adds, such as `=> [5]` and comments.
         let end = end_of_argument(after);
         rest = &after[end..];
         if let Some(after) = rest.strip_prefix(b",") {

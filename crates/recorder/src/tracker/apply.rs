@@ -1,4 +1,4 @@
-//! What each system call does: the operation that it is, and what it changes for later calls.
+//! Applies each system call: records its operation, and updates the state for later calls.
 
 use super::Tracker;
 use super::arguments::{Skip, descriptor, flags, has, offset, transferred};

@@ -3,14 +3,14 @@
 use super::{Found, Tracker};
 use crate::calls::Call;
 use crate::tracker::files::Description;
-use fsdyno_trace::{Handle, MOST, MOST_TRANSFERRED, Object, PathId};
+use fsdyno_trace::{Handle, MAX_NUMBER, MAX_TRANSFER, Object, PathId};
 use std::io::{self, Write};
 use std::rc::Rc;
 
 /// The working directory as a descriptor.
 const AT_FDCWD: i32 = libc::AT_FDCWD;
 
-/// An argument that is none of the tree: the call is not recorded.
+/// The reason why a call is not recorded: an argument outside the tree, or a counted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Skip {
     /// The call concerns nothing in the tree.
@@ -47,12 +47,12 @@ pub(super) fn has(value: u64, flag: libc::c_int) -> bool {
 
 /// A length of a transfer: the kernel shortens longer ones.
 pub(super) fn transferred(value: u64) -> u64 {
-    value.min(MOST_TRANSFERRED)
+    value.min(MAX_TRANSFER)
 }
 
 /// An offset or a length of a file. A negative one becomes the largest, which fails as well.
 pub(super) fn offset(value: u64) -> u64 {
-    value.min(MOST)
+    value.min(MAX_NUMBER)
 }
 
 impl<W: Write> Tracker<W> {
@@ -71,7 +71,7 @@ impl<W: Write> Tracker<W> {
         found.and_then(|found| found.handle).ok_or(Skip::Outside)
     }
 
-    /// Where the string of an argument leads. `directory` is the position of a descriptor that it
+    /// Resolves the path in a string argument. `directory` is the position of a descriptor that it
     /// is relative to; none for the working directory.
     pub(super) fn found(
         &mut self,

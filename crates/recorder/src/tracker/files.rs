@@ -1,4 +1,5 @@
-//! What a process has: descriptors, working and root directory, mappings. Processes may share each.
+//! The state of a process: descriptors, working and root directory, mappings. Processes may share
+//! each.
 
 use fsdyno_trace::{Handle, Mapping};
 use std::cell::{Cell, RefCell};

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::rc::{Rc, Weak};
 
-/// What a new thread shares with the one that created it.
+/// The state that a new thread shares with the one that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -66,7 +66,7 @@ pub struct OpenFile {
     pub file: bool,
 }
 
-/// What procfs adds to the path of a file without a name.
+/// The suffix that procfs adds to the path of an unlinked file.
 const DELETED: &[u8] = b" (deleted)";
 
 /// A file that was mapped before the recording.
@@ -117,7 +117,7 @@ pub struct Tracker<W: Write> {
     outside: u64,
     /// Calls that could not be interpreted, by reason.
     unknown: BTreeMap<&'static str, u64>,
-    /// What programs did that is not recorded.
+    /// Operations of programs that are not recorded.
     incomplete: BTreeSet<&'static str>,
     notes: BTreeSet<&'static str>,
 }
@@ -464,7 +464,7 @@ impl<W: Write> Tracker<W> {
     pub fn finish(mut self, mut ending: Ending) -> io::Result<(W, Ending)> {
         let mut tids: Vec<i32> = self.tasks.keys().copied().collect();
         tids.sort_unstable();
-        // What is still open stays open in the recording.
+        // Descriptors that are still open stay open in the recording.
         for tid in tids {
             self.tasks.remove(&tid);
         }

@@ -13,9 +13,9 @@ use std::rc::Rc;
 /// A request in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestId {
-    /// Of `io_uring`: its address in the kernel.
+    /// A request of `io_uring`: its address in the kernel.
     Ring(u64),
-    /// Of `io_submit`: the process, and the address of its `struct iocb`.
+    /// A request of `io_submit`: the process, and the address of its `struct iocb`.
     Aio(i32, u64),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Registered {
     files: HashMap<u64, Option<Rc<Description>>>,
 }
 
-/// Why a request is not in a recording.
+/// The reason why a request is not in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unrecorded {
     /// It uses a registered file whose registration was not observed.
@@ -67,7 +67,7 @@ impl Unrecorded {
 }
 
 /// Results that were received before their submission returned, at most.
-const MOST_EARLY: usize = 1 << 16;
+const MAX_EARLY: usize = 1 << 16;
 
 /// A request in flight, and the call that does the same.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl<W: Write> Tracker<W> {
     ) -> io::Result<()> {
         if let Some(former) = self.pending.remove(&request) {
             self.not_known(Unrecorded::NoCompletion.text());
-            self.let_go(former.thread, former.held, former.call.start_ns)?;
+            self.release_files(former.thread, former.held, former.call.start_ns)?;
         }
         let early = self.early.remove(&request);
         let made = made.and_then(|call| match ring {
@@ -158,7 +158,7 @@ impl<W: Write> Tracker<W> {
     /// A request ended.
     pub fn completed(&mut self, request: RequestId, result: i64, at_ns: u64) -> io::Result<()> {
         let Some(pending) = self.pending.remove(&request) else {
-            if matches!(request, RequestId::Aio(..)) && self.early.len() < MOST_EARLY {
+            if matches!(request, RequestId::Aio(..)) && self.early.len() < MAX_EARLY {
                 self.early.insert(request, (result, at_ns));
             }
             return Ok(());
@@ -181,7 +181,7 @@ impl<W: Write> Tracker<W> {
             self.not_known("requests that ended after their thread");
         }
         let held = std::mem::take(&mut self.held);
-        self.let_go(thread, held, at_ns)
+        self.release_files(thread, held, at_ns)
     }
 
     /// A thread is in a call of `io_uring_register` for that ring.
@@ -263,7 +263,7 @@ impl<W: Write> Tracker<W> {
     }
 
     /// Releases the files of a request.
-    fn let_go(
+    fn release_files(
         &mut self,
         thread: ThreadId,
         held: Vec<(i32, Rc<Description>)>,

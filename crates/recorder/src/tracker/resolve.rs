@@ -10,20 +10,21 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Links that the kernel follows in one path: `MAXSYMLINKS`.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links that the kernel follows in one path: `MAXSYMLINKS`.
+const MAX_LINKS: usize = 40;
 
-/// Paths that are remembered.
-const MOST_REMEMBERED: usize = 100_000;
+/// Maximum number of cached results.
+const MAX_CACHED: usize = 100_000;
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Absolute, and no directory in it is a symbolic link. A link in the tree at its end is kept.
+    /// The absolute path without symbolic links in its directories. A link in the tree at its end
+    /// is kept.
     pub named: Vec<u8>,
     /// The same, with a link at the end followed if the call follows it.
     pub real: Vec<u8>,
-    /// The descriptor that a name as `/proc/self/fd/3` names: process and number.
+    /// The descriptor that a name such as `/proc/self/fd/3` refers to: process and number.
     pub descriptor: Option<(i32, i32)>,
 }
 
@@ -34,9 +35,9 @@ pub(crate) struct Links {
     root: Vec<u8>,
     /// Links in the tree, by their path relative to it.
     inside: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Text of links outside, and none for other names.
+    /// Target texts of links outside the tree; none for names that are no links.
     outside: HashMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Where paths led, until a link in the tree changes.
+    /// Results of earlier paths. Cleared when a link in the tree changes.
     known: HashMap<Vec<u8>, Found>,
     /// The key of a path in `known`.
     key: Vec<u8>,
@@ -122,7 +123,7 @@ impl Links {
         found.into_iter().filter_map(take).collect()
     }
 
-    /// As [`Links::resolve`], from memory where the same path was resolved before.
+    /// As [`Links::resolve`], from the cache if the same path was resolved before.
     pub fn find(
         &mut self,
         pid: i32,
@@ -144,9 +145,9 @@ impl Links {
         let known = self.known.get(&key).cloned();
         let found = known.or_else(|| {
             let found = self.resolve(pid, place, base, text, follow)?;
-            // Names of a process differ between processes.
+            // Names in `/proc` mean other files in other processes.
             if !found.named.starts_with(b"/proc/") && !found.real.starts_with(b"/proc/") {
-                if self.known.len() >= MOST_REMEMBERED {
+                if self.known.len() >= MAX_CACHED {
                     self.known.clear();
                 }
                 self.known.insert(key.clone(), found.clone());
@@ -194,7 +195,7 @@ impl Links {
             }
             let mut next = walk.at.clone();
             next.push(b'/');
-            // The process of the caller, not ours.
+            // `self` is the process of the caller, not this one.
             if walk.at == b"/proc" && matches!(&part[..], b"self" | b"thread-self") {
                 next.extend(pid.to_string().into_bytes());
                 walk.at = next;
@@ -217,7 +218,7 @@ impl Links {
                 continue;
             };
             walk.links += 1;
-            if walk.links > MOST_LINKS {
+            if walk.links > MAX_LINKS {
                 // A loop in the tree: the call fails, and is recorded with the name of the link.
                 let named = named?;
                 return Some(Found {
@@ -250,7 +251,7 @@ impl Links {
             return self.inside.get(relative).cloned();
         }
         if path.starts_with(b"/proc/") {
-            // Links of processes change, and our own differ.
+            // Links in `/proc` change, and those of this process differ.
             return None;
         }
         if let Some(known) = self.outside.get(path) {
@@ -258,7 +259,7 @@ impl Links {
         }
         let text = std::fs::read_link(Path::new(OsStr::from_bytes(path))).ok();
         let text = text.map(|text| text.into_os_string().into_encoded_bytes());
-        if self.outside.len() >= MOST_REMEMBERED {
+        if self.outside.len() >= MAX_CACHED {
             self.outside.clear();
         }
         self.outside.insert(path.to_vec(), text.clone());

@@ -1,4 +1,4 @@
-//! What file systems can do, and which options are worth a measurement: the table of
+//! The features of file systems, and the options that are worth a measurement: the table of
 //! `data/features.toml`. It measures nothing and recommends nothing.
 
 use fsdyno_model::{Consistency, Contender, FilesystemKind};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../../data/features.toml");
 
-/// What a user may need of a file system.
+/// A feature of a file system that a user can require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
@@ -68,9 +68,9 @@ impl Feature {
 pub struct Variant {
     /// The options in the form of a contender: `[-O ^dir_index]:noatime`.
     options: String,
-    /// What they change.
+    /// The effect of the options.
     pub why: String,
-    /// What they cost in safety, if anything.
+    /// Their cost in safety, if there is one.
     pub costs: Option<String>,
     /// The features that a file system does not have with them.
     #[serde(default)]

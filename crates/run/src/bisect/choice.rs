@@ -1,7 +1,7 @@
 //! The next commit of a search, as `git bisect` selects it: the one that halves the rest, and if that
 //! one was skipped, one away from it.
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Choice {
     /// This commit is tried.

@@ -108,9 +108,9 @@ pub enum Change {
     Rises,
     /// It is smaller.
     Falls,
-    /// It does not differ by more.
+    /// The difference is within the threshold.
     None,
-    /// The figures do not decide it.
+    /// The comparison is inconclusive.
     Undecided,
 }
 
@@ -148,7 +148,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Those of a sample.
+    /// The figures of a sample.
     pub fn of_sample(sample: &Sample) -> Self {
         let mut all = Self::default();
         all.time(DURABLE, sample.whole_ns().0);
@@ -186,8 +186,8 @@ impl Figures {
         all
     }
 
-    /// Those of the second contender of a run, compared with the first by the figure that decides.
-    /// None if the plan names none, or if it was not measured in a common block.
+    /// The figures of the second contender of a run, compared with the first by the deciding
+    /// figure. None if the plan names none, or if it was not measured in a common block.
     pub fn of_pairs(set: &ResultSet) -> Option<Self> {
         let plan = &set.run.plan;
         let (workload, figures) = set
@@ -218,7 +218,7 @@ impl Figures {
         })
     }
 
-    /// The figure that decides; none where it was not measured.
+    /// The figure that decides; none if it was not measured.
     pub fn of(&self, metric: Metric) -> Option<u64> {
         self.value(metric.counter())
     }

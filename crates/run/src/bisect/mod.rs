@@ -11,7 +11,7 @@ pub use figures::{Change, Counter, Figures, Metric, Paired};
 
 use choice::{Choice, choose};
 
-/// What is searched for.
+/// A search: the ends, the metric and the threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The commit without the change.
@@ -33,7 +33,7 @@ pub enum Tried {
     Skipped(String),
 }
 
-/// Why a commit was tried.
+/// The role of a commit that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It is the good commit of the question.
@@ -60,7 +60,7 @@ pub enum Judged {
 pub struct Step {
     /// The commit.
     pub commit: String,
-    /// Why it was tried.
+    /// The role of the commit.
     pub role: Role,
     /// Its result.
     pub tried: Tried,
@@ -101,14 +101,14 @@ pub enum Found {
     NoEnd {
         /// Which end.
         role: Role,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// An end has no such figure.
     NoFigure,
 }
 
-/// What builds and measures commits.
+/// Builds and measures commits.
 pub trait Bench {
     /// An error that ends the search.
     type Error;

@@ -31,7 +31,8 @@ impl Bench for History {
         let first = good.iter().map(|one| number(one)).max().unwrap() + 1;
         let last = number(bad);
         let total = last + 1 - first;
-        // As `git rev-list --bisect-all`: sorted by the least that a commit decides.
+        // As `git rev-list --bisect-all`: sorted by how evenly a commit divides the rest, best
+        // first.
         let mut all: Vec<usize> = (first..=last).collect();
         all.sort_by_key(|one| {
             let reached = one + 1 - first;

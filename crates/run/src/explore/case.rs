@@ -1,5 +1,5 @@
-//! What a power cut interrupts: a program of operations, a part of a long one, or an application of
-//! the user.
+//! A case that a power cut interrupts: a program of operations, a part of a long one, or an
+//! application of the user.
 
 use fsdyno_crash::{Operation, Program, sample_windows};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub enum Case {
 pub struct Long {
     /// The program.
     pub program: Program,
-    /// The most windows that are explored, of all parts.
+    /// The maximum number of windows that are explored, of all parts together.
     pub windows: u32,
     /// The seed of the sample of windows.
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! What is found in a program: its recording, the recovered states, and what is wrong with each.
+//! The results of a program: its recording, the recovered states, and what is wrong with each.
 
 use super::{Case, ExploreError};
 use fsdyno_crash::signature::{names, normalised};
@@ -18,11 +18,11 @@ pub struct Wrong {
     pub violation: Violation,
     /// Equal for violations of one cause.
     pub signature: String,
-    /// What is wrong.
+    /// The description of the violation.
     pub message: String,
-    /// What the kernel reported.
+    /// The messages of the kernel.
     pub kernel: Vec<String>,
-    /// What the checker reported.
+    /// The messages of the checker.
     pub checker: Option<String>,
     /// The second power cut after which it is seen, if it needs one.
     pub(super) interrupted: Option<(Interrupted, Selection)>,
@@ -71,7 +71,7 @@ pub(super) struct Recorded<'p> {
     pub states: CrashStates,
 }
 
-/// What was found so far in a program.
+/// The results of a program so far.
 pub(super) struct Found<'p> {
     pub recorded: &'p Recorded<'p>,
     /// None for an application.
@@ -89,13 +89,13 @@ pub(super) struct Found<'p> {
     pub findings: BTreeMap<String, Finding>,
     /// The names of files, which are no part of signatures.
     pub names: BTreeSet<String>,
-    /// What came after the last state: interrupted recoveries, and repairs.
-    pub later: Vec<Later>,
+    /// The results of interrupted recoveries and of repairs of the last state.
+    pub later: Vec<NestedResult>,
     /// The signatures of states that were repaired.
     pub repaired: BTreeSet<String>,
 }
 
-/// What a power cut interrupts, after that of the state.
+/// The program that a second power cut interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interrupted {
     /// The recovery by the kernel.
@@ -106,9 +106,9 @@ pub(super) enum Interrupted {
     Repair,
 }
 
-/// What was found in the last state after a power cut during its recovery, or after its repair.
-pub(super) struct Later {
-    /// What the second power cut interrupted; none if nothing did.
+/// The result for the last state after a power cut during its recovery, or after its repair.
+pub(super) struct NestedResult {
+    /// The program that the second power cut interrupted; none without a second power cut.
     pub interrupted: Option<(Interrupted, Selection)>,
     /// What is wrong in any case.
     pub wrong: Vec<Wrong>,
@@ -140,7 +140,7 @@ pub(super) fn divided(signature: &str) -> Option<(&str, &str)> {
     Some(signature.split_at(prefix.len()))
 }
 
-impl Later {
+impl NestedResult {
     /// A broken promise that is seen then.
     pub fn wrong(&self, one: Wrong) -> Wrong {
         let prefix = self
@@ -198,7 +198,7 @@ impl Found<'_> {
         &self.recorded.performed.base
     }
 
-    /// How far the program was in a state.
+    /// The progress of the program at the power cut of a state.
     pub fn progress(
         &self,
         window: &WindowStates<'_>,
@@ -213,7 +213,7 @@ impl Found<'_> {
     pub fn judge(&mut self, outcome: usize, progress: Progress, class: StateClass) -> Vec<Wrong> {
         let known = &self.outcomes[outcome];
         let unreadable = class == StateClass::C4;
-        // Nobody can mount a disk whose superblock is unreadable.
+        // No file system can be mounted if its superblock is unreadable.
         let mut all: Vec<Wrong> = known
             .wrong
             .iter()

@@ -7,26 +7,26 @@ use fsdyno_crash::{Program, Selection, StateId, minimise};
 use fsdyno_model::{Finding, Minimal, StateClass, Violation};
 use std::path::Path;
 
-/// The most states of a window that are tried for a shorter program.
+/// The maximum number of states of a window that are tried for a shorter program.
 const STATES: u64 = 24;
 
-/// The most windows that are tried for a shorter program: its last ones. A program of the generator
-/// has fewer.
+/// The maximum number of windows that are tried for a shorter program: its last ones. A program of
+/// the generator has fewer.
 const WINDOWS: usize = 24;
 
-/// The most programs that are performed to find the shortest.
+/// The maximum number of programs that are performed to find the shortest.
 const PERFORMED: u32 = 250;
 
-/// What a shorter program must show too.
+/// The finding that a shorter program must still show.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct TargetFinding<'a> {
     class: StateClass,
     promise: &'a str,
     /// How thoroughly its states are checked.
     depth: Depth,
 }
 
-impl Wanted<'_> {
+impl TargetFinding<'_> {
     fn is_broken_by(self, wrong: &Wrong) -> bool {
         promise(wrong.violation, &wrong.signature) == self.promise
     }
@@ -81,7 +81,7 @@ impl Explorer<'_> {
         finding: &Finding,
         work_dir: &Path,
     ) -> Result<Minimal, ExploreError> {
-        let wanted = Wanted {
+        let wanted = TargetFinding {
             class: finding.class,
             promise: promise(finding.violation, &finding.signature),
             depth: depth(finding.violation, &finding.signature),
@@ -89,7 +89,7 @@ impl Explorer<'_> {
         let (mut least, mut operations) = match case.program() {
             None => (case.clone(), 0),
             Some(program) => {
-                let begun = self.begun(case, program, finding)?;
+                let begun = self.begun_operations(case, program, finding)?;
                 let least = self.least(&begun, wanted)?;
                 let operations = least.operations.len() as u64;
                 (Case::Program(least), operations)
@@ -162,7 +162,7 @@ impl Explorer<'_> {
     }
 
     /// The operations of a long program that had begun when the power was cut; all of another one.
-    fn begun(
+    fn begun_operations(
         &mut self,
         case: &Case,
         program: &Program,
@@ -185,7 +185,11 @@ impl Explorer<'_> {
     }
 
     /// The shortest program that shows a finding.
-    fn least(&mut self, program: &Program, wanted: Wanted<'_>) -> Result<Program, ExploreError> {
+    fn least(
+        &mut self,
+        program: &Program,
+        wanted: TargetFinding<'_>,
+    ) -> Result<Program, ExploreError> {
         let mut left = PERFORMED;
         let operations = minimise(&program.operations, |some| {
             self.has(&with_operations(program, some), wanted, &mut left)
@@ -210,7 +214,7 @@ impl Explorer<'_> {
     fn has(
         &mut self,
         program: &Program,
-        wanted: Wanted<'_>,
+        wanted: TargetFinding<'_>,
         left: &mut u32,
     ) -> Result<bool, ExploreError> {
         if program.check().is_err() || *left == 0 {
@@ -229,7 +233,7 @@ impl Explorer<'_> {
     fn first(
         &mut self,
         recorded: &Recorded<'_>,
-        wanted: Wanted<'_>,
+        wanted: TargetFinding<'_>,
     ) -> Result<Option<Selection>, ExploreError> {
         let mut found = Found::new(recorded, self.subject.promises)?;
         // Most bugs show after the last durable moment.

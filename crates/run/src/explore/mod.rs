@@ -24,7 +24,7 @@ use fsdyno_recipes::Roles;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why a program cannot be explored.
+/// The reason why a program cannot be explored.
 #[derive(Debug, thiserror::Error)]
 pub enum ExploreError {
     /// The guest cannot be used, or the user cancelled.
@@ -55,7 +55,7 @@ impl ExploreError {
 pub enum Programs {
     /// The setup of each is made when it is explored: there may be hundreds of thousands.
     Generated(Generated),
-    /// Those of the user.
+    /// The programs of the user.
     Given(Vec<Program>),
     /// The parts of a long program.
     Long(Long),
@@ -100,7 +100,7 @@ impl Programs {
         }
     }
 
-    /// How many.
+    /// The number of programs.
     pub fn count(&self) -> u32 {
         let count = match self {
             Self::Generated(generated) => generated.total(),
@@ -127,7 +127,7 @@ impl Programs {
     }
 }
 
-/// What a contender promises.
+/// The promises of a contender.
 fn promises(contender: &Contender, search: &Search) -> Promises {
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let consistency = recipe.map(|recipe| recipe.facts().capabilities.consistency);
@@ -161,7 +161,7 @@ pub fn extra_promises(contenders: &[Contender]) -> BTreeMap<String, Vec<Declared
     contenders.iter().filter_map(of).collect()
 }
 
-/// What all guests of one contender share.
+/// The state that all guests of one contender share.
 pub struct Subject<'a> {
     lab: &'a GuestLab,
     contender: Contender,
@@ -226,7 +226,7 @@ pub struct Explorer<'a> {
     subject: &'a Subject<'a>,
     guest: ExplorerGuest<'a>,
     prepared: Prepared,
-    /// What the file system keeps in the blocks of its disk.
+    /// The roles of the blocks of its disk.
     roles: Roles,
     checker: Option<Checker>,
 }

@@ -3,21 +3,21 @@
 //! next recovery must keep the same promises, and the next repair must succeed.
 
 use super::found::{
-    Depth, Found, Interrupted, Judged, Later, Recorded, Wrong, contents, ended, illegal,
+    Depth, Found, Interrupted, Judged, NestedResult, Recorded, Wrong, contents, ended, illegal,
 };
 use super::{ExploreError, Explorer};
 use fsdyno_crash::interrupted::{end_of_checker, has_write_before};
 use fsdyno_crash::signature::normalised;
 use fsdyno_crash::{
-    CrashStates, Interruption, MostInterruptions, Overlay, Progress, Selection, Trace, Tree,
+    CrashStates, Interruption, InterruptionLimits, Overlay, Progress, Selection, Trace, Tree,
     WindowStates, interruptions,
 };
 use fsdyno_lab::explorer::{Base, Contents, Recovered, RecoveryOptions};
 use fsdyno_model::Violation;
 use std::collections::BTreeSet;
 
-/// The most states of power cuts during one recovery.
-const MOST: MostInterruptions = MostInterruptions {
+/// The maximum number of states of power cuts during one recovery.
+const MAX_INTERRUPTIONS: InterruptionLimits = InterruptionLimits {
     checker: 8,
     kernel: 4,
 };
@@ -31,7 +31,7 @@ struct Recovery {
 }
 
 /// The least that shows what is wrong after a second power cut, or after a repair.
-pub(super) struct LeastLater {
+pub(super) struct MinimalNested {
     /// The second power cut during a recovery; none of a repair, which does not begin with the state.
     pub second: Option<Selection>,
     /// The disk that the last recovery or repair begins with.
@@ -64,7 +64,7 @@ impl Explorer<'_> {
             let (wrong, nested) = self.after(found, &recovery, &one.overlay)?;
             let nested = nested.filter(|nested| nested != tree);
             if !wrong.is_empty() || nested.is_some() {
-                found.later.push(Later {
+                found.later.push(NestedResult {
                     interrupted: Some((what, one.selection)),
                     wrong,
                     tree: nested,
@@ -93,7 +93,7 @@ impl Explorer<'_> {
         };
         let repaired = self.guest.recover(Contents::of(state.clone()), recorded)?;
         let (complete, _) = self.ended_and_checked(found, state, &repaired)?;
-        let mut later = vec![Later {
+        let mut later = vec![NestedResult {
             interrupted: None,
             wrong: complete.clone(),
             tree: None,
@@ -103,7 +103,7 @@ impl Explorer<'_> {
             for one in all.into_iter().filter(|one| one.in_checker) {
                 found.counts.nested_checks += 1;
                 let (wrong, _) = self.after(found, &recovery, &one.overlay)?;
-                later.push(Later {
+                later.push(NestedResult {
                     interrupted: Some((Interrupted::Repair, one.selection)),
                     wrong: unknown(wrong, &complete).collect(),
                     tree: None,
@@ -178,7 +178,7 @@ impl Explorer<'_> {
         recorded: &Recorded<'_>,
         first: (&WindowStates<'_>, &Selection),
         is_wanted: impl Fn(&Wrong) -> bool,
-    ) -> Result<Option<LeastLater>, ExploreError> {
+    ) -> Result<Option<MinimalNested>, ExploreError> {
         let mut found = Found::new(recorded, self.subject.promises)?;
         let mut known = self.state(&mut found, first.0, first.1, Depth::Nested)?;
         let Some(wrong) = known.iter().find(|one| is_wanted(one)) else {
@@ -188,7 +188,7 @@ impl Explorer<'_> {
         let repairs = matches!(&interrupted, None | Some((Interrupted::Repair, _)));
         let (recovered, before, recovery) = self.recovery(&found, first, repairs)?;
         let Some((what, second)) = interrupted else {
-            return Ok(Some(LeastLater {
+            return Ok(Some(MinimalNested {
                 second: None,
                 image: before,
                 requests: Vec::new(),
@@ -207,7 +207,7 @@ impl Explorer<'_> {
         let least = window.minimise(&second, |second| {
             let overlay = window.overlay(second).map_err(illegal)?;
             let (wrong, nested) = self.after(&found, &recovery, &overlay)?;
-            found.later.push(Later {
+            found.later.push(NestedResult {
                 interrupted: Some((what, second.clone())),
                 wrong: unknown(wrong, &known).collect(),
                 tree: nested.filter(|nested| !repairs && Some(nested) != tree.as_ref()),
@@ -216,7 +216,7 @@ impl Explorer<'_> {
             Ok::<_, ExploreError>(wrong.iter().any(&is_wanted))
         })?;
         let overlay = window.overlay(&least).map_err(illegal)?;
-        Ok(Some(LeastLater {
+        Ok(Some(MinimalNested {
             image: contents(&before, &overlay).snapshot(),
             requests: window.requests(&least).map_err(illegal)?,
             second: (!repairs).then_some(least),
@@ -225,7 +225,7 @@ impl Explorer<'_> {
 
     /// Interrupts the recovery of a state by this power cut, repeats it, and judges it. `known` is
     /// wrong without that.
-    pub(super) fn again_later(
+    pub(super) fn recover_again(
         &mut self,
         found: &mut Found<'_>,
         first: (&WindowStates<'_>, &Selection),
@@ -243,7 +243,7 @@ impl Explorer<'_> {
         };
         let overlay = window.overlay(second).map_err(illegal)?;
         let (wrong, tree) = self.after(found, &recovery, &overlay)?;
-        found.later.push(Later {
+        found.later.push(NestedResult {
             interrupted: Some((what, second.clone())),
             wrong,
             tree: tree.clone(),
@@ -261,7 +261,7 @@ impl Explorer<'_> {
         recovery: &Recovery,
         trace: &Trace,
     ) -> Result<Vec<Interruption>, ExploreError> {
-        interruptions(&recovery.states, trace, MOST, &*self.roles).map_err(illegal)
+        interruptions(&recovery.states, trace, MAX_INTERRUPTIONS, &*self.roles).map_err(illegal)
     }
 
     /// Runs the checker on a recovered state.
@@ -277,7 +277,7 @@ impl Explorer<'_> {
         let Some(complaint) = checker.check(base, &recovered.changes)? else {
             return Ok(None);
         };
-        // What nothing repairs is not promised to be in order.
+        // A file system that no program repairs does not promise to be consistent.
         let violation = if self.subject.promises.consistent {
             Violation::Checker
         } else {
@@ -331,7 +331,7 @@ impl Found<'_> {
     }
 }
 
-/// What is not known from the same state without another power cut.
+/// The violations that the same state without a second power cut does not show.
 fn unknown(wrong: Vec<Wrong>, known: &[Wrong]) -> impl Iterator<Item = Wrong> {
     let known: BTreeSet<String> = known.iter().map(|one| one.signature.clone()).collect();
     let wrong = wrong.into_iter();

@@ -283,7 +283,7 @@ impl Explorer<'_> {
         let recorded = options.recorded;
         let recovered = self.guest.recover(contents, options)?;
         let (mut wrong, tree) = ended(&recovered, &found.names);
-        // What nothing repairs is not promised to be in order.
+        // A file system that no program repairs does not promise to be consistent.
         let consistent = self.subject.promises.consistent;
         let promised = |violation| {
             if consistent {
@@ -339,7 +339,7 @@ impl Explorer<'_> {
             [] => {}
             [second] => {
                 let first = (&window, &state.first);
-                let again = self.again_later(&mut found, first, second, &wrong)?;
+                let again = self.recover_again(&mut found, first, second, &wrong)?;
                 wrong.retain(|one| one.interrupted.is_none());
                 wrong.extend(again.wrong);
                 requests.extend(again.requests);
@@ -358,7 +358,7 @@ impl Explorer<'_> {
     }
 }
 
-/// What the promises of a program cost: everything until its last operation has returned.
+/// The cost of the promises of a program, until its last operation has returned.
 fn cost(recorded: &Recorded<'_>) -> ProgramCost {
     let events = &recorded.performed.trace.events;
     let last = events

@@ -2,7 +2,7 @@
 
 use super::config_error::ConfigError;
 use super::entry::{ContenderEntry, ContenderTable, ShortOr};
-use super::names::{absolute, named};
+use super::names::{absolute, check_name};
 use super::settings::FromText as _;
 use super::states;
 use fsdyno_model::{
@@ -73,7 +73,7 @@ impl ContenderParser<'_> {
         let state = states::state(fill, table.age.unwrap_or(0))?;
         let mut contender = states::in_state(typed.contender, state)?;
         if let Some(label) = &table.label {
-            contender.label = named("contender", label)?;
+            contender.label = check_name("contender", label)?;
         }
         Ok(ContenderSpec { contender, ..typed })
     }

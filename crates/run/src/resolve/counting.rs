@@ -16,7 +16,7 @@ pub enum Counting {
     None,
     /// All.
     All,
-    /// Those larger than this.
+    /// Files larger than this.
     Above(Bytes),
 }
 

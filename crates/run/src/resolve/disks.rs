@@ -13,7 +13,7 @@ pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
         .map_err(|error| ConfigError::wrong(error, "name another profile, or correct its file"))
 }
 
-/// The model processor of that name, in virtual time; a path is relative to `base`. None where
+/// The model processor of that name, in virtual time; a path is relative to `base`. None if
 /// computing is free.
 pub fn model_cpu(
     name: Option<&Path>,

@@ -65,7 +65,7 @@ pub struct WorkloadTable {
     /// Name, unique in the plan
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// Dataset: a name, `tree:DIR`, `tar:FILE`, `file:FILE` or `trace:FILE`; none where phases need none
+    /// Dataset: a name, `tree:DIR`, `tar:FILE`, `file:FILE` or `trace:FILE`; none if phases need none
     #[schemars(with = "Option<String>")]
     pub dataset: Option<Spanned<String>>,
     /// Phases in order: `KIND`, `KIND CACHE`, `KIND CACHE PATTERN`, or a table

@@ -38,7 +38,7 @@ pub fn assign(
         contenders.push(Contender { lab, ..contender });
     }
     for contender in &contenders {
-        suits(contender, place)?;
+        check_device(contender, place)?;
     }
     one_machine(&contenders, place)?;
     once_in_each(&contenders)?;
@@ -47,7 +47,7 @@ pub fn assign(
 }
 
 /// Refuses a contender if its lab does not support its device.
-fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError> {
+fn check_device(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError> {
     let Contender { lab, label, .. } = contender;
     if matches!(place, Some(Place::Ram(_))) && !lab.is_host() && recipes::on_blocks(contender) {
         return Err(ConfigError::wrong(

@@ -6,13 +6,13 @@ use super::layers::Layers;
 use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Nanos, Plan, Vary, Workload};
 
 /// The smallest number of blocks that shows a spread.
-const FEWEST: u32 = 3;
+const MIN_BLOCKS: u32 = 3;
 /// The smallest number of blocks whose intervals hold for any noise.
-const DEFAULT_LEAST: u32 = 6;
+const DEFAULT_MIN_REPEATS: u32 = 6;
 /// In virtual time one repeat has all figures, and the second one confirms them.
 const REPEATS_WITHOUT_NOISE: u32 = 2;
 /// The default maximum of blocks if the figures decide.
-const DEFAULT_MOST: u32 = 60;
+const DEFAULT_MAX_REPEATS: u32 = 60;
 /// The default time limit if nothing else limits the run: 10 minutes.
 const DEFAULT_BUDGET: Nanos = Nanos(600_000_000_000);
 
@@ -43,7 +43,7 @@ pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, Resol
         // Suites set repeats for disks with noise; they do not apply without noise.
         .or(without_noise.then_some(REPEATS_WITHOUT_NOISE))
         .or(suite.and_then(|suite| suite.repeats))
-        .or(virtual_time.then_some(FEWEST));
+        .or(virtual_time.then_some(MIN_BLOCKS));
     let limited = settings.precision.is_some() || settings.max_repeats.is_some();
     // An interval this narrow is within the margin, unless its centre is near the edge.
     let margin = settings.margin.filter(|margin| *margin > 0.0);
@@ -56,11 +56,11 @@ pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, Resol
             budget,
         }),
         None if !limited => Ok(Length {
-            repeats: DEFAULT_LEAST,
+            repeats: DEFAULT_MIN_REPEATS,
             adaptive: Some(Adaptive {
                 precision,
-                most: DEFAULT_MOST,
-                fewest: if budget.is_none() { FEWEST } else { 0 },
+                most: DEFAULT_MAX_REPEATS,
+                fewest: if budget.is_none() { MIN_BLOCKS } else { 0 },
             }),
             budget: budget
                 .or(suite.and_then(|suite| suite.budget))
@@ -68,8 +68,9 @@ pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, Resol
         }),
         repeats => {
             let most = settings.max_repeats;
-            let least = repeats.unwrap_or(DEFAULT_LEAST.min(most.unwrap_or(DEFAULT_LEAST)));
-            let most = most.unwrap_or(DEFAULT_MOST.max(least));
+            let least =
+                repeats.unwrap_or(DEFAULT_MIN_REPEATS.min(most.unwrap_or(DEFAULT_MIN_REPEATS)));
+            let most = most.unwrap_or(DEFAULT_MAX_REPEATS.max(least));
             if most < least {
                 let error = ConfigError::wrong(
                     format!("at most {most} repeats contradicts at least {least}"),

@@ -463,7 +463,7 @@ mod check {
     }
 
     pub fn printable_name(name: &String, _: &Catalogue) -> Checked {
-        crate::resolve::named("plan", name).map(drop)
+        crate::resolve::check_name("plan", name).map(drop)
     }
 
     pub fn repeats(n: &u32, _: &Catalogue) -> Checked {
@@ -528,12 +528,12 @@ mod check {
     }
 
     pub fn guest_memory(size: &Bytes, _: &Catalogue) -> Checked {
-        if *size >= GuestSize::LEAST {
+        if *size >= GuestSize::MIN_MEMORY {
             return Ok(());
         }
         refused(
             format!("a guest does not start in {size}"),
-            format!("the least is {}", GuestSize::LEAST),
+            format!("the least is {}", GuestSize::MIN_MEMORY),
         )
     }
 

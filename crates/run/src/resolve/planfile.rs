@@ -18,7 +18,7 @@ use super::config_error::ConfigError;
 use super::contenders::{ContenderParser, have_own_labels};
 use super::entry::{ContenderEntry, ContenderTable, PhaseTable, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
-use super::names::{absolute, named};
+use super::names::{absolute, check_name};
 use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
@@ -220,7 +220,7 @@ impl Reader<'_> {
         let mut workloads: Vec<Workload> = Vec::new();
         for table in tables {
             let table = table.get_ref();
-            let name = self.at(&table.name, |name| named("workload", name))?;
+            let name = self.at(&table.name, |name| check_name("workload", name))?;
             if workloads.iter().any(|before| before.name == name) {
                 let error = ConfigError::wrong(
                     format!("two workloads are named `{name}`"),
@@ -276,7 +276,10 @@ impl Reader<'_> {
         };
         self.at(&table.kind, |kind| self.catalogue.kind(kind).map(drop))?;
         let cache = self.each(table.cache.as_ref(), |name| phases::cache_state(name))?;
-        let label = table.label.as_deref().map(|label| named("phase", label));
+        let label = table
+            .label
+            .as_deref()
+            .map(|label| check_name("phase", label));
         let label = label.transpose();
         let label = label.map_err(|error| self.source.wrong(span.clone(), &error))?;
         let kind = table.kind.get_ref();

@@ -1,6 +1,6 @@
 //! Wrong options, and the errors that name them.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::{Nanos, Vary};
 use fsdyno_run::RunOptions;
 

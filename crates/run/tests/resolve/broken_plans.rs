@@ -1,6 +1,6 @@
 //! Wrong plan files: the errors and their positions.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_run::resolve::{PlanFileError, ResolveError, resolve};
 
 /// The error of a plan file with that text.

@@ -1,6 +1,6 @@
 //! Labs: requested and automatic ones.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::{Catalogue, resolve};

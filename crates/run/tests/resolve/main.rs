@@ -1,6 +1,5 @@
 //! Settings and the plans they resolve to; wrong settings and their errors.
 
-mod asking;
 mod bad_requests;
 mod broken_plans;
 mod labs;
@@ -9,3 +8,4 @@ mod programs;
 mod requests;
 mod states;
 mod suites;
+mod support;

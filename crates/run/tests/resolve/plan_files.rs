@@ -1,6 +1,6 @@
 //! Valid plan files.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos, Vary};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::Counting;

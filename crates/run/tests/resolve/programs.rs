@@ -1,6 +1,6 @@
 //! Phases that run commands or programs: their options and parameters.
 
-use crate::asking::*;
+use crate::support::*;
 
 fn parameters(plan: &fsdyno_model::Plan) -> Vec<String> {
     let phases = plan.workloads.iter().flat_map(|w| &w.phases);
@@ -73,7 +73,7 @@ fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
     assert_eq!(many("processes=4"), 2, "{found:?}");
     assert_eq!(many("size=3145728"), 1, "{found:?}");
     let set = |text: &str| {
-        crate::asking::error_of(&request(|r| {
+        crate::support::error_of(&request(|r| {
             r.phases = vec!["mongo-create".into()];
             r.set = vec![text.into()];
         }))
@@ -121,7 +121,7 @@ fn a_parameter_is_a_word_or_a_number_and_is_refused_where_only_other_phases_take
             "phases that take it: bonnie-create",
         ),
     ] {
-        let message = crate::asking::error_of(&with(typed));
+        let message = crate::support::error_of(&with(typed));
         assert!(message.contains(expected), "{typed}: {message}");
     }
 }

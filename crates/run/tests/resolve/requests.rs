@@ -1,6 +1,6 @@
 //! Valid options and their plans.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::{Bytes, CacheState, CopyMethod, DatasetChoice, DeviceChoice};
 use fsdyno_run::RunOptions;
 use std::path::{Path, PathBuf};

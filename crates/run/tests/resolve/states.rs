@@ -1,6 +1,6 @@
 //! Initial states as axes of a plan.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::InitialState;
 use fsdyno_run::RunOptions;
 use std::collections::BTreeSet;
@@ -93,7 +93,7 @@ fn an_impossible_state_gives_an_error_with_a_remedy() {
         ),
         ("ext4", &["0%", "90%"], &[3], "--fill 50%,95%"),
         ("ext4", &["90%:fragmented"], &[3], "leave out `:fragmented`"),
-        ("ext4", &[], &[InitialState::OLDEST + 1], "--age: age 1001"),
+        ("ext4", &[], &[InitialState::MAX_AGE + 1], "--age: age 1001"),
         ("tmpfs", &["90%"], &[], "tmpfs:size=512M"),
         ("dir:/srv", &["90%"], &[], "would fill its file system"),
         ("dir:/srv", &[], &[1], "--age: "),

@@ -1,6 +1,6 @@
 //! The built-in suites.
 
-use crate::asking::*;
+use crate::support::*;
 use fsdyno_model::CacheState;
 use fsdyno_run::resolve::suite;
 

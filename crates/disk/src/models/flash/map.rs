@@ -164,7 +164,7 @@ mod tests {
     use crate::random::Random;
 
     /// Checks that every page has its own place and that every block's count is correct.
-    fn sound(map: &Map) {
+    fn check_map(map: &Map) {
         let mut counted = vec![0; map.valid.len()];
         for (page, place) in &map.places {
             let (block, within) = (place / map.block_pages, place % map.block_pages);
@@ -192,7 +192,7 @@ mod tests {
             let page = u32::try_from(random.below(4096)).unwrap();
             map.write(page, &mut collected);
             if n % 1000 == 0 {
-                sound(&map);
+                check_map(&map);
             }
         }
         assert_eq!(map.places.len(), 4096);
@@ -211,14 +211,14 @@ mod tests {
                 if discard && n % 4096 == 0 {
                     map.discard(0..4000);
                     map.discard(4000..4090);
-                    sound(&map);
+                    check_map(&map);
                 }
                 map.write(u32::try_from(random.below(4096)).unwrap(), &mut collected);
                 if n % 64 == 5 {
                     map.pad();
                 }
             }
-            sound(&map);
+            check_map(&map);
             collected.moved
         };
         assert!(written(true) * 2 < written(false));

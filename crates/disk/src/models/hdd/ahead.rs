@@ -63,7 +63,7 @@ impl Ahead {
             if run == rest && stream.next < stream.limit {
                 let place = mechanics.geometry().place(stream.next);
                 let ready = ends + mechanics.moves(position, Position::from(&place));
-                stream.begins = mechanics.geometry().comes_round(&place, ready);
+                stream.begins = mechanics.geometry().sector_passes_at(&place, ready);
             } else if run < rest {
                 break;
             }
@@ -122,7 +122,7 @@ impl Ahead {
         if sectors.end < self.end {
             let place = mechanics.geometry().place(sectors.end);
             let ready = ends + mechanics.moves(at, Position::from(&place));
-            begins = mechanics.geometry().comes_round(&place, ready);
+            begins = mechanics.geometry().sector_passes_at(&place, ready);
         }
         self.stream = Some(Stream {
             start: sectors.start.max(sectors.end.saturating_sub(self.sectors)),

@@ -69,7 +69,7 @@ impl Dirty {
     }
 
     /// The next write at or after a sector, or else the first.
-    pub fn upwards(&self, from: u64) -> Option<Cached> {
+    pub fn next_from(&self, from: u64) -> Option<Cached> {
         let mut above = self.entries.range((from, 0)..);
         above.next().or_else(|| self.entries.iter().next()).map(of)
     }
@@ -125,7 +125,7 @@ mod tests {
         }
         let mut swept = Vec::new();
         let mut from = 200;
-        while let Some(next) = dirty.upwards(from) {
+        while let Some(next) = dirty.next_from(from) {
             swept.push(next.sector);
             dirty.take(next);
             from = next.sector + next.sectors;

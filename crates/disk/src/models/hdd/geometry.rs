@@ -135,7 +135,7 @@ impl Geometry {
     }
 
     /// Time, not before `now`, at which a sector starts to pass its head.
-    pub fn comes_round(&self, place: &Place, now: u64) -> u64 {
+    pub fn sector_passes_at(&self, place: &Place, now: u64) -> u64 {
         let angle = (place.skew + self.angle_within(place.of_track, place.sector)) % self.turn_ns;
         let here = now % self.turn_ns;
         now + (angle + self.turn_ns - here) % self.turn_ns
@@ -174,14 +174,20 @@ mod tests {
     fn a_sector_passes_once_per_revolution_after_its_predecessor() {
         let geometry = geometry();
         let (a, b) = (geometry.place(7), geometry.place(8));
-        let begins = geometry.comes_round(&a, 123_456_789);
+        let begins = geometry.sector_passes_at(&a, 123_456_789);
         assert!((123_456_789..133_456_789).contains(&begins));
-        assert_eq!(geometry.comes_round(&a, begins), begins);
-        assert_eq!(geometry.comes_round(&a, begins + 1), begins + 10_000_000);
-        assert_eq!(geometry.comes_round(&b, begins), begins + 10_000_000 / 200);
+        assert_eq!(geometry.sector_passes_at(&a, begins), begins);
+        assert_eq!(
+            geometry.sector_passes_at(&a, begins + 1),
+            begins + 10_000_000
+        );
+        assert_eq!(
+            geometry.sector_passes_at(&b, begins),
+            begins + 10_000_000 / 200
+        );
         // The skew delays the start of the next track.
         let (end, next) = (geometry.place(0), geometry.place(200));
-        let begins = geometry.comes_round(&end, 0);
-        assert_eq!(geometry.comes_round(&next, begins), begins + 300_000);
+        let begins = geometry.sector_passes_at(&end, 0);
+        assert_eq!(geometry.sector_passes_at(&next, begins), begins + 300_000);
     }
 }

@@ -101,7 +101,7 @@ impl Mechanics {
         if settles && seek_ns > 0 {
             seek_ns += self.write_settle_ns;
         }
-        let begins = self.geometry.comes_round(&place, now + seek_ns);
+        let begins = self.geometry.sector_passes_at(&place, now + seek_ns);
         let (ends, position) = self.pass(begins, sector, sectors);
         Access {
             cylinders: from.cylinder.abs_diff(to.cylinder),
@@ -128,7 +128,7 @@ impl Mechanics {
             }
             place = self.geometry.place(here);
             let ready = at + self.moves(position, Position::from(&place));
-            at = self.geometry.comes_round(&place, ready);
+            at = self.geometry.sector_passes_at(&place, ready);
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let mechanics = Mechanics::new(&spec(), 1_000_000);
         let begins = mechanics
             .geometry()
-            .comes_round(&mechanics.geometry().place(3), 777);
+            .sector_passes_at(&mechanics.geometry().place(3), 777);
         for run in 1..50 {
             let (ends, _) = mechanics.pass(begins, 3, run);
             assert_eq!(mechanics.over_by(begins, 3, ends).0, run);

@@ -25,8 +25,8 @@ use ahead::Ahead;
 use dirty::{Cached, Dirty};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The arm serves a command that has waited this long before commands that are nearer.
-const LONGEST_PASSED_OVER_NS: u64 = 500_000_000;
+/// A command that has waited this long is served before nearer ones.
+const MAX_PASSED_OVER_NS: u64 = 500_000_000;
 
 /// A command with its time breakdown so far.
 #[derive(Debug, Clone, Copy)]
@@ -334,7 +334,7 @@ impl Hdd {
         } else if !self.dirty.is_empty() && self.needs_destage(now) {
             self.find_arm(now);
             let next = match self.destage {
-                Destage::CLook => self.dirty.upwards(self.swept),
+                Destage::CLook => self.dirty.next_from(self.swept),
                 Destage::ShortestPositioning => self.dirty.soonest(self.swept, |sector| {
                     self.mechanics
                         .access(now, self.arm, sector, 1, sector != self.passed)
@@ -353,7 +353,7 @@ impl Hdd {
     /// Selects the next job.
     fn next_job(&self, now: u64) -> Option<usize> {
         let first = self.jobs.first()?;
-        if self.jobs.len() == 1 || now - first.since > LONGEST_PASSED_OVER_NS {
+        if self.jobs.len() == 1 || now - first.since > MAX_PASSED_OVER_NS {
             return Some(0);
         }
         let reached = |job: &Job| {

@@ -1,11 +1,11 @@
 //! Seek curves: seek time as a function of the distance in cylinders.
 //!
-//! There are two forms. The three-point form uses the sheet's figures: minimum m, mean a, full
-//! stroke M. Over x = distance / cylinders it is m + A sqrt(x) + B x with A = (15a - 10m - 5M) / 3
-//! and B = (7m - 15a + 8M) / 3. Its mean over uniform pairs of cylinders is a. Their density is 2
-//! (1 - x), so that sqrt(x) has the mean 8/15 and x has 1/3. Its value at x = 1 is M. The two-piece
-//! form uses measurements: a + b sqrt(d) up to a distance, c + e d beyond (C. Ruemmler and J.
-//! Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994).
+//! There are two forms. The three-point form uses the figures of a data sheet: minimum m, mean a,
+//! full stroke M. Over x = distance / cylinders it is m + A sqrt(x) + B x with A = (15a - 10m - 5M)
+//! / 3 and B = (7m - 15a + 8M) / 3. Its mean over uniform pairs of cylinders is a. Their density is
+//! 2 (1 - x), so that sqrt(x) has the mean 8/15 and x has 1/3. Its value at x = 1 is M. The
+//! two-piece form uses measurements: a + b sqrt(d) up to a distance, c + e d beyond (C. Ruemmler
+//! and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994).
 
 use crate::arithmetic::ms_to_ns;
 use serde::Deserialize;

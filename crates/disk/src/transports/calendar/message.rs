@@ -10,7 +10,7 @@ const LENGTH: usize = 16;
 
 /// Operation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum Operation {
     /// ACK: the previous message is done.
     Ack,
     /// START: the kernel begins.
@@ -31,7 +31,7 @@ pub enum Word {
     Broadcast,
 }
 
-impl Word {
+impl Operation {
     const ALL: [(u32, Self); 9] = [
         (0, Self::Ack),
         (1, Self::Start),
@@ -45,13 +45,13 @@ impl Word {
     ];
 
     fn number(self) -> u32 {
-        let of = Self::ALL.iter().find(|(_, word)| *word == self);
+        let of = Self::ALL.iter().find(|(_, operation)| *operation == self);
         of.map_or(0, |(number, _)| *number)
     }
 
     fn of(number: u32) -> Option<Self> {
         let of = Self::ALL.iter().find(|(of, _)| *of == number);
-        of.map(|(_, word)| *word)
+        of.map(|(_, operation)| *operation)
     }
 }
 
@@ -59,7 +59,7 @@ impl Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// The operation.
-    pub word: Word,
+    pub operation: Operation,
     /// Sequence number. An acknowledgement repeats that of its message.
     pub number: u32,
     /// Time in nanoseconds, if the operation has one.
@@ -85,7 +85,7 @@ pub fn receive(line: impl AsFd) -> Result<Option<Message>, MessageError> {
     }
     let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|n| bytes[at + n]));
     Ok(Some(Message {
-        word: Word::of(half(0)).ok_or(MessageError::Unknown(half(0)))?,
+        operation: Operation::of(half(0)).ok_or(MessageError::Unknown(half(0)))?,
         number: half(4),
         time: u64::from_ne_bytes(std::array::from_fn(|n| bytes[8 + n])),
     }))
@@ -98,7 +98,7 @@ pub fn send(
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), StreamError> {
     let mut bytes = Vec::with_capacity(LENGTH);
-    bytes.extend(message.word.number().to_ne_bytes());
+    bytes.extend(message.operation.number().to_ne_bytes());
     bytes.extend(message.number.to_ne_bytes());
     bytes.extend(message.time.to_ne_bytes());
     stream::send(line, &bytes, descriptors, Timeout::SHORT)

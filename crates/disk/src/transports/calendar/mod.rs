@@ -17,7 +17,7 @@ use crate::store::StoreError;
 use crate::transports::stream::{self, StreamError};
 use crate::transports::vhost_user::{Connection, ConnectionError, Offer, Served};
 use fsdyno_model::{CancelToken, Nanos};
-use message::{Message, MessageError, Word};
+use message::{Message, MessageError, Operation};
 use page::{KERNEL, Page};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -59,7 +59,7 @@ pub enum CalendarError {
     },
     /// No guest connected.
     #[error("no guest has come to the calendar for {} s", .0.as_secs())]
-    Nobody(Duration),
+    NotConnected(Duration),
     /// The guest runs without disk requests or sleeps: it hangs.
     #[error(
         "the guest has computed for {} s without asking its disks or the calendar for anything, \
@@ -236,7 +236,9 @@ fn first_guest(
                 return Ok(line);
             }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(taken(error)),
-            Err(_) if Instant::now() >= deadline => return Err(CalendarError::Nobody(timeout)),
+            Err(_) if Instant::now() >= deadline => {
+                return Err(CalendarError::NotConnected(timeout));
+            }
             Err(_) => {}
         }
     }
@@ -292,7 +294,7 @@ impl Calendar<'_> {
     /// Records the workload's marks so far after the requests so far.
     fn mark(&mut self) -> Result<(), CalendarError> {
         for text in (self.marks)() {
-            self.catch_up();
+            self.read_guest_time();
             for calendar_disk in self.disks.iter_mut() {
                 let now = Nanos(calendar_disk.began + self.now);
                 calendar_disk.disk.mark(now, &text).map_err(of_contents)?;
@@ -370,7 +372,7 @@ impl Calendar<'_> {
         self.set_free();
         self.runs = self.runs.wrapping_add(1);
         let run = Message {
-            word: Word::Run,
+            operation: Operation::Run,
             number: self.runs,
             time: self.now,
         };
@@ -456,12 +458,12 @@ impl Calendar<'_> {
                     .called()
                     .map_err(|source| self.of_disk(number, source));
             } else {
-                self.be_patient(deadline)?;
+                self.check_deadline(deadline)?;
             }
         }
     }
 
-    fn be_patient(&self, deadline: Instant) -> Result<(), CalendarError> {
+    fn check_deadline(&self, deadline: Instant) -> Result<(), CalendarError> {
         if self.stop.requested() {
             return Err(CalendarError::Stopped);
         }
@@ -493,7 +495,7 @@ impl Calendar<'_> {
             if !stream::wait(&mut lines, Some(next_poll))? {
                 // A guest that computes may have sent messages too.
                 self.mark()?;
-                self.be_patient(deadline)?;
+                self.check_deadline(deadline)?;
                 continue;
             }
             let ready: Vec<bool> = lines.iter().map(|line| is_ready(Some(line))).collect();
@@ -513,13 +515,13 @@ impl Calendar<'_> {
             return Ok(false);
         };
         let mut reply = Message {
-            word: Word::Ack,
+            operation: Operation::Ack,
             number: received.number,
             time: 0,
         };
-        match received.word {
-            Word::Ack => return Ok(true),
-            Word::Start => {
+        match received.operation {
+            Operation::Ack => return Ok(true),
+            Operation::Start => {
                 reply.time = KERNEL.into();
                 let log = memfd_create("fsdyno-calendar-log", MemfdFlags::CLOEXEC);
                 let log = log.map_err(|e| CalendarError::host("make a log")(e.into()))?;
@@ -527,29 +529,29 @@ impl Calendar<'_> {
                 message::send(&self.line, reply, &descriptors)?;
                 return Ok(true);
             }
-            Word::Request => self.request = Some(received.time),
-            Word::Wait => {
+            Operation::Request => self.request = Some(received.time),
+            Operation::Wait => {
                 self.waiting = true;
-                self.catch_up();
+                self.read_guest_time();
                 if self.page.is_shared() {
                     // The guest does not wait for a reply in this case.
                     return Ok(true);
                 }
             }
-            Word::Get => {
-                self.catch_up();
+            Operation::Get => {
+                self.read_guest_time();
                 reply.time = self.now;
             }
-            Word::Update => self.reach(received.time),
-            Word::GetTimeOfDay => reply.time = self.setting.time_of_day + self.now,
-            Word::Run | Word::Broadcast => {}
+            Operation::Update => self.reach(received.time),
+            Operation::GetTimeOfDay => reply.time = self.setting.time_of_day + self.now,
+            Operation::Run | Operation::Broadcast => {}
         }
         message::send(&self.line, reply, &[])?;
         Ok(true)
     }
 
     /// The time that the guest has advanced to.
-    fn catch_up(&mut self) {
+    fn read_guest_time(&mut self) {
         if self.page.is_shared() {
             self.now = self.now.max(self.page.now());
         }
@@ -557,12 +559,12 @@ impl Calendar<'_> {
 
     /// Accepts a connection to a disk, or processes a message for it.
     fn receive_disk(&mut self, number: usize) -> Result<(), CalendarError> {
-        self.catch_up();
+        self.read_guest_time();
         // The guest sends this message at its current time and waits for the reply.
         self.mark()?;
         let received = match self.connections[number].take() {
             None => self.connect(number),
-            Some(connection) => self.converse(number, connection),
+            Some(connection) => self.process_message(number, connection),
         };
         received.map_err(|source| self.of_disk(number, source))
     }
@@ -591,7 +593,7 @@ impl Calendar<'_> {
 
     /// Processes a guest's message to a disk. Submits new requests and updates the guest's time
     /// limit before the reply, because the guest resumes after it.
-    fn converse(
+    fn process_message(
         &mut self,
         number: usize,
         mut connection: Connection,

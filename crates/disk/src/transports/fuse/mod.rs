@@ -24,8 +24,9 @@ use wire::{FuseRequest, Malformed, Operation};
 /// Maximum length of a wait.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A wait that is this short is no sleep: a processor that sleeps needs as long to wake up. After a
-/// reply the next request of a program that waited for it arrives this soon.
+/// For a wait that is this short the server polls, because a sleeping processor needs as long to
+/// wake up. After a reply, the next request of a program that waited for it arrives within this
+/// time.
 const BUSY: Duration = Duration::from_micros(100);
 
 /// Number of requests that the server reads before it sends the due replies.
@@ -79,7 +80,7 @@ pub struct Fuse<'a, D> {
     served: Served,
     /// When the last reply was sent.
     replied: Instant,
-    /// Whether short waits are no sleeps: another processor is there for the rest of the machine.
+    /// Whether short waits poll: another processor is available for the rest of the machine.
     busy: bool,
 }
 
@@ -109,7 +110,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     pub fn serve(mut self, owner: &mut dyn Owner) -> Result<Served, FuseError> {
         // The default timer slack of 50 us is as long as many accesses.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut request = vec![0; wire::LARGEST];
+        let mut request = vec![0; wire::MAX_REQUEST];
         loop {
             self.complete()?;
             let (kernel_ready, owner_ready) = self.wait(owner)?;
@@ -168,48 +169,48 @@ impl<'a, D: AsFd> Fuse<'a, D> {
             if !self.receive(owner)? {
                 return Ok(false);
             }
-            let incoming = FuseRequest::of(&request[..length])?;
-            self.ask(&incoming)?;
+            let incoming = FuseRequest::parse(&request[..length])?;
+            self.execute(&incoming)?;
         }
         Ok(true)
     }
 
     /// Executes an operation, or submits it to the disk.
-    fn ask(&mut self, incoming: &FuseRequest<'_>) -> Result<(), FuseError> {
+    fn execute(&mut self, incoming: &FuseRequest<'_>) -> Result<(), FuseError> {
         let unique = incoming.unique;
         let size = self.disk.capacity().0;
         match incoming.operation {
-            Operation::Begin { minor, flags } if minor >= wire::VERSION.1 => {
-                self.answer(unique, &wire::begun(flags))
+            Operation::Init { minor, flags } if minor >= wire::VERSION.1 => {
+                self.reply(unique, &wire::init_reply(flags))
             }
-            Operation::Begin { .. } => self.refuse(unique, Errno::PROTO),
-            Operation::Attributes => self.answer(unique, &wire::attributes(size)),
-            Operation::Open => self.answer(unique, &wire::opened()),
-            Operation::Room => self.answer(unique, &wire::room(size)),
+            Operation::Init { .. } => self.reply_error(unique, Errno::PROTO),
+            Operation::GetAttr => self.reply(unique, &wire::attr_reply(size)),
+            Operation::Open => self.reply(unique, &wire::open_reply()),
+            Operation::StatFs => self.reply(unique, &wire::statfs_reply(size)),
             Operation::Read { at, length } => {
                 let left = size.saturating_sub(at);
                 let length = u64::from(length).min(left);
                 if length == 0 {
-                    return self.answer(unique, &[]);
+                    return self.reply(unique, &[]);
                 }
                 self.submit(unique, Kind::Read, at, length, &[])
             }
             Operation::Write { at, bytes } => {
                 self.submit(unique, Kind::Write, at, bytes.len() as u64, bytes)
             }
-            Operation::Sync => self.submit(unique, Kind::Flush, 0, 0, &[]),
+            Operation::Fsync => self.submit(unique, Kind::Flush, 0, 0, &[]),
             Operation::Discard { at, length } if self.discards => {
                 self.submit(unique, Kind::Discard, at, length, &[])
             }
             Operation::WriteZeroes { at, length } if self.discards => {
                 self.submit(unique, Kind::WriteZeroes, at, length, &[])
             }
-            Operation::Nothing => self.answer(unique, &[]),
-            Operation::Silent => Ok(()),
+            Operation::Ignored => self.reply(unique, &[]),
+            Operation::NoReply => Ok(()),
             Operation::Discard { .. } | Operation::WriteZeroes { .. } => {
-                self.refuse(unique, Errno::OPNOTSUPP)
+                self.reply_error(unique, Errno::OPNOTSUPP)
             }
-            Operation::Unknown => self.refuse(unique, Errno::NOSYS),
+            Operation::Unsupported => self.reply_error(unique, Errno::NOSYS),
         }
     }
 
@@ -223,7 +224,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         payload: &[u8],
     ) -> Result<(), FuseError> {
         if !at.is_multiple_of(SECTOR) || !length.is_multiple_of(SECTOR) {
-            return self.refuse(unique, Errno::INVAL);
+            return self.reply_error(unique, Errno::INVAL);
         }
         let id = self.next;
         let request = Request::new(id, kind, at / SECTOR, length / SECTOR);
@@ -239,7 +240,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
             }
             Err(SubmitError::Store(error)) => Err(error.into()),
             // The kernel sends no requests beyond the last sector.
-            Err(_) => self.refuse(unique, Errno::IO),
+            Err(_) => self.reply_error(unique, Errno::IO),
         }
     }
 
@@ -279,7 +280,7 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         };
         if completion.result.is_err() {
             self.served.errors += 1;
-            return self.refuse(open.unique, Errno::IO);
+            return self.reply_error(open.unique, Errno::IO);
         }
         match completion.request.kind {
             Kind::Read => {
@@ -287,21 +288,21 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 buffer.resize(open.length, 0);
                 self.disk
                     .read(completion.request.sector * SECTOR, &mut buffer)?;
-                let answered = self.answer(open.unique, &buffer);
+                let replied = self.reply(open.unique, &buffer);
                 self.buffer = buffer;
-                answered
+                replied
             }
-            Kind::Write => self.answer(open.unique, &wire::written(open.length)),
-            Kind::Flush | Kind::Discard | Kind::WriteZeroes => self.answer(open.unique, &[]),
+            Kind::Write => self.reply(open.unique, &wire::write_reply(open.length)),
+            Kind::Flush | Kind::Discard | Kind::WriteZeroes => self.reply(open.unique, &[]),
         }
     }
 
-    fn answer(&self, unique: u64, body: &[u8]) -> Result<(), FuseError> {
-        self.respond(&wire::head(unique, 0, body.len()), body)
+    fn reply(&self, unique: u64, body: &[u8]) -> Result<(), FuseError> {
+        self.respond(&wire::reply_header(unique, 0, body.len()), body)
     }
 
-    fn refuse(&self, unique: u64, why: Errno) -> Result<(), FuseError> {
-        self.respond(&wire::head(unique, why.raw_os_error(), 0), &[])
+    fn reply_error(&self, unique: u64, why: Errno) -> Result<(), FuseError> {
+        self.respond(&wire::reply_header(unique, why.raw_os_error(), 0), &[])
     }
 
     fn respond(&self, head: &[u8], body: &[u8]) -> Result<(), FuseError> {

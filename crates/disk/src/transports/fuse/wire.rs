@@ -9,14 +9,14 @@ pub const VERSION: (u32, u32) = (7, 31);
 pub const FILE: u64 = 1;
 
 /// Maximum data size of one request.
-pub const MOST: u32 = 1 << 20;
+pub const MAX_DATA: u32 = 1 << 20;
 
 /// Size of a request's header and of a reply's header.
-const HEAD: usize = 40;
-const ANSWER: usize = 16;
+const REQUEST_HEADER: usize = 40;
+const REPLY_HEADER: usize = 16;
 
 /// Size of the largest request: a complete write.
-pub const LARGEST: usize = MOST as usize + 4096;
+pub const MAX_REQUEST: usize = MAX_DATA as usize + 4096;
 
 // Opcodes.
 const FORGET: u32 = 2;
@@ -50,20 +50,20 @@ const PUNCH_HOLE: u32 = 2;
 const ZERO_RANGE: u32 = 0x10;
 
 /// Maximum number of requests in flight before the kernel throttles.
-const BACKGROUND: u16 = 256;
+const MAX_BACKGROUND: u16 = 256;
 
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'a> {
     /// Version negotiation: the kernel's minor version (major 7) and its flags.
-    Begin {
+    Init {
         /// Minor version.
         minor: u32,
         /// Feature flags.
         flags: u32,
     },
     /// GETATTR: the size of the file.
-    Attributes,
+    GetAttr,
     /// Opens the file.
     Open,
     /// Reads bytes.
@@ -81,7 +81,7 @@ pub enum Operation<'a> {
         bytes: &'a [u8],
     },
     /// Flushes all written data to the medium.
-    Sync,
+    Fsync,
     /// Discards a range.
     Discard {
         /// Offset.
@@ -97,13 +97,13 @@ pub enum Operation<'a> {
         length: u64,
     },
     /// STATFS: the size of the file system.
-    Room,
+    StatFs,
     /// A request without an effect. It gets a reply.
-    Nothing,
+    Ignored,
     /// A request without an effect. It gets no reply.
-    Silent,
+    NoReply,
     /// A request that this file system does not support.
-    Unknown,
+    Unsupported,
 }
 
 /// A request.
@@ -125,7 +125,7 @@ pub struct Malformed {
 
 impl<'a> FuseRequest<'a> {
     /// Parses a request.
-    pub fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let broken = |what| Malformed {
             length: bytes.len(),
             what,
@@ -134,10 +134,10 @@ impl<'a> FuseRequest<'a> {
         let length = u32_at(bytes, 0).ok_or_else(short)? as usize;
         let number = u32_at(bytes, 4).ok_or_else(short)?;
         let unique = u64_at(bytes, 8).ok_or_else(short)?;
-        if length != bytes.len() || length < HEAD {
+        if length != bytes.len() || length < REQUEST_HEADER {
             return Err(broken("has another length than its header states"));
         }
-        let operation = operation(number, &bytes[HEAD..]).ok_or_else(short)?;
+        let operation = operation(number, &bytes[REQUEST_HEADER..]).ok_or_else(short)?;
         Ok(Self { unique, operation })
     }
 }
@@ -145,11 +145,11 @@ impl<'a> FuseRequest<'a> {
 /// The operation of this opcode, or none if the request is truncated.
 fn operation(number: u32, body: &[u8]) -> Option<Operation<'_>> {
     Some(match number {
-        INIT => Operation::Begin {
+        INIT => Operation::Init {
             minor: u32_at(body, 4).filter(|_| u32_at(body, 0) == Some(VERSION.0))?,
             flags: u32_at(body, 12).unwrap_or(0),
         },
-        GETATTR => Operation::Attributes,
+        GETATTR => Operation::GetAttr,
         OPEN => Operation::Open,
         READ => Operation::Read {
             at: u64_at(body, 8)?,
@@ -161,19 +161,19 @@ fn operation(number: u32, body: &[u8]) -> Option<Operation<'_>> {
             let at = u64_at(body, 8)?;
             Operation::Write { at, bytes }
         }
-        FSYNC => Operation::Sync,
+        FSYNC => Operation::Fsync,
         FALLOCATE => {
             let (at, length) = (u64_at(body, 8)?, u64_at(body, 16)?);
             match u32_at(body, 24)? & !KEEP_SIZE {
                 PUNCH_HOLE => Operation::Discard { at, length },
                 ZERO_RANGE => Operation::WriteZeroes { at, length },
-                _ => Operation::Unknown,
+                _ => Operation::Unsupported,
             }
         }
-        STATFS => Operation::Room,
-        RELEASE | FLUSH | DESTROY => Operation::Nothing,
-        FORGET | BATCH_FORGET | INTERRUPT => Operation::Silent,
-        _ => Operation::Unknown,
+        STATFS => Operation::StatFs,
+        RELEASE | FLUSH | DESTROY => Operation::Ignored,
+        FORGET | BATCH_FORGET | INTERRUPT => Operation::NoReply,
+        _ => Operation::Unsupported,
     })
 }
 
@@ -188,9 +188,9 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Header of a reply: request identifier, error number or 0, and length of the body.
-pub fn head(unique: u64, error: i32, length: usize) -> [u8; ANSWER] {
-    let whole = u32::try_from(ANSWER + length).unwrap_or(u32::MAX);
-    let mut head = [0; ANSWER];
+pub fn reply_header(unique: u64, error: i32, length: usize) -> [u8; REPLY_HEADER] {
+    let whole = u32::try_from(REPLY_HEADER + length).unwrap_or(u32::MAX);
+    let mut head = [0; REPLY_HEADER];
     head[..4].copy_from_slice(&whole.to_ne_bytes());
     head[4..8].copy_from_slice(&(-error).to_ne_bytes());
     head[8..].copy_from_slice(&unique.to_ne_bytes());
@@ -217,31 +217,31 @@ impl WireBytes {
         self
     }
 
-    fn upto(mut self, length: usize) -> Vec<u8> {
+    fn padded_to(mut self, length: usize) -> Vec<u8> {
         self.0.resize(length, 0);
         self.0
     }
 }
 
 /// The INIT reply: only flags that the kernel offers.
-pub fn begun(flags: u32) -> Vec<u8> {
+pub fn init_reply(flags: u32) -> Vec<u8> {
     let wanted = ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES;
-    let pages = u16::try_from(MOST / 4096).unwrap_or(u16::MAX);
+    let pages = u16::try_from(MAX_DATA / 4096).unwrap_or(u16::MAX);
     WireBytes::default()
         .u32(VERSION.0)
         .u32(VERSION.1)
-        .u32(MOST) // read-ahead
+        .u32(MAX_DATA) // read-ahead
         .u32(wanted & flags)
-        .u16(BACKGROUND)
-        .u16(BACKGROUND / 4 * 3)
-        .u32(MOST)
+        .u16(MAX_BACKGROUND)
+        .u16(MAX_BACKGROUND / 4 * 3)
+        .u32(MAX_DATA)
         .u32(1) // time granularity, ns
         .u16(pages)
-        .upto(64)
+        .padded_to(64)
 }
 
 /// Attributes of the file of this size: a regular file of root's with constant attributes.
-pub fn attributes(size: u64) -> Vec<u8> {
+pub fn attr_reply(size: u64) -> Vec<u8> {
     const PLAIN: u32 = 0o100_600;
     WireBytes::default()
         .u64(3600) // validity, s
@@ -257,24 +257,24 @@ pub fn attributes(size: u64) -> Vec<u8> {
         .u32(0)
         .u32(PLAIN)
         .u32(1) // links
-        .upto(104)
+        .padded_to(104)
 }
 
 /// The OPEN reply: direct I/O and parallel writes.
-pub fn opened() -> Vec<u8> {
+pub fn open_reply() -> Vec<u8> {
     let flags = DIRECT_IO | PARALLEL_DIRECT_WRITES;
-    WireBytes::default().u64(0).u32(flags).upto(16)
+    WireBytes::default().u64(0).u32(flags).padded_to(16)
 }
 
 /// The WRITE reply: the number of bytes.
-pub fn written(length: usize) -> Vec<u8> {
+pub fn write_reply(length: usize) -> Vec<u8> {
     WireBytes::default()
         .u32(u32::try_from(length).unwrap_or(u32::MAX))
-        .upto(8)
+        .padded_to(8)
 }
 
 /// The STATFS reply: a full file system of this size.
-pub fn room(size: u64) -> Vec<u8> {
+pub fn statfs_reply(size: u64) -> Vec<u8> {
     const BLOCK: u32 = 4096;
     WireBytes::default()
         .u64(size / u64::from(BLOCK))
@@ -285,7 +285,7 @@ pub fn room(size: u64) -> Vec<u8> {
         .u32(BLOCK)
         .u32(255)
         .u32(BLOCK)
-        .upto(80)
+        .padded_to(80)
 }
 
 #[cfg(test)]
@@ -293,33 +293,37 @@ mod tests {
     use super::*;
 
     fn request(number: u32, body: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(HEAD + body.len()).unwrap();
+        let length = u32::try_from(REQUEST_HEADER + body.len()).unwrap();
         let mut bytes = WireBytes::default()
             .u32(length)
             .u32(number)
             .u64(77)
-            .upto(HEAD);
+            .padded_to(REQUEST_HEADER);
         bytes.extend(body);
         bytes
     }
 
     #[test]
     fn requests_parse_in_the_layout_of_the_kernel() {
-        let read = WireBytes::default().u64(5).u64(8192).u32(4096).upto(40);
-        let mut write = WireBytes::default().u64(5).u64(512).u32(3).upto(40);
+        let read = WireBytes::default()
+            .u64(5)
+            .u64(8192)
+            .u32(4096)
+            .padded_to(40);
+        let mut write = WireBytes::default().u64(5).u64(512).u32(3).padded_to(40);
         write.extend(*b"abc");
         let hole = WireBytes::default()
             .u64(5)
             .u64(4096)
             .u64(8192)
             .u32(PUNCH_HOLE | KEEP_SIZE)
-            .upto(32);
+            .padded_to(32);
         let begin = WireBytes::default()
             .u32(7)
             .u32(41)
             .u32(9)
             .u32(0xff)
-            .upto(64);
+            .padded_to(64);
         for (number, body, operation) in [
             (
                 READ,
@@ -348,18 +352,18 @@ mod tests {
             (
                 INIT,
                 begin,
-                Operation::Begin {
+                Operation::Init {
                     minor: 41,
                     flags: 0xff,
                 },
             ),
-            (FSYNC, vec![0; 16], Operation::Sync),
-            (FORGET, vec![0; 8], Operation::Silent),
-            (4711, Vec::new(), Operation::Unknown),
+            (FSYNC, vec![0; 16], Operation::Fsync),
+            (FORGET, vec![0; 8], Operation::NoReply),
+            (4711, Vec::new(), Operation::Unsupported),
         ] {
             let bytes = request(number, &body);
             assert_eq!(
-                FuseRequest::of(&bytes),
+                FuseRequest::parse(&bytes),
                 Ok(FuseRequest {
                     unique: 77,
                     operation
@@ -370,23 +374,26 @@ mod tests {
 
     #[test]
     fn a_truncated_request_is_rejected() {
-        let mut write = WireBytes::default().u64(5).u64(512).u32(4).upto(40);
+        let mut write = WireBytes::default().u64(5).u64(512).u32(4).padded_to(40);
         write.extend(*b"abc");
         let whole = request(WRITE, &write);
-        assert!(FuseRequest::of(&whole).is_err());
+        assert!(FuseRequest::parse(&whole).is_err());
         for length in 0..whole.len() {
-            assert!(FuseRequest::of(&whole[..length]).is_err(), "{length}");
+            assert!(FuseRequest::parse(&whole[..length]).is_err(), "{length}");
         }
         // A different major version.
-        assert!(FuseRequest::of(&request(INIT, &[8; 64])).is_err());
+        assert!(FuseRequest::parse(&request(INIT, &[8; 64])).is_err());
     }
 
     #[test]
     fn replies_have_the_sizes_of_the_kernel_structures() {
-        assert_eq!(begun(u32::MAX).len(), 64);
-        assert_eq!(attributes(1).len(), 104);
-        assert_eq!((opened().len(), written(1).len()), (16, 8));
-        assert_eq!(room(1).len(), 80);
-        assert_eq!(head(1, 5, 8)[..8], [24, 0, 0, 0, 251, 255, 255, 255]);
+        assert_eq!(init_reply(u32::MAX).len(), 64);
+        assert_eq!(attr_reply(1).len(), 104);
+        assert_eq!((open_reply().len(), write_reply(1).len()), (16, 8));
+        assert_eq!(statfs_reply(1).len(), 80);
+        assert_eq!(
+            reply_header(1, 5, 8)[..8],
+            [24, 0, 0, 0, 251, 255, 255, 255]
+        );
     }
 }

@@ -15,16 +15,16 @@ use virtio_queue::DescriptorChain;
 use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
 
 /// Bytes of a request header: type, reserved, sector.
-const HEAD: usize = 16;
+const HEADER: usize = 16;
 
 /// Bytes of a discard segment: sector, number of sectors, flags.
-const EXTENT: usize = 16;
+const DISCARD_SEGMENT: usize = 16;
 
 /// Bytes of the device identifier (`VIRTIO_BLK_T_GET_ID`).
 pub const ID: usize = 20;
 
 /// Maximum bytes of one request, above the limit of any kernel.
-const MOST: usize = 32 << 20;
+const MAX_REQUEST: usize = 32 << 20;
 
 /// A chain without a complete header or without a writable status byte.
 #[derive(Debug, thiserror::Error)]
@@ -132,9 +132,9 @@ impl Chain {
             return Err(broken("leads out of its table, or in a circle"));
         }
         let mapped = &memory.mapped;
-        let mut bytes = [0; HEAD];
+        let mut bytes = [0; HEADER];
         gather(mapped, &readable, &mut bytes).ok_or(broken("has no whole head in memory"))?;
-        skip(&mut readable, HEAD);
+        skip(&mut readable, HEADER);
         let status = take_last(&mut writable).ok_or(broken("has no place for an answer"))?;
         if !mapped.check_range(status, 1, Permissions::Write) {
             return Err(broken("has its place for an answer outside of memory"));
@@ -183,7 +183,7 @@ impl Chain {
 }
 
 fn operation(
-    head: &[u8; HEAD],
+    head: &[u8; HEADER],
     readable: Vec<Segment>,
     writable: Vec<Segment>,
     mapped: &GuestMemoryMmap<()>,
@@ -208,7 +208,7 @@ fn operation(
         _ => length > 0 && length.is_multiple_of(usize::try_from(SECTOR).unwrap_or(1)),
     };
     let inside = |segment: &Segment| mapped.check_range(segment.at, segment.length, access);
-    if whole && length <= MOST && data.iter().all(inside) {
+    if whole && length <= MAX_REQUEST && data.iter().all(inside) {
         (operation, data)
     } else {
         (Operation::Refused(Status::Failed), Vec::new())
@@ -218,8 +218,8 @@ fn operation(
 /// The extent of a discard: one segment, as the configuration space declares.
 fn extent(kind: u32, readable: &[Segment], mapped: &GuestMemoryMmap<()>) -> Operation {
     let length: usize = readable.iter().map(|segment| segment.length).sum();
-    let mut bytes = [0; EXTENT];
-    if length != EXTENT || gather(mapped, readable, &mut bytes).is_none() {
+    let mut bytes = [0; DISCARD_SEGMENT];
+    if length != DISCARD_SEGMENT || gather(mapped, readable, &mut bytes).is_none() {
         return Operation::Refused(Status::Failed);
     }
     let (sector, sectors) = (number(&bytes, 0, 8), number(&bytes, 8, 4));

@@ -55,7 +55,7 @@ impl From<StreamError> for ConnectionError {
 
 /// The action that a message requires.
 #[derive(Debug, Default)]
-pub struct Carried {
+pub struct RequiredActions {
     /// Send this reply, or none if the guest does not wait for one.
     reply: Option<Vec<u8>>,
     /// The guest has added entries to its ring.
@@ -128,9 +128,9 @@ impl Connection {
     }
 
     /// Executes a message.
-    pub fn carry_out(&mut self, message: Message) -> Result<Carried, ConnectionError> {
+    pub fn carry_out(&mut self, message: Message) -> Result<RequiredActions, ConnectionError> {
         let (number, need_reply) = (message.number, message.need_reply);
-        let mut carried = Carried::default();
+        let mut carried = RequiredActions::default();
         let answer = self.answer(message, &mut carried)?;
         if let Some(payload) = answer {
             carried.reply = Some(wire::reply(number, &payload));
@@ -144,7 +144,7 @@ impl Connection {
     fn answer(
         &mut self,
         message: Message,
-        carried: &mut Carried,
+        carried: &mut RequiredActions,
     ) -> Result<Option<Vec<u8>>, ConnectionError> {
         let number = message.number;
         let Some(request) = message.request else {
@@ -176,7 +176,7 @@ impl Connection {
         &mut self,
         request: FrontendRequest,
         message: Message,
-        carried: &mut Carried,
+        carried: &mut RequiredActions,
     ) -> Result<(), ConnectionError> {
         match request {
             FrontendRequest::SetOwner
@@ -336,7 +336,11 @@ impl Connection {
     }
 
     /// Sends the reply of a message. Stops the ring first if the guest requested that.
-    pub fn reply(&mut self, carried: Carried, disk: &mut Disk) -> Result<(), ConnectionError> {
+    pub fn reply(
+        &mut self,
+        carried: RequiredActions,
+        disk: &mut Disk,
+    ) -> Result<(), ConnectionError> {
         let Some(mut reply) = carried.reply else {
             return Ok(());
         };

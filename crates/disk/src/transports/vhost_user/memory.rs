@@ -6,7 +6,7 @@ use std::io;
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
 /// Maximum number of memory regions.
-const MOST_REGIONS: usize = 8;
+const MAX_REGIONS: usize = 8;
 
 /// Bytes of a region in the message: guest address, size, user address, file offset.
 const REGION: usize = 32;
@@ -20,7 +20,7 @@ pub enum MemoryError {
     Wire(#[from] WireError),
     /// Too many regions, or a different number of descriptors.
     #[error(
-        "a memory table of {regions} regions with {descriptors} descriptors; {MOST_REGIONS} at most, one descriptor each"
+        "a memory table of {regions} regions with {descriptors} descriptors; {MAX_REGIONS} at most, one descriptor each"
     )]
     Count { regions: usize, descriptors: usize },
     /// A region that cannot be mapped.
@@ -37,7 +37,7 @@ pub enum MemoryError {
 
 /// A region in the peer's address space.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct PeerRegion {
     user: u64,
     guest: u64,
     size: u64,
@@ -48,7 +48,7 @@ struct Seen {
 pub struct Memory {
     /// Regions by guest address.
     pub mapped: GuestMemoryMmap<()>,
-    seen: Vec<Seen>,
+    seen: Vec<PeerRegion>,
 }
 
 impl Memory {
@@ -56,7 +56,7 @@ impl Memory {
     pub fn map(message: Message) -> Result<Self, MemoryError> {
         let regions = message.u32_at(0)? as usize;
         let descriptors = message.descriptors.len();
-        if regions == 0 || regions > MOST_REGIONS || descriptors != regions {
+        if regions == 0 || regions > MAX_REGIONS || descriptors != regions {
             return Err(MemoryError::Count {
                 regions,
                 descriptors,
@@ -71,7 +71,7 @@ impl Memory {
             if user.checked_add(size).is_none() {
                 return Err(MemoryError::Overlap);
             }
-            seen.push(Seen { user, guest, size });
+            seen.push(PeerRegion { user, guest, size });
             offsets.push(offset);
         }
         let mut mapped = Vec::new();
@@ -92,7 +92,7 @@ impl Memory {
 
     /// Converts an address of the peer into a guest address.
     pub fn guest_address(&self, user: u64) -> Option<GuestAddress> {
-        let of = |seen: &Seen| {
+        let of = |seen: &PeerRegion| {
             let within = user.checked_sub(seen.user)?;
             (within < seen.size).then(|| GuestAddress(seen.guest + within))
         };
@@ -102,7 +102,7 @@ impl Memory {
 
 /// Maps a region. A mapping beyond the end of its file would raise SIGBUS on access, so this is an
 /// error.
-fn region(of: &Seen, offset: u64, file: File) -> io::Result<MmapRegion<()>> {
+fn region(of: &PeerRegion, offset: u64, file: File) -> io::Result<MmapRegion<()>> {
     let beyond = || io::Error::other("it leads beyond the end of its file");
     let end = offset.checked_add(of.size).ok_or_else(beyond)?;
     if end > file.metadata()?.len() {

@@ -13,7 +13,7 @@ use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestAddress;
 
 /// Maximum size of a ring.
-pub const MOST_PLACES: u16 = 1024;
+pub const MAX_QUEUE_SIZE: u16 = 1024;
 
 /// A ring error that ends the service of the ring.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +93,7 @@ impl Ring {
             *to = from;
         }
         Ok(Self {
-            queue: Queue::new(MOST_PLACES)?,
+            queue: Queue::new(MAX_QUEUE_SIZE)?,
             enabled: false,
             write_through: false,
             name: padded,
@@ -426,6 +426,6 @@ mod tests {
             ));
         }
         assert!(ring().set_places(3).is_err() && ring().set_places(1 << 16).is_err());
-        assert!(ring().set_places(u32::from(MOST_PLACES) * 2).is_err());
+        assert!(ring().set_places(u32::from(MAX_QUEUE_SIZE) * 2).is_err());
     }
 }

@@ -7,10 +7,10 @@ use crate::transports::stream::{self, StreamError, Timeout};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes of a header: request, flags, payload size.
-const HEAD: usize = 12;
+const HEADER: usize = 12;
 
 /// Maximum payload of the supported messages: a table of eight regions or the configuration space.
-const LONGEST: usize = 512;
+const MAX_PAYLOAD: usize = 512;
 
 /// Protocol version, in the low bits of the flags.
 const VERSION: u32 = 1;
@@ -122,7 +122,7 @@ pub enum WireError {
     #[error("a message with flags {flags:#x}, which vhost-user version 1 does not define")]
     Flags { flags: u32 },
     /// The payload is too long.
-    #[error("message {number} announces {length} bytes, and none is longer than {LONGEST}")]
+    #[error("message {number} announces {length} bytes, and none is longer than {MAX_PAYLOAD}")]
     Long { number: u32, length: u32 },
     /// The payload is too short.
     #[error("message {number} has {length} bytes, fewer than its header states")]
@@ -131,7 +131,7 @@ pub enum WireError {
 
 /// Reads the next message. Returns none if the peer closed the connection between two messages.
 pub fn receive(line: impl AsFd, timeout: Timeout) -> Result<Option<Message>, WireError> {
-    let mut head = [0; HEAD];
+    let mut head = [0; HEADER];
     let Some(mut descriptors) = stream::receive(&line, &mut head, timeout)? else {
         return Ok(None);
     };
@@ -141,7 +141,7 @@ pub fn receive(line: impl AsFd, timeout: Timeout) -> Result<Option<Message>, Wir
     if flags & VERSION_MASK != VERSION || flags & REPLY != 0 {
         return Err(WireError::Flags { flags });
     }
-    if length as usize > LONGEST {
+    if length as usize > MAX_PAYLOAD {
         return Err(WireError::Long { number, length });
     }
     let mut payload = vec![0; length as usize];
@@ -160,7 +160,7 @@ pub fn receive(line: impl AsFd, timeout: Timeout) -> Result<Option<Message>, Wir
 
 fn framed(number: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or_default();
-    let mut bytes = Vec::with_capacity(HEAD + payload.len());
+    let mut bytes = Vec::with_capacity(HEADER + payload.len());
     for field in [number, VERSION | flags, length] {
         bytes.extend(field.to_ne_bytes());
     }
@@ -182,13 +182,13 @@ pub fn ring_call(queue: u32) -> Vec<u8> {
 
 /// Reads the acknowledgement of a [`ring_call`]: whether the guest has that queue.
 pub fn ring_called(line: impl AsFd, timeout: Timeout) -> Result<bool, WireError> {
-    let mut bytes = [0; HEAD + 8];
+    let mut bytes = [0; HEADER + 8];
     stream::receive(&line, &mut bytes, timeout)?.ok_or(StreamError::Disconnected)?;
     let flags = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
     if flags & VERSION_MASK != VERSION || flags & REPLY == 0 || bytes[8] != 8 {
         return Err(WireError::Flags { flags });
     }
-    Ok(bytes[HEAD..].iter().all(|byte| *byte == 0))
+    Ok(bytes[HEADER..].iter().all(|byte| *byte == 0))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ struct WorkDir {
 }
 
 impl WorkDir {
-    /// Nothing where the programs are not there that every build needs.
+    /// None if programs that every build needs are missing.
     fn new(test: &str, configures: &str, compiles: &str) -> Option<Self> {
         if let Some(lack) = tools::missing().first() {
             println!("SKIP program {}: {test}", lack.what);
@@ -161,9 +161,9 @@ fn a_failed_or_cancelled_build_leaves_no_kernel_and_is_resumed() {
     let unfinished = work_dir.kernels().folder().join(UNFINISHED);
     let entries = fs::read_dir(&unfinished).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
-    let workshop = paths.find(|path| path.is_dir()).unwrap();
+    let build_dir = paths.find(|path| path.is_dir()).unwrap();
     // Further than before, and then it fails.
-    let allowed = workshop.join("output/allowed");
+    let allowed = build_dir.join("output/allowed");
     fs::write(&allowed, "").unwrap();
     // A fresh token.
     let mut on_progress = |_: Progress<'_>| {};
@@ -206,8 +206,8 @@ fn what_was_unpacked_by_half_is_unpacked_anew() {
     let sources = sources::find(work_dir.order.source.as_deref(), &CancelToken::new()).unwrap();
     let compiler = tools::compiler(&CancelToken::new()).unwrap();
     let identity = Identity::of(&sources.name, fragment::TEXT, &compiler);
-    let workshop = work_dir.kernels().folder().join(UNFINISHED);
-    let half = workshop.join(identity.name()).join("sources.part");
+    let build_dir = work_dir.kernels().folder().join(UNFINISHED);
+    let half = build_dir.join(identity.name()).join("sources.part");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join("Makefile"), "all:\n\tfalse\n").unwrap();
     let (made, reported) = work_dir.set_up(&CancelToken::new());

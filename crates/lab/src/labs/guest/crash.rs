@@ -94,9 +94,9 @@ impl GuestLab {
             disk,
         } = match test.disk {
             Some(model) => self.write_in_virtual_time(test, model, scratch.path(), &disks)?,
-            None => self.written(test, scratch.path(), &disks)?,
+            None => self.write_in_real_time(test, scratch.path(), &disks)?,
         };
-        let recovery = self.recovered(test, acknowledged, &disks)?;
+        let recovery = self.recover(test, acknowledged, &disks)?;
         let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
@@ -122,11 +122,11 @@ impl GuestLab {
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        self.recovered(test, acknowledged, images)
+        self.recover(test, acknowledged, images)
     }
 
     /// Starts a guest that writes, and kills it.
-    fn written(
+    fn write_in_real_time(
         &self,
         test: CrashTest<'_>,
         scratch: &Path,
@@ -162,7 +162,7 @@ impl GuestLab {
     }
 
     /// Starts another guest that recovers the file system and judges it.
-    fn recovered(
+    fn recover(
         &self,
         test: CrashTest<'_>,
         acknowledged: u64,
@@ -190,7 +190,7 @@ impl GuestLab {
             GuestSession::new(guest, line, &self.stop).map_err(|e| session_failed(&e))?;
         let received = session.ready().and_then(|_| {
             session.send(&task)?;
-            session.recovered()
+            session.receive_recovery()
         });
         match received {
             Ok(recovery) => {

@@ -25,7 +25,7 @@ use crate::missing::Missing;
 use crate::notes::Notes;
 use crate::preflight::Preflight;
 use crate::procedure::CellEnd;
-use fsdyno_guests::{Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
+use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How many last lines of its console are reported for a dead guest.
 const LAST_LINES: usize = 8;
 
-/// Why the guest lab cannot be used.
+/// The reason why the guest lab cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestLabError {
     /// No guest can be started.
@@ -136,7 +136,7 @@ impl GuestLab {
         Ok((about + &remark.unwrap_or_default(), missing))
     }
 
-    /// Why the guests are limited on this machine; none if they are not.
+    /// The reason why the guests are limited on this machine; none if they are not.
     pub fn remark(&self) -> Option<String> {
         self.machine.remark()
     }
@@ -301,7 +301,7 @@ impl GuestLab {
         notes.guest(guest.argv());
         let mut session = GuestSession::new(guest, line, &self.stop)
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
-        let reported = Self::converse(&mut session, notes, plan, cell, kept, mark);
+        let reported = Self::run_in_session(&mut session, notes, plan, cell, kept, mark);
         match reported {
             Ok(mut record) => {
                 let last = session.leave(LAST_LINES);
@@ -322,7 +322,7 @@ impl GuestLab {
         }
     }
 
-    fn converse(
+    fn run_in_session(
         session: &mut GuestSession<'_>,
         notes: &mut Notes<'_>,
         plan: &Plan,
@@ -360,8 +360,8 @@ impl GuestLab {
         count: u32,
         scratch: &Path,
     ) -> Result<Vec<Image>, CellEnd> {
-        if count as usize > MOST_DISKS {
-            let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");
+        if count as usize > MAX_DISKS {
+            let message = format!("a guest has at most {MAX_DISKS} disks, not {count}");
             return Err(notes.halt(message, None));
         }
         let mut images = Vec::new();
@@ -447,7 +447,7 @@ impl Lab for GuestLab {
                 Some(model) => self.in_virtual_time(notes, plan, cell, model),
                 None => self.in_guest(notes, plan, cell),
             };
-            Ok(notes.take_over(record?))
+            Ok(notes.append_record(record?))
         })
     }
 }

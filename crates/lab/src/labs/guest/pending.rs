@@ -88,7 +88,7 @@ pub(crate) struct PendingLab {
     pub started: Option<GuestLab>,
 }
 
-/// What a kernel lacks is unknown before it exists.
+/// The missing options of a kernel are unknown before it is built.
 static UNKNOWN: Missing = Missing {
     contenders: Vec::new(),
     workloads: Vec::new(),

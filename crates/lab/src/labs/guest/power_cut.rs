@@ -47,15 +47,16 @@ impl GuestLab {
             contender: Box::new(test.contender.clone()),
             seed: test.seed,
         };
-        write_task(scratch, &task).map_err(died)?;
+        write_task(scratch, &task).map_err(guest_failed)?;
         let TimedDisks {
             calendar,
             mut calendar_disks,
-        } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
+        } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures)
+            .map_err(guest_failed)?;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
         let mut acknowledgements =
-            AckReader::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
+            AckReader::of(line, test.writing()).map_err(|e| guest_failed(e.to_string()))?;
         let stop = CancelToken::new();
         let passed = thread::scope(|threads| {
             let keeping = threads.spawn(|| {
@@ -72,9 +73,9 @@ impl GuestLab {
         if self.stop.requested() {
             return Err(GuestLabError::Stopped);
         }
-        let passed = acknowledgements.seen(passed, status);
-        let passed = passed.map_err(|what| died(with_last(what, &last)))?;
-        let disk = power_cut(&mut calendar_disks, &passed, test.seed).map_err(died)?;
+        let passed = acknowledgements.check_power_cut(passed, status);
+        let passed = passed.map_err(|what| guest_failed(with_last(what, &last)))?;
+        let disk = power_cut(&mut calendar_disks, &passed, test.seed).map_err(guest_failed)?;
         Ok(Written {
             guest: acknowledgements.guest,
             acknowledged: acknowledgements.acknowledged,
@@ -107,14 +108,15 @@ impl GuestLab {
         disks: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
         let _one = OneProcessor::here();
-        write_task(scratch, task).map_err(died)?;
+        write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
-        let timed_disks = TimedDisks::create(model, place, scratch, figures).map_err(died)?;
+        let timed_disks =
+            TimedDisks::create(model, place, scratch, figures).map_err(guest_failed)?;
         let mut setting = Setting::default();
         setting.time_of_day += NEXT_DAY;
         let (mut guest, line) =
             self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
-        let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
+        let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
             GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
@@ -131,11 +133,11 @@ impl GuestLab {
             (Ok(recovery), _) => return Ok(recovery),
             (Err(NoRecord::Stopped), _) => return Err(GuestLabError::Stopped),
             (Err(NoRecord::Refused(reason)), _) => {
-                return Err(died(format!("could not begin: {reason}")));
+                return Err(guest_failed(format!("could not begin: {reason}")));
             }
             // The guest never connected.
-            (_, Err(error @ (CalendarError::Host { .. } | CalendarError::Nobody(_)))) => {
-                return Err(died(error.to_string()));
+            (_, Err(error @ (CalendarError::Host { .. } | CalendarError::NotConnected(_)))) => {
+                return Err(guest_failed(error.to_string()));
             }
             (Err(NoRecord::Gone(what)), Ok(_) | Err(CalendarError::Stopped)) => what,
             // One error causes the other.
@@ -149,13 +151,13 @@ impl GuestLab {
     }
 }
 
-/// A recorder for a disk of which only the losses are reported.
+/// A recorder for a disk whose losses alone are reported.
 #[expect(clippy::unnecessary_wraps, reason = "others record to files")]
 fn figures(_disk: usize) -> Result<Recorder, String> {
     Ok(Recorder::figures())
 }
 
-fn died(what: String) -> GuestLabError {
+fn guest_failed(what: String) -> GuestLabError {
     GuestLabError::Died { what }
 }
 
@@ -164,7 +166,8 @@ fn size(disks: &[PathBuf]) -> Result<Bytes, GuestLabError> {
     let Some(first) = disks.first() else {
         return Ok(Bytes(0));
     };
-    let about = fs::metadata(first).map_err(|e| died(format!("{}: {e}", first.display())))?;
+    let about =
+        fs::metadata(first).map_err(|e| guest_failed(format!("{}: {e}", first.display())))?;
     Ok(Bytes(about.len()))
 }
 
@@ -201,7 +204,7 @@ struct AckReader {
     acknowledged: u64,
     /// The time of the first acknowledgement.
     first: Option<Nanos>,
-    /// Why the guest refused to write.
+    /// The reason why the guest refused to write.
     refused: Option<String>,
 }
 
@@ -242,8 +245,8 @@ impl AckReader {
         self.first.map(|first| Nanos(first.0 + self.writing.0))
     }
 
-    /// The state at the power cut; or why there was no power cut.
-    fn seen(
+    /// The state at the power cut, or the reason why there was no power cut.
+    fn check_power_cut(
         &mut self,
         passed: Result<Passed, CalendarError>,
         status: Option<ExitStatus>,

@@ -26,7 +26,7 @@ const IDLE_TIMEOUT: Nanos = Nanos(600 * 1_000_000_000);
 /// How long the guest may take to exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a session with a guest ended early.
+/// The reason why a session with a guest ended early.
 #[derive(Debug)]
 pub enum SessionError {
     /// The user cancelled.
@@ -138,7 +138,7 @@ impl<'a> GuestSession<'a> {
                 GuestMessage::Happened { event } => on_event(event),
                 GuestMessage::Marked { mark: at } => mark(at),
                 GuestMessage::DriveOut => {
-                    let stayed = drive_out(disks, self.stop);
+                    let stayed = evict_devices(disks, self.stop);
                     self.send(&Task::DrivenOut { stayed })?;
                 }
                 GuestMessage::KernelTime => {
@@ -199,7 +199,7 @@ impl<'a> GuestSession<'a> {
     }
 
     /// The recovery of a file system.
-    pub fn recovered(&mut self) -> Result<Recovery, SessionError> {
+    pub fn receive_recovery(&mut self) -> Result<Recovery, SessionError> {
         match self.next(HEARTBEAT_TIMEOUT)? {
             GuestMessage::Recovered { recovery } => Ok(*recovery),
             other => Err(unexpected(&other)),
@@ -259,7 +259,7 @@ pub fn with_last(what: String, last: &[String]) -> String {
 
 /// The known cause of the last lines that a guest printed, to append to a failure.
 pub fn known_cause(last: &[String]) -> Option<String> {
-    kernels::known_end(&last.join("\n")).map(|known| format!("; {known}"))
+    kernels::explain_crash(&last.join("\n")).map(|known| format!("; {known}"))
 }
 
 fn unexpected(word: &GuestMessage) -> SessionError {
@@ -268,7 +268,7 @@ fn unexpected(word: &GuestMessage) -> SessionError {
 }
 
 /// Writes the images back and evicts them from memory; returns how many pages remained.
-fn drive_out(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
+fn evict_devices(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
     let mut stayed = 0;
     for disk in disks {
         let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());

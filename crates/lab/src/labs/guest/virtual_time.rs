@@ -251,7 +251,7 @@ impl GuestLab {
     }
 }
 
-/// Why a guest did not complete its task.
+/// The reason why a guest did not complete its task.
 pub(super) enum NoRecord {
     /// The user cancelled.
     Stopped,

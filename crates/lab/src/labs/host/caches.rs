@@ -150,20 +150,20 @@ fn cold_by_remount(
                 .notes
                 .halt(format!("drop_caches: {e}"), e.raw_os_error())
         })?;
-    drive_out_below(executor, evidence)?;
+    evict_below(executor, evidence)?;
     executor.mount_again()?;
     executor.settle(SETTLE_TIMES)
 }
 
 /// Evicts the data of the devices from the layer below them, and adds the result to the evidence.
-fn drive_out_below(
+fn evict_below(
     executor: &mut HostExecutor<'_, '_>,
     evidence: &mut CacheEvidence,
 ) -> Result<(), CellEnd> {
     let Some(below) = &mut executor.below else {
         return Ok(());
     };
-    let stayed = below.drive_out();
+    let stayed = below.evict_devices();
     match stayed {
         Ok(0) => {}
         Ok(pages) => {

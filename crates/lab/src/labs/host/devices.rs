@@ -35,7 +35,7 @@ impl HostExecutor<'_, '_> {
             let images = self.place_of_images(job, path)?;
             let devices = (0..count).map(|number| self.image(job, &images, number));
             let devices = devices.collect::<Result<Vec<_>, _>>()?;
-            return self.join(job, devices);
+            return self.create_array(job, devices);
         }
         let mut devices = Vec::new();
         for released in self.released.iter().take(count as usize) {
@@ -47,7 +47,7 @@ impl HostExecutor<'_, '_> {
                 .push(released.description().identity.name.clone());
             devices.push(released.device().display().to_string());
         }
-        self.join(job, devices)
+        self.create_array(job, devices)
     }
 
     /// Creates a directory. Each is removed before those that were created earlier.
@@ -127,7 +127,7 @@ impl HostExecutor<'_, '_> {
     }
 
     /// Ends the model disks, and records their requests.
-    pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), CellEnd> {
+    pub(super) fn end_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), CellEnd> {
         let mut all = Vec::new();
         for disk in std::mem::take(&mut self.disks) {
             let step = Step::Unmount {
@@ -171,7 +171,7 @@ impl HostExecutor<'_, '_> {
         }
         if let Some(model) = model_disk {
             let builder = DiskBuilder::of(model).map_err(|what| self.notes.halt(what, None))?;
-            device.behave(builder.rotates(), builder.discards());
+            device.copy_properties(builder.rotates(), builder.discards());
         }
         self.watched.push(device.name().to_owned());
         let name = device.device().display().to_string();
@@ -180,7 +180,11 @@ impl HostExecutor<'_, '_> {
     }
 
     /// Combines the devices if their layout does that below the file system.
-    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, CellEnd> {
+    fn create_array(
+        &mut self,
+        job: &Job<'_>,
+        devices: Vec<String>,
+    ) -> Result<Vec<String>, CellEnd> {
         let name = job.name(&self.tag);
         let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
             return Ok(devices);
@@ -195,7 +199,7 @@ impl HostExecutor<'_, '_> {
     }
 
     /// Stops the combined device.
-    pub(super) fn part(&mut self) -> Result<(), CellEnd> {
+    pub(super) fn stop_array(&mut self) -> Result<(), CellEnd> {
         let Some((array, steps)) = self.array.take() else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 
 use super::probes::Probes;
 use crate::disks::DiskFile;
-use crate::labs::Below;
+use crate::labs::LowerLayer;
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::work_dir::WorkDir;
@@ -44,7 +44,7 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) base: &'a Path,
     pub(super) released: &'a [Released],
     /// The layer below the devices that caches their data.
-    pub(super) below: Option<&'a mut dyn Below>,
+    pub(super) below: Option<&'a mut dyn LowerLayer>,
     /// Receives the marks of phases.
     pub(super) marks: &'a mut dyn FnMut(Mark),
     // Released from top to bottom.
@@ -89,7 +89,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         stop: &'a CancelToken,
         base: &'a Path,
         (released, model): (&'a [Released], Option<&'a ModelDisk>),
-        below: Option<&'a mut (dyn Below + Send + 'static)>,
+        below: Option<&'a mut (dyn LowerLayer + Send + 'static)>,
         marks: &'a mut dyn FnMut(Mark),
     ) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             stop,
             base,
             released,
-            below: below.map(|below| below as &mut dyn Below),
+            below: below.map(|below| below as &mut dyn LowerLayer),
             marks,
             mounted: None,
             pool: None,
@@ -127,20 +127,20 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
 
     /// Releases everything. A resource that cannot be released fails the cell.
     pub(super) fn undo(mut self) -> Option<Failure> {
-        self.give_back().err().and_then(|halt| match halt {
+        self.release_all().err().and_then(|halt| match halt {
             CellEnd::Failed(failure) => Some(failure),
             CellEnd::Stopped => None,
         })
     }
 
-    pub(super) fn give_back(&mut self) -> Result<(), CellEnd> {
+    pub(super) fn release_all(&mut self) -> Result<(), CellEnd> {
         self.tracing = None;
         if let Some(tree) = self.tree.take() {
             self.remove(tree);
         }
         self.unmount_now()?;
         self.end_daemon()?;
-        self.part()?;
+        self.stop_array()?;
         for device in std::mem::take(&mut self.loops) {
             let step = Step::DetachLoop {
                 device: device.device().display().to_string(),
@@ -148,7 +148,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             self.notes.perform(&step, || device.detach())?;
         }
         self.images.clear();
-        self.give_back_disks(self.model)?;
+        self.end_disks(self.model)?;
         let memory = self.memory.take();
         self.unmount(memory)?;
         // The mount point is removed with the directory that contains it.

@@ -15,7 +15,7 @@ mod warnings;
 use crate::disks;
 use crate::job::Job;
 use crate::labs::limit::run_cell;
-use crate::labs::{Below, Lab, Surveyed};
+use crate::labs::{Lab, LowerLayer, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd};
@@ -40,11 +40,11 @@ pub struct HostLab {
     /// Block devices that the guard has released; empty if images are created.
     released: Vec<Released>,
     missing: Missing,
-    below: Option<Box<dyn Below + Send>>,
+    below: Option<Box<dyn LowerLayer + Send>>,
     marks: Box<dyn FnMut(Mark) + Send>,
     virtual_time: bool,
     probes: Option<Probes>,
-    /// Counts the work of the kernel, where it can.
+    /// Counts the work of the kernel, if it can.
     counter: Option<WorkCounter>,
 }
 
@@ -83,7 +83,7 @@ impl HostLab {
 
     /// Sets the layer below the devices that also caches their data.
     #[must_use]
-    pub fn above(mut self, below: Box<dyn Below + Send>) -> Self {
+    pub fn above(mut self, below: Box<dyn LowerLayer + Send>) -> Self {
         self.below = Some(below);
         self
     }

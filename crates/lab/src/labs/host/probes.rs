@@ -19,7 +19,7 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Without this many times the size free, there is no such file: the images need the space.
 const FREE: u64 = 16;
 
-/// What the probes of a run read.
+/// The files and devices that the probes of a run read.
 pub(super) struct Probes {
     /// A file next to the image files.
     next_to_images: Option<DirectFile>,

@@ -1,5 +1,5 @@
-//! File systems that programs mount: held pools, their daemon, and the step that makes data durable
-//! which `syncfs` does not reach.
+//! File systems that other programs mount: pools, their daemon, and the step that makes data
+//! durable which `syncfs` does not reach.
 
 use super::executor::HostExecutor;
 use crate::procedure::CellEnd;

@@ -27,7 +27,7 @@ use std::path::Path;
 const LONG_ENOUGH: Nanos = Nanos(300_000_000);
 
 /// The largest number of passes.
-const MOST_PASSES: usize = 15;
+const MAX_PASSES: usize = 15;
 
 /// One pass of a phase, with what was counted during it.
 struct Pass {
@@ -113,7 +113,7 @@ fn median_pass(
     let mut passes = vec![one_pass(executor, job, number)?];
     let all = |passes: &[Pass]| passes.iter().map(|pass| pass.measured.return_ns.0).sum();
     if is_repeatable(executor, job, &job.workload.phases[number as usize]) {
-        while passes.len() < MOST_PASSES && all(&passes) < LONG_ENOUGH.0 {
+        while passes.len() < MAX_PASSES && all(&passes) < LONG_ENOUGH.0 {
             passes.push(one_pass(executor, job, number)?);
         }
     }
@@ -252,7 +252,7 @@ fn timed(
         }
         counting.resume(point);
         if let (Point::Begins, Some(below)) = (point, &mut below) {
-            // Of a phase in parts, the first one.
+            // If the phase has several parts, the first one.
             kernel_time_before = kernel_time_before.or_else(|| below.kernel_time().ok());
         }
     };
@@ -356,7 +356,7 @@ fn charged_times(measured: &mut Measured, kernel: &[KernelWork], user: Nanos, pr
     }
 }
 
-/// Charges the work of this program, at the prices of the plan's processor; none where computing is
+/// Charges the work of this program, at the prices of the plan's processor; none if computing is
 /// free.
 fn user_charge(
     executor: &HostExecutor<'_, '_>,

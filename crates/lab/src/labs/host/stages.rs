@@ -148,6 +148,6 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn release(&mut self) -> Result<(), CellEnd> {
-        self.give_back()
+        self.release_all()
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Clock {
 
 /// The times of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Taken {
+pub(super) struct PhaseTimes {
     /// Until the work returned.
     pub wall: Nanos,
     /// Until `sync` returned, if there was one.
@@ -72,7 +72,7 @@ impl Clock {
     }
 
     /// Parses the output of the script. The error is the word that is not a time.
-    pub fn read(self, printed: &str, sync: bool) -> Result<Taken, String> {
+    pub fn read(self, printed: &str, sync: bool) -> Result<PhaseTimes, String> {
         let taken = match self {
             Self::Date => by_date(printed),
             Self::Time => by_time(printed),
@@ -85,7 +85,7 @@ impl Clock {
     }
 }
 
-fn by_date(printed: &str) -> Option<Taken> {
+fn by_date(printed: &str) -> Option<PhaseTimes> {
     let mut lines = printed.lines();
     let wall = lines.find_map(|line| line.strip_prefix("wall "))?;
     let moments: Vec<Nanos> = wall.split(' ').filter_map(seconds).collect();
@@ -93,10 +93,10 @@ fn by_date(printed: &str) -> Option<Taken> {
         return None;
     };
     // First of the shell, then of its reaped children (times(1p)).
-    let mut taken = Taken {
+    let mut taken = PhaseTimes {
         wall: Nanos(end.0.checked_sub(begin.0)?),
         durable: Some(Nanos(durable.0.checked_sub(begin.0)?)),
-        ..Taken::default()
+        ..PhaseTimes::default()
     };
     for line in lines.take(2) {
         let mut words = line.split_whitespace();
@@ -106,7 +106,7 @@ fn by_date(printed: &str) -> Option<Taken> {
     Some(taken)
 }
 
-fn by_time(printed: &str) -> Option<Taken> {
+fn by_time(printed: &str) -> Option<PhaseTimes> {
     let (work, sync) = printed.split_once("synced\n").unwrap_or((printed, ""));
     let of = |text: &str, name: &str| {
         let mut lines = text.lines();
@@ -117,7 +117,7 @@ fn by_time(printed: &str) -> Option<Taken> {
         Some(more) => Some(sum(wall, more)?),
         None => None,
     };
-    Some(Taken {
+    Some(PhaseTimes {
         wall,
         durable,
         user: of(work, "user")?,

@@ -44,7 +44,7 @@ fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result
     let path = if executor.remote.is_dry_run() {
         dry_run(executor, job, form, &place)?
     } else {
-        really(executor, job, form, &place)?
+        create_and_send(executor, job, form, &place)?
     };
     executor.sent.push(Sent {
         dataset: job.workload.dataset.clone(),
@@ -81,11 +81,11 @@ fn dry_run(
         taking(place, form, &path)
     );
     let sent = executor.remote.send(Parcel::File(&path), &script);
-    sent.map_err(|error| executor.gone(&error))?;
+    sent.map_err(|error| executor.connection_lost(&error))?;
     Ok(path)
 }
 
-fn really(
+fn create_and_send(
     executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     form: Form,
@@ -120,7 +120,7 @@ fn really(
         (tree, place.join(SOURCE))
     };
     let sent = executor.remote.send(parcel, &taking(place, form, &path));
-    sent.map_err(|error| executor.gone(&error))?;
+    sent.map_err(|error| executor.connection_lost(&error))?;
     Ok(path)
 }
 

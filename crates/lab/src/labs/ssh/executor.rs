@@ -15,7 +15,7 @@ use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, CacheEvidence, CancelToken, DatasetChoice, FilesystemKind, Pool, Step};
 use std::path::{Path, PathBuf};
 
-/// Why the cache state is not verified there.
+/// The reason why the cache state is not verified there.
 const NOT_COUNTED: &str = "pages in the memory of another machine cannot be counted";
 
 /// A dataset on the other machine.
@@ -79,11 +79,11 @@ impl<'a, 'n> SshExecutor<'a, 'n> {
     /// Runs a script and returns its output with any status.
     pub fn run_remote(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
         let output = self.remote.run_script(how, script);
-        output.map_err(|error| self.gone(&error))
+        output.map_err(|error| self.connection_lost(&error))
     }
 
-    /// The failure of a cell whose connection is lost.
-    pub fn gone(&self, error: &SshError) -> CellEnd {
+    /// The failure of a cell that lost its connection.
+    pub fn connection_lost(&self, error: &SshError) -> CellEnd {
         match error {
             SshError::Stopped => CellEnd::Stopped,
             other => self.notes.halt(other.to_string(), None),

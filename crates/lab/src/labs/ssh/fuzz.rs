@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::{devices, executor, machine, phases};
 
 /// Parses a text with every parser; returns the length of the longest result.
-pub fn read_far(printed: &str) -> usize {
+pub fn parse_all(printed: &str) -> usize {
     for clock in [Clock::Date, Clock::Time] {
         let _ = clock.read(printed, true);
     }

@@ -168,7 +168,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Why a need is not met there; none if it is met.
+    /// The reason why a need is not met there; none if it is met.
     fn reason(
         &self,
         remote: &mut dyn RemoteShell,

@@ -31,7 +31,7 @@ use remote::{DryRunShell, Line, RemoteShell};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Why a plan cannot be run on another machine.
+/// The reason why a plan cannot be run on another machine.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum SshLabError {
@@ -133,9 +133,9 @@ impl SshLab {
     }
 
     /// Connects again if the connection broke; the same machine must respond.
-    fn connected(&mut self) -> Result<(), SshLabError> {
+    fn reconnect(&mut self) -> Result<(), SshLabError> {
         if let Some(connection) = &mut self.connection
-            && connection.session.lives()
+            && connection.session.is_running()
         {
             return Ok(());
         }
@@ -156,8 +156,13 @@ impl SshLab {
     }
 
     /// Runs a cell and removes its resources.
-    fn there(&mut self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<(), CellEnd> {
-        self.connected().map_err(|error| match error {
+    fn run_on_machine(
+        &mut self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+    ) -> Result<(), CellEnd> {
+        self.reconnect().map_err(|error| match error {
             SshLabError::Ssh(SshError::Stopped) => CellEnd::Stopped,
             other => notes.halt(other.to_string(), None),
         })?;
@@ -177,7 +182,7 @@ impl SshLab {
         );
         let result = procedure::run(&mut executor, &job);
         // Undone now, so that a failure to undo belongs to this cell.
-        if result.is_err() && !self.stop.requested() && line.session.lives() {
+        if result.is_err() && !self.stop.requested() && line.session.is_running() {
             let undone = line.undo_all();
             if !undone.is_ok_and(|output| output.status == 0) {
                 // The end of the session tries again.
@@ -203,7 +208,7 @@ impl Lab for SshLab {
     ) -> Option<CellRecord> {
         let stop = self.stop.clone();
         run_cell(plan, cell, emit, &self.missing.clone(), &stop, |notes| {
-            let result = self.there(notes, plan, cell);
+            let result = self.run_on_machine(notes, plan, cell);
             if self.stop.requested() {
                 // Processes of the cell there end, and its resources are removed, before this returns.
                 if let Some(connection) = self.connection.take()

@@ -1,7 +1,7 @@
 //! The scripts of another machine for each kind of phase. They use the programs of the engine
 //! `tools`, with options that all systems support.
 
-use super::clock::Taken;
+use super::clock::PhaseTimes;
 use super::executor::SshExecutor;
 use crate::job::Job;
 use crate::notes::Notes;
@@ -18,7 +18,7 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// Below this time, scheduler slices and program start-up distort a figure too much.
+/// LowerLayer this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
 /// The minimum time of a phase, as a multiple of the overhead or the resolution of its clock.
 const LONG_ENOUGH: u64 = 50;
@@ -48,7 +48,7 @@ impl Work {
 }
 
 /// The path of the tree that a phase makes; none if it makes none.
-fn made(executor: &mut SshExecutor<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
+fn tree_path(executor: &mut SshExecutor<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
     let kind = kinds::find(&phase.kind).filter(|kind| kind.makes_tree)?;
     Some(executor.work_dir.next_tree(kind.name))
 }
@@ -170,7 +170,7 @@ pub(super) fn measure(
     let Some(kind) = kinds::find(&phase.kind) else {
         return Ok(());
     };
-    let target = made(executor, phase);
+    let target = tree_path(executor, phase);
     let work = work(executor, job, phase, target.as_deref());
     let work = work.map_err(|message| executor.notes.halt(message, None))?;
     if !work.before.is_empty() {
@@ -226,7 +226,7 @@ fn timed(
     executor: &mut SshExecutor<'_, '_>,
     work: &Work,
     writes: bool,
-) -> Result<Option<(Taken, String)>, CellEnd> {
+) -> Result<Option<(PhaseTimes, String)>, CellEnd> {
     let clock = executor.machine.clock;
     let busy = executor.machine.dialect.and_then(|dialect| dialect.busy);
     let busy = busy.map_or(String::new(), |line| format!("{line}\n"));

@@ -186,7 +186,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
 
     fn release(&mut self) -> Result<(), CellEnd> {
         let output = self.remote.undo_all();
-        let output = output.map_err(|error| self.gone(&error))?;
+        let output = output.map_err(|error| self.connection_lost(&error))?;
         self.note("undo_cell", &output);
         if output.status == 0 {
             return Ok(());

@@ -13,20 +13,20 @@ pub const AIO_BYTES: i16 = 32 + 64;
 /// The place of an event on the stack.
 const EVENT: i16 = SAVED - AIO_BYTES;
 
-/// Requests of one call, at most; of others, one is counted as lost.
-const MOST: i32 = 256;
+/// Maximum number of requests of one call. If there are more, one lost event is counted.
+const MAX_REQUESTS: i32 = 256;
 
-/// Reports the requests of the call that returned R7, whose description is in R6. Goes to `over` if
-/// there are none.
+/// Reports the requests of the call that returned R7, whose description is in R6. Continues at
+/// `over` if there are none.
 ///
 /// Events: kind, process and thread, start, address of the request, and `struct iocb`; kind, process
 /// and thread, time, address, result.
 pub(super) fn requests(code: &mut Assembler, maps: &Maps, over: Label) {
     code.jump_if(R7, If::Less, 1, over);
     let (few, submits) = (code.label(), code.label());
-    code.jump_if(R7, If::Below, MOST + 1, few);
+    code.jump_if(R7, If::Below, MAX_REQUESTS + 1, few);
     count(code, maps, LOST, over);
-    code.set(R7, MOST);
+    code.set(R7, MAX_REQUESTS);
     code.here(few);
     code.store(R10, EVENT + 8, R8);
     has_flag(code, RECEIVES, submits);

@@ -1,4 +1,5 @@
-//! What the events of calls and of requests of `io_uring` have: arguments, and what they point to.
+//! The content of events of calls and of requests of `io_uring`: arguments, and the data they point
+//! to.
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::Maps;
@@ -8,13 +9,13 @@ use crate::calls::{Pointers, REGISTER_FILES, REGISTER_FILES_2, UPDATE_FILES, UPD
 use Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9};
 
 /// Most bytes of a string, with its end: `PATH_MAX`.
-const LONGEST_TEXT: i32 = 4096;
+const MAX_TEXT: i32 = 4096;
 
 /// Bytes of an event of a call before its strings.
 pub const CALL_BYTES: i32 = 128;
 
 /// Bytes of the largest event.
-pub const LARGEST_EVENT: u32 = (CALL_BYTES + 2 * LONGEST_TEXT) as u32;
+pub const LARGEST_EVENT: u32 = (CALL_BYTES + 2 * MAX_TEXT) as u32;
 
 /// The lower bits of a description.
 pub fn describe_pointers(texts: &[u8], pointers: Pointers) -> u32 {
@@ -42,7 +43,7 @@ pub(super) fn send(code: &mut Assembler, maps: &Maps, over: Label) {
     text(code, 0, 88, over);
     text(code, 4, 92, over);
     registered_files(code);
-    code.jump_if(R7, If::Above, 2 * LONGEST_TEXT, over);
+    code.jump_if(R7, If::Above, 2 * MAX_TEXT, over);
     code.map(R1, maps.events);
     code.copy(R2, R9);
     code.copy(R3, R7);
@@ -104,14 +105,14 @@ fn text(code: &mut Assembler, shift: i32, length: i16, over: Label) {
     let (none, failed, done) = (code.label(), code.label(), code.label());
     code.store_number32(R9, length, 0);
     argument(code, shift, none);
-    code.jump_if(R7, If::Above, LONGEST_TEXT, over);
+    code.jump_if(R7, If::Above, MAX_TEXT, over);
     code.copy(R1, R9);
     code.add_register(R1, R7);
     code.add(R1, CALL_BYTES);
-    code.set(R2, LONGEST_TEXT);
+    code.set(R2, MAX_TEXT);
     code.call(Helper::ProbeReadUserStr);
     code.jump_if(R0, If::Less, 0, failed);
-    code.jump_if(R0, If::Above, LONGEST_TEXT, failed);
+    code.jump_if(R0, If::Above, MAX_TEXT, failed);
     code.store32(R9, length, R0);
     code.add_register(R7, R0);
     code.jump(done);
@@ -122,7 +123,7 @@ fn text(code: &mut Assembler, shift: i32, length: i16, over: Label) {
 }
 
 /// Most files of a call of `io_uring_register` whose descriptors are read.
-const MOST_FILES: i32 = 1000;
+const MAX_FILES: i32 = 1000;
 
 /// Operations of `io_uring_register`, whether the kernel finds the ring by a registered descriptor or
 /// not (`IORING_REGISTER_USE_REGISTERED_RING`).
@@ -157,7 +158,7 @@ fn registered_files(code: &mut Assembler) {
     }
     code.jump(none);
     code.here(read);
-    code.jump_if(R8, If::Above, MOST_FILES, none);
+    code.jump_if(R8, If::Above, MAX_FILES, none);
     code.shift_left(R8, 2);
     code.copy(R1, R9);
     code.add(R1, CALL_BYTES);

@@ -54,9 +54,9 @@ pub struct Maps {
     pub mapped: i32,
     /// Requests of `io_uring` in flight, by address.
     pub in_flight: i32,
-    /// What is read of each system call: see [`describe`].
+    /// The data that is read of each system call: see [`describe`].
     pub calls: i32,
-    /// What is read of each kind of request of `io_uring`.
+    /// The data that is read of each kind of request of `io_uring`.
     pub requests: i32,
     /// Space for an event, for each processor.
     pub space: i32,
@@ -70,7 +70,7 @@ pub struct Maps {
     pub events: i32,
 }
 
-/// What is observed.
+/// The scope of the observation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watch {
     /// The device of the tree, as the kernel numbers it. Calls on open files of other devices are

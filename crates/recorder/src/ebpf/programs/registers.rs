@@ -1,4 +1,4 @@
-//! What the description of a call states, and the registers with its arguments.
+//! The description of a call, and the registers with its arguments.
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::super::btf::{FileOffsets, TaskOffsets};

@@ -1,4 +1,4 @@
-//! What the programs have in common: places on the stack, maps, memory of the kernel, short events.
+//! Parts that the programs share: places on the stack, maps, memory of the kernel, short events.
 
 use super::super::assembler::{Assembler, Helper, If, Label, Reg};
 use super::{LOST, Maps};

@@ -16,13 +16,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The most lines of a complaint.
-const MOST_LINES: usize = 20;
+/// The maximum number of lines of a complaint.
+const MAX_LINES: usize = 20;
 
 /// The file system in memory of the host.
 const MEMORY: &str = "/dev/shm";
 
-/// Why a state could not be checked.
+/// The reason why a state could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// The image cannot be written.
@@ -36,7 +36,7 @@ pub enum CheckError {
     Command(#[from] CommandError),
 }
 
-/// What a checker found.
+/// The result of a checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckerReport {
     /// Its command line and exit status.
@@ -57,7 +57,7 @@ pub struct Checker {
     file: File,
     /// The path of the file.
     path: String,
-    /// What is in the file.
+    /// The content of the file.
     held: Base,
     /// The lines that it prints of a new file system, normalised: they are no complaints.
     usual: BTreeSet<String>,
@@ -104,7 +104,7 @@ impl Checker {
             _scratch: scratch,
         };
         let (_, lines) = checker.run()?;
-        checker.usual = lines.iter().map(|line| usual(line)).collect();
+        checker.usual = lines.iter().map(|line| without_numbers(line)).collect();
         Ok(Some(checker))
     }
 
@@ -138,8 +138,8 @@ impl Checker {
         }
         self.held = state;
         let (ended, mut lines) = self.run()?;
-        lines.retain(|line| !self.usual.contains(&usual(line)));
-        lines.truncate(MOST_LINES);
+        lines.retain(|line| !self.usual.contains(&without_numbers(line)));
+        lines.truncate(MAX_LINES);
         Ok(ended.map(|ended| CheckerReport { ended, lines }))
     }
 
@@ -150,6 +150,6 @@ impl Checker {
 }
 
 /// A line without numbers.
-fn usual(line: &str) -> String {
+fn without_numbers(line: &str) -> String {
     normalised(line, &BTreeSet::new())
 }

@@ -10,7 +10,7 @@ pub use crate::explorer_messages::{ApplicationCheck, RecoveryReport};
 pub use check::{CheckError, Checker, CheckerReport};
 pub use fsdyno_disk::{Base, Contents, Delta, SectorSet};
 pub use fsdyno_load::crash::FailedOperation;
-pub use running::Death;
+pub use running::GuestFailure;
 
 use super::{GuestLab, GuestLabError};
 use crate::explorer_messages::{Answer, Command};
@@ -64,7 +64,7 @@ pub struct RecoveryOptions {
 #[derive(Debug, Clone)]
 pub struct Recovered {
     /// The report of the guest, or how its kernel crashed or hung.
-    pub end: Result<Box<RecoveryReport>, Death>,
+    pub end: Result<Box<RecoveryReport>, GuestFailure>,
     /// The sectors that the recovery read, in the order of their first reads, without those that it
     /// had written before: of those that [`Contents::log_only`] selects.
     pub reads: Vec<u64>,
@@ -77,8 +77,8 @@ pub struct Recovered {
     pub trace: Trace,
 }
 
-/// A guest for one contender. It lives in the thread that uses it, on one processor; it is started
-/// when it is needed, and again after it has died.
+/// A guest for one contender. It is used by one thread, on one processor; it is started when it is
+/// needed, and again after it has died.
 pub struct ExplorerGuest<'a> {
     lab: &'a GuestLab,
     contender: Contender,
@@ -97,11 +97,11 @@ pub struct ExplorerGuest<'a> {
 pub fn disk_size(contender: &Contender) -> Bytes {
     let recipe = fsdyno_recipes::find(&contender.filesystem);
     let smallest = recipe.map_or(Bytes(0), fsdyno_recipes::Filesystem::smallest_bytes);
-    smallest.max(SMALLEST)
+    smallest.max(MIN_DISK)
 }
 
 /// The smallest disk: room for the files of a program.
-const SMALLEST: Bytes = Bytes(64 << 20);
+const MIN_DISK: Bytes = Bytes(64 << 20);
 
 impl<'a> ExplorerGuest<'a> {
     /// Starts a guest with a disk of this model and size. The contender has one device.
@@ -219,7 +219,9 @@ impl<'a> ExplorerGuest<'a> {
         let (end, after) = match running.command(&command, Some(state), options.recorded, &stop) {
             Ok(reply) => match reply.answer {
                 Answer::Recovered { report } => {
-                    let mut after = reply.after.unwrap_or_else(|| running.left());
+                    let mut after = reply
+                        .after
+                        .unwrap_or_else(|| running.state_after_recovery());
                     if after.trace.events.is_empty() {
                         after.trace = reply.trace;
                     }
@@ -231,7 +233,7 @@ impl<'a> ExplorerGuest<'a> {
                 self.running = None;
                 return Err(GuestLabError::Stopped);
             }
-            Err(NoReply::Died(death)) => (Err(death), running.left()),
+            Err(NoReply::Died(death)) => (Err(death), running.state_after_recovery()),
         };
         // After a kernel that cannot unmount, the next state needs a new one.
         if end.as_ref().map_or(true, |report| report.stuck.is_some()) {

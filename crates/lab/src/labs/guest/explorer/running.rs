@@ -28,23 +28,23 @@ use std::time::{Duration, Instant};
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The most virtual time of a command. A guest that takes longer hangs.
-const LONGEST: Nanos = Nanos(15 * 60 * 1_000_000_000);
+/// The maximum virtual time of a command. A guest that takes longer hangs.
+const HANG_TIMEOUT: Nanos = Nanos(15 * 60 * 1_000_000_000);
 
-/// The most real time without a message of the guest to its calendar.
+/// The maximum real time without a message of the guest to its calendar.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The most real time of a command.
-const LONGEST_REAL: Duration = Duration::from_secs(300);
+/// The maximum real time of a command.
+const REAL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a kernel prints when its time has ended: a consequence, no cause.
+/// The message of a kernel whose calendar closed. It is a consequence of the end, not its cause.
 const END_OF_TIME: &str = "time-travel external link is broken";
 
-/// How long the time of a guest that has exited may take to end.
+/// Timeout for the end of the calendar after its guest has exited.
 const GONE: Duration = Duration::from_secs(2);
 
 /// A command, and what is on the disk when the guest receives it.
-struct Order {
+struct QueuedCommand {
     command: Vec<u8>,
     /// None if the contents stay.
     contents: Option<Contents>,
@@ -88,26 +88,26 @@ pub(super) struct Reply {
     pub after: Option<AfterRecovery>,
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 #[derive(Debug)]
 pub(super) enum NoReply {
     /// The user cancelled.
     Stopped,
     /// The guest died or hangs.
-    Died(Death),
+    Died(GuestFailure),
 }
 
 /// The end of a guest that should not have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Death {
-    /// What happened, in words.
+pub struct GuestFailure {
+    /// A description of the error.
     pub what: String,
     /// The last lines of its console, or the first of the crash of its kernel.
     pub console: Vec<String>,
 }
 
-impl Death {
-    /// What happened, with the lines.
+impl GuestFailure {
+    /// The error with the last lines of the console.
     pub(super) fn words(&self) -> String {
         super::super::session::with_last(self.what.clone(), &self.console)
     }
@@ -123,7 +123,7 @@ pub(super) struct Running {
     /// None once it has ended.
     time: Option<Time>,
     stop: CancelToken,
-    orders: Sender<Order>,
+    orders: Sender<QueuedCommand>,
     replies: Receiver<Reply>,
     image: Image,
     recording: Recording,
@@ -152,7 +152,7 @@ impl Running {
         let instant = Arc::new(AtomicBool::new(true));
         // It reports what it is without a command.
         let waits = Arc::new(AtomicBool::new(true));
-        let post = Post {
+        let post = MessageReceiver {
             waits: Arc::clone(&waits),
             image: image.clone(),
             recording: recording.clone(),
@@ -195,7 +195,7 @@ impl Running {
                 if current != command {
                     (command, since) = (current, now);
                 }
-                Some(Nanos(since.0 + LONGEST.0))
+                Some(Nanos(since.0 + HANG_TIMEOUT.0))
             };
             let watch = (
                 &mut Vec::new as calendar::Marks<'_>,
@@ -236,7 +236,7 @@ impl Running {
         stop: &CancelToken,
     ) -> Result<Reply, NoReply> {
         let instant = !matches!(command, Command::Perform { .. } | Command::Execute { .. });
-        let order = Order {
+        let order = QueuedCommand {
             command: serde_json::to_vec(command).unwrap_or_default(),
             contents,
             records,
@@ -248,17 +248,17 @@ impl Running {
     }
 
     /// The disk under test, after the guest has died.
-    pub fn left(&self) -> AfterRecovery {
+    pub fn state_after_recovery(&self) -> AfterRecovery {
         AfterRecovery::of(&self.recording, &self.image)
     }
 
     fn wait(&mut self, stop: &CancelToken) -> Result<Reply, NoReply> {
-        let deadline = Instant::now() + LONGEST_REAL;
+        let deadline = Instant::now() + REAL_TIMEOUT;
         let mut gone: Option<Instant> = None;
         loop {
             match self.replies.recv_timeout(POLL_INTERVAL) {
                 Ok(reply) => return Ok(reply),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.died(None)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.end_guest(None)),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if stop.requested() {
@@ -269,23 +269,23 @@ impl Running {
             }
             // Processes of a guest that has exited may keep its line to the calendar open.
             if gone.is_some_and(|since| since.elapsed() > GONE) {
-                return Err(self.died(None));
+                return Err(self.end_guest(None));
             }
             if Instant::now() > deadline {
-                let seconds = LONGEST_REAL.as_secs();
-                return Err(self.died(Some(format!("hangs: no reply for {seconds} s"))));
+                let seconds = REAL_TIMEOUT.as_secs();
+                return Err(self.end_guest(Some(format!("hangs: no reply for {seconds} s"))));
             }
         }
     }
 
     /// Ends the guest, and reports how it died.
-    fn died(&mut self, what: Option<String>) -> NoReply {
+    fn end_guest(&mut self, what: Option<String>) -> NoReply {
         self.stop.request();
         let status = self.guest.wait(Duration::from_millis(200)).ok().flatten();
         let passed = self.take_time();
         let what = what.unwrap_or_else(|| match passed {
             Ok(passed) if passed.power_cut => {
-                format!("hangs: no reply for {LONGEST} of its time")
+                format!("hangs: no reply for {HANG_TIMEOUT} of its time")
             }
             Ok(_) | Err(CalendarError::Stopped) => {
                 status.map_or("closed its lines".to_owned(), ended)
@@ -296,7 +296,7 @@ impl Running {
         if let Some(end) = console.iter().position(|line| line.contains(END_OF_TIME)) {
             console.truncate(end);
         }
-        NoReply::Died(Death { what, console })
+        NoReply::Died(GuestFailure { what, console })
     }
 
     fn take_time(&mut self) -> Result<Passed, CalendarError> {
@@ -319,7 +319,7 @@ impl Drop for Running {
 struct Source {
     image: Image,
     recording: Recording,
-    next: Receiver<Order>,
+    next: Receiver<QueuedCommand>,
     /// How many commands the guest has received.
     commands: Arc<AtomicU64>,
     instant: Arc<AtomicBool>,
@@ -355,7 +355,7 @@ impl Source {
 }
 
 /// Takes the messages of the guest, in the thread of its time.
-struct Post {
+struct MessageReceiver {
     image: Image,
     recording: Recording,
     replied: Sender<Reply>,
@@ -365,7 +365,7 @@ struct Post {
     after: Option<AfterRecovery>,
 }
 
-impl Post {
+impl MessageReceiver {
     fn deliver(&mut self, message: &[u8]) -> io::Result<()> {
         let answer: Answer = serde_json::from_slice(message)?;
         match answer {
@@ -402,7 +402,7 @@ impl Post {
 }
 
 /// The disk of commands and messages. It takes no time.
-fn mailbox(mut source: Source, mut post: Post) -> Result<Disk, String> {
+fn mailbox(mut source: Source, mut post: MessageReceiver) -> Result<Disk, String> {
     let profile = Profile::named(Path::new("null")).map_err(|error| error.to_string())?;
     let next = move || source.next();
     let deliver = move |message: &[u8]| post.deliver(message);

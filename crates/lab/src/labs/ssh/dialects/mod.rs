@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The commands of one system.
 pub(super) struct Dialect {
-    /// What its `uname -s` prints.
+    /// The output of `uname -s`.
     pub system: &'static str,
     /// Whether the kernel is a BSD kernel.
     pub bsd: bool,

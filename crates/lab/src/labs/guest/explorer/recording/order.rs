@@ -127,7 +127,8 @@ fn check_medium(disk: &mut Disk, trace: &Trace) {
         let mut held = [0; 512];
         disk.read(sector * 512, &mut held).unwrap();
         let mut allowed = vec![durable.get(sector).map_or(0, |bytes| bytes[0])];
-        // What is neither optional nor a discard is durable, or older than what is.
+        // A request that is neither optional nor a discard is durable, or is overwritten by a
+        // durable one.
         let is_durable = |one: &&Change| {
             let optional = window.optional().any(|other| other.order == one.order);
             one.holds(sector) && !optional && !one.is_discard()
