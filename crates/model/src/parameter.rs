@@ -1,5 +1,7 @@
 //! The parameters of a kind of phase: the form and the default of each.
 
+use std::ops::RangeInclusive;
+
 /// A parameter of a kind of phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
@@ -11,6 +13,59 @@ pub struct Parameter {
     pub form: Form,
     /// Its default value.
     pub given: Given,
+}
+
+impl Parameter {
+    /// A parameter that is absent unless it is set.
+    pub const fn new(name: &'static str, about: &'static str, form: Form) -> Self {
+        Self {
+            name,
+            about,
+            form,
+            given: Given::Absent,
+        }
+    }
+
+    /// A size.
+    pub const fn size(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, about, Form::Size)
+    }
+
+    /// A whole number within these bounds.
+    pub const fn number(
+        name: &'static str,
+        about: &'static str,
+        bounds: RangeInclusive<u64>,
+    ) -> Self {
+        Self::new(name, about, Form::Number(*bounds.start(), *bounds.end()))
+    }
+
+    /// One of these names.
+    pub const fn one_of(
+        name: &'static str,
+        about: &'static str,
+        names: &'static [&'static str],
+    ) -> Self {
+        Self::new(name, about, Form::OneOf(names))
+    }
+
+    /// With this default value.
+    #[must_use]
+    pub const fn fixed(self, value: &'static str) -> Self {
+        Self {
+            given: Given::Fixed(value),
+            ..self
+        }
+    }
+
+    /// With a default value that grows with the scale: [`Given::Scaled`].
+    #[must_use]
+    pub const fn scaled(self, value: u64, multiple: u64) -> Self {
+        Self {
+            given: Given::Scaled(value, multiple),
+            ..self
+        }
+    }
 }
 
 /// The form of a parameter's value.

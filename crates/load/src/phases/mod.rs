@@ -35,10 +35,10 @@ use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use attributes::AttributeWriter;
 use fsdyno_model::Needs;
+use fsdyno_model::Parameter;
 use fsdyno_model::capability::LeftOut;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::warning::Warning;
-use fsdyno_model::{Form, Given, Parameter};
 use parallel_walk::{Shared, Walker, walk_in_parallel};
 use timeline::TimelineRecorder;
 use walk::WalkBuffers;
@@ -70,12 +70,11 @@ pub(crate) fn on_trees<C: Calls + Send>() -> [TreePhase<C>; 6] {
 }
 
 /// The parameters of phases on trees that support several workers.
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "workers",
-    about: "concurrent workers on one tree (engine sync)",
-    form: Form::Number(1, 256),
-    given: Given::Absent,
-}];
+const PARAMETERS: &[Parameter] = &[Parameter::number(
+    "workers",
+    "concurrent workers on one tree (engine sync)",
+    1..=256,
+)];
 
 /// The buffers of one worker of a phase, allocated before its clock starts.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use crate::error::LoadError;
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
+use fsdyno_model::Parameter;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::{Warning, WarningKind};
-use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 
 /// Its name.
@@ -29,48 +29,36 @@ pub static BONNIE: Program = Program {
         NAME,
         "the packaged bonnie++: one large file, then many small files",
         &[
-            Parameter {
-                name: "size",
-                about: "size of the large file, in whole MiB",
-                form: Form::Size,
-                given: Given::Scaled(1 << 30, 16 << 20),
-            },
-            Parameter {
-                name: "part",
-                about: "tests: all, chunks (the large file, by chunks only) or files (the small files)",
-                form: Form::OneOf(&["all", "chunks", "files"]),
-                given: Given::Fixed("all"),
-            },
-            Parameter {
-                name: "files",
-                about: "number of small files, in units of 1024; 0 skips them",
-                form: Form::Number(0, 100_000),
-                given: Given::Fixed("16"),
-            },
-            Parameter {
-                name: "min",
-                about: "minimum size of a small file, in bytes",
-                form: Form::Number(0, 1 << 30),
-                given: Given::Fixed("0"),
-            },
-            Parameter {
-                name: "max",
-                about: "maximum size of a small file, in bytes",
-                form: Form::Number(0, 1 << 30),
-                given: Given::Fixed("0"),
-            },
-            Parameter {
-                name: "directories",
-                about: "number of directories of the small files",
-                form: Form::Number(1, 10_000),
-                given: Given::Fixed("1"),
-            },
-            Parameter {
-                name: "made",
-                about: "type: files, hard-links or symlinks (symlinks only with 1 directory)",
-                form: Form::OneOf(&["files", "hard-links", "symlinks"]),
-                given: Given::Fixed("files"),
-            },
+            Parameter::size("size", "size of the large file, in whole MiB")
+                .scaled(1 << 30, 16 << 20),
+            Parameter::one_of(
+                "part",
+                "tests: all, chunks (the large file, by chunks only) or files (the small files)",
+                &["all", "chunks", "files"],
+            )
+            .fixed("all"),
+            Parameter::number(
+                "files",
+                "number of small files, in units of 1024; 0 skips them",
+                0..=100_000,
+            )
+            .fixed("16"),
+            Parameter::number("min", "minimum size of a small file, in bytes", 0..=1 << 30)
+                .fixed("0"),
+            Parameter::number("max", "maximum size of a small file, in bytes", 0..=1 << 30)
+                .fixed("0"),
+            Parameter::number(
+                "directories",
+                "number of directories of the small files",
+                1..=10_000,
+            )
+            .fixed("1"),
+            Parameter::one_of(
+                "made",
+                "type: files, hard-links or symlinks (symlinks only with 1 directory)",
+                &["files", "hard-links", "symlinks"],
+            )
+            .fixed("files"),
         ],
     ),
     executable: Some((NAME, "bonnie++")),

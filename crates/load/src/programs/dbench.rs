@@ -9,7 +9,7 @@ use crate::tool_run::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::{Warning, WarningKind};
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::{Form, Parameter};
 use std::collections::BTreeMap;
 
 /// Its name.
@@ -24,43 +24,33 @@ const SWITCHES: [(&str, &str); 4] = [
     ("xattr", "--xattr"),
 ];
 
-const fn switch(name: &'static str, about: &'static str) -> Parameter {
-    Parameter {
-        name,
-        about,
-        form: Form::Number(0, 1),
-        given: Given::Fixed("0"),
-    }
-}
-
 /// The program.
 pub static DBENCH: Program = Program {
     kind: PhaseKind::standalone(
         NAME,
         "dbench: clients of a file server, for a fixed time",
         &[
-            Parameter {
-                name: "clients",
-                about: "number of clients",
-                form: Form::Number(1, 10_000),
-                given: Given::Fixed("4"),
-            },
-            Parameter {
-                name: "time",
-                about: "duration in seconds, one fifth of it warm-up",
-                form: Form::Number(2, 1_000_000),
-                given: Given::Fixed("30"),
-            },
-            Parameter {
-                name: "loadfile",
-                about: "load file [default: the packaged client.txt]",
-                form: Form::File,
-                given: Given::Absent,
-            },
-            switch("sync", "1: opens with O_SYNC"),
-            switch("sync-dir", "1: changes of directories are synced"),
-            switch("fsync", "1: each write is synced"),
-            switch("xattr", "1: keeps DOS attributes in extended attributes"),
+            Parameter::number("clients", "number of clients", 1..=10_000).fixed("4"),
+            Parameter::number(
+                "time",
+                "duration in seconds, one fifth of it warm-up",
+                2..=1_000_000,
+            )
+            .fixed("30"),
+            Parameter::new(
+                "loadfile",
+                "load file [default: the packaged client.txt]",
+                Form::File,
+            ),
+            Parameter::number("sync", "1: opens with O_SYNC", 0..=1).fixed("0"),
+            Parameter::number("sync-dir", "1: changes of directories are synced", 0..=1).fixed("0"),
+            Parameter::number("fsync", "1: each write is synced", 0..=1).fixed("0"),
+            Parameter::number(
+                "xattr",
+                "1: keeps DOS attributes in extended attributes",
+                0..=1,
+            )
+            .fixed("0"),
         ],
     ),
     executable: Some((NAME, "dbench")),

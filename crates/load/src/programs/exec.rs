@@ -16,29 +16,24 @@ pub static EXEC: Program = Program {
         "any shell command, by sh -c: --exec 'make -j2'",
         &[
             Parameter {
-                name: "command",
-                about: "timed command; {dir} is the directory on the contender, {tree} the newest tree",
-                form: Form::Text,
                 given: Given::Required,
+                ..Parameter::new(
+                    "command",
+                    "timed command; {dir} is the directory on the contender, {tree} the newest tree",
+                    Form::Text,
+                )
             },
-            Parameter {
-                name: "prepare",
-                about: "untimed command before it",
-                form: Form::Text,
-                given: Given::Absent,
-            },
-            Parameter {
-                name: "warmup",
-                about: "untimed runs of the command before the timed one",
-                form: Form::Number(1, 1000),
-                given: Given::Absent,
-            },
-            Parameter {
-                name: "ignore-failure",
-                about: "measure the command with any exit status",
-                form: Form::OneOf(&["yes", "no"]),
-                given: Given::Absent,
-            },
+            Parameter::new("prepare", "untimed command before it", Form::Text),
+            Parameter::number(
+                "warmup",
+                "untimed runs of the command before the timed one",
+                1..=1000,
+            ),
+            Parameter::one_of(
+                "ignore-failure",
+                "measure the command with any exit status",
+                &["yes", "no"],
+            ),
         ],
     ),
     executable: None,

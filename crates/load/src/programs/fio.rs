@@ -7,7 +7,7 @@ use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::{Form, Parameter};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,48 +21,22 @@ pub static FIO: Program = Program {
         NAME,
         "fio: a generated job, or a job file (parameter job)",
         &[
-            Parameter {
-                name: "job",
-                about: "job file; the other parameters are then ignored",
-                form: Form::File,
-                given: Given::Absent,
-            },
-            Parameter {
-                name: "rw",
-                about: "read, write, randread, randwrite, rw or randrw",
-                form: Form::OneOf(&["read", "write", "randread", "randwrite", "rw", "randrw"]),
-                given: Given::Fixed("randrw"),
-            },
-            Parameter {
-                name: "size",
-                about: "file size of each job",
-                form: Form::Size,
-                given: Given::Scaled(256 << 20, 1 << 20),
-            },
-            Parameter {
-                name: "bs",
-                about: "size of a request",
-                form: Form::Size,
-                given: Given::Fixed("4096"),
-            },
-            Parameter {
-                name: "jobs",
-                about: "number of jobs",
-                form: Form::Number(1, 1024),
-                given: Given::Fixed("1"),
-            },
-            Parameter {
-                name: "direct",
-                about: "1: bypass the page cache",
-                form: Form::Number(0, 1),
-                given: Given::Fixed("0"),
-            },
-            Parameter {
-                name: "seed",
-                about: "seed of random numbers",
-                form: Form::Number(1, u32::MAX as u64),
-                given: Given::Fixed("1"),
-            },
+            Parameter::new(
+                "job",
+                "job file; the other parameters are then ignored",
+                Form::File,
+            ),
+            Parameter::one_of(
+                "rw",
+                "read, write, randread, randwrite, rw or randrw",
+                &["read", "write", "randread", "randwrite", "rw", "randrw"],
+            )
+            .fixed("randrw"),
+            Parameter::size("size", "file size of each job").scaled(256 << 20, 1 << 20),
+            Parameter::size("bs", "size of a request").fixed("4096"),
+            Parameter::number("jobs", "number of jobs", 1..=1024).fixed("1"),
+            Parameter::number("direct", "1: bypass the page cache", 0..=1).fixed("0"),
+            Parameter::number("seed", "seed of random numbers", 1..=u32::MAX as u64).fixed("1"),
         ],
     ),
     executable: Some((NAME, "fio")),

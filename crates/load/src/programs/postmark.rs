@@ -11,8 +11,8 @@ use super::{Commands, Program, Task, VERSION_FORM};
 use crate::error::LoadError;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
+use fsdyno_model::Parameter;
 use fsdyno_model::units::Bytes;
-use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -25,72 +25,45 @@ pub static POSTMARK: Program = Program {
         NAME,
         "postmark: small files, as on a mail server",
         &[
-            Parameter {
-                name: "number",
-                about: "number of files in the pool",
-                form: Form::Number(1, 10_000_000),
-                given: Given::Scaled(20_000, 1),
-            },
-            Parameter {
-                name: "transactions",
-                about: "number of transactions; each reads or appends, and creates or deletes",
-                form: Form::Number(1, 1_000_000_000),
-                given: Given::Scaled(250_000, 1),
-            },
-            Parameter {
-                name: "size-low",
-                about: "minimum size of a file, in bytes",
-                form: Form::Number(1, 1 << 30),
-                given: Given::Fixed("500"),
-            },
-            Parameter {
-                name: "size-high",
-                about: "maximum size of a file, in bytes",
-                form: Form::Number(1, 1 << 30),
-                given: Given::Fixed("9770"),
-            },
-            Parameter {
-                name: "subdirectories",
-                about: "number of subdirectories; 0: one directory for all files",
-                form: Form::Number(0, 1_000_000),
-                given: Given::Fixed("0"),
-            },
-            Parameter {
-                name: "read",
-                about: "size of a read, in bytes",
-                form: Form::Number(1, 1 << 30),
-                given: Given::Fixed("512"),
-            },
-            Parameter {
-                name: "write",
-                about: "size of a write, in bytes",
-                form: Form::Number(1, 1 << 30),
-                given: Given::Fixed("512"),
-            },
-            Parameter {
-                name: "buffering",
-                about: "true: buffered I/O of the C library",
-                form: Form::OneOf(&["true", "false"]),
-                given: Given::Fixed("true"),
-            },
-            Parameter {
-                name: "bias-read",
-                about: "share of reads among reads and appends, in tenths",
-                form: Form::Number(0, 10),
-                given: Given::Fixed("5"),
-            },
-            Parameter {
-                name: "bias-create",
-                about: "share of creations among creations and deletions, in tenths",
-                form: Form::Number(0, 10),
-                given: Given::Fixed("5"),
-            },
-            Parameter {
-                name: "seed",
-                about: "seed of random numbers",
-                form: Form::Number(1, i32::MAX as u64),
-                given: Given::Fixed("42"),
-            },
+            Parameter::number("number", "number of files in the pool", 1..=10_000_000)
+                .scaled(20_000, 1),
+            Parameter::number(
+                "transactions",
+                "number of transactions; each reads or appends, and creates or deletes",
+                1..=1_000_000_000,
+            )
+            .scaled(250_000, 1),
+            Parameter::number("size-low", "minimum size of a file, in bytes", 1..=1 << 30)
+                .fixed("500"),
+            Parameter::number("size-high", "maximum size of a file, in bytes", 1..=1 << 30)
+                .fixed("9770"),
+            Parameter::number(
+                "subdirectories",
+                "number of subdirectories; 0: one directory for all files",
+                0..=1_000_000,
+            )
+            .fixed("0"),
+            Parameter::number("read", "size of a read, in bytes", 1..=1 << 30).fixed("512"),
+            Parameter::number("write", "size of a write, in bytes", 1..=1 << 30).fixed("512"),
+            Parameter::one_of(
+                "buffering",
+                "true: buffered I/O of the C library",
+                &["true", "false"],
+            )
+            .fixed("true"),
+            Parameter::number(
+                "bias-read",
+                "share of reads among reads and appends, in tenths",
+                0..=10,
+            )
+            .fixed("5"),
+            Parameter::number(
+                "bias-create",
+                "share of creations among creations and deletions, in tenths",
+                0..=10,
+            )
+            .fixed("5"),
+            Parameter::number("seed", "seed of random numbers", 1..=i32::MAX as u64).fixed("42"),
         ],
     ),
     executable: Some((NAME, "postmark")),
@@ -166,6 +139,7 @@ fn input(task: &Task<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_model::Given;
     use std::path::Path;
 
     #[test]

@@ -10,27 +10,12 @@ use super::{Commands, Program, ProgramReport, Task};
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
+use fsdyno_model::Parameter;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
-use fsdyno_model::{Form, Given, Parameter};
 
 /// Its name.
 const NAME: &str = "sysbench";
-
-/// A parameter whose name is that of the option.
-const fn option(
-    name: &'static str,
-    about: &'static str,
-    form: Form,
-    given: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        about,
-        form,
-        given: Given::Fixed(given),
-    }
-}
 
 /// The program.
 pub static SYSBENCH: Program = Program {
@@ -38,87 +23,63 @@ pub static SYSBENCH: Program = Program {
         "sysbench-fileio",
         "sysbench fileio: read and write requests on a set of prepared files",
         &[
-            option(
+            Parameter::one_of(
                 "file-test-mode",
                 "seqwr, seqrewr, seqrd, rndrd, rndwr or rndrw",
-                Form::OneOf(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]),
-                "rndrw",
-            ),
-            Parameter {
-                name: "file-total-size",
-                about: "total size of all files",
-                form: Form::Size,
-                given: Given::Scaled(1 << 30, 16 << 20),
-            },
-            option(
-                "file-num",
-                "number of files",
-                Form::Number(1, 1_000_000),
-                "128",
-            ),
-            option("file-block-size", "size of a request", Form::Size, "16384"),
-            option("threads", "number of threads", Form::Number(1, 10_000), "1"),
-            option(
-                "time",
-                "duration in seconds",
-                Form::Number(1, 1_000_000),
-                "10",
-            ),
-            option(
+                &["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"],
+            )
+            .fixed("rndrw"),
+            Parameter::size("file-total-size", "total size of all files").scaled(1 << 30, 16 << 20),
+            Parameter::number("file-num", "number of files", 1..=1_000_000).fixed("128"),
+            Parameter::size("file-block-size", "size of a request").fixed("16384"),
+            Parameter::number("threads", "number of threads", 1..=10_000).fixed("1"),
+            Parameter::number("time", "duration in seconds", 1..=1_000_000).fixed("10"),
+            Parameter::number(
                 "events",
                 "number of requests, instead of a duration; 0: no limit",
-                Form::Number(0, u32::MAX as u64),
-                "0",
-            ),
-            option(
+                0..=u32::MAX as u64,
+            )
+            .fixed("0"),
+            Parameter::one_of(
                 "file-io-mode",
                 "sync, async or mmap",
-                Form::OneOf(&["sync", "async", "mmap"]),
-                "sync",
-            ),
-            option(
+                &["sync", "async", "mmap"],
+            )
+            .fixed("sync"),
+            Parameter::one_of(
                 "file-extra-flags",
                 "flag to open files with: none, sync, dsync or direct",
-                Form::OneOf(&["none", "sync", "dsync", "direct"]),
-                "none",
-            ),
-            option(
+                &["none", "sync", "dsync", "direct"],
+            )
+            .fixed("none"),
+            Parameter::number(
                 "file-fsync-freq",
                 "requests between two syncs; 0: never",
-                Form::Number(0, u32::MAX as u64),
-                "100",
-            ),
-            option(
+                0..=u32::MAX as u64,
+            )
+            .fixed("100"),
+            Parameter::one_of(
                 "file-fsync-all",
                 "on: sync after each write",
-                Form::OneOf(&["on", "off"]),
-                "off",
-            ),
-            option(
-                "file-fsync-end",
-                "on: sync at the end",
-                Form::OneOf(&["on", "off"]),
-                "on",
-            ),
-            option(
+                &["on", "off"],
+            )
+            .fixed("off"),
+            Parameter::one_of("file-fsync-end", "on: sync at the end", &["on", "off"]).fixed("on"),
+            Parameter::one_of(
                 "file-fsync-mode",
                 "fsync or fdatasync",
-                Form::OneOf(&["fsync", "fdatasync"]),
-                "fsync",
-            ),
-            option(
+                &["fsync", "fdatasync"],
+            )
+            .fixed("fsync"),
+            Parameter::one_of(
                 "rand-type",
                 "where requests go: special (its own default: three quarters to a hundredth), \
                  uniform, gaussian or pareto",
-                Form::OneOf(&["special", "uniform", "gaussian", "pareto"]),
-                "special",
-            ),
-            option(
-                "rand-seed",
-                "seed of random numbers",
-                Form::Number(1, i32::MAX as u64),
-                "1",
-            ),
+                &["special", "uniform", "gaussian", "pareto"],
+            )
+            .fixed("special"),
+            Parameter::number("rand-seed", "seed of random numbers", 1..=i32::MAX as u64)
+                .fixed("1"),
         ],
     ),
     executable: Some((NAME, "sysbench")),

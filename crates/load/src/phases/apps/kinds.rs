@@ -2,7 +2,7 @@
 
 use super::{Family, Phase};
 use crate::phases::PhaseKind;
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::Parameter;
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 19] = [
@@ -60,67 +60,40 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
 /// The largest number of files: their names have seven digits.
 const MOST: u64 = 9_999_999;
 
-const fn count(name: &'static str, about: &'static str, at_scale_1: u64) -> Parameter {
-    Parameter {
-        name,
-        about,
-        form: Form::Number(1, MOST),
-        given: Given::Scaled(at_scale_1, 1),
-    }
-}
-
-const fn fixed(
-    name: &'static str,
-    about: &'static str,
-    most: u64,
-    given: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        about,
-        form: Form::Number(1, most),
-        given: Given::Fixed(given),
-    }
-}
-
 const fn workers(given: &'static str) -> Parameter {
-    fixed("workers", "concurrent workers", 256, given)
+    Parameter::number("workers", "concurrent workers", 1..=256).fixed(given)
 }
 
 const MAIL: &[Parameter] = &[
-    count("messages", "messages, total of all mailboxes", 4000),
-    fixed("mailboxes", "maildirs", 10_000, "20"),
+    Parameter::number("messages", "messages, total of all mailboxes", 1..=MOST).scaled(4000, 1),
+    Parameter::number("mailboxes", "maildirs", 1..=10_000).fixed("20"),
     workers("4"),
 ];
 const WEB: &[Parameter] = &[
-    count("files", "files of the site", 4000),
-    count("requests", "requests, total of all workers", 40_000),
+    Parameter::number("files", "files of the site", 1..=MOST).scaled(4000, 1),
+    Parameter::number("requests", "requests, total of all workers", 1..=MOST).scaled(40_000, 1),
     workers("4"),
 ];
-const PHOTOS: &[Parameter] = &[count("photos", "photos, about 5 MB each", 60)];
+const PHOTOS: &[Parameter] =
+    &[Parameter::number("photos", "photos, about 5 MB each", 1..=MOST).scaled(60, 1)];
 const BUILD: &[Parameter] = &[
-    count("sources", "source files to compile", 1000),
+    Parameter::number("sources", "source files to compile", 1..=MOST).scaled(1000, 1),
     workers("2"),
 ];
 const DATABASE: &[Parameter] = &[
-    Parameter {
-        name: "size",
-        about: "bytes of the table",
-        form: Form::Size,
-        given: Given::Scaled(256 << 20, 1 << 20),
-    },
-    count("transactions", "transactions, one commit each", 4000),
-    fixed(
+    Parameter::size("size", "bytes of the table").scaled(256 << 20, 1 << 20),
+    Parameter::number("transactions", "transactions, one commit each", 1..=MOST).scaled(4000, 1),
+    Parameter::number(
         "checkpoint",
         "transactions between two checkpoints",
-        MOST,
-        "500",
-    ),
+        1..=MOST,
+    )
+    .fixed("500"),
 ];
 const CONTAINERS: &[Parameter] = &[
-    count("files", "files of the image, in all layers", 4000),
-    fixed("layers", "layers of the image", 100, "6"),
-    fixed("containers", "containers to start", 10_000, "8"),
+    Parameter::number("files", "files of the image, in all layers", 1..=MOST).scaled(4000, 1),
+    Parameter::number("layers", "layers of the image", 1..=100).fixed("6"),
+    Parameter::number("containers", "containers to start", 1..=10_000).fixed("8"),
     workers("3"),
 ];
 

@@ -3,7 +3,7 @@
 
 use super::Phase;
 use crate::phases::PhaseKind;
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::Parameter;
 
 /// The kinds, in the order of a whole run.
 pub static KINDS: [PhaseKind; 9] = [
@@ -36,92 +36,53 @@ const fn takes(phase: Phase) -> &'static [Parameter] {
     }
 }
 
-const CHUNK: Parameter = Parameter {
-    name: "chunk",
-    about: "bytes of one read or write",
-    form: Form::Number(1, 1 << 20),
-    given: Given::Fixed("8192"),
-};
-const FILL: Parameter = Parameter {
-    name: "data",
-    about: "random, or like-original (zeros except one byte per chunk)",
-    form: Form::OneOf(&["random", "like-original"]),
-    given: Given::Fixed("random"),
-};
-const PERCENT: Parameter = Parameter {
-    name: "compressible-to",
-    about: "size of random data after compression, in percent",
-    form: Form::Number(1, 100),
-    given: Given::Fixed("100"),
-};
+const CHUNK: Parameter =
+    Parameter::number("chunk", "bytes of one read or write", 1..=1 << 20).fixed("8192");
+const FILL: Parameter = Parameter::one_of(
+    "data",
+    "random, or like-original (zeros except one byte per chunk)",
+    &["random", "like-original"],
+)
+.fixed("random");
+const PERCENT: Parameter = Parameter::number(
+    "compressible-to",
+    "size of random data after compression, in percent",
+    1..=100,
+)
+.fixed("100");
 
 const DATA: &[Parameter] = &[
-    Parameter {
-        name: "size",
-        about: "size of the file",
-        form: Form::Size,
-        given: Given::Scaled(1 << 30, 1 << 20),
-    },
-    Parameter {
-        name: "chars",
-        about: "number of bytes transferred one by one",
-        form: Form::Size,
-        given: Given::Scaled(4 << 20, 1 << 16),
-    },
-    Parameter {
-        name: "seeks",
-        about: "number of seeks, total of all workers",
-        form: Form::Number(1, 1 << 30),
-        given: Given::Fixed("8192"),
-    },
-    Parameter {
-        name: "seekers",
-        about: "number of concurrent seekers",
-        form: Form::Number(1, 256),
-        given: Given::Fixed("5"),
-    },
+    Parameter::size("size", "size of the file").scaled(1 << 30, 1 << 20),
+    Parameter::size("chars", "number of bytes transferred one by one").scaled(4 << 20, 1 << 16),
+    Parameter::number(
+        "seeks",
+        "number of seeks, total of all workers",
+        1..=1 << 30,
+    )
+    .fixed("8192"),
+    Parameter::number("seekers", "number of concurrent seekers", 1..=256).fixed("5"),
     CHUNK,
     FILL,
     PERCENT,
 ];
 
 const FILES: &[Parameter] = &[
-    Parameter {
-        name: "files",
-        about: "number of files",
-        form: Form::Number(1, 1 << 24),
-        given: Given::Scaled(16 * 1024, 1),
-    },
-    Parameter {
-        name: "min",
-        about: "minimum size of a file, in bytes",
-        form: Form::Number(0, 1 << 30),
-        given: Given::Fixed("0"),
-    },
-    Parameter {
-        name: "max",
-        about: "maximum size of a file, in bytes",
-        form: Form::Number(0, 1 << 30),
-        given: Given::Fixed("0"),
-    },
-    Parameter {
-        name: "directories",
-        about: "number of directories",
-        form: Form::Number(1, 10_000),
-        given: Given::Fixed("1"),
-    },
-    Parameter {
-        name: "made",
-        about: "type: files, hard-links or symlinks",
-        form: Form::OneOf(&["files", "hard-links", "symlinks"]),
-        given: Given::Fixed("files"),
-    },
-    Parameter {
-        name: "order",
-        about: "sequential or random: order of names, stats and deletions",
-        form: Form::OneOf(&["sequential", "random"]),
-        given: Given::Fixed("sequential"),
-    },
+    Parameter::number("files", "number of files", 1..=1 << 24).scaled(16 * 1024, 1),
+    Parameter::number("min", "minimum size of a file, in bytes", 0..=1 << 30).fixed("0"),
+    Parameter::number("max", "maximum size of a file, in bytes", 0..=1 << 30).fixed("0"),
+    Parameter::number("directories", "number of directories", 1..=10_000).fixed("1"),
+    Parameter::one_of(
+        "made",
+        "type: files, hard-links or symlinks",
+        &["files", "hard-links", "symlinks"],
+    )
+    .fixed("files"),
+    Parameter::one_of(
+        "order",
+        "sequential or random: order of names, stats and deletions",
+        &["sequential", "random"],
+    )
+    .fixed("sequential"),
     CHUNK,
     FILL,
     PERCENT,

@@ -3,7 +3,7 @@
 
 use super::Phase;
 use crate::phases::PhaseKind;
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::Parameter;
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 9] = [
@@ -39,30 +39,15 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
 
 /// The parameters of every phase.
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "bytes",
-        about: "bytes of files in each tree",
-        form: Form::Size,
-        given: Given::Scaled(50 << 20, 1 << 10),
-    },
-    Parameter {
-        name: "median",
-        about: "median size of a file, in bytes",
-        form: Form::Number(1, 1 << 30),
-        given: Given::Fixed("100"),
-    },
-    Parameter {
-        name: "processes",
-        about: "concurrent workers, each with its own trees",
-        form: Form::Number(1, 256),
-        given: Given::Fixed("1"),
-    },
-    Parameter {
-        name: "rounds",
-        about: "number of rounds, each with new trees",
-        form: Form::Number(1, 1000),
-        given: Given::Fixed("3"),
-    },
+    Parameter::size("bytes", "bytes of files in each tree").scaled(50 << 20, 1 << 10),
+    Parameter::number("median", "median size of a file, in bytes", 1..=1 << 30).fixed("100"),
+    Parameter::number(
+        "processes",
+        "concurrent workers, each with its own trees",
+        1..=256,
+    )
+    .fixed("1"),
+    Parameter::number("rounds", "number of rounds, each with new trees", 1..=1000).fixed("3"),
 ];
 
 #[cfg(test)]

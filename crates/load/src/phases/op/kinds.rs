@@ -3,7 +3,7 @@
 
 use super::Phase;
 use crate::phases::PhaseKind;
-use fsdyno_model::{Form, Given, Parameter};
+use fsdyno_model::{Form, Parameter};
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 12] = [
@@ -36,128 +36,96 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     }
 }
 
-const SIZE: Parameter = Parameter {
-    name: "size",
-    about: "bytes of the large files, total of all workers",
-    form: Form::Size,
-    given: Given::Scaled(1 << 30, 1 << 20),
-};
-const CACHE: Parameter = Parameter {
-    name: "cache",
-    about: "through the page cache, or direct (O_DIRECT)",
-    form: Form::OneOf(&["through", "direct"]),
-    given: Given::Fixed("through"),
-};
-const WORKERS: Parameter = Parameter {
-    name: "workers",
-    about: "concurrent workers",
-    form: Form::Number(1, 256),
-    given: Given::Fixed("1"),
-};
-const WORKER_TYPE: Parameter = Parameter {
-    name: "worker-type",
-    about: "type of each worker: thread or process",
-    form: Form::OneOf(&["thread", "process"]),
-    given: Given::Fixed("thread"),
-};
-const PLACE: Parameter = Parameter {
-    name: "place",
-    about: "private or shared: one set of directories and one large file per worker, or for all",
-    form: Form::OneOf(&["private", "shared"]),
-    given: Given::Fixed("private"),
-};
-const BLOCKS: Parameter = Parameter {
-    name: "blocks",
-    about: "blocks of a worker in a shared file: segmented (default), or strided: every n-th",
-    form: Form::OneOf(&["segmented", "strided"]),
-    given: Given::Absent,
-};
-const LAY: Parameter = Parameter {
-    name: "lay",
-    about: "how missing large files are created: written, or sparse (one hole)",
-    form: Form::OneOf(&["written", "sparse"]),
-    given: Given::Fixed("written"),
-};
-const PIN: Parameter = Parameter {
-    name: "pin",
-    about: "pin each worker to one processor",
-    form: Form::OneOf(&["no", "yes"]),
-    given: Given::Fixed("no"),
-};
-const RATE: Parameter = Parameter {
-    name: "rate",
-    about: "operations per second, open-loop; 0: each starts when the previous one ends",
-    form: Form::Number(0, 100_000_000),
-    given: Given::Fixed("0"),
-};
+const SIZE: Parameter = Parameter::size("size", "bytes of the large files, total of all workers")
+    .scaled(1 << 30, 1 << 20);
+const CACHE: Parameter = Parameter::one_of(
+    "cache",
+    "through the page cache, or direct (O_DIRECT)",
+    &["through", "direct"],
+)
+.fixed("through");
+const WORKERS: Parameter = Parameter::number("workers", "concurrent workers", 1..=256).fixed("1");
+const WORKER_TYPE: Parameter = Parameter::one_of(
+    "worker-type",
+    "type of each worker: thread or process",
+    &["thread", "process"],
+)
+.fixed("thread");
+const PLACE: Parameter = Parameter::one_of(
+    "place",
+    "private or shared: one set of directories and one large file per worker, or for all",
+    &["private", "shared"],
+)
+.fixed("private");
+const BLOCKS: Parameter = Parameter::one_of(
+    "blocks",
+    "blocks of a worker in a shared file: segmented (default), or strided: every n-th",
+    &["segmented", "strided"],
+);
+const LAY: Parameter = Parameter::one_of(
+    "lay",
+    "how missing large files are created: written, or sparse (one hole)",
+    &["written", "sparse"],
+)
+.fixed("written");
+const PIN: Parameter =
+    Parameter::one_of("pin", "pin each worker to one processor", &["no", "yes"]).fixed("no");
+const RATE: Parameter = Parameter::number(
+    "rate",
+    "operations per second, open-loop; 0: each starts when the previous one ends",
+    0..=100_000_000,
+)
+.fixed("0");
 
-const DEPTH: Parameter = Parameter {
-    name: "depth",
-    about: "requests in flight (queue depth); engine uring",
-    form: Form::Number(1, super::parameters::DEEPEST),
-    given: Given::Fixed("32"),
-};
+const DEPTH: Parameter = Parameter::number(
+    "depth",
+    "requests in flight (queue depth); engine uring",
+    1..=super::parameters::DEEPEST,
+)
+.fixed("32");
 
 const fn block(given: &'static str) -> Parameter {
-    Parameter {
-        name: "block",
-        about: "bytes of one request",
-        form: Form::Size,
-        given: Given::Fixed(given),
-    }
+    Parameter::size("block", "bytes of one request").fixed(given)
 }
 
-const OPERATIONS: Parameter = Parameter {
-    name: "operations",
-    about: "number, total of all workers",
-    form: Form::Number(1, 1 << 40),
-    given: Given::Scaled(65_536, 1),
-};
+const OPERATIONS: Parameter =
+    Parameter::number("operations", "number, total of all workers", 1..=1 << 40).scaled(65_536, 1);
 
-const FILE_COUNT: Parameter = Parameter {
-    name: "files",
-    about: "number, total of all workers",
-    form: Form::Number(1, 1_000_000_000),
-    given: Given::Scaled(100_000, 1),
-};
-const FILES_PER_DIR: Parameter = Parameter {
-    name: "files-per-dir",
-    about: "files in each directory",
-    form: Form::Number(1, 1_000_000_000),
-    given: Given::Fixed("100"),
-};
-const BYTES: Parameter = Parameter {
-    name: "bytes",
-    about: "bytes in each file",
-    form: Form::Number(0, super::parameters::LARGEST),
-    given: Given::Fixed("0"),
-};
+const FILE_COUNT: Parameter =
+    Parameter::number("files", "number, total of all workers", 1..=1_000_000_000)
+        .scaled(100_000, 1);
+const FILES_PER_DIR: Parameter = Parameter::number(
+    "files-per-dir",
+    "files in each directory",
+    1..=1_000_000_000,
+)
+.fixed("100");
+const BYTES: Parameter = Parameter::number(
+    "bytes",
+    "bytes in each file",
+    0..=super::parameters::LARGEST,
+)
+.fixed("0");
 
 /// Absent by default, as all parameters that older plans do not have.
 const fn fsync(about: &'static str) -> Parameter {
-    Parameter {
-        name: "fsync",
-        about,
-        form: Form::OneOfOrNumber(&["no", "each", "end"], 1, 1 << 40),
-        given: Given::Absent,
-    }
+    let form = Form::OneOfOrNumber(&["no", "each", "end"], 1, 1 << 40);
+    Parameter::new("fsync", about, form)
 }
 const FSYNC_DATA: Parameter =
     fsync("fsync after each write, every N writes, at the end (default), or no");
 const FSYNC_FILES: Parameter =
     fsync("fsync after each operation, every N, syncfs at the end, or no (default)");
-const DSYNC: Parameter = Parameter {
-    name: "dsync",
-    about: "open with O_DSYNC: each write returns when durable; default no",
-    form: Form::OneOf(&["no", "yes"]),
-    given: Given::Absent,
-};
-const READS: Parameter = Parameter {
-    name: "reads",
-    about: "percent of the operations that read; default 0",
-    form: Form::Number(0, 99),
-    given: Given::Absent,
-};
+const DSYNC: Parameter = Parameter::one_of(
+    "dsync",
+    "open with O_DSYNC: each write returns when durable; default no",
+    &["no", "yes"],
+);
+const READS: Parameter = Parameter::number(
+    "reads",
+    "percent of the operations that read; default 0",
+    0..=99,
+);
 
 const IN_ORDER: &[Parameter] = &[
     SIZE,

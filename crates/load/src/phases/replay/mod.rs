@@ -22,7 +22,7 @@ use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::recorded::{self, Recording};
 use fsdyno_datasets::trees::{Comparison, TreeError};
 use fsdyno_model::plan::PhasePlan;
-use fsdyno_model::{CancelToken, Form, Given, Parameter};
+use fsdyno_model::{CancelToken, Form, Parameter};
 use std::path::{Path, PathBuf};
 
 /// The parameter that names the recording. Plans with the dataset `trace:FILE` set it.
@@ -38,18 +38,17 @@ pub static KIND: PhaseKind = PhaseKind {
         "replay",
         "performs the operations of a recording (fsdyno record) again",
         &[
-            Parameter {
-                name: TRACE,
-                about: "the recording; that of the dataset trace:FILE",
-                form: Form::File,
-                given: Given::Absent,
-            },
-            Parameter {
-                name: PACE,
-                about: "start times: afap, as-recorded, or scaled:X (X times the recorded times)",
-                form: Form::Text,
-                given: Given::Fixed("afap"),
-            },
+            Parameter::new(
+                TRACE,
+                "the recording; that of the dataset trace:FILE",
+                Form::File,
+            ),
+            Parameter::new(
+                PACE,
+                "start times: afap, as-recorded, or scaled:X (X times the recorded times)",
+                Form::Text,
+            )
+            .fixed("afap"),
         ],
     )
 };
