@@ -10,7 +10,6 @@ mod containers;
 mod database;
 mod files;
 mod inventory;
-mod kinds;
 mod mail;
 mod parameters;
 mod paths;
@@ -20,13 +19,14 @@ mod steps;
 mod web;
 mod workers;
 
-pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
 pub(crate) use ready::{prepare, record_state};
 pub(crate) use workers::App;
 
+use super::table::phases;
 use crate::engines::Calls;
 use crate::error::LoadError;
+use fsdyno_model::Parameter;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
@@ -61,84 +61,49 @@ impl Family {
     }
 }
 
-/// The phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    MailDeliver,
-    MailRead,
-    MailExpunge,
-    WebPublish,
-    WebServe,
-    PhotosImport,
-    PhotosThumbnails,
-    PhotosView,
-    PhotosDelete,
-    BuildCheckout,
-    BuildCompile,
-    BuildLink,
-    BuildCheck,
-    BuildClean,
-    DatabaseLoad,
-    DatabaseCommit,
-    ContainersPull,
-    ContainersStart,
-    ContainersRemove,
+phases! {
+    MailDeliver: "mail-deliver", "delivers messages to maildirs",
+        "openat O_EXCL in tmp, write, fsync, close, renameat to new, fsync of new";
+    MailRead: "mail-read", "reads new messages and marks them as read",
+        "getdents64; openat, read, close, renameat from new to cur";
+    MailExpunge: "mail-expunge", "flags and removes every second message",
+        "renameat in cur to set the flag, unlinkat, fsync of cur";
+    WebPublish: "web-publish", "writes a site, each file renamed into place",
+        "openat O_EXCL, write, close, renameat";
+    WebServe: "web-serve", "reads files of a site by popularity", "newfstatat, openat, read, close";
+    PhotosImport: "photos-import", "writes photos of some MB each",
+        "openat O_EXCL, write in pieces of 128 KiB, close";
+    PhotosThumbnails: "photos-thumbnails", "reads photos and writes thumbnails",
+        "openat, read, close; openat O_EXCL, write, close, renameat";
+    PhotosView: "photos-view", "reads all photos in order",
+        "openat, read in pieces of 128 KiB, close";
+    PhotosDelete: "photos-delete", "deletes photos and thumbnails", "unlinkat";
+    BuildCheckout: "build-checkout", "writes the sources of a program",
+        "openat O_EXCL, write, close, newfstatat";
+    BuildCompile: "build-compile", "compiles: reads sources, writes objects",
+        "newfstatat; openat, read, close of the source and its headers; openat O_EXCL, write, \
+         close of the object and its list of dependencies";
+    BuildLink: "build-link", "links the objects of each directory",
+        "openat, read, close of the objects; openat O_EXCL, write, renameat";
+    BuildCheck: "build-check", "builds again with nothing to do",
+        "newfstatat; openat, read, close of the list of dependencies";
+    BuildClean: "build-clean", "removes all that was built", "unlinkat";
+    DatabaseLoad: "database-load", "writes a table and an empty log",
+        "openat O_EXCL, pwrite of 8 KiB, fsync at the end";
+    DatabaseCommit: "database-commit", "commits to a write-ahead log",
+        "pwrite of 8 KiB and fdatasync of the log; at a checkpoint pwrite of the changed pages \
+         and fsync of the table";
+    ContainersPull: "containers-pull", "unpacks layers as hard links to objects",
+        "openat O_EXCL, write, close, renameat to objects, linkat to the layer; renameat of the \
+         layer";
+    ContainersStart: "containers-start", "reads, changes and deletes files of layers",
+        "newfstatat from the top layer down, openat, read, close; copy-up: openat O_EXCL, write, \
+         fsync, renameat; deletion: mknodat, renameat";
+    ContainersRemove: "containers-remove", "removes all containers",
+        "unlinkat, unlinkat AT_REMOVEDIR";
 }
 
 impl Phase {
-    /// All phases; within a family, in an order in which each finds its input.
-    pub const ALL: [Self; 19] = [
-        Self::MailDeliver,
-        Self::MailRead,
-        Self::MailExpunge,
-        Self::WebPublish,
-        Self::WebServe,
-        Self::PhotosImport,
-        Self::PhotosThumbnails,
-        Self::PhotosView,
-        Self::PhotosDelete,
-        Self::BuildCheckout,
-        Self::BuildCompile,
-        Self::BuildLink,
-        Self::BuildCheck,
-        Self::BuildClean,
-        Self::DatabaseLoad,
-        Self::DatabaseCommit,
-        Self::ContainersPull,
-        Self::ContainersStart,
-        Self::ContainersRemove,
-    ];
-
-    /// The name of the kind of phase: the family and the operation.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MailDeliver => "mail-deliver",
-            Self::MailRead => "mail-read",
-            Self::MailExpunge => "mail-expunge",
-            Self::WebPublish => "web-publish",
-            Self::WebServe => "web-serve",
-            Self::PhotosImport => "photos-import",
-            Self::PhotosThumbnails => "photos-thumbnails",
-            Self::PhotosView => "photos-view",
-            Self::PhotosDelete => "photos-delete",
-            Self::BuildCheckout => "build-checkout",
-            Self::BuildCompile => "build-compile",
-            Self::BuildLink => "build-link",
-            Self::BuildCheck => "build-check",
-            Self::BuildClean => "build-clean",
-            Self::DatabaseLoad => "database-load",
-            Self::DatabaseCommit => "database-commit",
-            Self::ContainersPull => "containers-pull",
-            Self::ContainersStart => "containers-start",
-            Self::ContainersRemove => "containers-remove",
-        }
-    }
-
-    /// The phase with that name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
     /// The name of one operation.
     pub fn operation(self) -> &'static str {
         self.name()
@@ -194,41 +159,14 @@ impl Phase {
         }
     }
 
-    /// Its system calls, as text.
-    pub const fn method(self) -> &'static str {
-        match self {
-            Self::MailDeliver => {
-                "openat O_EXCL in tmp, write, fsync, close, renameat to new, fsync of new"
-            }
-            Self::MailRead => "getdents64; openat, read, close, renameat from new to cur",
-            Self::MailExpunge => "renameat in cur to set the flag, unlinkat, fsync of cur",
-            Self::WebPublish => "openat O_EXCL, write, close, renameat",
-            Self::WebServe => "newfstatat, openat, read, close",
-            Self::PhotosImport => "openat O_EXCL, write in pieces of 128 KiB, close",
-            Self::PhotosThumbnails => "openat, read, close; openat O_EXCL, write, close, renameat",
-            Self::PhotosView => "openat, read in pieces of 128 KiB, close",
-            Self::PhotosDelete | Self::BuildClean => "unlinkat",
-            Self::BuildCheckout => "openat O_EXCL, write, close, newfstatat",
-            Self::BuildCompile => {
-                "newfstatat; openat, read, close of the source and its headers; openat O_EXCL, \
-                 write, close of the object and its list of dependencies"
-            }
-            Self::BuildLink => "openat, read, close of the objects; openat O_EXCL, write, renameat",
-            Self::BuildCheck => "newfstatat; openat, read, close of the list of dependencies",
-            Self::DatabaseLoad => "openat O_EXCL, pwrite of 8 KiB, fsync at the end",
-            Self::DatabaseCommit => {
-                "pwrite of 8 KiB and fdatasync of the log; at a checkpoint pwrite of the changed \
-                 pages and fsync of the table"
-            }
-            Self::ContainersPull => {
-                "openat O_EXCL, write, close, renameat to objects, linkat to the layer; renameat \
-                 of the layer"
-            }
-            Self::ContainersStart => {
-                "newfstatat from the top layer down, openat, read, close; copy-up: openat O_EXCL, \
-                 write, fsync, renameat; deletion: mknodat, renameat"
-            }
-            Self::ContainersRemove => "unlinkat, unlinkat AT_REMOVEDIR",
+    const fn parameters(self) -> &'static [Parameter] {
+        match self.family() {
+            Family::Mail => parameters::MAIL,
+            Family::Web => parameters::WEB,
+            Family::Photos => parameters::PHOTOS,
+            Family::Build => parameters::BUILD,
+            Family::Database => parameters::DATABASE,
+            Family::Containers => parameters::CONTAINERS,
         }
     }
 

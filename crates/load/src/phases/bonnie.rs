@@ -8,15 +8,13 @@
 
 mod data;
 mod files;
-mod kinds;
 mod names;
 mod parameters;
 mod ready;
 mod seeks;
 mod source;
 
-pub use kinds::KINDS;
-
+use super::table::phases;
 use super::timeline::{TimelineRecorder, TimelineSummary};
 use crate::clock::{self, Stopwatch};
 use crate::engines::Calls;
@@ -24,6 +22,7 @@ use crate::engines::null::Facts;
 use crate::error::LoadError;
 use data::Data;
 use files::Files;
+use fsdyno_model::Parameter;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
@@ -47,66 +46,31 @@ const BYTES_A_NANOSECOND: u64 = 10_000;
 /// each file, is all that takes time.
 const NANOSECONDS_A_FILE: u64 = 520;
 
-/// The phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    CharWrite,
-    Write,
-    Rewrite,
-    CharRead,
-    Read,
-    Seeks,
-    Create,
-    Stat,
-    Delete,
+phases! {
+    CharWrite: "bonnie-char-write", "writes a new file byte by byte",
+        "openat O_EXCL, write of 1 byte, fsync";
+    Write: "bonnie-write", "writes a new file chunk by chunk", "openat O_EXCL, write, fsync";
+    Rewrite: "bonnie-rewrite", "reads, changes and rewrites a file",
+        "read, lseek back, write, fsync";
+    CharRead: "bonnie-char-read", "reads a file byte by byte", "read of 1 byte; fsync";
+    Read: "bonnie-read", "reads a file chunk by chunk", "read; fsync";
+    Seeks: "bonnie-seeks", "reads chunks at random offsets, by several workers",
+        "lseek, read; every tenth lseek back, write; fsync";
+    Create: "bonnie-create", "creates many files, or links",
+        "openat O_EXCL, write, close (or linkat, symlinkat); syncfs";
+    Stat: "bonnie-stat", "stats many files, and reads them", "newfstatat; openat, read, close";
+    Delete: "bonnie-delete", "deletes many files", "unlinkat, rmdir; syncfs";
 }
 
 impl Phase {
-    /// All phases, in the order of a whole run.
-    pub const ALL: [Self; 9] = [
-        Self::CharWrite,
-        Self::Write,
-        Self::Rewrite,
-        Self::CharRead,
-        Self::Read,
-        Self::Seeks,
-        Self::Create,
-        Self::Stat,
-        Self::Delete,
-    ];
-
-    /// The name of the kind of phase.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CharWrite => "bonnie-char-write",
-            Self::Write => "bonnie-write",
-            Self::Rewrite => "bonnie-rewrite",
-            Self::CharRead => "bonnie-char-read",
-            Self::Read => "bonnie-read",
-            Self::Seeks => "bonnie-seeks",
-            Self::Create => "bonnie-create",
-            Self::Stat => "bonnie-stat",
-            Self::Delete => "bonnie-delete",
-        }
+    const fn writes(self) -> bool {
+        !matches!(self, Self::CharRead | Self::Read | Self::Stat)
     }
 
-    /// The phase with that name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
-    /// Its system calls, as text.
-    pub fn method(self) -> &'static str {
+    const fn parameters(self) -> &'static [Parameter] {
         match self {
-            Self::CharWrite => "openat O_EXCL, write of 1 byte, fsync",
-            Self::Write => "openat O_EXCL, write, fsync",
-            Self::Rewrite => "read, lseek back, write, fsync",
-            Self::CharRead => "read of 1 byte; fsync",
-            Self::Read => "read; fsync",
-            Self::Seeks => "lseek, read; every tenth lseek back, write; fsync",
-            Self::Create => "openat O_EXCL, write, close (or linkat, symlinkat); syncfs",
-            Self::Stat => "newfstatat; openat, read, close",
-            Self::Delete => "unlinkat, rmdir; syncfs",
+            Self::Create | Self::Stat | Self::Delete => parameters::FILES,
+            _ => parameters::DATA,
         }
     }
 

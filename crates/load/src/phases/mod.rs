@@ -20,6 +20,7 @@ mod ready;
 pub mod replay;
 mod required;
 pub mod stat_walk;
+mod table;
 pub(crate) mod timeline;
 pub mod untar;
 mod walk;

@@ -11,85 +11,53 @@ mod change;
 mod copy;
 mod create;
 mod follow;
-mod kinds;
 mod parameters;
 mod shape;
 mod workers;
 
 pub use follow::follow;
-pub use kinds::KINDS;
 pub(crate) use workers::Mongo;
 pub(crate) use workers::is_tree;
 
 use super::Job;
+use super::table::phases;
 use crate::engines::Calls;
 use crate::error::LoadError;
+use fsdyno_model::Parameter;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
 pub(crate) use parameters::Parameters;
 
-/// The phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Create,
-    Copy,
-    Symlinks,
-    Read,
-    Stats,
-    Rename,
-    Append,
-    Modify,
-    Delete,
+phases! {
+    Create: "mongo-create", "creates trees of small files, one set per worker",
+        "openat O_EXCL, write";
+    Copy: "mongo-copy", "copies the trees as cp -r does", "read, openat O_EXCL, write";
+    Symlinks: "mongo-symlinks", "creates a symbolic link to every file, and reads it",
+        "symlinkat, newfstatat, readlinkat";
+    Read: "mongo-read", "reads all trees; every worker reads all of them", "openat, read";
+    Stats: "mongo-stats", "stats all entries; every worker stats all of them",
+        "getdents64, newfstatat";
+    Rename: "mongo-rename", "renames every file", "renameat";
+    Append: "mongo-append", "appends half of its length to every file",
+        "openat, fstat, lseek, write";
+    Modify: "mongo-modify", "overwrites the middle tenth of every file",
+        "openat, fstat, lseek, write";
+    Delete: "mongo-delete", "deletes all trees", "unlinkat";
 }
 
 impl Phase {
-    /// All phases, in the order of a whole run.
-    pub const ALL: [Self; 9] = [
-        Self::Create,
-        Self::Copy,
-        Self::Symlinks,
-        Self::Read,
-        Self::Stats,
-        Self::Rename,
-        Self::Append,
-        Self::Modify,
-        Self::Delete,
-    ];
-
-    /// The name of the kind of phase.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "mongo-create",
-            Self::Copy => "mongo-copy",
-            Self::Symlinks => "mongo-symlinks",
-            Self::Read => "mongo-read",
-            Self::Stats => "mongo-stats",
-            Self::Rename => "mongo-rename",
-            Self::Append => "mongo-append",
-            Self::Modify => "mongo-modify",
-            Self::Delete => "mongo-delete",
-        }
+    const fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Stats)
     }
 
-    /// The phase with that name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
-    /// Its system calls, as text.
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Create => "openat O_EXCL, write",
-            Self::Copy => "read, openat O_EXCL, write",
-            Self::Symlinks => "symlinkat, newfstatat, readlinkat",
-            Self::Read => "openat, read",
-            Self::Stats => "getdents64, newfstatat",
-            Self::Rename => "renameat",
-            Self::Append | Self::Modify => "openat, fstat, lseek, write",
-            Self::Delete => "unlinkat",
-        }
+    #[expect(
+        clippy::unused_self,
+        reason = "phases of other families have different parameters"
+    )]
+    const fn parameters(self) -> &'static [Parameter] {
+        parameters::ALL
     }
 
     /// Runs the phase.

@@ -9,7 +9,6 @@ mod check;
 mod data;
 mod files;
 mod forked;
-mod kinds;
 mod names;
 mod pace;
 mod parameters;
@@ -20,14 +19,15 @@ mod workers;
 
 pub use check::Left;
 pub(crate) use check::{bytes_read, check_share, operations};
-pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
 pub(super) use random::incompressible;
 pub(crate) use ready::{prepare, prepare_share};
 pub(crate) use worker::Limits;
 pub(crate) use workers::Op;
 
+use super::table::phases;
 use crate::engines::Engine;
+use fsdyno_model::Parameter;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -38,84 +38,27 @@ use std::fmt::Write;
 /// The directory of all phases, below the work directory.
 pub(crate) const HOME: &CStr = c"op";
 
-/// The phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Create,
-    Stat,
-    Open,
-    Rename,
-    Link,
-    Unlink,
-    Mkdir,
-    Rmdir,
-    Write,
-    Read,
-    RandomWrite,
-    RandomRead,
+phases! {
+    Create: "op-create", "creates files", "openat O_EXCL, write, close";
+    Stat: "op-stat", "stats files", "newfstatat";
+    Open: "op-open", "opens, reads and closes files", "openat, read, close";
+    Rename: "op-rename", "renames files, and renames them back",
+        "renameat, and as the next operation back";
+    Link: "op-link", "creates hard links to files", "linkat";
+    Mkdir: "op-mkdir", "creates directories", "mkdirat";
+    Rmdir: "op-rmdir", "removes directories", "unlinkat AT_REMOVEDIR";
+    Unlink: "op-unlink", "unlinks files", "unlinkat";
+    Write: "op-write", "writes a large file sequentially", "pwrite";
+    Read: "op-read", "reads a large file sequentially", "pread";
+    RandomWrite: "op-random-write", "writes a large file at random offsets",
+        "pwrite at random offsets";
+    RandomRead: "op-random-read", "reads a large file at random offsets", "pread at random offsets";
 }
 
 impl Phase {
-    /// All phases, in an order in which each finds its input.
-    pub const ALL: [Self; 12] = [
-        Self::Create,
-        Self::Stat,
-        Self::Open,
-        Self::Rename,
-        Self::Link,
-        Self::Mkdir,
-        Self::Rmdir,
-        Self::Unlink,
-        Self::Write,
-        Self::Read,
-        Self::RandomWrite,
-        Self::RandomRead,
-    ];
-
-    /// The name of the kind of phase.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "op-create",
-            Self::Stat => "op-stat",
-            Self::Open => "op-open",
-            Self::Rename => "op-rename",
-            Self::Link => "op-link",
-            Self::Unlink => "op-unlink",
-            Self::Mkdir => "op-mkdir",
-            Self::Rmdir => "op-rmdir",
-            Self::Write => "op-write",
-            Self::Read => "op-read",
-            Self::RandomWrite => "op-random-write",
-            Self::RandomRead => "op-random-read",
-        }
-    }
-
-    /// The phase with that name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
     /// The name of one operation.
     pub fn operation(self) -> &'static str {
         self.name().strip_prefix("op-").unwrap_or(self.name())
-    }
-
-    /// The system calls of one operation, as text.
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Create => "openat O_EXCL, write, close",
-            Self::Stat => "newfstatat",
-            Self::Open => "openat, read, close",
-            Self::Rename => "renameat, and as the next operation back",
-            Self::Link => "linkat",
-            Self::Unlink => "unlinkat",
-            Self::Mkdir => "mkdirat",
-            Self::Rmdir => "unlinkat AT_REMOVEDIR",
-            Self::Write => "pwrite",
-            Self::Read => "pread",
-            Self::RandomWrite => "pwrite at random offsets",
-            Self::RandomRead => "pread at random offsets",
-        }
     }
 
     /// Whether it works on large files, one per worker, rather than on many small ones.
@@ -137,6 +80,17 @@ impl Phase {
             self,
             Self::Stat | Self::Open | Self::Read | Self::RandomRead
         )
+    }
+
+    const fn parameters(self) -> &'static [Parameter] {
+        match self {
+            Self::Write => parameters::SEQUENTIAL_WRITES,
+            Self::Read => parameters::SEQUENTIAL_READS,
+            Self::RandomWrite => parameters::RANDOM_WRITES,
+            Self::RandomRead => parameters::RANDOM_READS,
+            Self::Stat | Self::Open => parameters::FILES,
+            _ => parameters::CHANGED_FILES,
+        }
     }
 }
 

@@ -329,3 +329,11 @@ fn the_null_engine_does_the_same_number_of_operations_each_time() {
         assert_eq!(tally(), first, "{phase:?}");
     }
 }
+
+#[test]
+fn a_phase_has_the_name_of_the_directory_of_its_family() {
+    for phase in Phase::ALL {
+        let home = phase.family().home().to_str().unwrap();
+        assert!(phase.name().starts_with(home), "{home}");
+    }
+}

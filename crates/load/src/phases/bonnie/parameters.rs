@@ -1,7 +1,8 @@
-//! The parameters of the phases of bonnie. Phases of a workload that use the same files must have
-//! equal parameters.
+//! The parameters of the phases of bonnie, as declared and as parsed. Phases of a workload that use
+//! the same files must have equal parameters.
 
 use super::names::Order;
+use fsdyno_model::Parameter;
 use std::collections::BTreeMap;
 
 /// The default chunk size, bytes: the size of the original's calls.
@@ -126,6 +127,60 @@ impl FileParameters {
         }
     }
 }
+
+const CHUNK_SIZE: Parameter =
+    Parameter::number("chunk", "bytes of one read or write", 1..=1 << 20).fixed("8192");
+const FILL: Parameter = Parameter::one_of(
+    "data",
+    "random, or like-original (zeros except one byte per chunk)",
+    &["random", "like-original"],
+)
+.fixed("random");
+const PERCENT: Parameter = Parameter::number(
+    "compressible-to",
+    "size of random data after compression, in percent",
+    1..=100,
+)
+.fixed("100");
+
+/// Those of the phases on one large file.
+pub(super) const DATA: &[Parameter] = &[
+    Parameter::size("size", "size of the file").scaled(1 << 30, 1 << 20),
+    Parameter::size("chars", "number of bytes transferred one by one").scaled(4 << 20, 1 << 16),
+    Parameter::number(
+        "seeks",
+        "number of seeks, total of all workers",
+        1..=1 << 30,
+    )
+    .fixed("8192"),
+    Parameter::number("seekers", "number of concurrent seekers", 1..=256).fixed("5"),
+    CHUNK_SIZE,
+    FILL,
+    PERCENT,
+];
+
+/// Those of the phases on many files.
+pub(super) const FILES: &[Parameter] = &[
+    Parameter::number("files", "number of files", 1..=1 << 24).scaled(16 * 1024, 1),
+    Parameter::number("min", "minimum size of a file, in bytes", 0..=1 << 30).fixed("0"),
+    Parameter::number("max", "maximum size of a file, in bytes", 0..=1 << 30).fixed("0"),
+    Parameter::number("directories", "number of directories", 1..=10_000).fixed("1"),
+    Parameter::one_of(
+        "made",
+        "type: files, hard-links or symlinks",
+        &["files", "hard-links", "symlinks"],
+    )
+    .fixed("files"),
+    Parameter::one_of(
+        "order",
+        "sequential or random: order of names, stats and deletions",
+        &["sequential", "random"],
+    )
+    .fixed("sequential"),
+    CHUNK_SIZE,
+    FILL,
+    PERCENT,
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
-//! The parameters of the phases of mongo. They must be equal within a workload, whose phases share
-//! trees.
+//! The parameters of the phases of mongo, as declared and as parsed. They must be equal within a
+//! workload, whose phases share trees.
 
+use fsdyno_model::Parameter;
 use std::collections::BTreeMap;
 
 /// The parameters of a phase.
@@ -33,3 +34,16 @@ impl Parameters {
         }
     }
 }
+
+/// The parameters of every phase.
+pub(super) const ALL: &[Parameter] = &[
+    Parameter::size("bytes", "bytes of files in each tree").scaled(50 << 20, 1 << 10),
+    Parameter::number("median", "median size of a file, in bytes", 1..=1 << 30).fixed("100"),
+    Parameter::number(
+        "processes",
+        "concurrent workers, each with its own trees",
+        1..=256,
+    )
+    .fixed("1"),
+    Parameter::number("rounds", "number of rounds, each with new trees", 1..=1000).fixed("3"),
+];
