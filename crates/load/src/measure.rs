@@ -16,7 +16,8 @@ pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
 pub use crate::phases::timeline::{Merged, Recording};
 pub use crate::tool_run::ToolCommand;
-pub use op::{Share, bytes_read, check_share, operations, prepare_share};
+pub use crate::phases::op::{bytes_read, operations};
+pub use op::{Share, check_share, prepare_share};
 pub use program::prepare;
 pub use tree::touch;
 pub use weight::{

@@ -31,10 +31,9 @@ pub(super) fn prepare(
     work_dir: &WorkDir,
     stop: &CancelToken,
 ) -> Result<bool, LoadError> {
-    let Some(found) = Phase::find(&phase.kind) else {
+    let Some((found, parameters)) = op::planned(phase) else {
         return Ok(false);
     };
-    let parameters = Parameters::read(found, &phase.parameters);
     op::prepare(found, &parameters, &Job::bare(&work_dir.root, stop))?;
     Ok(true)
 }
@@ -48,10 +47,9 @@ pub fn prepare_share(
     workers: Range<usize>,
     stop: &CancelToken,
 ) -> Result<(), LoadError> {
-    let Some(found) = Phase::find(&phase.kind) else {
+    let Some((found, parameters)) = op::planned(phase) else {
         return Ok(());
     };
-    let parameters = Parameters::read(found, &phase.parameters);
     op::prepare_share(found, &parameters, &Job::bare(root, stop), workers)
 }
 
@@ -64,27 +62,10 @@ pub fn check_share(
     worker: usize,
     most: u64,
 ) -> Result<Option<op::Left>, LoadError> {
-    let Some(found) = Phase::find(&phase.kind) else {
+    let Some((found, parameters)) = op::planned(phase) else {
         return Ok(None);
     };
-    let parameters = Parameters::read(found, &phase.parameters);
     op::check_share(found, &parameters, root, worker, most).map(Some)
-}
-
-/// The operations of one worker of an `op` phase on at most this many files or blocks; none if the
-/// phase is another one.
-pub fn operations(phase: &PhasePlan, worker: usize, most: u64) -> Option<u64> {
-    let found = Phase::find(&phase.kind)?;
-    let parameters = Parameters::read(found, &phase.parameters);
-    Some(op::operations(found, &parameters, worker, most))
-}
-
-/// The bytes that this many operations of an `op` phase read if they find all files whole; none if
-/// it reads none.
-pub fn bytes_read(phase: &PhasePlan, operations: u64) -> Option<u64> {
-    let found = Phase::find(&phase.kind)?;
-    let parameters = Parameters::read(found, &phase.parameters);
-    op::bytes_read(found, &parameters, operations)
 }
 
 /// Runs a phase.

@@ -17,8 +17,8 @@ mod ready;
 mod worker;
 mod workers;
 
-pub use check::Left;
-pub(crate) use check::{bytes_read, check_share, operations};
+pub(crate) use check::check_share;
+pub use check::{Left, bytes_read, operations};
 pub(crate) use parameters::Parameters;
 pub(super) use random::incompressible;
 pub(crate) use ready::{prepare, prepare_share};
@@ -146,17 +146,22 @@ pub(crate) fn check<E: Engine>(phase: Phase, parameters: &Parameters) -> Result<
 /// The smallest logical block of a device, bytes: open(2), `O_DIRECT`.
 const SECTOR: usize = 512;
 
+/// The phase of a plan with its parameters; none if it is another one.
+pub(crate) fn planned(plan: &PhasePlan) -> Option<(Phase, Parameters)> {
+    let phase = Phase::find(&plan.kind)?;
+    Some((phase, Parameters::read(phase, &plan.parameters)))
+}
+
 /// Whether a kind of phase is one of these.
 pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
 }
 
 /// The capabilities that a phase requires of its file system; none if it is no such phase.
-pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
-    let found = Phase::find(&phase.kind)?;
-    let parameters = Parameters::read(found, &phase.parameters);
-    if !found.on_data() {
-        let links = found == Phase::Link;
+pub fn required(plan: &PhasePlan) -> Option<Vec<Required>> {
+    let (phase, parameters) = planned(plan)?;
+    if !phase.on_data() {
+        let links = phase == Phase::Link;
         return Some(links.then_some(Required::HardLinks).into_iter().collect());
     }
     let size = Bytes(parameters.blocks() * parameters.block as u64);
@@ -167,10 +172,9 @@ pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
 }
 
 /// The space of all files of a phase on the device, bytes; none if it is no such phase.
-pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
-    let found = Phase::find(&phase.kind)?;
-    let parameters = Parameters::read(found, &phase.parameters);
-    if found.on_data() {
+pub fn data_bytes(plan: &PhasePlan) -> Option<Bytes> {
+    let (phase, parameters) = planned(plan)?;
+    if phase.on_data() {
         let touched = parameters
             .operations
             .saturating_mul(parameters.block as u64);
@@ -183,7 +187,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     // The space of a file in addition to its data: an inode and a directory entry; and a block for
     // every directory.
     let each = (parameters.bytes as u64).next_multiple_of(4096) + 1024;
-    let directories = match found {
+    let directories = match phase {
         Phase::Mkdir | Phase::Rmdir => parameters.files,
         _ => parameters.files.div_ceil(parameters.files_per_dir),
     };

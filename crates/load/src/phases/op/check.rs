@@ -6,9 +6,10 @@ use super::files::{DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File, Name};
 use super::random::incompressible;
 use super::worker::{home, large};
-use super::{HOME, Parameters, Phase};
+use super::{HOME, Parameters, Phase, planned};
 use crate::error::LoadError;
 use crate::phases::ready::{below, with_path};
+use fsdyno_model::plan::PhasePlan;
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -47,22 +48,26 @@ pub(crate) fn check_share(
     }
 }
 
-/// The operations of a worker on at most this many files or blocks.
-pub(crate) fn operations(phase: Phase, parameters: &Parameters, worker: usize, most: u64) -> u64 {
+/// The operations of one worker of an `op` phase on at most this many files or blocks; none if the
+/// phase is another one.
+pub fn operations(plan: &PhasePlan, worker: usize, most: u64) -> Option<u64> {
+    let (phase, parameters) = planned(plan)?;
     if phase.on_data() {
-        return blocks_of(phase, parameters, worker).count.min(most);
+        return Some(blocks_of(phase, &parameters, worker).count.min(most));
     }
     let share = parameters.share(parameters.files, worker);
     let files = (share.end - share.start).min(most);
-    if phase == Phase::Rename {
+    Some(if phase == Phase::Rename {
         2 * files
     } else {
         files
-    }
+    })
 }
 
-/// The bytes that this many operations read if they find all files whole; none if they read none.
-pub(crate) fn bytes_read(phase: Phase, parameters: &Parameters, operations: u64) -> Option<u64> {
+/// The bytes that this many operations of an `op` phase read if they find all files whole; none if
+/// it reads none.
+pub fn bytes_read(plan: &PhasePlan, operations: u64) -> Option<u64> {
+    let (phase, parameters) = planned(plan)?;
     match phase {
         Phase::Open => Some(operations * parameters.bytes as u64),
         Phase::Read | Phase::RandomRead => Some(operations * parameters.block as u64),
