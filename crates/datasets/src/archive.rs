@@ -56,9 +56,7 @@ impl Archive {
         let mut into = File::create_new(to).map_err(|error| DatasetError::io("make", to, error))?;
         let mut buffer = vec![0; 1 << 20];
         loop {
-            if stop.requested() {
-                return Err(DatasetError::Stopped);
-            }
+            stop.check()?;
             let length = from
                 .read(&mut buffer)
                 .map_err(|error| DatasetError::io("read", &self.path, error))?;

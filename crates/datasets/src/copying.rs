@@ -101,9 +101,7 @@ impl<'s> Copier<'s> {
         to: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         self.at.push(OsStr::from_bytes(name.to_bytes()));
         let copied = self.copy_inode(from, to, name);
         self.at.pop();

@@ -1,7 +1,7 @@
 //! Errors of datasets, before and during their creation.
 
-use fsdyno_model::Bytes;
 use fsdyno_model::printable::is_steering;
+use fsdyno_model::{Bytes, Cancelled};
 use fsdyno_trace::TraceError;
 use std::fmt::Write as _;
 use std::io;
@@ -135,6 +135,12 @@ impl DatasetError {
             Self::Io { source, .. } | Self::Archive { source, .. } => source.raw_os_error(),
             _ => None,
         }
+    }
+}
+
+impl From<Cancelled> for DatasetError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
     }
 }
 

@@ -209,13 +209,6 @@ impl Walk<'_> {
         move |errno| DatasetError::io(operation, &path, errno)
     }
 
-    fn stopped(&self) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
-        Ok(())
-    }
-
     fn tree(&mut self) -> Result<(), DatasetError> {
         let root = survey::open_root(&self.root)?;
         let stat = fs::fstat(&root).map_err(self.io("examine"))?;
@@ -255,7 +248,7 @@ impl Walk<'_> {
         (self.files, self.bytes) = (1, entry::size(&stat));
         let mut at = 0;
         while self.with_data {
-            self.stopped()?;
+            self.stop.check()?;
             let length = fs_pread(&file, &mut self.buffer, at).map_err(self.io("read"))?;
             if length == 0 {
                 break;
@@ -292,7 +285,7 @@ impl Walk<'_> {
         name: &CStr,
         depth: usize,
     ) -> Result<(), DatasetError> {
-        self.stopped()?;
+        self.stop.check()?;
         self.at.extend_from_slice(name.to_bytes());
         let stat = entry::stat(directory, name).map_err(self.io("examine"))?;
         match entry::kind(&stat) {
@@ -376,7 +369,7 @@ impl Walk<'_> {
         for (start, end) in ranges {
             at = at.max(start / block_length * block_length);
             while at < end {
-                self.stopped()?;
+                self.stop.check()?;
                 let left = end.next_multiple_of(block_length) - at;
                 let wanted = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
                 let buffer = &mut self.buffer[..wanted];

@@ -118,9 +118,7 @@ impl<W: Write> Scan<'_, W> {
         // Equal trees have equal manifests.
         names.sort();
         for name in names {
-            if self.stop.requested() {
-                return Err(DatasetError::Stopped);
-            }
+            self.stop.check()?;
             self.at.push(OsStr::from_bytes(name.to_bytes()));
             self.entry(directory, id, &name, depth)?;
             self.at.pop();

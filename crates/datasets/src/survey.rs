@@ -107,9 +107,7 @@ impl Surveyor<'_> {
         name: &CStr,
         depth: usize,
     ) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         let stat = match entry::stat(directory, name) {
             Ok(stat) => stat,
             Err(errno) => {

@@ -201,9 +201,7 @@ fn watch(
     let mut printed = Printed::default();
     let mut buffer = vec![0; KEPT];
     loop {
-        if stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        stop.check()?;
         let mut watched = Vec::with_capacity(3);
         watched.push(PollFd::new(&ended, PollFlags::IN));
         watched.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));

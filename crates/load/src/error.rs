@@ -1,6 +1,7 @@
 //! Errors of a load, with the call, the path and the cause.
 
 use crate::tool_run::ToolCommand;
+use fsdyno_model::cancel::Cancelled;
 use fsdyno_model::plan::CopyMethod;
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -130,6 +131,12 @@ impl LoadError {
             Self::Tool { errno, .. } | Self::Worker { errno, .. } => *errno,
             _ => None,
         }
+    }
+}
+
+impl From<Cancelled> for LoadError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
     }
 }
 

@@ -14,9 +14,9 @@ mod weight;
 
 pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
+pub use crate::phases::op::{bytes_read, operations};
 pub use crate::phases::timeline::{Merged, Recording};
 pub use crate::tool_run::ToolCommand;
-pub use crate::phases::op::{bytes_read, operations};
 pub use op::{Share, check_share, prepare_share};
 pub use program::prepare;
 pub use tree::touch;

@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Cancellation was requested. Errors of work that can be cancelled are made from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped at the user's request")]
+pub struct Cancelled;
+
 /// A cancellation token. A signal or the end of a cell's time budget sets it; every loop and every
 /// wait checks it.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +63,15 @@ impl CancelToken {
                 .parent
                 .as_ref()
                 .is_some_and(|parent| parent.requested())
+    }
+
+    /// An error after cancellation is requested.
+    #[inline]
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.requested() {
+            return Err(Cancelled);
+        }
+        Ok(())
     }
 
     /// Whether the user requested it.

@@ -49,7 +49,7 @@ pub mod waits;
 pub mod warning;
 
 pub use block_role::BlockRole;
-pub use cancel::CancelToken;
+pub use cancel::{CancelToken, Cancelled};
 pub use capability::{
     Capabilities, Consistency, EntryKind, LeftOut, NameRule, Required, SkippedPhase,
 };

@@ -14,7 +14,7 @@ mod runs;
 
 use crate::entry::{DEEPEST, kind, size};
 use extents::Map;
-use fsdyno_model::{Bytes, CancelToken, Fragmentation};
+use fsdyno_model::{Bytes, CancelToken, Cancelled, Fragmentation};
 use runs::Runs;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, RawDir};
@@ -73,6 +73,12 @@ enum End {
     Unavailable(String),
 }
 
+impl From<Cancelled> for End {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
+    }
+}
+
 struct Counter<'s> {
     floor: u64,
     /// The file system of the root.
@@ -103,9 +109,7 @@ impl Counter<'_> {
         let mut buffer = vec![MaybeUninit::uninit(); 16_384];
         let mut entries = RawDir::new(directory, &mut buffer);
         while let Some(entry) = entries.next() {
-            if self.stop.requested() {
-                return Err(End::Stopped);
-            }
+            self.stop.check()?;
             let entry = entry.map_err(|e| self.failed("list", e))?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {

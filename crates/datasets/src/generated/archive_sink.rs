@@ -29,9 +29,7 @@ impl Packed {
         let mut file = create(archive)?;
         let mut begin = 0;
         for end in &self.ends {
-            if stop.requested() {
-                return Err(DatasetError::Stopped);
-            }
+            stop.check()?;
             file.write_all(&self.bytes[begin..*end])
                 .map_err(|error| DatasetError::io("write to", archive, error))?;
             begin = *end;
@@ -122,9 +120,7 @@ fn header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Header {
 
 impl Sink for ArchiveSink<'_> {
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         self.inside.push(name);
         let mut header = header(EntryType::Directory, 0o755, mtime, 0);
         self.builder
@@ -133,9 +129,7 @@ impl Sink for ArchiveSink<'_> {
     }
 
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         let mut header = header(EntryType::Regular, file.mode, file.mtime, file.size);
         let content = Stream::new(file.content, file.seed, file.size, &mut self.buffer);
         self.builder

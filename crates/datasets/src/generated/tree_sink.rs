@@ -84,9 +84,7 @@ impl<'s> TreeSink<'s> {
 
 impl Sink for TreeSink<'_> {
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         self.path.push(name);
         let path = &self.path;
         let failed = |operation| move |errno| DatasetError::io(operation, path, errno);
@@ -101,9 +99,7 @@ impl Sink for TreeSink<'_> {
     }
 
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError> {
-        if self.stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        self.stop.check()?;
         if !self.is_of_round(file) {
             return Ok(());
         }

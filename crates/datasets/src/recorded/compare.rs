@@ -106,9 +106,7 @@ impl Comparer<'_> {
         name: &CString,
         depth: usize,
     ) -> Result<(), TreeError> {
-        if self.stop.requested() {
-            return Err(TreeError::Stopped);
-        }
+        self.stop.check()?;
         let stat = entry::stat(directory, name).map_err(|errno| self.failed("examine", errno))?;
         let kind = entry::kind(&stat);
         let model = self.model;

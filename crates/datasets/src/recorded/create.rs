@@ -69,9 +69,7 @@ pub(super) fn create(
         stop,
     };
     for entry in &recording.entries {
-        if stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
+        stop.check()?;
         creator.entry(entry)?;
     }
     // At the end and from below: a directory may forbid to create anything in it.

@@ -1,6 +1,7 @@
 //! The reason why a state could not be set up.
 
 use crate::shown;
+use fsdyno_model::Cancelled;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,12 @@ impl StateError {
     /// Whether the error is that the file system is full.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
+impl From<Cancelled> for StateError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
     }
 }
 

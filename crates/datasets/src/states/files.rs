@@ -105,7 +105,7 @@ impl<'a> Files<'a> {
 
     /// The space of the file system, after everything is written and freed.
     pub(super) fn space(&self) -> Result<Space, StateError> {
-        self.check_cancelled()?;
+        self.stop.check()?;
         Space::settled(&self.directories[0])
             .map_err(|e| StateError::io("sync and examine", &self.root, e))
     }
@@ -166,18 +166,11 @@ impl<'a> Files<'a> {
 
     /// Removes a file of that size.
     pub(super) fn remove(&mut self, number: u32, size: u64) -> Result<(), StateError> {
-        self.check_cancelled()?;
+        self.stop.check()?;
         fs::unlinkat(self.directory(number), name(number), AtFlags::empty())
             .map_err(|e| StateError::io("remove", &self.path(number), e))?;
         self.count -= 1;
         self.held -= size;
-        Ok(())
-    }
-
-    fn check_cancelled(&self) -> Result<(), StateError> {
-        if self.stop.requested() {
-            return Err(StateError::Stopped);
-        }
         Ok(())
     }
 
@@ -191,7 +184,7 @@ impl<'a> Files<'a> {
     }
 
     fn open(&self, number: u32, flags: OFlags) -> Result<OwnedFd, StateError> {
-        self.check_cancelled()?;
+        self.stop.check()?;
         let mode = Mode::RUSR | Mode::WUSR;
         fs::openat(self.directory(number), name(number), flags, mode)
             .map_err(|e| StateError::io("open", &self.path(number), e))
@@ -211,9 +204,7 @@ impl<'a> Files<'a> {
         let mut failed = None;
         'pieces: while let Some(mut piece) = stream.next_piece() {
             while !piece.is_empty() {
-                if self.stop.requested() {
-                    return Err(StateError::Stopped);
-                }
+                self.stop.check()?;
                 match write(file, piece) {
                     Ok(written) => {
                         self.progress.wrote(written as u64);

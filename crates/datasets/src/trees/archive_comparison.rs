@@ -240,9 +240,7 @@ impl Comparer<'_> {
             .map_err(|errno| self.failed("open", path, errno))?;
         let mut at = 0;
         loop {
-            if self.stop.requested() {
-                return Err(TreeError::Stopped);
-            }
+            self.stop.check()?;
             let packed = fill_from(data, &mut self.buffers[0])
                 .map_err(|error| self.damaged(Some(path.to_owned()), error))?;
             let unpacked = fill(&file, &mut self.buffers[1])
@@ -283,9 +281,7 @@ impl Comparer<'_> {
         name: &CStr,
         at: &mut PathBuf,
     ) -> Result<(), TreeError> {
-        if self.stop.requested() {
-            return Err(TreeError::Stopped);
-        }
+        self.stop.check()?;
         let hash = path_hash(at.as_os_str().as_bytes());
         if !self.members.contains(&hash) && !self.implied.contains(&hash) {
             self.found.differ(at, "in the tree, but not in the archive");

@@ -167,9 +167,7 @@ impl Comparer<'_> {
         name: &CStr,
         depth: usize,
     ) -> Result<(), TreeError> {
-        if self.stop.requested() {
-            return Err(TreeError::Stopped);
-        }
+        self.stop.check()?;
         let stat_a = entry::stat(a, name).map_err(|errno| self.failed("examine", 0, errno))?;
         let stat_b = entry::stat(b, name).map_err(|errno| self.failed("examine", 1, errno))?;
         let kind = entry::kind(&stat_a);
@@ -315,9 +313,7 @@ impl Comparer<'_> {
         let file_b = entry::open_file(b, name).map_err(|errno| self.failed("open", 1, errno))?;
         let mut at = 0;
         loop {
-            if self.stop.requested() {
-                return Err(TreeError::Stopped);
-            }
+            self.stop.check()?;
             let length_a = fill(&file_a, &mut self.buffers[0])
                 .map_err(|errno| self.failed("read", 0, errno))?;
             let length_b = fill(&file_b, &mut self.buffers[1])

@@ -1,6 +1,7 @@
 //! Errors of comparisons of trees.
 
 use crate::{DatasetError, shown};
+use fsdyno_model::Cancelled;
 use std::io;
 use std::path::PathBuf;
 
@@ -45,5 +46,11 @@ impl TreeError {
             Self::Archive(error) => error.errno(),
             Self::Stopped => None,
         }
+    }
+}
+
+impl From<Cancelled> for TreeError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
     }
 }

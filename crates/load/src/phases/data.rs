@@ -59,9 +59,7 @@ impl DataCopier<'_> {
         const RANGE: u64 = 64 << 20;
         let mut left = length;
         while left > 0 {
-            if self.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            self.stop.check()?;
             let moved = if self.method == CopyMethod::CopyFileRange {
                 engine.copy_range(from, to, left.min(RANGE))?
             } else {

@@ -178,9 +178,7 @@ impl GrepAll<'_> {
             if last || (count.one && count.lines > before) {
                 break;
             }
-            if self.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            self.stop.check()?;
             buffer.copy_within(whole..have, 0);
             kept = have - whole;
         }

@@ -102,9 +102,7 @@ impl<E: Calls> Visitor<E> for ReadAll<'_> {
             if bytes < self.buffer.len() {
                 break;
             }
-            if self.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            self.stop.check()?;
         }
         engine.close(file)
     }

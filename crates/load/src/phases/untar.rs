@@ -121,9 +121,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
     let refused = |broken| broken_archive(job, broken);
     let timeline = &mut scratch.timeline;
     while members.next(&mut stream, &mut member).map_err(refused)? {
-        if job.stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        job.stop.check()?;
         let stored = member.stored;
         if let Err(what) = job.stores.stores(entry_kind(&member), &member.path) {
             let path = || String::from_utf8_lossy(&member.path).into_owned();

@@ -136,9 +136,7 @@ pub fn walk<E: Calls, V: Visitor<E>>(
     open.push((dir, level));
     let mut between = true;
     while !open.is_empty() {
-        if stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        stop.check()?;
         let depth = open.len() - 1;
         let (dir, level) = &mut open[depth];
         let Some(Entry { name, kind }) = listings[depth].take() else {

@@ -79,9 +79,7 @@ pub(super) fn run_processes<W>(
         all.push(Worker::fork(|| work(worker))?);
     }
     while all.iter().any(|worker| worker.pipe.is_some()) {
-        if stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        stop.check()?;
         listen(&mut all)?;
     }
     Ok(all

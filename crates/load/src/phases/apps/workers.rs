@@ -73,10 +73,7 @@ impl Worker<'_> {
         tally.files += 1;
         tally.bytes.0 += bytes;
         self.buffers.timeline.follow(tally);
-        if self.job.stop.requested() {
-            return Err(LoadError::Stopped);
-        }
-        Ok(())
+        Ok(self.job.stop.check()?)
     }
 }
 

@@ -103,9 +103,7 @@ fn again(
             break;
         }
         timeline.next(bytes as u64);
-        if stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        stop.check()?;
     }
     Ok(())
 }

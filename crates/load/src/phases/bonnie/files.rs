@@ -184,9 +184,7 @@ pub(super) fn create<E: Calls>(
         }
         tally.files += 1;
         buffers.timeline.follow(&tally);
-        if place.stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        place.stop.check()?;
     }
     let returned = clock::now() - began;
     engine.make_all_durable(&base)?;
@@ -214,9 +212,7 @@ pub(super) fn stat<E: Calls>(
                     while let Some(entry) = buffers.listing.take() {
                         inspect(engine, dir, entry.name, buffer, &mut tally)?;
                         timeline.follow(&tally);
-                        if place.stop.requested() {
-                            return Err(LoadError::Stopped);
-                        }
+                        place.stop.check()?;
                     }
                 }
             }
@@ -227,9 +223,7 @@ pub(super) fn stat<E: Calls>(
                 let dir = &directories[file.directory];
                 inspect(engine, dir, file.name.as_c(), buffer, &mut tally)?;
                 timeline.follow(&tally);
-                if place.stop.requested() {
-                    return Err(LoadError::Stopped);
-                }
+                place.stop.check()?;
             }
         }
     }
@@ -300,9 +294,7 @@ pub(super) fn delete<E: Calls>(
                 engine.unlink(&directories[file.directory], file.name.as_c())?;
                 tally.files += 1;
                 buffers.timeline.follow(&tally);
-                if place.stop.requested() {
-                    return Err(LoadError::Stopped);
-                }
+                place.stop.check()?;
             }
             for dir in directories {
                 engine.close_dir(dir);
@@ -337,9 +329,7 @@ fn empty<E: Calls>(
             engine.unlink(dir, entry.name)?;
             removed += 1;
             timeline.next(0);
-            if place.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            place.stop.check()?;
         }
     }
     Ok(removed)

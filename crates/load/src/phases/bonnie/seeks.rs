@@ -100,9 +100,7 @@ fn run_worker<E: Calls>(
         }
         bytes += read as u64;
         timeline.next(read as u64);
-        if shared.place.stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        shared.place.stop.check()?;
     }
     if changed {
         engine.make_durable(&mut file)?;

@@ -94,9 +94,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E::Dir> {
             if bytes < self.buffer.len() {
                 break;
             }
-            if self.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            self.stop.check()?;
         }
         self.tally.files += 1;
         engine.close(from)?;

@@ -27,9 +27,7 @@ fn directory<E: Calls>(
     place: usize,
     tally: &mut Tally,
 ) -> Result<(), LoadError> {
-    if worker.stop().requested() {
-        return Err(LoadError::Stopped);
-    }
+    worker.mongo.job.stop.check()?;
     engine.make_dir(at, name, 0o777)?;
     let dir = engine.open_dir(at, name)?;
     tally.directories += 1;
@@ -77,9 +75,7 @@ fn fill<E: Calls>(
         engine.write(file, &content[at..at + length])?;
         left -= length as u64;
         at = (at + CHUNK + 1) % places;
-        if worker.stop().requested() {
-            return Err(LoadError::Stopped);
-        }
+        worker.mongo.job.stop.check()?;
     }
     Ok(())
 }

@@ -11,7 +11,6 @@ use crate::phases::own_descriptors;
 use crate::phases::timeline::TimelineRecorder;
 use crate::phases::walk::WalkBuffers;
 use crate::phases::{Job, data};
-use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -55,12 +54,6 @@ pub(super) struct Shared<'a> {
     pub job: &'a Job<'a>,
     pub shape: &'a Shape,
     pub content: &'a [u8],
-}
-
-impl Worker<'_> {
-    pub fn stop(&self) -> &CancelToken {
-        self.mongo.job.stop
-    }
 }
 
 impl Mongo {

@@ -151,16 +151,6 @@ struct Blocks<'a> {
     stop: &'a CancelToken,
 }
 
-impl Blocks<'_> {
-    #[inline]
-    fn check_cancelled(&self) -> Result<(), LoadError> {
-        if self.stop.requested() {
-            return Err(LoadError::Stopped);
-        }
-        Ok(())
-    }
-}
-
 impl BlockSource for Blocks<'_> {
     fn begin(&mut self) {
         self.pace.begin(self.timeline);
@@ -194,13 +184,13 @@ impl BlockSource for Blocks<'_> {
     #[inline]
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError> {
         self.pace.next(self.timeline, bytes);
-        self.check_cancelled()
+        Ok(self.stop.check()?)
     }
 
     #[inline]
     fn ended_in(&mut self, now: u64, duration: u64, bytes: usize) -> Result<(), LoadError> {
         self.timeline.ended(now, duration, bytes as u64);
-        self.check_cancelled()
+        Ok(self.stop.check()?)
     }
 }
 

@@ -177,9 +177,7 @@ fn over<C: Calls>(
                 names.other.next();
             }
             at += 1;
-            if work.job.stop.requested() {
-                return Err(LoadError::Stopped);
-            }
+            work.job.stop.check()?;
             ended = work.limits.reached();
         }
         done.files += at - first;

@@ -214,9 +214,7 @@ impl Inputs<'_> {
             let mut name = Directory::new(DIRECTORY, *numbers.start());
             for _ in numbers {
                 let path = below(&home, name.as_c());
-                if self.job.stop.requested() {
-                    return Err(LoadError::Stopped);
-                }
+                self.job.stop.check()?;
                 // Two workers may share a directory at the boundary.
                 with_path("mkdir", &path, fs::create_dir_all(&path))?;
                 name.next();

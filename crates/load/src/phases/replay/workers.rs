@@ -151,9 +151,7 @@ impl Replay {
         } else {
             run_threads(&mut self.rooms, |room| shift.run(room));
         }
-        if stop.requested() {
-            return Err(LoadError::Stopped);
-        }
+        stop.check()?;
         let ended = self.rooms.iter().map(|room| room.ended).max().unwrap_or(0);
         Ok(self.summary(start.began(), ended))
     }
