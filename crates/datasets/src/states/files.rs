@@ -112,8 +112,7 @@ impl<'a> Files<'a> {
 
     /// The fragmentation of the files of at least two blocks.
     pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
-        fragmentation::count(&self.root, Bytes(8192), self.stop)
-            .map_err(|fragmentation::Stopped| StateError::Stopped)
+        Ok(fragmentation::count(&self.root, Bytes(8192), self.stop)?)
     }
 
     /// The error that the file system did not reach the requested state.

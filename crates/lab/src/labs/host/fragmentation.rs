@@ -9,7 +9,7 @@ use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::{fragmentation, free_space};
 use fsdyno_host::command;
-use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
+use fsdyno_model::{Bytes, Cancelled, Fragmentation, PhasePlan, Step};
 use std::path::Path;
 
 /// Counts the extents of the files after that phase, if the plan requests it.
@@ -28,9 +28,7 @@ pub(super) fn after(
     let counted = executor
         .notes
         .by_call(&counting, || fragmentation::count(root, floor, stop));
-    counted
-        .map(Some)
-        .map_err(|fragmentation::Stopped| CellEnd::Stopped)
+    counted.map(Some).map_err(|Cancelled| CellEnd::Stopped)
 }
 
 /// Records the free extents. They are optional: if they cannot be read, the reason is recorded.
