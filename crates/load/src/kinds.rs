@@ -33,7 +33,7 @@ pub fn works_in(kind: &str, name: &str) -> bool {
     bonnie::is_one(kind) && is(bonnie::HOME)
         || op::is_one(kind) && is(op::HOME)
         || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
-        || apps::family_of(kind).is_some_and(|family| is(family.home()))
+        || apps::Phase::find(kind).is_some_and(|phase| is(phase.family().home()))
 }
 
 /// Whether phases of any kind work in an entry with this name.

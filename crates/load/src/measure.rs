@@ -18,7 +18,6 @@ pub use crate::phases::op::{bytes_read, operations};
 pub use crate::phases::timeline::{Merged, Recording};
 pub use crate::tool_run::ToolCommand;
 pub use op::{Share, check_share, prepare_share};
-pub use program::prepare;
 pub use tree::touch;
 pub use weight::{
     ClockFacts, Contention, EngineCost, clock_facts, clock_is_quick, contention, empty_phase_cost,
@@ -26,10 +25,12 @@ pub use weight::{
 };
 
 use crate::clock::{Stopwatch, Used};
-use crate::engines::{Engine, ForEngine, on_engine};
+use crate::engines::{Calls, Engine, ForEngine, on_engine};
 use crate::hardware::HardwareCounters;
+use crate::job::Job;
 use crate::kinds::{self, PhaseKind};
 use crate::phases;
+use crate::phases::timeline::TimelineSummary;
 use crate::user_work::UserWork;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
@@ -114,6 +115,41 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
+impl Measured {
+    fn with_timeline(self, timeline: TimelineSummary) -> Self {
+        Self {
+            latencies: timeline.latencies,
+            progress: timeline.progress,
+            recording: timeline.recording,
+            ..self
+        }
+    }
+}
+
+/// Prepares a phase, untimed, before the cache state is set: creates the files of a phase that has
+/// its own, or runs the preparing commands of a program.
+pub fn prepare(
+    phase: &PhasePlan,
+    work_dir: &WorkDir,
+    stop: &CancelToken,
+) -> Result<Vec<ToolCommand>, LoadError> {
+    let job = Job {
+        stores: work_dir.stores,
+        ..Job::bare(&work_dir.root, stop)
+    };
+    if let Some(found) = phases::bonnie::Phase::find(&phase.kind) {
+        raise_descriptor_limit();
+        phases::bonnie::prepare(found, &phase.parameters, &job)?;
+    } else if let Some((found, parameters)) = phases::op::planned(phase) {
+        phases::op::prepare(found, &parameters, &job)?;
+    } else if let Some((found, parameters)) = phases::apps::planned(phase) {
+        phases::apps::prepare(found, &parameters, &job)?;
+    } else if let Some(planned) = program::planned(phase, work_dir)? {
+        return program::prepare(planned, &work_dir.root, stop);
+    }
+    Ok(Vec::new())
+}
+
 /// Runs one phase and measures it. Updates the list of trees in the work directory; after an error
 /// a tree may be incomplete below its root.
 pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
@@ -170,6 +206,18 @@ struct Timed<T> {
 }
 
 impl<T> Timed<T> {
+    /// The times, as those of work in this process by the calls of an engine.
+    fn measured<E: Engine>(&self) -> Measured {
+        Measured {
+            return_ns: self.used.wall,
+            durable_ns: self.durable_ns,
+            user_ns: self.used.user,
+            system_ns: self.used.system,
+            engine: E::Calls::ENGINE,
+            ..Measured::default()
+        }
+    }
+
     /// The time to durable of work that measured its own time to return.
     fn durable_after(&self, returned: Nanos) -> Option<Nanos> {
         let durable = self.durable_ns?;

@@ -2,7 +2,7 @@
 //! timed.
 
 use super::{LoadError, Measured, Request, Timing};
-use crate::engines::{Calls, Engine};
+use crate::engines::Engine;
 use crate::job::Job;
 use crate::kinds::PhaseKind;
 use crate::phases;
@@ -25,19 +25,12 @@ pub(super) fn run<E: Engine>(
     let timed =
         Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job, &mut mongo))?;
     let timeline = mongo.timeline().summary(phases::FILE, timed.used.wall);
+    let measured = timed.measured::<E>();
     Ok(Measured {
-        return_ns: timed.used.wall,
-        durable_ns: timed.durable_ns,
-        user_ns: timed.used.user,
-        system_ns: timed.used.system,
         tally: timed.done,
         method: phase.method().to_owned(),
-        engine: E::Calls::ENGINE,
         figures: [of_workers(&mongo), timed.counts].concat(),
-        latencies: timeline.latencies,
-        progress: timeline.progress,
-        recording: timeline.recording,
-        ..Measured::default()
+        ..measured.with_timeline(timeline)
     })
 }
 

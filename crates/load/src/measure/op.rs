@@ -6,7 +6,6 @@ use crate::engines::{Calls, Engine, null};
 use crate::job::Job;
 use crate::kinds::PhaseKind;
 use crate::phases::op::{self, Limits, Op, Parameters, Phase};
-use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Nanos;
@@ -23,19 +22,6 @@ pub struct Share<'a> {
     pub most: u64,
     /// Ends the phase early, without an error.
     pub deadline: &'a Deadline,
-}
-
-/// Creates, untimed, the files that a phase needs; returns whether it is a phase of operations.
-pub(super) fn prepare(
-    phase: &PhasePlan,
-    work_dir: &WorkDir,
-    stop: &CancelToken,
-) -> Result<bool, LoadError> {
-    let Some((found, parameters)) = op::planned(phase) else {
-        return Ok(false);
-    };
-    op::prepare(found, &parameters, &Job::bare(&work_dir.root, stop))?;
-    Ok(true)
 }
 
 /// Creates, untimed, what these workers of an `op` phase need to create files, while other
@@ -101,6 +87,7 @@ pub(super) fn run<E: Engine>(
     let timed =
         Timing::of(kind, request).time::<E, _>(|| op.run_within::<E>(&mut calls, &job, limits))?;
     let durable_ns = timed.durable_after(timed.done.returned);
+    let measured = timed.measured::<E>();
     let (used, done) = (timed.used, timed.done);
     let (engine, method) = match transfer {
         _ if !E::INFO.touches_files => (E::INFO.name, null::METHOD.to_owned()),
@@ -116,9 +103,6 @@ pub(super) fn run<E: Engine>(
         method,
         engine,
         figures: [done.figures, timed.counts].concat(),
-        latencies: done.timeline.latencies,
-        progress: done.timeline.progress,
-        recording: done.timeline.recording,
-        ..Measured::default()
+        ..measured.with_timeline(done.timeline)
     })
 }

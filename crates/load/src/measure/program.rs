@@ -9,6 +9,7 @@ use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::warning::{Warning, WarningKind};
+use std::path::Path;
 
 /// The maximum parsed output, bytes: more than any of the programs prints.
 const READABLE: usize = 16 << 20;
@@ -19,23 +20,13 @@ pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Pl
     Planned::of(phase, &work_dir.root, tree)
 }
 
-/// Prepares a phase, untimed, before the cache state is set: creates the files of a phase that has
-/// its own, or runs the preparing commands of a program.
-pub fn prepare(
-    phase: &PhasePlan,
-    work_dir: &WorkDir,
+/// Runs the preparing commands of a phase.
+pub(super) fn prepare(
+    planned: Planned,
+    root: &Path,
     stop: &CancelToken,
 ) -> Result<Vec<ToolCommand>, LoadError> {
-    if super::bonnie::prepare(phase, work_dir, stop)?
-        || super::op::prepare(phase, work_dir, stop)?
-        || super::apps::prepare(phase, work_dir, stop)?
-    {
-        return Ok(Vec::new());
-    }
-    let Some(planned) = planned(phase, work_dir)? else {
-        return Ok(Vec::new());
-    };
-    if planned.directory != work_dir.root {
+    if planned.directory != root {
         std::fs::create_dir(&planned.directory)
             .map_err(|source| LoadError::io("mkdir", &planned.directory, source))?;
     }
@@ -76,6 +67,7 @@ pub(super) fn run<E: Engine>(
     let strays = StrayProcesses::guarded()?;
     let timed = Timing::of(&planned.program.kind, request)
         .time::<E, _>(|| under_mark(tool, READABLE, &strays, stop))?;
+    let measured = timed.measured::<E>();
     let ended = timed.done;
     let left = ended.left_running + strays.end();
     let task = planned.task(phase);
@@ -84,8 +76,6 @@ pub(super) fn run<E: Engine>(
     let mut warnings = report.warnings;
     warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
     Ok(Measured {
-        return_ns: timed.used.wall,
-        durable_ns: timed.durable_ns,
         user_ns: ended.user,
         system_ns: ended.system,
         method: (planned.program.describe)(&task),
@@ -93,7 +83,7 @@ pub(super) fn run<E: Engine>(
         figures: [report.figures, timed.counts].concat(),
         commands: vec![ended.command],
         warnings,
-        ..Measured::default()
+        ..measured
     })
 }
 

@@ -42,7 +42,8 @@ pub(super) fn run<E: Engine>(
     let stop = request.stop;
     let timed = Timing::of(kind, request).time::<E, _>(|| replay.run(&tree, stop))?;
     let durable_ns = timed.durable_after(timed.done.returned);
-    let (used, done) = (timed.used, timed.done);
+    let measured = timed.measured::<E>();
+    let done = timed.done;
     let seconds = done.returned.0.max(1) as f64 / 1e9;
     let mut figures = Vec::new();
     if pace == Pace::Afap {
@@ -77,20 +78,17 @@ pub(super) fn run<E: Engine>(
     Ok(Measured {
         return_ns: done.returned,
         durable_ns,
-        user_ns: used.user,
-        system_ns: used.system,
         tally: done.tally,
         method: method(&replay, request.phase.parameters.get(replay::PACE)),
         engine: E::INFO.name,
         figures,
-        latencies: done.timeline.latencies,
-        progress: done.timeline.progress,
         notes: vec![Effective {
             source: Effective::REPLAY.to_owned(),
             text: note,
         }],
         warnings,
-        ..Measured::default()
+        recording: None,
+        ..measured.with_timeline(done.timeline)
     })
 }
 

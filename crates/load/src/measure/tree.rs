@@ -154,28 +154,21 @@ fn run_calls<E: Engine>(
     })?;
     let timeline = Scratch::timeline(&scratch).summary(phases::FILE, timed.used.wall);
     let imagined = !E::INFO.touches_files;
+    let measured = timed.measured::<E>();
     Ok(Measured {
-        return_ns: timed.used.wall,
-        durable_ns: timed.durable_ns,
-        user_ns: timed.used.user,
-        system_ns: timed.used.system,
         tally: timed.done,
         method: match ((phase.method)(job), job.workers) {
             _ if imagined => null::METHOD.to_owned(),
             (method, 1) => method,
             (method, workers) => format!("{method}; {workers} workers"),
         },
-        engine: E::Calls::ENGINE,
         figures: timed.counts,
-        latencies: timeline.latencies,
-        progress: timeline.progress,
-        recording: timeline.recording,
         warnings: if imagined {
             Vec::new()
         } else {
             Scratch::warnings(&scratch)
         },
-        ..Measured::default()
+        ..measured.with_timeline(timeline)
     })
 }
 
@@ -192,6 +185,7 @@ fn run_program<E: Engine>(
             .map_err(|source| LoadError::io("mkdir", directory, source))?;
     }
     let timed = timing.time::<E, _>(|| command::run(&tool, job.stop))?;
+    let measured = timed.measured::<E>();
     let ended = timed.done;
     // A program reports no counts: the known counts of the tree are used.
     let known = facts.unwrap_or(Facts {
@@ -200,8 +194,6 @@ fn run_program<E: Engine>(
         bytes: 0,
     });
     Ok(Measured {
-        return_ns: timed.used.wall,
-        durable_ns: timed.durable_ns,
         user_ns: ended.user,
         system_ns: ended.system,
         tally: Tally {
@@ -216,6 +208,6 @@ fn run_program<E: Engine>(
         figures: timed.counts,
         commands: vec![ended.command],
         warnings: tool.left_out.warning().into_iter().collect(),
-        ..Measured::default()
+        ..measured
     })
 }

@@ -213,24 +213,24 @@ impl Phase {
     }
 }
 
-/// The family of a kind of phase, if it is one of these.
-pub(crate) fn family_of(kind: &str) -> Option<Family> {
-    Phase::find(kind).map(Phase::family)
+/// The phase of a plan with its parameters; none if it is another one.
+pub(crate) fn planned(plan: &PhasePlan) -> Option<(Phase, Parameters)> {
+    let phase = Phase::find(&plan.kind)?;
+    Some((phase, Parameters::read(phase.family(), &plan.parameters)))
 }
 
 /// The space on the device of all files of a phase's family; none if it is no such phase.
-pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
-    let family = family_of(&phase.kind)?;
-    let parameters = Parameters::read(family, &phase.parameters);
-    Some(Bytes(Inventory::of(family, &parameters).space(&parameters)))
+pub fn data_bytes(plan: &PhasePlan) -> Option<Bytes> {
+    let (phase, parameters) = planned(plan)?;
+    let inventory = Inventory::of(phase.family(), &parameters);
+    Some(Bytes(inventory.space(&parameters)))
 }
 
 /// The capabilities that a phase requires of its file system; none if it is no such phase.
-pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
-    let found = Phase::find(&phase.kind)?;
-    let parameters = Parameters::read(found.family(), &phase.parameters);
-    Some(match found.family() {
-        Family::Containers if found == Phase::ContainersPull => vec![Required::HardLinks],
+pub fn required(plan: &PhasePlan) -> Option<Vec<Required>> {
+    let (phase, parameters) = planned(plan)?;
+    Some(match phase.family() {
+        Family::Containers if phase == Phase::ContainersPull => vec![Required::HardLinks],
         Family::Containers => vec![Required::HardLinks, Required::SpecialFiles],
         Family::Database => vec![Required::FileOf(Bytes(parameters.size))],
         _ => Vec::new(),

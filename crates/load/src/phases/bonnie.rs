@@ -14,16 +14,16 @@ mod ready;
 mod seeks;
 mod source;
 
+use super::Job;
 use super::table::phases;
 use super::timeline::{TimelineRecorder, TimelineSummary};
 use crate::clock::{self, Stopwatch};
 use crate::engines::Calls;
 use crate::engines::null::Facts;
 use crate::error::LoadError;
-use data::Data;
+use data::{Data, Unit};
 use files::Files;
 use fsdyno_model::Parameter;
-use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::{Better, Figure, Tally};
@@ -31,7 +31,6 @@ use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::{Warning, WarningKind};
 use parameters::{DataParameters, FileParameters, Made};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// The directory of all phases, below the work directory.
 pub(crate) const HOME: &std::ffi::CStr = c"bonnie";
@@ -127,22 +126,12 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     Some(Bytes(files.files.saturating_mul(each)))
 }
 
-/// The location of a phase.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// The work directory.
-    pub root: &'a Path,
-    pub stop: &'a CancelToken,
-}
-
-impl Place<'_> {
-    /// The directory of all phases.
-    fn open<E: Calls>(&self, engine: &mut E) -> Result<E::Dir, LoadError> {
-        let work_dir = engine.open_work_dir(self.root)?;
-        let home = engine.open_dir(&work_dir, HOME)?;
-        engine.close_dir(work_dir);
-        Ok(home)
-    }
+/// Opens the directory of all phases.
+fn open_home<E: Calls>(engine: &mut E, job: &Job<'_>) -> Result<E::Dir, LoadError> {
+    let work_dir = engine.open_work_dir(job.root)?;
+    let home = engine.open_dir(&work_dir, HOME)?;
+    engine.close_dir(work_dir);
+    Ok(home)
 }
 
 /// One pass of a phase.
@@ -197,12 +186,12 @@ impl Pass {
 pub(crate) fn prepare(
     phase: Phase,
     given: &BTreeMap<String, String>,
-    place: &Place<'_>,
+    job: &Job<'_>,
 ) -> Result<(), LoadError> {
     if phase.on_one_file() {
-        return ready::data(phase, DataParameters::read(given), place);
+        return ready::data(phase, DataParameters::read(given), job);
     }
-    ready::files(phase, FileParameters::read(given), place)
+    ready::files(phase, FileParameters::read(given), job)
 }
 
 /// The buffers of a phase.
@@ -291,7 +280,7 @@ impl Bonnie {
     pub fn run<E: Calls + Send>(
         &mut self,
         engine: &mut E,
-        place: &Place<'_>,
+        job: &Job<'_>,
     ) -> Result<Done, LoadError> {
         let (mut passes, mut first) = (0, 0);
         let (mut returned, mut elapsed) = (0, 0);
@@ -300,7 +289,7 @@ impl Bonnie {
         let mut all = Tally::default();
         let tally = loop {
             let watch = Stopwatch::start();
-            let pass = self.pass(engine, place)?;
+            let pass = self.pass(engine, job)?;
             let spent = watch.read();
             passes += 1;
             if passes == 1 {
@@ -344,21 +333,17 @@ impl Bonnie {
         })
     }
 
-    fn pass<E: Calls + Send>(
-        &mut self,
-        engine: &mut E,
-        place: &Place<'_>,
-    ) -> Result<Pass, LoadError> {
+    fn pass<E: Calls + Send>(&mut self, engine: &mut E, job: &Job<'_>) -> Result<Pass, LoadError> {
         match (&mut self.buffers, self.phase) {
-            (Buffers::Data(data), Phase::CharWrite) => data::char_write(engine, place, data),
-            (Buffers::Data(data), Phase::Write) => data::write(engine, place, data),
-            (Buffers::Data(data), Phase::Rewrite) => data::rewrite(engine, place, data),
-            (Buffers::Data(data), Phase::CharRead) => data::char_read(engine, place, data),
-            (Buffers::Data(data), Phase::Seeks) => seeks::seeks(engine, place, data),
-            (Buffers::Data(data), _) => data::read(engine, place, data),
-            (Buffers::Files(files), Phase::Create) => files::create(engine, place, files),
-            (Buffers::Files(files), Phase::Delete) => files::delete(engine, place, files),
-            (Buffers::Files(files), _) => files::stat(engine, place, files),
+            (Buffers::Data(data), Phase::CharWrite) => data::fill(engine, job, data, Unit::Byte),
+            (Buffers::Data(data), Phase::Write) => data::fill(engine, job, data, Unit::Chunk),
+            (Buffers::Data(data), Phase::Rewrite) => data::rewrite(engine, job, data),
+            (Buffers::Data(data), Phase::CharRead) => data::drain(engine, job, data, Unit::Byte),
+            (Buffers::Data(data), Phase::Seeks) => seeks::seeks(engine, job, data),
+            (Buffers::Data(data), _) => data::drain(engine, job, data, Unit::Chunk),
+            (Buffers::Files(files), Phase::Create) => files::create(engine, job, files),
+            (Buffers::Files(files), Phase::Delete) => files::delete(engine, job, files),
+            (Buffers::Files(files), _) => files::stat(engine, job, files),
         }
     }
 

@@ -2,6 +2,8 @@
 //! kernel copies to it. With the alignment of the allocator, the rate of a cached read would differ
 //! by a third between two builds. The caller fills them.
 
+use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::seed::Seed;
 use std::ops::{Deref, DerefMut};
 
 /// The alignment, bytes: a page, or a part of one if pages are larger.
@@ -28,6 +30,19 @@ impl Buffer {
         };
         // Zeroed memory is not backed by pages until it is written.
         buffer.fill(byte);
+        buffer
+    }
+
+    /// A buffer of generated data.
+    pub fn generated(content: Content, seed: Seed, length: usize) -> Self {
+        let mut buffer = Self::filled(0xa5, length);
+        let mut pieces = vec![0; BUFFER];
+        let mut stream = Stream::new(content, seed, length as u64, &mut pieces);
+        let mut at = 0;
+        while let Some(piece) = stream.next_piece() {
+            buffer[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
         buffer
     }
 }

@@ -4,7 +4,7 @@
 use super::names::{below, shuffle};
 use super::parameters::DataParameters;
 use super::source::Source;
-use super::{Pass, Place, SEED};
+use super::{Job, Pass, SEED, open_home};
 use crate::clock;
 use crate::engines::Calls;
 use crate::error::LoadError;
@@ -31,6 +31,13 @@ pub(super) struct Data {
     pub buffers: Vec<WorkerBuffers>,
     /// The chunks to seek to, in the order of the seeks.
     pub tickets: Box<[u64]>,
+}
+
+/// The bytes of one transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Byte,
+    Chunk,
 }
 
 /// The buffers of a worker.
@@ -64,6 +71,14 @@ impl Data {
     /// How many chunks the file has.
     pub fn chunks(&self) -> u64 {
         self.parameters.size / self.parameters.chunk
+    }
+
+    /// The length of a transfer, and the number of transfers.
+    fn transfers(&self, unit: Unit) -> (usize, u64) {
+        match unit {
+            Unit::Byte => (1, self.parameters.chars),
+            Unit::Chunk => (self.buffers[0].buffer.len(), self.chunks()),
+        }
     }
 }
 
@@ -108,19 +123,19 @@ fn again(
     Ok(())
 }
 
-/// Creates the file with this number of writes of `length` bytes.
-fn fill<E: Calls>(
+/// Creates the file in units.
+pub(super) fn fill<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     data: &mut Data,
-    length: usize,
-    times: u64,
+    unit: Unit,
 ) -> Result<Pass, LoadError> {
-    let dir = place.open(engine)?;
+    let (length, times) = data.transfers(unit);
+    let dir = open_home(engine, job)?;
     let (source, buffers) = (&mut data.source, &mut data.buffers[0]);
     let began = buffers.timeline.begin();
     let mut file = engine.create(&dir, FILE, MODE)?;
-    again(times, place.stop, &mut buffers.timeline, |_| {
+    again(times, job.stop, &mut buffers.timeline, |_| {
         engine.write(&mut file, source.take(length))?;
         Ok(length)
     })?;
@@ -131,39 +146,19 @@ fn fill<E: Calls>(
     Ok(pass)
 }
 
-/// Byte by byte.
-pub(super) fn char_write<E: Calls>(
-    engine: &mut E,
-    place: &Place<'_>,
-    data: &mut Data,
-) -> Result<Pass, LoadError> {
-    let chars = data.parameters.chars;
-    fill(engine, place, data, 1, chars)
-}
-
-/// Chunk by chunk.
-pub(super) fn write<E: Calls>(
-    engine: &mut E,
-    place: &Place<'_>,
-    data: &mut Data,
-) -> Result<Pass, LoadError> {
-    let (length, chunks) = (data.buffers[0].buffer.len(), data.chunks());
-    fill(engine, place, data, length, chunks)
-}
-
 /// Reads every chunk, changes a byte, and writes it back at the same offset. The file counts once.
 pub(super) fn rewrite<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     data: &mut Data,
 ) -> Result<Pass, LoadError> {
-    let dir = place.open(engine)?;
+    let dir = open_home(engine, job)?;
     let (chunks, chunk) = (data.chunks(), data.parameters.chunk);
     let WorkerBuffers { buffer, timeline } = &mut data.buffers[0];
     let mut done = 0;
     let began = timeline.begin();
     let mut file = engine.open_to_change(&dir, FILE)?;
-    again(chunks, place.stop, timeline, |number| {
+    again(chunks, job.stop, timeline, |number| {
         let bytes = engine.read(&mut file, buffer)?;
         if bytes == 0 {
             return Ok(0);
@@ -189,22 +184,22 @@ pub(super) fn change(chunk: &mut [u8], number: u64) {
     chunk[at] = chunk[at].wrapping_add(1);
 }
 
-/// Reads from the start with this number of calls of `length` bytes, or to the end. As in the
-/// original, the rate includes `fsync`: even without dirty data it makes the device flush its
-/// cache. The time to return is reported as well.
-fn drain<E: Calls>(
+/// Reads from the start in units, up to the end of the file. As in the original, the rate includes
+/// `fsync`: even without dirty data it makes the device flush its cache. The time to return is
+/// reported as well.
+pub(super) fn drain<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     data: &mut Data,
-    length: usize,
-    times: u64,
+    unit: Unit,
 ) -> Result<Pass, LoadError> {
-    let dir = place.open(engine)?;
+    let (length, times) = data.transfers(unit);
+    let dir = open_home(engine, job)?;
     let WorkerBuffers { buffer, timeline } = &mut data.buffers[0];
     let mut done = 0;
     let began = timeline.begin();
     let mut file = engine.open(&dir, FILE)?;
-    again(times, place.stop, timeline, |_| {
+    again(times, job.stop, timeline, |_| {
         let bytes = engine.read(&mut file, &mut buffer[..length])?;
         done += bytes as u64;
         Ok(bytes)
@@ -215,26 +210,6 @@ fn drain<E: Calls>(
     let pass = Pass::durable(began, returned, one_file(done));
     engine.close_dir(dir);
     Ok(pass)
-}
-
-/// Byte by byte.
-pub(super) fn char_read<E: Calls>(
-    engine: &mut E,
-    place: &Place<'_>,
-    data: &mut Data,
-) -> Result<Pass, LoadError> {
-    let chars = data.parameters.chars;
-    drain(engine, place, data, 1, chars)
-}
-
-/// Chunk by chunk.
-pub(super) fn read<E: Calls>(
-    engine: &mut E,
-    place: &Place<'_>,
-    data: &mut Data,
-) -> Result<Pass, LoadError> {
-    let (length, chunks) = (data.buffers[0].buffer.len(), data.chunks());
-    drain(engine, place, data, length, chunks)
 }
 
 /// A tally of one file.

@@ -4,7 +4,7 @@
 use super::names::{Name, Order, below, shuffle};
 use super::parameters::{FileParameters, Made};
 use super::source::Source;
-use super::{Pass, Place, SEED};
+use super::{Job, Pass, SEED, open_home};
 use crate::clock;
 use crate::engines::listing::Listing;
 use crate::engines::meta::Kind;
@@ -134,10 +134,10 @@ impl Files {
 /// Opens the base directory and its subdirectories.
 fn open_all<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     files: &Files,
 ) -> Result<(E::Dir, Vec<E::Dir>), LoadError> {
-    let top = place.open(engine)?;
+    let top = open_home(engine, job)?;
     let base = engine.open_dir(&top, &files.places.base)?;
     engine.close_dir(top);
     let directories = files.places.directories.iter();
@@ -155,10 +155,10 @@ fn close_all<E: Calls>(engine: &mut E, base: E::Dir, directories: Vec<E::Dir>) {
 /// Creates all files, in the order of their numbers.
 pub(super) fn create<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, directories) = open_all(engine, place, buffers)?;
+    let (base, directories) = open_all(engine, job, buffers)?;
     let mut tally = Tally::default();
     let began = buffers.timeline.begin();
     buffers.timeline.resume();
@@ -184,7 +184,7 @@ pub(super) fn create<E: Calls>(
         }
         tally.files += 1;
         buffers.timeline.follow(&tally);
-        place.stop.check()?;
+        job.stop.check()?;
     }
     let returned = clock::now() - began;
     engine.make_all_durable(&base)?;
@@ -196,10 +196,10 @@ pub(super) fn create<E: Calls>(
 /// Reads the metadata of all files, and the data of files that are not empty.
 pub(super) fn stat<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, mut directories) = open_all(engine, place, buffers)?;
+    let (base, mut directories) = open_all(engine, job, buffers)?;
     let mut tally = Tally::default();
     let (buffer, timeline) = (&mut buffers.buffer, &mut buffers.timeline);
     let began = timeline.begin();
@@ -212,7 +212,7 @@ pub(super) fn stat<E: Calls>(
                     while let Some(entry) = buffers.listing.take() {
                         inspect(engine, dir, entry.name, buffer, &mut tally)?;
                         timeline.follow(&tally);
-                        place.stop.check()?;
+                        job.stop.check()?;
                     }
                 }
             }
@@ -223,7 +223,7 @@ pub(super) fn stat<E: Calls>(
                 let dir = &directories[file.directory];
                 inspect(engine, dir, file.name.as_c(), buffer, &mut tally)?;
                 timeline.follow(&tally);
-                place.stop.check()?;
+                job.stop.check()?;
             }
         }
     }
@@ -260,10 +260,10 @@ fn inspect<E: Calls>(
 /// Deletes all files and their directories.
 pub(super) fn delete<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     buffers: &mut Files,
 ) -> Result<Pass, LoadError> {
-    let (base, directories) = open_all(engine, place, buffers)?;
+    let (base, directories) = open_all(engine, job, buffers)?;
     let mut tally = Tally::default();
     let began = buffers.timeline.begin();
     buffers.timeline.resume();
@@ -272,7 +272,7 @@ pub(super) fn delete<E: Calls>(
             let (listing, timeline) = (&mut buffers.listing, &mut buffers.timeline);
             for (mut dir, name) in directories.into_iter().zip(&buffers.places.directories) {
                 loop {
-                    let removed = empty(engine, place, &mut dir, listing, timeline)?;
+                    let removed = empty(engine, job, &mut dir, listing, timeline)?;
                     tally.files += removed;
                     // Closed first: an open directory that is removed becomes an orphan.
                     engine.close_dir(dir);
@@ -294,7 +294,7 @@ pub(super) fn delete<E: Calls>(
                 engine.unlink(&directories[file.directory], file.name.as_c())?;
                 tally.files += 1;
                 buffers.timeline.follow(&tally);
-                place.stop.check()?;
+                job.stop.check()?;
             }
             for dir in directories {
                 engine.close_dir(dir);
@@ -317,7 +317,7 @@ pub(super) fn delete<E: Calls>(
 /// Removes the listed entries of a directory; returns how many there were.
 fn empty<E: Calls>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     dir: &mut E::Dir,
     listing: &mut Listing,
     timeline: &mut TimelineRecorder,
@@ -329,7 +329,7 @@ fn empty<E: Calls>(
             engine.unlink(dir, entry.name)?;
             removed += 1;
             timeline.next(0);
-            place.stop.check()?;
+            job.stop.check()?;
         }
     }
     Ok(removed)

@@ -1,18 +1,18 @@
 //! Creates, untimed, the input of a phase of bonnie. A phase without preceding phases, or after
 //! phases with other parameters, gets the files that its predecessors would have left.
 
-use super::data::{self, Data, FILE};
+use super::data::{self, Data, FILE, Unit};
 use super::files::{self, Files, Places};
 use super::parameters::{DataParameters, FileParameters};
-use super::{HOME, Phase, Place};
+use super::{HOME, Job, Phase};
 use crate::engines::sync::SystemCalls;
 use crate::error::LoadError;
 use crate::phases::ready::{below, unless_absent, with_path};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
-    let home = below(place.root, HOME);
+fn home(job: &Job<'_>) -> Result<PathBuf, LoadError> {
+    let home = below(job.root, HOME);
     with_path("mkdir", &home, fs::create_dir_all(&home))?;
     Ok(home)
 }
@@ -21,9 +21,9 @@ fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
 pub(super) fn data(
     phase: Phase,
     parameters: DataParameters,
-    place: &Place<'_>,
+    job: &Job<'_>,
 ) -> Result<(), LoadError> {
-    let file = below(&home(place)?, FILE);
+    let file = below(&home(job)?, FILE);
     let size = fs::metadata(&file).ok().map(|meta| meta.len());
     let complete = match phase {
         Phase::CharWrite | Phase::Write => false,
@@ -36,7 +36,7 @@ pub(super) fn data(
     with_path("unlink", &file, unless_absent(fs::remove_file(&file)))?;
     if !matches!(phase, Phase::CharWrite | Phase::Write) {
         let mut buffers = Data::new(parameters, 1, 0);
-        data::write(&mut SystemCalls::default(), place, &mut buffers)?;
+        data::fill(&mut SystemCalls::default(), job, &mut buffers, Unit::Chunk)?;
     }
     Ok(())
 }
@@ -45,9 +45,9 @@ pub(super) fn data(
 pub(super) fn files(
     phase: Phase,
     parameters: FileParameters,
-    place: &Place<'_>,
+    job: &Job<'_>,
 ) -> Result<(), LoadError> {
-    let home = home(place)?;
+    let home = home(job)?;
     // The phases on the large file are complete, as in the original.
     let large = below(&home, FILE);
     with_path("unlink", &large, unless_absent(fs::remove_file(&large)))?;
@@ -70,7 +70,7 @@ pub(super) fn files(
     if phase != Phase::Create {
         files::create(
             &mut SystemCalls::default(),
-            place,
+            job,
             &mut Files::new(parameters),
         )?;
     }

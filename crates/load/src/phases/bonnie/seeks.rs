@@ -2,7 +2,7 @@
 //! chunks. Every tenth chunk is changed and written back.
 
 use super::data::{Data, FILE, WorkerBuffers, change, one_file};
-use super::{Pass, Place};
+use super::{Job, Pass, open_home};
 use crate::clock;
 use crate::engines::Calls;
 use crate::error::LoadError;
@@ -15,7 +15,7 @@ const CHANGED: usize = 10;
 
 /// The shared state of all workers.
 struct Shared<'a> {
-    place: &'a Place<'a>,
+    job: &'a Job<'a>,
     tickets: &'a [u64],
     next: AtomicUsize,
     chunk: u64,
@@ -32,11 +32,11 @@ struct WorkerResult {
 /// Runs the seeks of all tickets, from the first start to the last end.
 pub(super) fn seeks<E: Calls + Send>(
     engine: &mut E,
-    place: &Place<'_>,
+    job: &Job<'_>,
     data: &mut Data,
 ) -> Result<Pass, LoadError> {
     let shared = Shared {
-        place,
+        job,
         tickets: &data.tickets,
         next: AtomicUsize::new(0),
         chunk: data.parameters.chunk,
@@ -73,7 +73,7 @@ fn run_worker<E: Calls>(
     buffers: &mut WorkerBuffers,
 ) -> Result<WorkerResult, LoadError> {
     let opened = own_descriptors().and_then(|()| {
-        let dir = shared.place.open(engine)?;
+        let dir = open_home(engine, shared.job)?;
         let file = engine.open_to_change(&dir, FILE)?;
         engine.close_dir(dir);
         Ok(file)
@@ -100,7 +100,7 @@ fn run_worker<E: Calls>(
         }
         bytes += read as u64;
         timeline.next(read as u64);
-        shared.place.stop.check()?;
+        shared.job.stop.check()?;
     }
     if changed {
         engine.make_durable(&mut file)?;

@@ -2,7 +2,7 @@
 
 use super::parameters::Fill;
 use crate::phases::buffer::Buffer;
-use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::content::{BUFFER, Content};
 use fsdyno_datasets::seed::Seed;
 
 /// The size of the data pool, in pieces.
@@ -23,7 +23,10 @@ impl Source {
     pub fn new(fill: Fill, most: usize) -> Self {
         let pool = match fill {
             Fill::LikeOriginal => Buffer::filled(0, most),
-            Fill::Percent(percent) => incompressible(percent, most),
+            Fill::Percent(percent) => {
+                let seed = Seed::new(1).part("bonnie");
+                Buffer::generated(Content::Binary { percent }, seed, PIECES * BUFFER + most)
+            }
         };
         Self {
             pool,
@@ -48,20 +51,6 @@ impl Source {
         self.at = (from + length + 1) % (self.pool.len() - self.most);
         &self.pool[from..from + length]
     }
-}
-
-fn incompressible(percent: u8, most: usize) -> Buffer {
-    let size = PIECES * BUFFER + most;
-    let mut buffer = vec![0; BUFFER];
-    let mut pool = Buffer::filled(0, size);
-    let mut at = 0;
-    let seed = Seed::new(1).part("bonnie");
-    let mut stream = Stream::new(Content::Binary { percent }, seed, size as u64, &mut buffer);
-    while let Some(piece) = stream.next_piece() {
-        pool[at..at + piece.len()].copy_from_slice(piece);
-        at += piece.len();
-    }
-    pool
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use super::*;
 use crate::engines::null::NullCalls;
 use crate::engines::sync::SystemCalls;
+use fsdyno_model::cancel::CancelToken;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let owned = pairs.iter().map(|(a, b)| ((*a).into(), (*b).into()));
@@ -14,10 +15,10 @@ fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 /// Prepares and runs a phase in a directory.
 fn done(phase: Phase, root: &Path, pairs: &[(&str, &str)]) -> Done {
     let stop = CancelToken::new();
-    let place = Place { root, stop: &stop };
-    prepare(phase, &given(pairs), &place).unwrap();
+    let job = Job::bare(root, &stop);
+    prepare(phase, &given(pairs), &job).unwrap();
     let mut bonnie = Bonnie::new(phase, &given(pairs), false);
-    bonnie.run(&mut SystemCalls::default(), &place).unwrap()
+    bonnie.run(&mut SystemCalls::default(), &job).unwrap()
 }
 
 fn value(done: &Done, name: &str) -> f64 {
@@ -180,12 +181,9 @@ fn a_short_phase_is_repeated_or_has_a_warning() {
     };
     assert!(short(&done(Phase::Read, home.path(), SMALL)));
     let stop = CancelToken::new();
-    let place = Place {
-        root: home.path(),
-        stop: &stop,
-    };
+    let job = Job::bare(home.path(), &stop);
     let mut repeated = Bonnie::new(Phase::Read, &given(SMALL), true);
-    let done = repeated.run(&mut SystemCalls::default(), &place).unwrap();
+    let done = repeated.run(&mut SystemCalls::default(), &job).unwrap();
     assert!(!short(&done));
     // Figures are those of one pass.
     assert_eq!(done.tally.bytes.0, 1 << 20);
@@ -230,14 +228,11 @@ fn the_null_engine_reports_the_requested_work() {
     ]
     .concat();
     let stop = CancelToken::new();
-    let place = Place {
-        root: Path::new("/nowhere"),
-        stop: &stop,
-    };
+    let job = Job::bare(Path::new("/nowhere"), &stop);
     for phase in Phase::ALL {
         let mut bonnie = Bonnie::new(phase, &given(&pairs), false);
         let mut engine = NullCalls::new(bonnie.facts());
-        let tally = bonnie.run(&mut engine, &place).unwrap().tally;
+        let tally = bonnie.run(&mut engine, &job).unwrap().tally;
         match phase {
             Phase::CharWrite | Phase::CharRead => assert_eq!(tally.bytes.0, 10_000),
             Phase::Write | Phase::Rewrite | Phase::Read => assert_eq!(tally.bytes.0, 1 << 20),
@@ -254,19 +249,13 @@ fn cancellation_ends_every_phase() {
     let go = CancelToken::new();
     for phase in Phase::ALL {
         let pairs = [SMALL, &[("files", "30")]].concat();
-        let place = Place {
-            root: home.path(),
-            stop: &go,
-        };
-        prepare(phase, &given(&pairs), &place).unwrap();
+        let job = Job::bare(home.path(), &go);
+        prepare(phase, &given(&pairs), &job).unwrap();
         let mut bonnie = Bonnie::new(phase, &given(&pairs), true);
         let stop = CancelToken::new();
         stop.request();
-        let place = Place {
-            root: home.path(),
-            stop: &stop,
-        };
-        let end = bonnie.run(&mut SystemCalls::default(), &place);
+        let job = Job::bare(home.path(), &stop);
+        let end = bonnie.run(&mut SystemCalls::default(), &job);
         assert!(matches!(end, Err(LoadError::Stopped)), "{phase:?}");
     }
 }

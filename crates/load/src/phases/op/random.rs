@@ -1,7 +1,7 @@
 //! Random offsets in a file and incompressible data, both computed before the clock starts.
 
 use crate::phases::buffer::Buffer;
-use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::content::Content;
 use fsdyno_datasets::seed::Seed;
 
 /// The number of precomputed offsets.
@@ -61,17 +61,8 @@ impl RandomOffsets {
 
 /// A buffer of incompressible bytes.
 pub(in crate::phases) fn incompressible(length: usize) -> Buffer {
-    let mut buffer = Buffer::filled(0xa5, length);
-    let mut pieces = vec![0; BUFFER];
     let content = Content::Binary { percent: 100 };
-    let seed = Seed::new(1).part("op");
-    let mut stream = Stream::new(content, seed, length as u64, &mut pieces);
-    let mut at = 0;
-    while let Some(piece) = stream.next_piece() {
-        buffer[at..at + piece.len()].copy_from_slice(piece);
-        at += piece.len();
-    }
-    buffer
+    Buffer::generated(content, Seed::new(1).part("op"), length)
 }
 
 #[cfg(test)]

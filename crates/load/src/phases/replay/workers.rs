@@ -12,7 +12,6 @@ use crate::phases::barrier::{Start, run_threads};
 use crate::phases::buffer::Buffer;
 use crate::phases::latency::Latencies;
 use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
-use fsdyno_datasets::content::Stream;
 use fsdyno_datasets::recorded::{Recording, written_content};
 use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
@@ -101,8 +100,9 @@ impl Replay {
             }
         });
         let rooms = rooms.collect();
+        let (content, seed) = written_content(&recording);
         Self {
-            content: content(&recording),
+            content: Buffer::generated(content, seed, CONTENT),
             rooms,
             recording,
             plan,
@@ -223,20 +223,6 @@ fn buffer_of(operation: &Operation) -> usize {
         _ => 0,
     };
     usize::try_from(length).unwrap_or(PIECE).min(PIECE)
-}
-
-/// Data of the compressibility of the recording.
-fn content(recording: &Recording) -> Buffer {
-    let mut all = Buffer::filled(0, CONTENT);
-    let (content, seed) = written_content(recording);
-    let mut buffer = vec![0; fsdyno_datasets::content::BUFFER];
-    let mut stream = Stream::new(content, seed, CONTENT as u64, &mut buffer);
-    let mut at = 0;
-    while let Some(piece) = stream.next_piece() {
-        all[at..at + piece.len()].copy_from_slice(piece);
-        at += piece.len();
-    }
-    all
 }
 
 /// The work of all workers.
