@@ -2,23 +2,16 @@
 
 use crate::error::Unread;
 use crate::phases::replay::{self, Pace, Replay};
-use crate::programs::{self, Task};
+use crate::programs;
 use fsdyno_datasets::recorded::Recording;
 use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Figure;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Parses the output of the program with that name; none if there is no such program.
 pub fn read_program(name: &str, printed: &str) -> Option<Result<Vec<Figure>, Unread>> {
     let program = programs::find(name)?;
-    let parameters = BTreeMap::new();
-    let task = Task {
-        directory: Path::new("/"),
-        tree: None,
-        parameters: &parameters,
-    };
-    Some((program.read)(printed, &task).map(|report| report.figures))
+    Some(program.parse(printed).map(|report| report.figures))
 }
 
 /// The largest tree of a recording that a fuzz target performs, bytes.

@@ -70,15 +70,15 @@ pub(super) fn run<E: Engine>(
     let measured = timed.measured::<E>();
     let ended = timed.done;
     let left = ended.left_running + strays.end();
-    let task = planned.task(phase);
-    let text = String::from_utf8_lossy(&ended.stdout);
-    let report = (planned.program.read)(&text, &task)?;
+    let report = planned
+        .program
+        .parse(&String::from_utf8_lossy(&ended.stdout))?;
     let mut warnings = report.warnings;
     warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
     Ok(Measured {
         user_ns: ended.user,
         system_ns: ended.system,
-        method: (planned.program.describe)(&task),
+        method: planned.method,
         engine: tools::NAME,
         figures: [report.figures, timed.counts].concat(),
         commands: vec![ended.command],

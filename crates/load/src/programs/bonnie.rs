@@ -5,7 +5,6 @@
 use super::printed::decimal;
 use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
 use crate::error::LoadError;
-use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::Parameter;
@@ -64,7 +63,7 @@ pub static BONNIE: Program = Program {
     executable: Some((NAME, "bonnie++")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands,
-    read: |text, _| read(text),
+    read,
     describe,
     data,
 };
@@ -141,18 +140,14 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     if argument_pairs.fast {
         timed = timed.arg("-f");
     }
-    let mut timed = timed
+    let timed = timed
         .arg("-s")
         .arg(format!("{}M", argument_pairs.mebibytes))
         .arg("-n")
         .arg(files(task, argument_pairs.files)?)
         .arg("-d")
         .arg(task.directory);
-    timed.current_dir = Some(task.directory.to_owned());
-    Ok(Commands {
-        before: Vec::new(),
-        timed,
-    })
+    Ok(timed.into())
 }
 
 /// The files in the form of its option: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
@@ -203,25 +198,18 @@ const RATES: [(usize, &str, &str); 12] = [
 /// The column of the maximum latency of the first of them; the others follow.
 const LATENCIES: usize = 38;
 
-fn missing(what: impl Into<String>) -> Unread {
-    Unread {
-        program: NAME,
-        missing: what.into(),
-    }
-}
-
-fn read(text: &str) -> Result<ProgramReport, Unread> {
+fn read(text: &str) -> Result<ProgramReport, String> {
     let start = format!("{},", FORM.0);
     let line = text
         .split_inclusive('\n')
         .find(|line| line.starts_with(&start))
-        .ok_or_else(|| missing(format!("no line of form {} is in it", FORM.0)))?;
+        .ok_or_else(|| format!("no line of form {} is in it", FORM.0))?;
     let Some(line) = line.strip_suffix('\n') else {
-        return Err(missing("its line is cut off"));
+        return Err("its line is cut off".to_owned());
     };
     let fields: Vec<&str> = line.split(',').collect();
     if fields.len() != FORM.1 {
-        return Err(missing(format!("{} fields, not {}", fields.len(), FORM.1)));
+        return Err(format!("{} fields, not {}", fields.len(), FORM.1));
     }
     let mut report = ProgramReport::default();
     let mut short = Vec::new();
@@ -234,15 +222,14 @@ fn read(text: &str) -> Result<ProgramReport, Unread> {
             "" => continue,
             SHORT => short.push(name),
             rate => {
-                let value =
-                    number_of(rate).ok_or_else(|| missing(format!("{name} is `{rate}`")))?;
+                let value = number_of(rate).ok_or_else(|| format!("{name} is `{rate}`"))?;
                 add(name.to_owned(), value, unit, Better::Higher);
                 // The column after each rate, `+++` if it is not meaningful.
                 match fields[place + 1] {
                     "" | SHORT_SHARE => {}
                     share => {
                         let share = decimal(share)
-                            .ok_or_else(|| missing(format!("the cpu of {name} is `{share}`")))?;
+                            .ok_or_else(|| format!("the cpu of {name} is `{share}`"))?;
                         add(format!("{name} cpu"), share, "%", Better::Lower);
                     }
                 }
@@ -252,13 +239,13 @@ fn read(text: &str) -> Result<ProgramReport, Unread> {
             "" | SHORT => {}
             time => {
                 let value = microseconds(time)
-                    .ok_or_else(|| missing(format!("the latency of {name} is `{time}`")))?;
+                    .ok_or_else(|| format!("the latency of {name} is `{time}`"))?;
                 add(format!("{name} latency max"), value, "us", Better::Lower);
             }
         }
     }
     if report.figures.is_empty() && short.is_empty() {
-        return Err(missing("all of its figures are empty"));
+        return Err("all of its figures are empty".to_owned());
     }
     report.warnings.extend((!short.is_empty()).then(|| {
         Warning::new(
@@ -325,7 +312,10 @@ mod tests {
             ("1.98,", "3.00,", "form 1.98"),
             (",8192,", ",8192,,", "51 fields"),
         ] {
-            let error = read(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
+            let error = BONNIE
+                .parse(&REAL.replacen(from, to, 1))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(NAME) && error.contains(expected), "{error}");
         }
     }

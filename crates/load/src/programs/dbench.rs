@@ -3,7 +3,6 @@
 
 use super::printed::{decimal, whole};
 use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
-use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
@@ -56,14 +55,10 @@ pub static DBENCH: Program = Program {
     executable: Some((NAME, "dbench")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands: |task| Ok(commands(task)),
-    read: |text, _| read(text),
+    read,
     describe: |task| {
-        let of = |name| task.get(name).unwrap_or_default();
-        format!(
-            "dbench, {} clients, {} s given: compare its throughput",
-            of("clients"),
-            of("time")
-        )
+        let (clients, time) = (task.value("clients"), task.value("time"));
+        format!("dbench, {clients} clients, {time} s given: compare its throughput")
     },
     data,
 };
@@ -88,50 +83,36 @@ fn commands(task: &Task<'_>) -> Commands {
             timed = timed.arg(option);
         }
     }
-    timed = timed.arg(task.get("clients").unwrap_or("1"));
-    timed.current_dir = Some(task.directory.to_owned());
-    Commands {
-        before: Vec::new(),
-        timed,
-    }
+    timed.arg(task.get("clients").unwrap_or("1")).into()
 }
 
-fn missing(what: impl Into<String>) -> Unread {
-    Unread {
-        program: NAME,
-        missing: what.into(),
-    }
-}
-
-fn read(text: &str) -> Result<ProgramReport, Unread> {
+fn read(text: &str) -> Result<ProgramReport, String> {
     let mut lines = text.split_inclusive('\n');
     let head = ["Operation", "Count", "AvgLat", "MaxLat"];
     if !lines.any(|line| line.split_whitespace().eq(head)) {
-        return Err(missing("there is no table of operations"));
+        return Err("there is no table of operations".to_owned());
     }
     if !lines.next().is_some_and(|line| is_rule(line.trim())) {
-        return Err(missing("nothing underlines the head of its table"));
+        return Err("nothing underlines the head of its table".to_owned());
     }
     let mut operations = Vec::new();
     loop {
-        let line = lines
-            .next()
-            .ok_or_else(|| missing("its table is cut off"))?;
+        let line = lines.next().ok_or("its table is cut off")?;
         if line == "\n" {
             break;
         }
         operation(line, &mut operations)
-            .ok_or_else(|| missing(format!("`{}` is no operation", line.trim())))?;
+            .ok_or_else(|| format!("`{}` is no operation", line.trim()))?;
     }
     if operations.is_empty() {
-        return Err(missing("its table has no operation"));
+        return Err("its table has no operation".to_owned());
     }
     let line = lines
         .next()
         .and_then(|line| line.strip_suffix('\n'))
-        .ok_or_else(|| missing("the line of its throughput is cut off"))?;
-    let (rate, latency) = throughput(line)
-        .ok_or_else(|| missing(format!("`{line}` is not the line of its throughput")))?;
+        .ok_or("the line of its throughput is cut off")?;
+    let (rate, latency) =
+        throughput(line).ok_or_else(|| format!("`{line}` is not the line of its throughput"))?;
     let mut report = ProgramReport::default();
     if rate > 0.0 {
         report.figures = vec![
@@ -261,7 +242,6 @@ mod tests {
         };
         let timed = commands(&task).timed;
         assert_eq!(timed.argv, ["dbench", "-D", ".", "-t", "5", "--sync", "8"]);
-        assert_eq!(timed.current_dir.as_deref(), Some(task.directory));
         assert_eq!(data(&parameters), Some(Bytes(192 << 20)));
     }
 }

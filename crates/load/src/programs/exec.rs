@@ -39,7 +39,7 @@ pub static EXEC: Program = Program {
     executable: None,
     version: &[],
     commands: |task| Ok(commands(task)),
-    read: |_, _| Ok(ProgramReport::default()),
+    read: |_| Ok(ProgramReport::default()),
     describe,
     data: |_| None,
 };
@@ -65,7 +65,6 @@ fn commands(task: &Task<'_>) -> Commands {
 fn through_shell(text: &str, task: &Task<'_>) -> ToolRun {
     let text = filled_in(text, task.directory, task.tree);
     let mut run = ToolRun::new("", ["sh", "-c"]).arg(text);
-    run.current_dir = Some(task.directory.to_owned());
     run.user_environment = true;
     run
 }

@@ -2,7 +2,6 @@
 
 use super::{Commands, Program, ProgramReport, Task};
 use crate::error::LoadError;
-use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
@@ -60,9 +59,9 @@ fn describe(task: &Task<'_>) -> String {
         Some(job) => format!("fio, job {job}"),
         None => format!(
             "fio, {} of {} B, {} jobs",
-            task.get("rw").unwrap_or_default(),
-            task.get("bs").unwrap_or_default(),
-            task.get("jobs").unwrap_or_default()
+            task.value("rw"),
+            task.value("bs"),
+            task.value("jobs")
         ),
     }
 }
@@ -71,7 +70,7 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     let run = ToolRun::new("", [NAME, "--output-format=json", "--group_reporting"])
         .args(["--percentile_list=50:90:99:99.9"]);
     let mut before = Vec::new();
-    let mut timed = if let Some(job) = task.get("job") {
+    let timed = if let Some(job) = task.get("job") {
         stays_in_place(Path::new(job))?;
         run.arg(job)
     } else {
@@ -85,16 +84,13 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
                 .arg(option("direct", "direct"))
                 .arg(option("randseed", "seed"))
         };
-        if !task.get("rw").unwrap_or_default().ends_with("write") {
+        if !task.value("rw").ends_with("write") {
             // The files to read are created first, so that they can be made cold.
-            let mut create = all(ToolRun::new("", [NAME])).arg("--create_only=1");
-            create.current_dir = Some(task.directory.to_owned());
-            before.push(create);
+            before.push(all(ToolRun::new("", [NAME])).arg("--create_only=1"));
         }
         // The cache state must not change: fio drops caches by default.
         all(run).args(["--invalidate=0", "--end_fsync=1"])
     };
-    timed.current_dir = Some(task.directory.to_owned());
     Ok(Commands { before, timed })
 }
 
@@ -124,34 +120,20 @@ fn stays_in_place(job: &Path) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn missing(what: impl Into<String>) -> Unread {
-    Unread {
-        program: NAME,
-        missing: what.into(),
-    }
-}
-
-fn read(text: &str, _: &Task<'_>) -> Result<ProgramReport, Unread> {
+fn read(text: &str) -> Result<ProgramReport, String> {
     // Messages may precede the document.
-    let start = text
-        .find('{')
-        .ok_or_else(|| missing("there is no JSON in it"))?;
+    let start = text.find('{').ok_or("there is no JSON in it")?;
     let document: Value = serde_json::from_str(text[start..].trim_end())
-        .map_err(|error| missing(format!("its JSON is broken: {error}")))?;
+        .map_err(|error| format!("its JSON is broken: {error}"))?;
     let jobs = document["jobs"]
         .as_array()
         .filter(|jobs| !jobs.is_empty())
-        .ok_or_else(|| missing("it has no `jobs`"))?;
+        .ok_or("it has no `jobs`")?;
     let mut report = ProgramReport::default();
     for job in jobs {
-        let name = job["jobname"]
-            .as_str()
-            .ok_or_else(|| missing("a job has no `jobname`"))?;
+        let name = job["jobname"].as_str().ok_or("a job has no `jobname`")?;
         if job["error"].as_i64() != Some(0) {
-            return Err(missing(format!(
-                "job {name} ended with error {}",
-                job["error"]
-            )));
+            return Err(format!("job {name} ended with error {}", job["error"]));
         }
         let prefix = if jobs.len() > 1 {
             format!("{name} ")
@@ -163,7 +145,7 @@ fn read(text: &str, _: &Task<'_>) -> Result<ProgramReport, Unread> {
         }
     }
     if report.figures.is_empty() {
-        return Err(missing("no job read or wrote anything"));
+        return Err("no job read or wrote anything".to_owned());
     }
     Ok(report)
 }
@@ -174,12 +156,12 @@ fn figures(
     prefix: &str,
     direction: &str,
     of: &Value,
-) -> Result<(), Unread> {
+) -> Result<(), String> {
     let number = |value: &Value, name: &str| {
         value
             .as_f64()
             .filter(|number| number.is_finite() && *number >= 0.0)
-            .ok_or_else(|| missing(format!("{prefix}{direction} has no `{name}`")))
+            .ok_or_else(|| format!("{prefix}{direction} has no `{name}`"))
     };
     if number(&of["total_ios"], "total_ios")? == 0.0 {
         return Ok(());
@@ -228,13 +210,9 @@ mod tests {
 
     const REAL: &str = include_str!("../../tests/outputs/fio-randrw.json");
 
-    fn parse(text: &str) -> Result<ProgramReport, Unread> {
-        outputs::read_output(&FIO, text)
-    }
-
     #[test]
     fn a_real_output_gives_rates_and_percentiles_of_both_directions() {
-        let figures = parse(REAL).unwrap().figures;
+        let figures = FIO.parse(REAL).unwrap().figures;
         let names: Vec<_> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names.len(), 14, "{names:?}");
         let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap();
@@ -258,7 +236,10 @@ mod tests {
             ("\"jobs\"", "\"x\"", "`jobs`"),
         ] {
             assert!(REAL.contains(from), "{from}");
-            let error = parse(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
+            let error = FIO
+                .parse(&REAL.replacen(from, to, 1))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("fio") && error.contains(expected), "{error}");
         }
     }

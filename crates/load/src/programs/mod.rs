@@ -36,13 +36,13 @@ pub struct Program {
     /// The command that prints its version; empty if there is none.
     pub version: &'static [&'static str],
     /// The commands of a phase.
-    pub(crate) commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
-    /// Parses the output of the timed command.
-    pub(crate) read: fn(&str, &Task<'_>) -> Result<ProgramReport, Unread>,
+    commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
+    /// Parses the output of the timed command. The error is the expected text, and the text found.
+    read: fn(&str) -> Result<ProgramReport, String>,
     /// Its description in reports.
-    pub(crate) describe: fn(&Task<'_>) -> String,
+    describe: fn(&Task<'_>) -> String,
     /// The bytes of data it works on, if its parameters define them.
-    pub(crate) data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
+    data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
 }
 
 /// All programs.
@@ -81,6 +81,11 @@ impl Task<'_> {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
+
+    /// Its value; empty if it is absent.
+    fn value(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
 }
 
 /// The commands of one phase.
@@ -90,6 +95,15 @@ pub(crate) struct Commands {
     pub before: Vec<ToolRun>,
     /// Timed.
     pub timed: ToolRun,
+}
+
+impl From<ToolRun> for Commands {
+    fn from(timed: ToolRun) -> Self {
+        Self {
+            before: Vec::new(),
+            timed,
+        }
+    }
 }
 
 /// The parsed output of a program.
@@ -111,6 +125,14 @@ impl Program {
             need,
             format!("the workload {}", self.kind.name),
         ))
+    }
+
+    /// Parses the output of the timed command.
+    pub(crate) fn parse(&self, text: &str) -> Result<ProgramReport, Unread> {
+        (self.read)(text).map_err(|missing| Unread {
+            program: self.executable.map_or(self.kind.name, |(name, _)| name),
+            missing,
+        })
     }
 
     /// The directory it works in, below the work directory. A command of the user works in the work
@@ -138,11 +160,8 @@ pub fn check(phase: &PhasePlan) -> Result<(), LoadError> {
 
 /// The input of a phase: that of its kind, or a tree if its parameters name one by `{tree}`.
 pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
-    let speaks = phase
-        .parameters
-        .values()
-        .any(|text| text.contains("{tree}"));
-    if of_kind == Needs::Nothing && speaks {
+    let mut texts = phase.parameters.values();
+    if of_kind == Needs::Nothing && texts.any(|text| text.contains("{tree}")) {
         return Needs::Tree;
     }
     of_kind
@@ -153,8 +172,9 @@ pub(crate) struct Planned {
     pub program: &'static Program,
     /// The directory it works in.
     pub directory: PathBuf,
-    pub tree: Option<PathBuf>,
     pub commands: Commands,
+    /// Its description in reports.
+    pub method: String,
 }
 
 impl Planned {
@@ -177,26 +197,17 @@ impl Planned {
             parameters: &phase.parameters,
         };
         let mut commands = (program.commands)(&task)?;
-        if let Some((name, package)) = program.executable {
-            for run in commands.before.iter_mut().chain([&mut commands.timed]) {
-                run.package = (run.argv[0] == name).then_some(package);
-            }
+        for run in commands.before.iter_mut().chain([&mut commands.timed]) {
+            let packaged = program.executable.filter(|(name, _)| run.argv[0] == *name);
+            run.package = packaged.map(|(_, package)| package);
+            run.current_dir = Some(directory.clone());
         }
         Ok(Some(Self {
             program,
-            tree: tree.map(Path::to_owned),
             commands,
+            method: (program.describe)(&task),
             directory,
         }))
-    }
-
-    /// The task with which its output is parsed.
-    pub fn task<'a>(&'a self, phase: &'a PhasePlan) -> Task<'a> {
-        Task {
-            directory: &self.directory,
-            tree: self.tree.as_deref(),
-            parameters: &phase.parameters,
-        }
     }
 }
 
@@ -217,4 +228,35 @@ pub fn lines(
     }
     before.extend(planned.commands.before.iter().map(shell::line));
     Ok(Some((before, shell::line(&planned.commands.timed))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_model::evidence::CacheState;
+
+    #[test]
+    fn all_commands_of_a_program_run_in_its_directory() {
+        for program in ALL {
+            let phase = PhasePlan {
+                label: "a/b".to_owned(),
+                kind: program.kind.name.to_owned(),
+                cache: CacheState::default(),
+                pattern: None,
+                parameters: BTreeMap::from([("size", "1048576"), ("files", "1")])
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+            };
+            let planned = Planned::of(&phase, Path::new("/mnt"), None).unwrap();
+            let Planned { commands, .. } = planned.unwrap();
+            let directory = match program.executable {
+                Some(_) => "/mnt/program-a_b",
+                None => "/mnt",
+            };
+            for run in commands.before.iter().chain([&commands.timed]) {
+                assert_eq!(run.current_dir.as_deref(), Some(Path::new(directory)));
+            }
+        }
+    }
 }

@@ -1,46 +1,29 @@
 //! Tests of every parser on real outputs: truncated outputs are errors, and an invalid byte never
 //! changes a figure. Only tests use it.
 
-use super::{Program, ProgramReport, Task};
-use crate::error::Unread;
-use std::collections::BTreeMap;
-use std::path::Path;
-
-/// Parses an output.
-pub(super) fn read_output(program: &Program, text: &str) -> Result<ProgramReport, Unread> {
-    let parameters = BTreeMap::new();
-    let task = Task {
-        directory: Path::new("/"),
-        tree: None,
-        parameters: &parameters,
-    };
-    (program.read)(text, &task)
-}
+use super::{Program, ProgramReport};
 
 /// The value of one figure.
-pub(super) fn seen(read_output: &ProgramReport, name: &str) -> Option<f64> {
-    let figure = read_output
-        .figures
-        .iter()
-        .find(|figure| figure.name == name)?;
+pub(super) fn seen(report: &ProgramReport, name: &str) -> Option<f64> {
+    let figure = report.figures.iter().find(|figure| figure.name == name)?;
     Some(figure.value)
 }
 
 /// Truncates an output at every byte, up to its complete length.
 pub(super) fn truncated_output_gives_an_error(program: &Program, text: &str, complete: usize) {
-    assert!(read_output(program, &text[..complete]).is_ok());
+    assert!(program.parse(&text[..complete]).is_ok());
     for end in places(&text[..complete]) {
-        let error = read_output(program, &text[..end]).expect_err(&text[..end]);
+        let error = program.parse(&text[..end]).expect_err(&text[..end]);
         assert_eq!(error.program, executable(program));
     }
 }
 
 /// Corrupts an output at every byte: the result is equal or an error.
 pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
-    let whole = read_output(program, text).unwrap();
+    let whole = program.parse(text).unwrap();
     for place in places(text) {
         let broken = [&text[..place], "?", &text[place + 1..]].concat();
-        match read_output(program, &broken) {
+        match program.parse(&broken) {
             Ok(same) => assert_eq!(same, whole, "{broken}"),
             Err(error) => assert_eq!(error.program, executable(program)),
         }

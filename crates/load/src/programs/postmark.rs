@@ -69,14 +69,10 @@ pub static POSTMARK: Program = Program {
     executable: Some((NAME, "postmark")),
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands,
-    read: |text, _| report::read(text),
+    read: report::read,
     describe: |task| {
-        let of = |name| task.get(name).unwrap_or_default();
-        format!(
-            "postmark, {} files, {} transactions",
-            of("number"),
-            of("transactions")
-        )
+        let (files, transactions) = (task.value("number"), task.value("transactions"));
+        format!("postmark, {files} files, {transactions} transactions")
     },
     data,
 };
@@ -104,15 +100,11 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     let mut timed = ToolRun::new("", [NAME]);
     timed.input = Some(input(task).into_bytes());
     timed.fails_on_stderr = true;
-    timed.current_dir = Some(task.directory.to_owned());
-    Ok(Commands {
-        before: Vec::new(),
-        timed,
-    })
+    Ok(timed.into())
 }
 
 fn input(task: &Task<'_>) -> String {
-    let of = |name| task.get(name).unwrap_or_default();
+    let of = |name| task.value(name);
     let mut text = String::from("set location .\n");
     for (command, value) in [
         ("number", of("number").to_owned()),
