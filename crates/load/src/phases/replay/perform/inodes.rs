@@ -5,41 +5,31 @@ use super::{Call, Done, PERMISSIONS, Target, done};
 use crate::phases::replay::calls;
 use fsdyno_trace::{Action, Object};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{self, Mode, Timespec, Timestamps, XattrFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 
 impl Call<'_, '_> {
     /// Operations on a path or an open file.
     pub(super) fn on_object(&mut self, action: &Action) -> Done {
-        let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         match action {
-            Action::Stat { object } => match self.target(*object)? {
-                Target::Name(directory, name) => {
-                    fs::statat(directory, name, nofollow).map(|_| Some(0))
-                }
-                Target::File(file) => fs::statat(file, c"", AtFlags::EMPTY_PATH).map(|_| Some(0)),
-            },
+            Action::Stat { object } => {
+                let Target { at, name, flags } = self.target(*object)?;
+                fs::statat(at, name, flags).map(|_| Some(0))
+            }
             Action::Access { object, mode } => {
                 let mode = fs::Access::from_bits_retain(mode & 7);
-                match self.target(*object)? {
-                    Target::Name(directory, name) => {
-                        done(fs::accessat(directory, name, mode, nofollow))
-                    }
-                    Target::File(file) => done(fs::accessat(file, c"", mode, AtFlags::EMPTY_PATH)),
-                }
+                let Target { at, name, flags } = self.target(*object)?;
+                done(fs::accessat(at, name, mode, flags))
             }
-            Action::StatFs { object } => match self.target(*object)? {
-                Target::Name(directory, _) | Target::File(directory) => {
-                    fs::fstatfs(directory).map(|_| Some(0))
-                }
-            },
+            Action::StatFs { object } => fs::fstatfs(self.target(*object)?.at).map(|_| Some(0)),
             Action::ChangeMode { object, mode } => self.change_mode(*object, mode & PERMISSIONS),
             // Owners are not recorded: the inode changes, its owner stays.
             Action::ChangeOwner { object } => {
                 let owner = Some(rustix::process::geteuid());
                 let group = Some(rustix::process::getegid());
-                self.change_owner(*object, owner, group)
+                let Target { at, name, flags } = self.target(*object)?;
+                done(fs::chownat(at, name, owner, group, flags))
             }
             Action::SetTimes { object } => {
                 let now = Timespec {
@@ -50,32 +40,17 @@ impl Call<'_, '_> {
                     last_access: now,
                     last_modification: now,
                 };
-                match self.target(*object)? {
-                    Target::Name(directory, name) => {
-                        done(fs::utimensat(directory, name, &times, nofollow))
-                    }
-                    Target::File(file) => {
-                        done(fs::utimensat(file, c"", &times, AtFlags::EMPTY_PATH))
-                    }
-                }
+                let Target { at, name, flags } = self.target(*object)?;
+                done(fs::utimensat(at, name, &times, flags))
             }
             attribute => self.attribute(attribute),
         }
     }
 
-    fn change_owner(&self, object: Object, owner: Option<Uid>, group: Option<Gid>) -> Done {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        match self.target(object)? {
-            Target::Name(directory, name) => {
-                done(fs::chownat(directory, name, owner, group, flags))
-            }
-            Target::File(file) => done(fs::chownat(file, c"", owner, group, AtFlags::EMPTY_PATH)),
-        }
-    }
-
     fn change_mode(&self, object: Object, mode: u32) -> Done {
-        if let Target::Name(directory, name) = self.target(object)? {
-            match calls::change_mode(&directory, name, mode) {
+        let target = self.target(object)?;
+        if target.is_name() {
+            match calls::change_mode(&target.at, target.name, mode) {
                 Err(Errno::NOSYS) => {}
                 changed => return changed.map(Some),
             }
@@ -94,9 +69,11 @@ impl Call<'_, '_> {
             // All others are in `perform`, `on_path` and `on_object`.
             _ => return Ok(None),
         };
-        let (path, held) = match self.target(object)? {
-            Target::Name(directory, name) => (Some(below(&directory, name)), directory),
-            Target::File(_) => (None, self.to_read(object)?),
+        let target = self.target(object)?;
+        let (path, held) = if target.is_name() {
+            (Some(below(&target.at, target.name)), target.at)
+        } else {
+            (None, self.to_read(object)?)
         };
         let file = held.as_fd();
         let most = self.buffer.len();

@@ -16,7 +16,7 @@ use fsdyno_datasets::recorded::Place;
 use fsdyno_trace::{Action, Object, Operation, PathId, Paths};
 use mappings::Mapped;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{self, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -82,10 +82,26 @@ pub(in crate::phases::replay) enum Outcome {
     NotRepeated,
 }
 
-/// The object of an operation: a name in a directory, or an open file.
-enum Target<'s> {
-    Name(Arc<OwnedFd>, &'s CStr),
-    File(Arc<OwnedFd>),
+/// The object of an operation: a name in a directory, which is not followed, or an open file, as the
+/// empty name.
+struct Target<'s> {
+    at: Arc<OwnedFd>,
+    name: &'s CStr,
+    flags: AtFlags,
+}
+
+impl Target<'_> {
+    fn file(at: Arc<OwnedFd>) -> Self {
+        Self {
+            at,
+            name: c"",
+            flags: AtFlags::EMPTY_PATH,
+        }
+    }
+
+    fn is_name(&self) -> bool {
+        !self.name.is_empty()
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -241,15 +257,18 @@ impl Call<'_, '_> {
 
     fn target(&self, object: Object) -> rustix::io::Result<Target<'_>> {
         let path = match object {
-            Object::Handle(_) => return self.handle(0).map(Target::File),
+            Object::Handle(_) => return self.handle(0).map(Target::file),
             Object::Path(path) | Object::NoFollow(path) => path,
         };
         if self.step.resolved.places[0].followed {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let open = self.stage.open_below(path, flags, 0)?;
-            return Ok(Target::File(Arc::new(open)));
+            return Ok(Target::file(Arc::new(open)));
         }
-        let directory = self.parent(0, path)?;
-        Ok(Target::Name(directory, self.stage.name(path)))
+        Ok(Target {
+            at: self.parent(0, path)?,
+            name: self.stage.name(path),
+            flags: AtFlags::SYMLINK_NOFOLLOW,
+        })
     }
 }
