@@ -190,11 +190,49 @@ fn number_of(name: &CStr) -> (Kind, u64) {
     (kind, number)
 }
 
+/// Defines calls that ignore their arguments, and return a value.
+macro_rules! return_at_once {
+    ($($call:ident($($argument:ty),+) -> $output:ty = $value:expr;)+) => {
+        $(fn $call(&mut self, $(_: $argument),+) -> Result<$output, LoadError> {
+            self.done($value)
+        })+
+    };
+}
+
 impl Calls for NullCalls {
     const ENGINE: &'static str = NAME;
 
     type Dir = NullDir;
     type File = NullFile;
+
+    return_at_once! {
+        open_work_dir(&Path) -> NullDir = NullDir { number: 0, listed: 0 };
+        make_dir(&NullDir, &CStr, u32) -> () = ();
+        remove_dir(&NullDir, &CStr) -> bool = true;
+        exists(&NullDir, &CStr) -> bool = true;
+        create(&NullDir, &CStr, u32) -> NullFile = NullFile { left: 0, size: 0 };
+        close(NullFile) -> () = ();
+        make_durable(&mut NullFile) -> () = ();
+        make_data_durable(&mut NullFile) -> () = ();
+        make_dir_durable(&NullDir) -> () = ();
+        make_all_durable(&NullDir) -> () = ();
+        write(&mut NullFile, &[u8]) -> () = ();
+        write_at(&mut NullFile, &[u8], u64) -> () = ();
+        set_size(&mut NullFile, u64) -> () = ();
+        share(&NullFile, &mut NullFile) -> () = ();
+        read_link(&NullDir, &CStr, &mut [u8]) -> usize = 0;
+        symlink(&CStr, &NullDir, &CStr) -> () = ();
+        link((&NullDir, &CStr), &NullDir, &CStr) -> () = ();
+        make_node(&NullDir, &CStr, Kind, u32, u64) -> () = ();
+        rename(&NullDir, &CStr, &CStr) -> () = ();
+        unlink(&NullDir, &CStr) -> () = ();
+        set_times(&Target<'_, Self>, Moment, Moment) -> () = ();
+        set_owner(&Target<'_, Self>, Option<u32>, Option<u32>) -> bool = true;
+        set_mode(&Target<'_, Self>, u32) -> () = ();
+        list_attributes(&Target<'_, Self>, &mut [u8]) -> Option<usize> = Some(0);
+        attribute(&Target<'_, Self>, &CStr, &mut [u8]) -> Option<usize> = None;
+        set_attribute(&Target<'_, Self>, &CStr, &[u8]) -> bool = true;
+    }
 
     fn another(&self) -> Self {
         Self::new(self.facts)
@@ -202,13 +240,6 @@ impl Calls for NullCalls {
 
     fn calls(&self) -> u64 {
         self.calls
-    }
-
-    fn open_work_dir(&mut self, _path: &Path) -> Result<NullDir, LoadError> {
-        self.done(NullDir {
-            number: 0,
-            listed: 0,
-        })
     }
 
     fn open_dir(&mut self, _at: &NullDir, name: &CStr) -> Result<NullDir, LoadError> {
@@ -234,14 +265,6 @@ impl Calls for NullCalls {
         self.calls += 1;
     }
 
-    fn make_dir(&mut self, _at: &NullDir, _name: &CStr, _mode: u32) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn remove_dir(&mut self, _at: &NullDir, _name: &CStr) -> Result<bool, LoadError> {
-        self.done(true)
-    }
-
     fn stat(&mut self, of: &Target<'_, Self>) -> Result<Meta, LoadError> {
         let meta = match of {
             Target::File(file) => Meta {
@@ -256,10 +279,6 @@ impl Calls for NullCalls {
             }
         };
         self.done(meta)
-    }
-
-    fn exists(&mut self, _at: &NullDir, _name: &CStr) -> Result<bool, LoadError> {
-        self.done(true)
     }
 
     fn open(&mut self, _at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
@@ -284,38 +303,10 @@ impl Calls for NullCalls {
         self.open(at, name)
     }
 
-    fn create(&mut self, _at: &NullDir, _name: &CStr, _mode: u32) -> Result<NullFile, LoadError> {
-        self.done(NullFile { left: 0, size: 0 })
-    }
-
-    fn close(&mut self, _file: NullFile) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn make_durable(&mut self, _file: &mut NullFile) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn make_data_durable(&mut self, _file: &mut NullFile) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn make_dir_durable(&mut self, _dir: &NullDir) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn make_all_durable(&mut self, _dir: &NullDir) -> Result<(), LoadError> {
-        self.done(())
-    }
-
     fn read(&mut self, file: &mut NullFile, into: &mut [u8]) -> Result<usize, LoadError> {
         let bytes = usize::try_from(file.left).map_or(into.len(), |left| left.min(into.len()));
         file.left -= bytes as u64;
         self.done(bytes)
-    }
-
-    fn write(&mut self, _file: &mut NullFile, _data: &[u8]) -> Result<(), LoadError> {
-        self.done(())
     }
 
     fn read_at(
@@ -327,15 +318,6 @@ impl Calls for NullCalls {
         let left = file.size.saturating_sub(offset);
         let bytes = usize::try_from(left).map_or(into.len(), |left| left.min(into.len()));
         self.done(bytes)
-    }
-
-    fn write_at(
-        &mut self,
-        _file: &mut NullFile,
-        _data: &[u8],
-        _offset: u64,
-    ) -> Result<(), LoadError> {
-        self.done(())
     }
 
     fn seek(&mut self, file: &mut NullFile, offset: u64) -> Result<(), LoadError> {
@@ -352,14 +334,6 @@ impl Calls for NullCalls {
         self.done((offset < size).then_some((offset, size)))
     }
 
-    fn set_size(&mut self, _file: &mut NullFile, _size: u64) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn share(&mut self, _from: &NullFile, _to: &mut NullFile) -> Result<(), LoadError> {
-        self.done(())
-    }
-
     fn copy_range(
         &mut self,
         from: &mut NullFile,
@@ -369,95 +343,6 @@ impl Calls for NullCalls {
         let bytes = from.left.min(length);
         from.left -= bytes;
         self.done(bytes)
-    }
-
-    fn read_link(
-        &mut self,
-        _at: &NullDir,
-        _name: &CStr,
-        _into: &mut [u8],
-    ) -> Result<usize, LoadError> {
-        self.done(0)
-    }
-
-    fn symlink(&mut self, _target: &CStr, _at: &NullDir, _name: &CStr) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn link(
-        &mut self,
-        _from: (&NullDir, &CStr),
-        _at: &NullDir,
-        _name: &CStr,
-    ) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn make_node(
-        &mut self,
-        _at: &NullDir,
-        _name: &CStr,
-        _kind: Kind,
-        _mode: u32,
-        _rdev: u64,
-    ) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn rename(&mut self, _at: &NullDir, _from: &CStr, _to: &CStr) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn unlink(&mut self, _at: &NullDir, _name: &CStr) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn set_times(
-        &mut self,
-        _on: &Target<'_, Self>,
-        _accessed: Moment,
-        _modified: Moment,
-    ) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn set_owner(
-        &mut self,
-        _on: &Target<'_, Self>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
-    ) -> Result<bool, LoadError> {
-        self.done(true)
-    }
-
-    fn set_mode(&mut self, _on: &Target<'_, Self>, _mode: u32) -> Result<(), LoadError> {
-        self.done(())
-    }
-
-    fn list_attributes(
-        &mut self,
-        _of: &Target<'_, Self>,
-        _into: &mut [u8],
-    ) -> Result<Option<usize>, LoadError> {
-        self.done(Some(0))
-    }
-
-    fn attribute(
-        &mut self,
-        _of: &Target<'_, Self>,
-        _name: &CStr,
-        _into: &mut [u8],
-    ) -> Result<Option<usize>, LoadError> {
-        self.done(None)
-    }
-
-    fn set_attribute(
-        &mut self,
-        _on: &Target<'_, Self>,
-        _name: &CStr,
-        _value: &[u8],
-    ) -> Result<bool, LoadError> {
-        self.done(true)
     }
 
     fn archive(

@@ -185,21 +185,15 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 /// `NONBLOCK`: opening must not block if a FIFO replaced a file after the listing.
-const READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
+const EXISTING: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
-const WRITE: OFlags = OFlags::WRONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
-const CHANGE: OFlags = OFlags::RDWR
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
+
+const READ: OFlags = EXISTING.union(OFlags::RDONLY);
+const WRITE: OFlags = EXISTING.union(OFlags::WRONLY);
+const CHANGE: OFlags = EXISTING.union(OFlags::RDWR);
+
 const CREATE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
