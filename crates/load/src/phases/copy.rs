@@ -95,9 +95,8 @@ fn run<E: Calls + Send>(
         |Scratch {
              data,
              symlink,
-             walk_buffers,
+             walk,
              attribute_writer,
-             timeline,
              ..
          }| {
             let visitor = Copy::<E> {
@@ -118,8 +117,7 @@ fn run<E: Calls + Send>(
             };
             Walker {
                 visitor,
-                walk_buffers,
-                timeline,
+                state: walk,
             }
         },
     );

@@ -42,7 +42,7 @@ use fsdyno_model::sample::Tally;
 use fsdyno_model::warning::Warning;
 use parallel_walk::{Shared, Walker, walk_in_parallel};
 use timeline::TimelineRecorder;
-use walk::WalkBuffers;
+use walk::WalkState;
 
 /// The name of an operation that is the work on one file.
 pub(crate) const FILE: &str = "file";
@@ -83,10 +83,9 @@ pub(crate) struct Scratch {
     pub data: Box<[u8]>,
     pub symlink: Box<[u8]>,
     pub search: Option<grep::Search>,
-    pub walk_buffers: WalkBuffers,
+    pub walk: WalkState,
     pub attribute_writer: AttributeWriter,
     pub left_out: LeftOut,
-    pub timeline: TimelineRecorder,
 }
 
 impl Scratch {
@@ -114,10 +113,9 @@ impl Scratch {
             data,
             search,
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
-            walk_buffers: WalkBuffers::default(),
+            walk: WalkState::default(),
             attribute_writer: AttributeWriter::on(&job.stores),
             left_out: LeftOut::default(),
-            timeline: TimelineRecorder::new(),
         })
     }
 
@@ -126,14 +124,14 @@ impl Scratch {
         if job.each_file {
             let now = clock::now();
             for one in all {
-                one.timeline.begin_at(now);
+                one.walk.timeline.begin_at(now);
             }
         }
     }
 
     /// The combined timeline of all workers.
     pub fn timeline(all: &[Self]) -> TimelineRecorder {
-        TimelineRecorder::joined(all.iter().map(|one| &one.timeline))
+        TimelineRecorder::joined(all.iter().map(|one| &one.walk.timeline))
     }
 
     /// Warnings of all workers during the phase.
@@ -160,8 +158,7 @@ where
     let walkers = workers.iter_mut().filter_map(|worker| {
         Some(Walker {
             visitor: visitor(&mut worker.data, &mut worker.search)?,
-            walk_buffers: &mut worker.walk_buffers,
-            timeline: &mut worker.timeline,
+            state: &mut worker.walk,
         })
     });
     let mut walkers: Vec<_> = walkers.collect();

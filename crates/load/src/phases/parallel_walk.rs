@@ -12,7 +12,7 @@ mod pool;
 use super::barrier::run_threads;
 use super::own_descriptors;
 use super::timeline::TimelineRecorder;
-use super::walk::{Above, Visitor, WalkBuffers, begin_level, walk};
+use super::walk::{Above, Visitor, WalkState, begin_level, walk};
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
@@ -38,12 +38,11 @@ pub trait Shared<E: Calls>: Visitor<E> {
     }
 }
 
-/// A worker of a walk: its visitor, its buffers, and its timeline.
+/// A worker of a walk.
 #[derive(Debug)]
 pub struct Walker<'a, V> {
     pub visitor: V,
-    pub walk_buffers: &'a mut WalkBuffers,
-    pub timeline: &'a mut TimelineRecorder,
+    pub state: &'a mut WalkState,
 }
 
 /// Walks the tree `root` in `base` with several workers; returns the calls of all engines,
@@ -63,8 +62,7 @@ where
     V: Shared<E> + Send,
 {
     if let [walker] = walkers {
-        let own = (&mut *walker.walk_buffers, &mut *walker.timeline);
-        walk(engine, base, root, own, stop, &mut walker.visitor)?;
+        walk(engine, base, root, walker.state, stop, &mut walker.visitor)?;
         return Ok(engine.calls());
     }
     let pool = Pool::new(walkers.len());
@@ -77,8 +75,8 @@ where
         let mut worker = Worker {
             engine,
             visitor: &mut walker.visitor,
-            listings: walker.walk_buffers.listings(),
-            timeline: walker.timeline,
+            listings: &mut walker.state.listings,
+            timeline: &mut walker.state.timeline,
             between: true,
             pool: &pool,
             base,
@@ -395,15 +393,14 @@ mod tests {
                 bytes: 0,
             });
             let base = engine.open_work_dir("/".as_ref()).unwrap();
-            let mut workers = [(); 3].map(|()| (WalkBuffers::default(), TimelineRecorder::new()));
+            let mut workers = [(); 3].map(|()| WalkState::default());
             let walkers = workers.iter_mut().enumerate();
-            let walkers = walkers.map(|(number, (walk_buffers, timeline))| Walker {
+            let walkers = walkers.map(|(number, state)| Walker {
                 visitor: Panics {
                     left: 100 + number as u64,
                     tally: Tally::default(),
                 },
-                walk_buffers,
-                timeline,
+                state,
             });
             let mut walkers: Vec<_> = walkers.collect();
             let _ = walk_in_parallel(

@@ -119,7 +119,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
         ..Tally::default()
     };
     let refused = |broken| broken_archive(job, broken);
-    let timeline = &mut scratch.timeline;
+    let timeline = &mut scratch.walk.timeline;
     while members.next(&mut stream, &mut member).map_err(refused)? {
         job.stop.check()?;
         let stored = member.stored;

@@ -14,24 +14,22 @@ use std::ffi::CStr;
 /// The number of preallocated buffers: deeper trees are rare, and get more on demand.
 const LEVELS: usize = 12;
 
-/// The buffers of a walk, one per level, which are reused.
+/// The memory of a walk, which is reused, and its timeline.
 #[derive(Debug)]
-pub struct WalkBuffers {
-    listings: Vec<Listing>,
+pub struct WalkState {
+    /// The buffers of entries, one per level.
+    pub listings: Vec<Listing>,
+    pub timeline: TimelineRecorder,
 }
 
-impl Default for WalkBuffers {
+impl Default for WalkState {
     fn default() -> Self {
         let mut listings = Vec::with_capacity(4 * LEVELS);
         listings.resize_with(LEVELS, Listing::default);
-        Self { listings }
-    }
-}
-
-impl WalkBuffers {
-    /// The buffers, one per level.
-    pub fn listings(&mut self) -> &mut Vec<Listing> {
-        &mut self.listings
+        Self {
+            listings,
+            timeline: TimelineRecorder::new(),
+        }
     }
 }
 
@@ -98,18 +96,11 @@ pub fn walk_work_dir<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
     root: &CStr,
-    (walk_buffers, timeline): (&mut WalkBuffers, &mut TimelineRecorder),
+    state: &mut WalkState,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
     let base = engine.open_work_dir(job.root)?;
-    walk(
-        engine,
-        &base,
-        root,
-        (walk_buffers, timeline),
-        job.stop,
-        visitor,
-    )?;
+    walk(engine, &base, root, state, job.stop, visitor)?;
     engine.close_dir(base);
     Ok(())
 }
@@ -120,11 +111,11 @@ pub fn walk<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
-    (walk_buffers, timeline): (&mut WalkBuffers, &mut TimelineRecorder),
+    state: &mut WalkState,
     stop: &CancelToken,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
-    let listings = &mut walk_buffers.listings;
+    let WalkState { listings, timeline } = state;
     let mut open: Vec<(E::Dir, V::Level)> = Vec::with_capacity(4 * LEVELS);
     let dir = engine.open_dir(base, root)?;
     let above = Above {
@@ -272,14 +263,12 @@ mod tests {
             seen: Tally::default(),
             stop: stop.clone(),
         };
-        let mut walk_buffers = WalkBuffers::default();
-        let mut timeline = TimelineRecorder::new();
-        timeline.begin();
-        let buffers = (&mut walk_buffers, &mut timeline);
-        let end = walk(&mut engine, &base, c"tree", buffers, &stop, &mut tenth);
+        let mut state = WalkState::default();
+        state.timeline.begin();
+        let end = walk(&mut engine, &base, c"tree", &mut state, &stop, &mut tenth);
         assert!(matches!(end, Err(LoadError::Stopped)));
         assert_eq!(tenth.seen.files, 10);
         // Every processed file is in the timeline.
-        assert_eq!(timeline.latencies.count(), 10);
+        assert_eq!(state.timeline.latencies.count(), 10);
     }
 }

@@ -52,11 +52,8 @@ fn each<E: Calls>(
             tally: Tally::default(),
         },
     };
-    let buffers = (
-        &mut worker.buffers.walk_buffers,
-        &mut worker.buffers.timeline,
-    );
-    walk_work_dir(engine, job, &worker.trees[0], buffers, &mut changes)?;
+    let state = &mut worker.buffers.walk;
+    walk_work_dir(engine, job, &worker.trees[0], state, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
 
@@ -141,10 +138,7 @@ pub(super) fn append<E: Calls>(
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
     each(engine, worker, |engine, dir, name, at_hand| {
-        let mut file = engine.open_to_write(dir, name)?;
-        let size = engine.stat(&Target::File(&file))?.size;
-        write(engine, &mut file, size, size.div_ceil(2), at_hand)?;
-        engine.close(file)
+        write(engine, dir, name, at_hand, |size| (size, size.div_ceil(2)))
     })
 }
 
@@ -154,11 +148,10 @@ pub(super) fn modify<E: Calls>(
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
     each(engine, worker, |engine, dir, name, at_hand| {
-        let mut file = engine.open_to_write(dir, name)?;
-        let size = engine.stat(&Target::File(&file))?.size;
-        let length = size.div_ceil(10);
-        write(engine, &mut file, (size - length) / 2, length, at_hand)?;
-        engine.close(file)
+        write(engine, dir, name, at_hand, |size| {
+            let length = size.div_ceil(10);
+            ((size - length) / 2, length)
+        })
     })
 }
 
@@ -166,11 +159,7 @@ pub(super) fn modify<E: Calls>(
 pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = read::ReadAll::new(&mut worker.buffers.data[..CHUNK], job.stop);
-    let buffers = (
-        &mut worker.buffers.walk_buffers,
-        &mut worker.buffers.timeline,
-    );
-    walk_work_dir(engine, job, c".", buffers, &mut visitor)?;
+    walk_work_dir(engine, job, c".", &mut worker.buffers.walk, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -178,11 +167,7 @@ pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
 pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = StatAll::default();
-    let buffers = (
-        &mut worker.buffers.walk_buffers,
-        &mut worker.buffers.timeline,
-    );
-    walk_work_dir(engine, job, c".", buffers, &mut visitor)?;
+    walk_work_dir(engine, job, c".", &mut worker.buffers.walk, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -195,16 +180,9 @@ pub(super) fn delete<E: Calls>(
     let base = engine.open_work_dir(job.root)?;
     let mut visitor = delete::Delete::default();
     for tree in &worker.trees {
-        let there = match engine.stat(&Target::Entry(&base, tree)) {
-            Err(error) if error.errno() == Some(libc::ENOENT) => false,
-            looked => looked.map(|_| true)?,
-        };
-        if there {
-            let buffers = (
-                &mut worker.buffers.walk_buffers,
-                &mut worker.buffers.timeline,
-            );
-            walk(engine, &base, tree, buffers, job.stop, &mut visitor)?;
+        if engine.exists(&base, tree)? {
+            let state = &mut worker.buffers.walk;
+            walk(engine, &base, tree, state, job.stop, &mut visitor)?;
         }
     }
     engine.close_dir(base);
@@ -261,22 +239,25 @@ fn ended<'n>(buffers: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
     CStr::from_bytes_until_nul(buffers).unwrap_or_default()
 }
 
-/// Writes data from an offset.
+/// Writes to a file, at an offset and with a length that follow from its size.
 fn write<E: Calls>(
     engine: &mut E,
-    file: &mut E::File,
-    offset: u64,
-    length: u64,
+    dir: &E::Dir,
+    name: &CStr,
     at_hand: &mut Changing<'_>,
+    part: fn(u64) -> (u64, u64),
 ) -> Result<(), LoadError> {
-    engine.seek(file, offset)?;
+    let mut file = engine.open_to_write(dir, name)?;
+    let size = engine.stat(&Target::File(&file))?.size;
+    let (offset, length) = part(size);
+    engine.seek(&mut file, offset)?;
     let mut left = length;
     while left > 0 {
         let piece = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-        engine.write(file, &at_hand.content[..piece])?;
+        engine.write(&mut file, &at_hand.content[..piece])?;
         left -= piece as u64;
     }
     at_hand.tally.files += 1;
     at_hand.tally.bytes.0 += length;
-    Ok(())
+    engine.close(file)
 }

@@ -21,17 +21,8 @@ pub(super) fn copy<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<
         stop: job.stop,
         tally: Tally::default(),
     };
-    walk(
-        engine,
-        &base,
-        &from,
-        (
-            &mut worker.buffers.walk_buffers,
-            &mut worker.buffers.timeline,
-        ),
-        job.stop,
-        &mut visitor,
-    )?;
+    let state = &mut worker.buffers.walk;
+    walk(engine, &base, &from, state, job.stop, &mut visitor)?;
     let tally = visitor.tally;
     engine.close_dir(base);
     Ok(tally)

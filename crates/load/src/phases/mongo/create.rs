@@ -38,7 +38,7 @@ fn directory<E: Calls>(
         return Ok(());
     };
     let mut numbered = Numbered::new();
-    worker.buffers.timeline.resume();
+    worker.buffers.walk.timeline.resume();
     for number in 0..directory_.files {
         let size = shape.sizes[directory_.first + number];
         let name = numbered.name(None, number + 1);
@@ -47,7 +47,7 @@ fn directory<E: Calls>(
         engine.close(file)?;
         tally.files += 1;
         tally.bytes.0 += size;
-        worker.buffers.timeline.follow(tally);
+        worker.buffers.walk.timeline.follow(tally);
     }
     for (number, below) in directory_.below.iter().enumerate() {
         let name = numbered.name(Some(b'd'), number);

@@ -9,7 +9,7 @@ use crate::error::LoadError;
 use crate::phases::barrier::run_threads;
 use crate::phases::own_descriptors;
 use crate::phases::timeline::TimelineRecorder;
-use crate::phases::walk::WalkBuffers;
+use crate::phases::walk::WalkState;
 use crate::phases::{Job, data};
 use fsdyno_model::sample::Tally;
 use rand_core::{Rng, SeedableRng};
@@ -33,8 +33,7 @@ pub(crate) struct Mongo {
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
     pub data: Box<[u8]>,
-    pub walk_buffers: WalkBuffers,
-    pub timeline: TimelineRecorder,
+    pub walk: WalkState,
     /// The time of its work in all rounds so far, nanoseconds.
     elapsed: u64,
 }
@@ -64,8 +63,7 @@ impl Mongo {
         let buffers = || WorkerBuffers {
             // Not zeros: those pages would be allocated at first use, which is timed.
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
-            walk_buffers: WalkBuffers::default(),
-            timeline: TimelineRecorder::new(),
+            walk: WalkState::default(),
             elapsed: 0,
         };
         Self {
@@ -92,7 +90,7 @@ impl Mongo {
 
     /// The combined timeline of all workers.
     pub fn timeline(&self) -> TimelineRecorder {
-        TimelineRecorder::joined(self.buffers.iter().map(|buffers| &buffers.timeline))
+        TimelineRecorder::joined(self.buffers.iter().map(|buffers| &buffers.walk.timeline))
     }
 
     /// Runs all rounds; `work` is the work of one worker in one round.
@@ -111,7 +109,7 @@ impl Mongo {
         if job.each_file {
             let began = clock::now();
             let buffers = self.buffers.iter_mut();
-            buffers.for_each(|buffers| buffers.timeline.begin_at(began));
+            buffers.for_each(|buffers| buffers.walk.timeline.begin_at(began));
         }
         for round in 0..self.parameters.rounds {
             let mut jobs: Vec<(E, Worker<'_>)> = (0..)
@@ -122,7 +120,10 @@ impl Mongo {
                 tally.add(&timed(engine, worker, work)?);
                 continue;
             }
-            let done = run_threads(&mut jobs, |(engine, worker)| alone(engine, worker, work));
+            let done = run_threads(&mut jobs, |(engine, worker)| {
+                own_descriptors()?;
+                timed(engine, worker, work)
+            });
             for one in done {
                 tally.add(&one?);
             }
@@ -155,23 +156,14 @@ pub(crate) fn is_tree(name: &str) -> bool {
     })
 }
 
-/// The work of a thread.
-fn alone<E: Calls>(
-    engine: &mut E,
-    worker: &mut Worker<'_>,
-    work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
-) -> Result<Tally, LoadError> {
-    own_descriptors()?;
-    timed(engine, worker, work)
-}
-
+/// Does the work of one worker, and adds its time.
 fn timed<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
     work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
 ) -> Result<Tally, LoadError> {
     let start = clock::now();
-    worker.buffers.timeline.begin_round();
+    worker.buffers.walk.timeline.begin_round();
     let tally = work(engine, worker)?;
     worker.buffers.elapsed += clock::now() - start;
     Ok(Tally {
