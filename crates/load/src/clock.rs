@@ -101,11 +101,20 @@ pub(crate) fn now() -> u64 {
 
 /// User and system time of this process so far, including all its threads.
 fn processor() -> (u64, u64) {
+    let usage = usage();
+    (timeval(usage.ru_utime).0, timeval(usage.ru_stime).0)
+}
+
+/// The resources that this process has used so far, including all its threads.
+pub(crate) fn usage() -> libc::rusage {
     // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live local variable; RUSAGE_SELF is always valid.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
+pub(crate) fn timeval(time: libc::timeval) -> Nanos {
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
-    let nanos = |time: libc::timeval| part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000;
-    (nanos(usage.ru_utime), nanos(usage.ru_stime))
+    Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000)
 }

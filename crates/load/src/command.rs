@@ -7,6 +7,7 @@ mod watchdog;
 
 pub(crate) use stray::StrayProcesses;
 
+use crate::clock::timeval;
 use crate::error::LoadError;
 use crate::tool_run::{ToolCommand, ToolRun};
 use fsdyno_model::cancel::CancelToken;
@@ -62,7 +63,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
         }
     }
     let (status, mut usage) = wait(child.id());
-    let elapsed = nanos(start.elapsed());
+    let elapsed = Nanos::from(start.elapsed());
     let left_running = end_group(child.id(), &mut usage);
     let printed = watched?;
     let argv: Vec<String> = tool
@@ -364,15 +365,6 @@ fn errno_of(text: &str) -> Option<i32> {
         .iter()
         .find(|(message, _)| text.contains(message))
         .map(|(_, errno)| *errno)
-}
-
-fn nanos(duration: std::time::Duration) -> Nanos {
-    Nanos::from(duration)
-}
-
-fn timeval(time: libc::timeval) -> Nanos {
-    let part = |number: i64| u64::try_from(number).unwrap_or(0);
-    Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000)
 }
 
 #[cfg(test)]

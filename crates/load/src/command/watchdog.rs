@@ -4,7 +4,6 @@
 //! With `PR_SET_PDEATHSIG` the kernel kills a program with the thread that started it, but not the
 //! children of the program. The kernel clears the setting if the program changes its user, as
 //! bonnie++ does (prctl(2)).
-//! becomes another user, as bonnie++ does (prctl(2)).
 
 use crate::error::LoadError;
 use std::os::unix::process::CommandExt;

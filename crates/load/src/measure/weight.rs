@@ -1,7 +1,7 @@
 //! The overhead of fsdyno itself: the cost of the clock, of an empty phase and of the calls of an
 //! engine.
 
-use crate::clock::{Stopwatch, now};
+use crate::clock::{Stopwatch, now, usage};
 use crate::engines;
 use crate::engines::null::{Facts, NullCalls, NullEngine};
 use crate::error::LoadError;
@@ -103,11 +103,7 @@ fn run_parallel(workers: usize) -> Result<(f64, u64), LoadError> {
 
 /// The number of voluntary context switches of this program's threads.
 fn sleeps() -> u64 {
-    // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live local variable; RUSAGE_SELF is always valid.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    u64::try_from(usage.ru_nvcsw).unwrap_or(0)
+    u64::try_from(usage().ru_nvcsw).unwrap_or(0)
 }
 
 /// Resolution and cost of the clock.

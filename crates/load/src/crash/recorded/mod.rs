@@ -296,6 +296,12 @@ impl<'r> Translation<'r> {
         found.ok_or(UNKNOWN)
     }
 
+    /// How the program names the object of an operation.
+    fn object(&mut self, object: Object) -> Result<Target, LeftOut> {
+        let inode = self.inode(object)?;
+        self.target(inode)
+    }
+
     /// How the program names an inode.
     fn target(&mut self, inode: InodeId) -> Result<Target, LeftOut> {
         self.used.insert(inode);

@@ -103,13 +103,11 @@ impl Translation<'_> {
     fn perform_on_files(&mut self, action: &Action) -> Result<(), LeftOut> {
         match action {
             Action::Fsync { handle } => {
-                let inode = self.inode(Object::Handle(*handle))?;
-                let target = self.target(inode)?;
+                let target = self.object(Object::Handle(*handle))?;
                 self.emit(Operation::Fsync { target })
             }
             Action::Fdatasync { handle } => {
-                let inode = self.inode(Object::Handle(*handle))?;
-                let target = self.target(inode)?;
+                let target = self.object(Object::Handle(*handle))?;
                 self.emit(Operation::Fdatasync { target })
             }
             Action::SyncMap { mapping, flags, .. } => {
@@ -138,8 +136,7 @@ impl Translation<'_> {
                 length,
             } => self.allocate(*handle, *mode, *offset, *length),
             Action::ChangeMode { object, mode } => {
-                let inode = self.inode(*object)?;
-                let (target, mode) = (self.target(inode)?, mode & 0o7777);
+                let (target, mode) = (self.object(*object)?, mode & 0o7777);
                 self.emit(Operation::Chmod { target, mode })
             }
             Action::ChangeOwner { .. } | Action::SetTimes { .. } => Err(OWNERS),
@@ -149,8 +146,7 @@ impl Translation<'_> {
                 length,
                 ..
             } => {
-                let inode = self.inode(*object)?;
-                let target = self.target(inode)?;
+                let target = self.object(*object)?;
                 let name = name.clone();
                 if !name.starts_with("user.") {
                     return Err(XATTR);
@@ -163,8 +159,7 @@ impl Translation<'_> {
                 })
             }
             Action::RemoveXattr { object, name } => {
-                let inode = self.inode(*object)?;
-                let (target, name) = (self.target(inode)?, name.clone());
+                let (target, name) = (self.object(*object)?, name.clone());
                 if !name.starts_with("user.") {
                     return Err(XATTR);
                 }
@@ -193,8 +188,7 @@ impl Translation<'_> {
                 self.emit(Operation::Link { from, to })
             }
             Action::LinkHandle { handle, to } => {
-                let inode = self.inode(Object::Handle(*handle))?;
-                let (from, to) = (self.target(inode)?, self.text(*to)?);
+                let (from, to) = (self.object(Object::Handle(*handle))?, self.text(*to)?);
                 self.emit(Operation::Link { from, to })
             }
             Action::Symlink { path, target } => {
@@ -381,8 +375,7 @@ impl Translation<'_> {
         offset: u64,
         length: u64,
     ) -> Result<(), LeftOut> {
-        let inode = self.inode(Object::Handle(handle))?;
-        let target = self.target(inode)?;
+        let target = self.object(Object::Handle(handle))?;
         let (from, end) = (offset / UNIT * UNIT, round(offset.saturating_add(length)));
         let (offset, length) = (from, end - from);
         let keep_size = mode == libc::FALLOC_FL_KEEP_SIZE.cast_unsigned();

@@ -23,7 +23,6 @@ const NONE: usize = usize::MAX;
 /// Only the thread that acquired the slot reads and writes through the mapping. Its handler
 /// therefore reads consistent numbers: it never runs between two of its own stores. The slots of
 /// other threads change at any time, and the handler does not use them.
-/// threads change at any time, and the handler does not use them.
 struct Place {
     /// 0 if it is free.
     start: AtomicUsize,

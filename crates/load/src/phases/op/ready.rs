@@ -21,15 +21,7 @@ pub(crate) fn prepare(
     parameters: &Parameters,
     job: &Job<'_>,
 ) -> Result<(), LoadError> {
-    let top = below(job.root, HOME);
-    with_path("mkdir", &top, fs::create_dir_all(&top))?;
-    let inputs = Inputs {
-        phase,
-        parameters,
-        job,
-        top,
-        workers: 0..parameters.workers,
-    };
+    let inputs = Inputs::new(phase, parameters, job, 0..parameters.workers)?;
     if phase.on_data() {
         inputs.data()
     } else {
@@ -46,16 +38,8 @@ pub(crate) fn prepare_share(
     job: &Job<'_>,
     workers: Range<usize>,
 ) -> Result<(), LoadError> {
-    let top = below(job.root, HOME);
-    with_path("mkdir", &top, fs::create_dir_all(&top))?;
     let first = workers.start == 0;
-    let inputs = Inputs {
-        phase,
-        parameters,
-        job,
-        top,
-        workers,
-    };
+    let inputs = Inputs::new(phase, parameters, job, workers)?;
     match phase {
         Phase::Create => inputs.make_directories(),
         Phase::Write if first || !parameters.shared => inputs.data(),
@@ -83,7 +67,25 @@ struct Inputs<'a> {
     workers: Range<usize>,
 }
 
-impl Inputs<'_> {
+impl<'a> Inputs<'a> {
+    /// Creates the directory of all phases.
+    fn new(
+        phase: Phase,
+        parameters: &'a Parameters,
+        job: &'a Job<'a>,
+        workers: Range<usize>,
+    ) -> Result<Self, LoadError> {
+        let top = below(job.root, HOME);
+        with_path("mkdir", &top, fs::create_dir_all(&top))?;
+        Ok(Self {
+            phase,
+            parameters,
+            job,
+            top,
+            workers,
+        })
+    }
+
     /// The workers that have their own directories.
     fn places(&self) -> Range<usize> {
         if self.parameters.shared {
