@@ -1,5 +1,7 @@
-//! The styles of text files of a package tree, a home directory and a source tree: their lines, as
-//! literals, words and hexadecimal digits. [`super::text`] selects the words.
+//! The styles of text files of a package tree, a home directory and a source tree. [`super::text`]
+//! selects the words.
+
+use std::sync::OnceLock;
 
 /// The style of a kind of text file.
 #[derive(Debug)]
@@ -8,12 +10,14 @@ pub struct Style {
     pub name: &'static str,
     /// The beginning of its first line: a comment mark.
     pub(super) comment: &'static str,
-    /// The lines, with equal probability.
-    pub(super) lines: &'static [&'static [Piece]],
+    /// The templates of its lines, which are equally frequent. `%4-9w` is four to nine words, `%w` a
+    /// word, and `%6x` six hexadecimal digits.
+    templates: &'static [&'static str],
+    lines: OnceLock<Vec<Vec<Piece>>>,
 }
 
 /// A piece of a line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
     /// A literal.
     Literal(&'static str),
@@ -23,277 +27,172 @@ pub enum Piece {
     Hex(u8),
 }
 
-use Piece::{Hex, Literal, Words};
+impl Style {
+    const fn new(
+        name: &'static str,
+        comment: &'static str,
+        templates: &'static [&'static str],
+    ) -> Self {
+        Self {
+            name,
+            comment,
+            templates,
+            lines: OnceLock::new(),
+        }
+    }
 
-macro_rules! style {
-    ($id:ident, $name:literal, $comment:literal, [$($line:expr),+ $(,)?]) => {
-        #[doc = concat!("The shape of: ", $name, ".")]
-        pub static $id: Style = Style { name: $name, comment: $comment, lines: &[$(&$line),+] };
-    };
+    /// The pieces of each line.
+    pub(super) fn lines(&self) -> &[Vec<Piece>] {
+        let parse = || self.templates.iter().map(|line| pieces(line)).collect();
+        self.lines.get_or_init(parse)
+    }
 }
 
-style!(
-    EBUILD,
+/// The pieces of a template.
+fn pieces(template: &'static str) -> Vec<Piece> {
+    let mut parts = template.split('%');
+    let mut pieces = vec![Piece::Literal(parts.next().unwrap_or_default())];
+    let number = |text: &str| text.parse().unwrap_or(1);
+    for part in parts {
+        let (count, text) = part.split_once(['w', 'x']).unwrap_or((part, ""));
+        pieces.push(if part[count.len()..].starts_with('x') {
+            Piece::Hex(number(count))
+        } else {
+            let (least, most) = count.split_once('-').unwrap_or((count, count));
+            Piece::Words(number(least), number(most))
+        });
+        pieces.push(Piece::Literal(text));
+    }
+    pieces.retain(|piece| *piece != Piece::Literal(""));
+    pieces
+}
+
+pub static EBUILD: Style = Style::new(
     "build recipe",
     "# ",
-    [
-        [Literal("DESCRIPTION=\""), Words(4, 9), Literal("\"")],
-        [Literal("\t"), Words(2, 6), Literal(" || die")],
-        [Literal("\tuse "), Words(1, 1), Literal(" && "), Words(2, 4)],
-        [Literal("DEPEND=\""), Words(3, 7), Literal("\"")],
-        [
-            Literal("\teconf --with-"),
-            Words(1, 1),
-            Literal(" --enable-"),
-            Words(1, 2)
-        ],
-        [Literal("src_"), Words(1, 1), Literal("() {")],
-        [Literal("\t# "), Words(3, 9)],
-        [Literal("}")],
-        [],
-    ]
+    &[
+        "DESCRIPTION=\"%4-9w\"",
+        "\t%2-6w || die",
+        "\tuse %w && %2-4w",
+        "DEPEND=\"%3-7w\"",
+        "\teconf --with-%w --enable-%1-2w",
+        "src_%w() {",
+        "\t# %3-9w",
+        "}",
+        "",
+    ],
 );
 
-style!(
-    CHANGELOG,
+pub static CHANGELOG: Style = Style::new(
     "change log",
     "# ",
-    [
-        [Literal("  "), Words(7, 11)],
-        [Literal("  "), Words(3, 9), Literal(", bug #"), Hex(6)],
-        [
-            Literal("*"),
-            Words(1, 1),
-            Literal("-"),
-            Hex(2),
-            Literal("."),
-            Hex(1)
-        ],
-        [
-            Literal("  "),
-            Words(1, 2),
-            Literal(" <"),
-            Words(1, 1),
-            Literal("@gentoo.org>")
-        ],
-        [],
-    ]
+    &[
+        "  %7-11w",
+        "  %3-9w, bug #%6x",
+        "*%w-%2x.%1x",
+        "  %1-2w <%w@gentoo.org>",
+        "",
+    ],
 );
 
-style!(
-    MANIFEST,
+pub static MANIFEST: Style = Style::new(
     "manifest",
     "-",
-    [
-        [
-            Literal("AUX "),
-            Words(1, 2),
-            Literal(".patch RMD160 "),
-            Hex(32),
-            Literal(" SHA1 "),
-            Hex(32),
-            Literal(" SHA256 "),
-            Hex(64),
-        ],
-        [
-            Literal("EBUILD "),
-            Words(1, 2),
-            Literal(".ebuild RMD160 "),
-            Hex(32),
-            Literal(" SHA1 "),
-            Hex(32),
-            Literal(" SHA256 "),
-            Hex(64),
-        ],
-    ]
+    &[
+        "AUX %1-2w.patch RMD160 %32x SHA1 %32x SHA256 %64x",
+        "EBUILD %1-2w.ebuild RMD160 %32x SHA1 %32x SHA256 %64x",
+    ],
 );
 
-style!(
-    XML,
+pub static XML: Style = Style::new(
     "XML",
     "<!-- ",
-    [
-        [Literal("<pkgmetadata>")],
-        [Literal("\t<herd>"), Words(1, 1), Literal("</herd>")],
-        [
-            Literal("\t<maintainer><email>"),
-            Words(1, 1),
-            Literal("@gentoo.org</email>")
-        ],
-        [
-            Literal("\t<longdescription>"),
-            Words(4, 9),
-            Literal("</longdescription>")
-        ],
-    ]
+    &[
+        "<pkgmetadata>",
+        "\t<herd>%w</herd>",
+        "\t<maintainer><email>%w@gentoo.org</email>",
+        "\t<longdescription>%4-9w</longdescription>",
+    ],
 );
 
-style!(
-    CACHE,
+pub static CACHE: Style = Style::new(
     "metadata cache",
     "",
-    [
-        [Words(3, 10)],
-        [Words(4, 12)],
-        [
-            Literal(">=dev-libs/"),
-            Words(1, 1),
-            Literal("-"),
-            Hex(2),
-            Literal(" "),
-            Words(2, 5)
-        ],
-        [
-            Literal("mirror://"),
-            Words(1, 1),
-            Literal("/"),
-            Words(1, 1),
-            Literal(".tar.gz")
-        ],
-        [],
-    ]
+    &[
+        "%3-10w",
+        "%4-12w",
+        ">=dev-libs/%w-%2x %2-5w",
+        "mirror://%w/%w.tar.gz",
+        "",
+    ],
 );
 
-style!(
-    PATCH,
+pub static PATCH: Style = Style::new(
     "patch",
     "--- ",
-    [
-        [Literal("+"), Words(2, 8), Literal(";")],
-        [Literal("-"), Words(2, 8), Literal(";")],
-        [Literal(" \t"), Words(2, 8), Literal(";")],
-        [Literal(" \tif ("), Words(1, 2), Literal(") {")],
-        [
-            Literal("@@ -"),
-            Hex(3),
-            Literal(",7 +"),
-            Hex(3),
-            Literal(",8 @@ "),
-            Words(1, 2)
-        ],
-        [Literal(" \t}")],
-        [Literal(" ")],
-    ]
+    &[
+        "+%2-8w;",
+        "-%2-8w;",
+        " \t%2-8w;",
+        " \tif (%1-2w) {",
+        "@@ -%3x,7 +%3x,8 @@ %1-2w",
+        " \t}",
+        " ",
+    ],
 );
 
-style!(
-    MAKEFILE,
+pub static MAKEFILE: Style = Style::new(
     "makefile",
     "# ",
-    [
-        [Literal("PORTNAME=\t"), Words(1, 1)],
-        [Literal("COMMENT=\t"), Words(4, 9)],
-        [Literal("MASTER_SITES=\t"), Words(1, 3)],
-        [
-            Literal("LIB_DEPENDS=\t"),
-            Words(1, 1),
-            Literal("."),
-            Hex(1),
-            Literal(":${PORTSDIR}/"),
-            Words(1, 1)
-        ],
-        [Literal("CONFIGURE_ARGS+=\t--with-"), Words(1, 1)],
-        [Literal("\t@${ECHO_MSG} "), Words(3, 8)],
-        [Literal("USE_"), Words(1, 1), Literal("=\tyes")],
-        [Literal(".if defined("), Words(1, 1), Literal(")")],
-        [Literal(".endif")],
-        [],
-    ]
+    &[
+        "PORTNAME=\t%w",
+        "COMMENT=\t%4-9w",
+        "MASTER_SITES=\t%1-3w",
+        "LIB_DEPENDS=\t%w.%1x:${PORTSDIR}/%w",
+        "CONFIGURE_ARGS+=\t--with-%w",
+        "\t@${ECHO_MSG} %3-8w",
+        "USE_%w=\tyes",
+        ".if defined(%w)",
+        ".endif",
+        "",
+    ],
 );
 
-style!(
-    DISTINFO,
+pub static DISTINFO: Style = Style::new(
     "checksums",
     "",
-    [
-        [
-            Literal("MD5 ("),
-            Words(1, 2),
-            Literal(".tar.gz) = "),
-            Hex(32)
-        ],
-        [
-            Literal("SIZE ("),
-            Words(1, 2),
-            Literal(".tar.gz) = "),
-            Hex(6)
-        ],
-    ]
+    &["MD5 (%1-2w.tar.gz) = %32x", "SIZE (%1-2w.tar.gz) = %6x"],
 );
 
-style!(
-    PROSE,
-    "prose",
-    "",
-    [
-        [Words(8, 12)],
-        [Words(8, 12)],
-        [Words(8, 12), Literal(",")],
-        [Words(3, 9), Literal(".")],
-        [],
-    ]
-);
+pub static PROSE: Style = Style::new("prose", "", &["%8-12w", "%8-12w", "%8-12w,", "%3-9w.", ""]);
 
-style!(
-    PLIST,
+pub static PLIST: Style = Style::new(
     "packing list",
     "@comment ",
-    [
-        [
-            Literal("share/"),
-            Words(1, 1),
-            Literal("/"),
-            Words(1, 1),
-            Literal(".png")
-        ],
-        [
-            Literal("share/doc/"),
-            Words(1, 1),
-            Literal("/"),
-            Words(1, 1),
-            Literal(".html")
-        ],
-        [
-            Literal("lib/"),
-            Words(1, 1),
-            Literal("/"),
-            Words(1, 1),
-            Literal(".so."),
-            Hex(1)
-        ],
-        [Literal("include/"), Words(1, 1), Literal(".h")],
-        [Literal("bin/"), Words(1, 1)],
-        [Literal("@dirrm share/"), Words(1, 1)],
-    ]
+    &[
+        "share/%w/%w.png",
+        "share/doc/%w/%w.html",
+        "lib/%w/%w.so.%1x",
+        "include/%w.h",
+        "bin/%w",
+        "@dirrm share/%w",
+    ],
 );
 
-style!(
-    SOURCE,
+pub static SOURCE: Style = Style::new(
     "source code",
     "// ",
-    [
-        [Literal("\tif ("), Words(1, 3), Literal(") {")],
-        [Literal("\t\treturn "), Words(1, 2), Literal(";")],
-        [
-            Literal("\t"),
-            Words(1, 2),
-            Literal(" = "),
-            Words(1, 4),
-            Literal(";")
-        ],
-        [Literal("\t}")],
-        [
-            Literal("static int "),
-            Words(1, 1),
-            Literal("(struct "),
-            Words(1, 2),
-            Literal(")")
-        ],
-        [Literal("/* "), Words(4, 9), Literal(" */")],
-        [Literal("{")],
-        [Literal("}")],
-        [],
-    ]
+    &[
+        "\tif (%1-3w) {",
+        "\t\treturn %1-2w;",
+        "\t%1-2w = %1-4w;",
+        "\t}",
+        "static int %w(struct %1-2w)",
+        "/* %4-9w */",
+        "{",
+        "}",
+        "",
+    ],
 );
 
 /// All styles, for tests of common properties.
@@ -302,3 +201,17 @@ pub static STYLES: &[&Style] = &[
     &EBUILD, &CHANGELOG, &MANIFEST, &XML, &CACHE, &PATCH, &MAKEFILE, &DISTINFO, &PROSE, &PLIST,
     &SOURCE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_literals_words_and_digits() {
+        use Piece::{Hex, Literal, Words};
+        assert_eq!(pieces(""), []);
+        assert_eq!(pieces("%w"), [Words(1, 1)]);
+        let line = [Literal("a "), Words(4, 12), Hex(32), Literal(" -x")];
+        assert_eq!(pieces("a %4-12w%32x -x"), line);
+    }
+}

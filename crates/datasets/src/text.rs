@@ -25,8 +25,9 @@ const MAX_LINE: usize = 512;
 
 /// The text of one file: an endless stream of lines.
 #[derive(Debug)]
-pub struct TextStream {
-    style: &'static Style,
+pub struct Prose {
+    comment: &'static str,
+    lines: &'static [Vec<Piece>],
     words: &'static Vocabulary,
     random: Xoshiro256PlusPlus,
     /// The name of this file in its first line.
@@ -44,7 +45,8 @@ impl TextStream {
     pub fn new(style: &'static Style, seed: Seed) -> Self {
         let marked = seed.part("mark").value().is_multiple_of(MARKED_ONE_IN);
         Self {
-            style,
+            comment: style.comment,
+            lines: style.lines(),
             words: Vocabulary::get(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed.value()),
             identity: seed.value(),
@@ -80,14 +82,15 @@ impl TextStream {
         let mut at = 0;
         let choice = self.random.next_u64();
         if self.begun {
-            let index = ((choice >> 32) * self.style.lines.len() as u64) >> 32;
+            let index = ((choice >> 32) * self.lines.len() as u64) >> 32;
+            let lines = self.lines;
             // Below the number of lines, for any width of a pointer.
-            for piece in self.style.lines[usize::try_from(index).unwrap_or(0)] {
+            for piece in &lines[usize::try_from(index).unwrap_or(0)] {
                 at = self.put_piece(*piece, out, at, choice);
             }
         } else {
             self.begun = true;
-            at = put(out, at, self.style.comment.as_bytes());
+            at = put(out, at, self.comment.as_bytes());
             at = put_hex(out, at, self.identity, 16);
             out[at] = b' ';
             at = self.put_words(out, at + 1, 2);
