@@ -18,12 +18,7 @@ pub struct Kind {
 pub const fn text(style: &'static Style, median: f64, sigma: f64, min: u64, max: u64) -> Kind {
     Kind {
         content: Content::Text(style),
-        sizes: LogNormal {
-            median,
-            sigma,
-            min,
-            max,
-        },
+        sizes: LogNormal::new(median, sigma, min, max),
     }
 }
 
@@ -31,12 +26,7 @@ pub const fn text(style: &'static Style, median: f64, sigma: f64, min: u64, max:
 pub const fn binary(percent: u8, median: f64, sigma: f64, min: u64, max: u64) -> Kind {
     Kind {
         content: Content::Binary { percent },
-        sizes: LogNormal {
-            median,
-            sigma,
-            min,
-            max,
-        },
+        sizes: LogNormal::new(median, sigma, min, max),
     }
 }
 

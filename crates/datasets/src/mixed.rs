@@ -32,79 +32,63 @@ struct Folder {
 
 /// Files times mean size: 30 + 8 + 42 + 50 + 160 + 220 + 120 + 200 MB.
 static FOLDERS: &[Folder] = &[
-    folder(
-        "src",
-        ".c",
-        5000,
-        25,
-        text(&SOURCE, 3000.0, 1.17, 100, 500_000),
-    ),
-    folder(
-        "notes",
-        ".txt",
-        1500,
-        60,
-        text(&PROSE, 2500.0, 1.2, 80, 300_000),
-    ),
-    folder(
-        "mail",
-        ".eml",
-        4000,
-        400,
-        text(&PROSE, 3500.0, 1.63, 500, 3_000_000),
-    ),
-    folder(
-        "documents",
-        ".doc",
-        500,
-        40,
-        binary(35, 60_000.0, 0.98, 8000, 3_000_000),
-    ),
-    folder(
-        "pictures",
-        ".jpg",
-        800,
-        80,
-        binary(99, 160_000.0, 0.66, 9000, 2_000_000),
-    ),
-    folder(
-        "music",
-        ".mp3",
-        44,
-        11,
-        binary(100, 4.8e6, 0.3, 2_000_000, 9_000_000),
-    ),
-    folder(
-        "programs",
-        ".so",
-        600,
-        100,
-        binary(45, 65_000.0, 1.53, 5000, 8_000_000),
-    ),
-    folder(
-        "archives",
-        ".tar.gz",
-        60,
-        30,
-        binary(100, 1.5e6, 1.24, 20_000, 30_000_000),
-    ),
-];
-
-const fn folder(
-    name: &'static str,
-    suffix: &'static str,
-    files: u64,
-    files_per_directory: u64,
-    kind: Kind,
-) -> Folder {
     Folder {
-        name,
-        suffix,
-        files,
-        files_per_directory,
-        kind,
-    }
-}
+        name: "src",
+        suffix: ".c",
+        files: 5000,
+        files_per_directory: 25,
+        kind: text(&SOURCE, 3000.0, 1.17, 100, 500_000),
+    },
+    Folder {
+        name: "notes",
+        suffix: ".txt",
+        files: 1500,
+        files_per_directory: 60,
+        kind: text(&PROSE, 2500.0, 1.2, 80, 300_000),
+    },
+    Folder {
+        name: "mail",
+        suffix: ".eml",
+        files: 4000,
+        files_per_directory: 400,
+        kind: text(&PROSE, 3500.0, 1.63, 500, 3_000_000),
+    },
+    Folder {
+        name: "documents",
+        suffix: ".doc",
+        files: 500,
+        files_per_directory: 40,
+        kind: binary(35, 60_000.0, 0.98, 8000, 3_000_000),
+    },
+    Folder {
+        name: "pictures",
+        suffix: ".jpg",
+        files: 800,
+        files_per_directory: 80,
+        kind: binary(99, 160_000.0, 0.66, 9000, 2_000_000),
+    },
+    Folder {
+        name: "music",
+        suffix: ".mp3",
+        files: 44,
+        files_per_directory: 11,
+        kind: binary(100, 4.8e6, 0.3, 2_000_000, 9_000_000),
+    },
+    Folder {
+        name: "programs",
+        suffix: ".so",
+        files: 600,
+        files_per_directory: 100,
+        kind: binary(45, 65_000.0, 1.53, 5000, 8_000_000),
+    },
+    Folder {
+        name: "archives",
+        suffix: ".tar.gz",
+        files: 60,
+        files_per_directory: 30,
+        kind: binary(100, 1.5e6, 1.24, 20_000, 30_000_000),
+    },
+];
 
 fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError> {
     for folder in FOLDERS {

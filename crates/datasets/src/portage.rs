@@ -66,22 +66,10 @@ fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError>
         }
         sink.leave()?;
     }
-    flat(
-        seed,
-        "eclass",
-        &ECLASS,
-        ".eclass",
-        scaled(ECLASSES, scale, 1),
-        sink,
-    )?;
-    flat(
-        seed,
-        "licenses",
-        &LICENSE,
-        "",
-        scaled(LICENSES, scale, 1),
-        sink,
-    )?;
+    let eclasses = scaled(ECLASSES, scale, 1);
+    flat(seed, "eclass", &ECLASS, ".eclass", eclasses, sink)?;
+    let licenses = scaled(LICENSES, scale, 1);
+    flat(seed, "licenses", &LICENSE, "", licenses, sink)?;
     sink.enter("profiles", date(seed.part("profiles")))?;
     let mut profiles = Maker::new(seed, "profiles", &PROFILE);
     for profile in 0..scaled(PROFILES, scale, 1) {

@@ -13,16 +13,7 @@ pub static ISO: Generator = Generator {
     source: "The published comparison of 2008 copied a file of nearly 600 MB. Our model: \
         600 * 10^6 bytes; a compressor leaves 97 % of an installation disc.",
     shape: Shape::File,
-    emit: |seed, scale, sink| {
-        one(
-            "disc.iso",
-            600_000_000,
-            Content::Binary { percent: 97 },
-            seed,
-            scale,
-            sink,
-        )
-    },
+    emit: |seed, scale, sink| one("disc.iso", 600_000_000, 97, seed, scale, sink),
 };
 
 /// The large film of 2008.
@@ -32,16 +23,7 @@ pub static AVI: Generator = Generator {
     source: "The size is that of the published comparison of 2008. Our model: 2.7 * 10^9 bytes, \
         incompressible.",
     shape: Shape::File,
-    emit: |seed, scale, sink| {
-        one(
-            "film.avi",
-            2_700_000_000,
-            Content::Binary { percent: 100 },
-            seed,
-            scale,
-            sink,
-        )
-    },
+    emit: |seed, scale, sink| one("film.avi", 2_700_000_000, 100, seed, scale, sink),
 };
 
 /// The large file of 2004.
@@ -51,28 +33,17 @@ pub static AVI_693: Generator = Generator {
     source: "The size is that of the published comparison of 2004. Our model: 693 * 10^6 bytes, \
         incompressible.",
     shape: Shape::File,
-    emit: |seed, scale, sink| {
-        one(
-            "film.avi",
-            693_000_000,
-            Content::Binary { percent: 100 },
-            seed,
-            scale,
-            sink,
-        )
-    },
+    emit: |seed, scale, sink| one("film.avi", 693_000_000, 100, seed, scale, sink),
 };
 
 fn one(
     name: &str,
     size: u64,
-    content: Content,
+    percent: u8,
     seed: Seed,
     scale: f64,
     sink: &mut dyn Sink,
 ) -> Result<(), DatasetError> {
-    sink.file(
-        name,
-        &File::new(scaled(size, scale, 4096), content, seed.part("content")),
-    )
+    let (size, content) = (scaled(size, scale, 4096), Content::Binary { percent });
+    sink.file(name, &File::new(size, content, seed.part("content")))
 }

@@ -21,6 +21,16 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
+    /// A distribution of that median and spread within bounds.
+    pub const fn new(median: f64, sigma: f64, min: u64, max: u64) -> Self {
+        Self {
+            median,
+            sigma,
+            min,
+            max,
+        }
+    }
+
     /// The next size.
     pub fn draw(&self, spread: &mut Spread) -> u64 {
         let size = self.median * exp(self.sigma * normal_quantile(spread.draw()));

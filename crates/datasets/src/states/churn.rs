@@ -69,12 +69,7 @@ impl Churn {
         Self {
             live: Vec::new(),
             held: 0,
-            sizes: LogNormal {
-                median: 4096.0,
-                sigma: 2.77,
-                min: 1,
-                max: largest,
-            },
+            sizes: LogNormal::new(4096.0, 2.77, 1, largest),
             creates: Spread::new(seed.part("creates")),
             appends: Spread::new(seed.part("appends")),
             choices: seed.part("choices"),

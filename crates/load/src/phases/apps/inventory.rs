@@ -17,26 +17,17 @@ pub(super) const LOG: u64 = 16 << 20;
 pub(super) const THUMBNAIL: u64 = 24 << 10;
 
 /// The sizes of messages: a mean of 13 KB, as the 16 KB of Filebench's `varmail`.
-const MESSAGE: LogNormal = sizes(3500.0, 1.63, 500, 3_000_000);
+const MESSAGE: LogNormal = LogNormal::new(3500.0, 1.63, 500, 3_000_000);
 /// The body of the distribution of web files in SURGE (Barford and Crovella, 1998).
-const PAGE_OF_A_SITE: LogNormal = sizes(11_580.0, 1.318, 100, 2_000_000);
+const PAGE_OF_A_SITE: LogNormal = LogNormal::new(11_580.0, 1.318, 100, 2_000_000);
 /// JPEG files of cameras with 12 to 24 megapixels.
-const PHOTO: LogNormal = sizes(5e6, 0.35, 1_500_000, 15_000_000);
+const PHOTO: LogNormal = LogNormal::new(5e6, 0.35, 1_500_000, 15_000_000);
 /// C sources and headers, as in the generated dataset of sources.
-const SOURCE: LogNormal = sizes(8000.0, 1.1, 200, 300_000);
-const HEADER: LogNormal = sizes(2500.0, 1.2, 100, 100_000);
+const SOURCE: LogNormal = LogNormal::new(8000.0, 1.1, 200, 300_000);
+const HEADER: LogNormal = LogNormal::new(2500.0, 1.2, 100, 100_000);
 /// Files of images: a median of 4 KB and a mean of 31 KB (Zhao and others, "Large-Scale Analysis
 /// of the Docker Hub Dataset", 2019).
-const LAYER_FILE: LogNormal = sizes(4096.0, 2.0, 1, 8_000_000);
-
-const fn sizes(median: f64, sigma: f64, min: u64, max: u64) -> LogNormal {
-    LogNormal {
-        median,
-        sigma,
-        min,
-        max,
-    }
-}
+const LAYER_FILE: LogNormal = LogNormal::new(4096.0, 2.0, 1, 8_000_000);
 
 /// A file.
 #[derive(Debug, Clone, Copy)]
