@@ -5,7 +5,8 @@
 use crate::DatasetError;
 use crate::attributes::{Attributes, Lost};
 use crate::entry;
-use crate::survey::is_sparse;
+use crate::survey::{self, is_sparse};
+use crate::tree::make_root;
 use fsdyno_model::{CancelToken, Capabilities, EntryKind, LeftOut};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
@@ -54,30 +55,48 @@ pub struct Copier<'s> {
     pub left_out: LeftOut,
 }
 
+/// A tree to copy, and the directory of its copy.
+pub struct Roots {
+    pub from: OwnedFd,
+    pub to: OwnedFd,
+    /// The state of the tree.
+    pub stat: Stat,
+}
+
 impl<'s> Copier<'s> {
-    /// Copies from the tree at `from`, which is on `device`, into the directory `to`, open as
-    /// `root`. The file system of the copy has the capabilities `stores`.
-    pub fn new(
+    /// Opens the tree at `from`, and creates the directory `to` for its copy, on a file system with the
+    /// capabilities `stores`.
+    pub fn open(
         from: &Path,
-        device: u64,
         to: &Path,
-        root: OwnedFd,
         stores: Capabilities,
         stop: &'s CancelToken,
-    ) -> Self {
-        Self {
+    ) -> Result<(Self, Roots), DatasetError> {
+        let tree = survey::open_root(from)?;
+        let stat = fs::fstat(&tree).map_err(|errno| DatasetError::io("examine", from, errno))?;
+        let copy = make_root(to)?;
+        let root = copy
+            .try_clone()
+            .map_err(|error| DatasetError::io("open", to, error))?;
+        let copier = Self {
             from: from.to_owned(),
             to: to.to_owned(),
             at: PathBuf::new(),
             root,
-            device,
+            device: stat.st_dev,
             links: HashMap::new(),
             buffer: vec![0; PIECE].into(),
             stop,
             stores,
             lost: Lost::default(),
             left_out: LeftOut::default(),
-        }
+        };
+        let roots = Roots {
+            from: tree,
+            to: copy,
+            stat,
+        };
+        Ok((copier, roots))
     }
 
     /// Copies the contents of a directory.
@@ -259,12 +278,8 @@ impl<'s> Copier<'s> {
             if length == 0 {
                 break;
             }
-            let mut written = 0;
-            while written < length {
-                let piece = &self.buffer[written..length];
-                written += rustix::io::pwrite(to, piece, at + written as u64)
-                    .map_err(|errno| ("write to", Side::To, errno))?;
-            }
+            entry::write_all(to, &self.buffer[..length], at)
+                .map_err(|errno| ("write to", Side::To, errno))?;
             at += length as u64;
         }
         Ok(())

@@ -68,6 +68,21 @@ pub fn each_name<E>(
     Ok(())
 }
 
+/// The names in a directory except `.` and `..`, sorted.
+pub fn names(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    each_name(
+        directory,
+        |errno| errno,
+        |name| {
+            names.push(name.to_owned());
+            Ok(())
+        },
+    )?;
+    names.sort_unstable();
+    Ok(names)
+}
+
 /// The extended attributes of an entry, by name; a symbolic link is not followed. Empty if the file
 /// system does not support them.
 pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> {
@@ -145,6 +160,52 @@ pub fn each_data_range<E>(
         let end = fs::seek(&file, SeekFrom::Hole(start)).map_err(&failed)?;
         each(start, end)?;
         at = end;
+    }
+    Ok(())
+}
+
+/// The start and the end of every data range of a file of this size.
+pub fn stretches(file: impl AsFd, size: u64) -> rustix::io::Result<Vec<(u64, u64)>> {
+    let mut found = Vec::new();
+    each_stretch(
+        file,
+        size,
+        |errno| errno,
+        |start, end| {
+            found.push((start, end.min(size)));
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// The bytes of a file that are not in holes.
+pub fn data_of(file: impl AsFd, size: u64) -> rustix::io::Result<u64> {
+    let stretches = stretches(file, size)?;
+    Ok(stretches.iter().map(|(start, end)| end - start).sum())
+}
+
+/// Reads until the buffer is full, or there is no more; returns the number of bytes.
+pub fn fill<E>(
+    buffer: &mut [u8],
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, E>,
+) -> Result<usize, E> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match read(&mut buffer[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(length)
+}
+
+/// Writes all bytes at an offset.
+pub fn write_all(file: impl AsFd, mut bytes: &[u8], mut at: u64) -> rustix::io::Result<()> {
+    while !bytes.is_empty() {
+        let written = rustix::io::pwrite(&file, bytes, at)?;
+        at += written as u64;
+        bytes = &bytes[written..];
     }
     Ok(())
 }

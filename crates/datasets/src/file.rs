@@ -2,8 +2,8 @@
 
 use crate::copying::Copier;
 use crate::entry;
-use crate::survey::{self, is_sparse};
-use crate::tree::{lost_warnings, make_root};
+use crate::survey::is_sparse;
+use crate::tree::lost_warnings;
 use crate::work_dir::{SOURCE, WorkDir};
 use crate::{Dataset, DatasetError, Facts, Form, shown};
 use fsdyno_model::{CancelToken, Warning};
@@ -38,13 +38,11 @@ impl SingleFile {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::openat(CWD, path, flags, Mode::empty()).map_err(io("open"))?;
         let size = entry::size(&stat);
-        let mut data = if is_sparse(&stat) { 0 } else { size };
-        if is_sparse(&stat) {
-            entry::each_data_range(&file, size, io("read"), |start, end| {
-                data += end - start;
-                Ok(())
-            })?;
-        }
+        let data = if is_sparse(&stat) {
+            entry::data_of(&file, size).map_err(io("read"))?
+        } else {
+            size
+        };
         let mut facts = Facts {
             about: format!("the file {}", shown(path)),
             ..Facts::default()
@@ -82,18 +80,10 @@ impl Dataset for SingleFile {
                 name: format!("file:{name}"),
             });
         }
-        let from = survey::open_root(&self.directory)?;
-        let stat = fs::fstat(&from)
-            .map_err(|errno| DatasetError::io("examine", &self.directory, errno))?;
         let to = work_dir.root.join(SOURCE);
-        let directory = make_root(&to)?;
-        let copy_root = directory
-            .try_clone()
-            .map_err(|error| DatasetError::io("open", &to, error))?;
-        let (device, stores) = (stat.st_dev, work_dir.stores);
-        let mut copier = Copier::new(&self.directory, device, &to, copy_root, stores, stop);
-        copier.copy_entry(from.as_fd(), directory.as_fd(), &self.name)?;
-        fs::fchmod(&directory, Mode::from_raw_mode(0o755))
+        let (mut copier, roots) = Copier::open(&self.directory, &to, work_dir.stores, stop)?;
+        copier.entry(roots.from.as_fd(), roots.to.as_fd(), &self.name)?;
+        fs::fchmod(&roots.to, Mode::from_raw_mode(0o755))
             .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
         let (lost, left_out) = (copier.lost, copier.left_out);
         work_dir.trees.push(to);

@@ -261,13 +261,7 @@ impl Walk<'_> {
     }
 
     fn directory(&mut self, directory: &OwnedFd, depth: usize) -> Result<(), DatasetError> {
-        let mut names: Vec<CString> = Vec::new();
-        entry::each_name(directory, self.io("list"), |name| {
-            names.push(name.to_owned());
-            Ok(())
-        })?;
-        names.sort_unstable();
-        for name in names {
+        for name in entry::names(directory).map_err(self.io("list"))? {
             let length = self.at.len();
             if length > 0 {
                 self.at.push(b'/');
@@ -358,11 +352,7 @@ impl Walk<'_> {
     /// The digest of the blocks of a file that contain a nonzero byte, each after its offset. Holes
     /// are not read.
     fn data(&mut self, file: &OwnedFd, size: u64) -> Result<[u8; 32], DatasetError> {
-        let mut ranges = Vec::new();
-        entry::each_data_range(file, size, self.io("read"), |start, end| {
-            ranges.push((start, end.min(size)));
-            Ok(())
-        })?;
+        let stretches = entry::stretches(file, size).map_err(self.io("read"))?;
         let mut digest = Sha256::new();
         let block_length = BLOCK as u64;
         let mut at = 0;

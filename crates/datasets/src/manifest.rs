@@ -208,8 +208,9 @@ impl<W: Write> Scan<'_, W> {
             && self.moment == ManifestKind::Start
             && let Ok(file) = entry::open_file(above, name)
         {
-            let ranges = data_ranges(&file, size);
-            // A file without holes has one range. More holes than the maximum become data.
+            // The whole file where the file system does not report holes.
+            let stretches = entry::stretches(&file, size).unwrap_or_else(|_| vec![(0, size)]);
+            // A file without holes has one stretch. More holes than the most become data.
             let mut end = 0;
             for (from, to) in &ranges {
                 if *from > end && holes.len() < MAX_HOLES {
@@ -363,23 +364,5 @@ pub fn link_target<W: Write>(
             Err(error) => Err(error),
         },
         None => Ok(outside),
-    }
-}
-
-/// The ranges with data, in bytes. The whole file where the file system does not report holes.
-fn data_ranges(file: &OwnedFd, size: u64) -> Vec<(u64, u64)> {
-    let mut found = Vec::new();
-    let each = entry::each_data_range(
-        file,
-        size,
-        |errno| errno,
-        |from, to| {
-            found.push((from, to.min(size)));
-            Ok(())
-        },
-    );
-    match each {
-        Ok(()) => found,
-        Err(_) => vec![(0, size)],
     }
 }

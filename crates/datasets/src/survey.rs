@@ -191,18 +191,7 @@ pub fn is_sparse(stat: &Stat) -> bool {
 }
 
 fn stored(directory: BorrowedFd<'_>, name: &CStr, size: u64) -> rustix::io::Result<u64> {
-    let file = entry::open_file(directory, name)?;
-    let mut data = 0;
-    entry::each_data_range(
-        &file,
-        size,
-        |errno| errno,
-        |start, end| {
-            data += end - start;
-            Ok(())
-        },
-    )?;
-    Ok(data)
+    entry::data_of(entry::open_file(directory, name)?, size)
 }
 
 fn reason(errno: Errno) -> String {

@@ -68,22 +68,14 @@ impl Dataset for Tree {
             });
         }
         refuse_inside(&self.root, &work_dir.root)?;
-        let from = survey::open_root(&self.root)?;
-        let stat =
-            fs::fstat(&from).map_err(|errno| DatasetError::io("examine", &self.root, errno))?;
-        let to = work_dir.root.join(SOURCE);
-        let directory = make_root(&to)?;
-        let copy_root = directory
-            .try_clone()
-            .map_err(|error| DatasetError::io("open", &to, error))?;
-        let stores = work_dir.stores;
-        let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stores, stop);
-        copier.copy_directory_contents(from.as_fd(), directory.as_fd())?;
+        let (to, stores) = (work_dir.root.join(SOURCE), work_dir.stores);
+        let (mut copier, roots) = Copier::open(&self.root, &to, stores, stop)?;
+        copier.directory(roots.from.as_fd(), roots.to.as_fd())?;
         let (mut lost, left_out) = (copier.lost, copier.left_out);
-        let attributes = Attributes::of(&stat, from.as_fd(), c".")
+        let attributes = Attributes::of(&roots.stat, roots.from.as_fd(), c".")
             .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;
         attributes
-            .apply(directory.as_fd(), c".", &stores, &mut lost)
+            .apply(roots.to.as_fd(), c".", &stores, &mut lost)
             .map_err(|(operation, errno)| DatasetError::io(operation, &to, errno))?;
         work_dir.trees.push(to);
         let mut warnings = self.warnings(lost);

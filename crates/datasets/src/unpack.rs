@@ -3,7 +3,7 @@
 
 use crate::attributes::{Attributes, Lost};
 use crate::entry;
-use crate::member::{Member, MemberKind};
+use crate::member::{Member, MemberKind, components, split};
 use crate::{DatasetError, packed};
 use fsdyno_model::{CancelToken, Capabilities, LeftOut, Warning};
 use rustix::fd::{AsFd, OwnedFd};
@@ -166,7 +166,7 @@ impl Unpacker<'_> {
             if self.stop.requested() {
                 return Err(Failure::Here(DatasetError::Stopped));
             }
-            let length = fill(data, &mut self.buffer)
+            let length = entry::fill(&mut self.buffer, |rest| data.read(rest))
                 .map_err(|error| Failure::Damaged(member.shown_path(), error))?;
             if length == 0 {
                 break;
@@ -174,7 +174,7 @@ impl Unpacker<'_> {
             let step = if sparse { HOLE } else { length };
             for piece in self.buffer[..length].chunks(step) {
                 if !sparse || piece.iter().any(|byte| *byte != 0) {
-                    write_all(&file, piece, at).map_err(write_failed)?;
+                    entry::write_all(&file, piece, at).map_err(write_failed)?;
                 }
                 at += piece.len() as u64;
             }
@@ -201,10 +201,7 @@ impl Unpacker<'_> {
     /// Opens a directory, component by component.
     fn walk(&self, directory: &[u8], make: bool) -> rustix::io::Result<OwnedFd> {
         let mut at = entry::open_directory(self.root, c".")?;
-        for part in directory
-            .split(|byte| *byte == b'/')
-            .filter(|part| !part.is_empty())
-        {
+        for part in components(directory) {
             at = match entry::open_directory(&at, part) {
                 Err(Errno::NOENT) if make => {
                     // The default mode of `mkdir`, for directories without a member.
@@ -256,35 +253,7 @@ fn attributes(member: &Member) -> Attributes {
     }
 }
 
-/// The directory and the name of a clean path.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (b"", path),
-    }
-}
-
 fn name_of(name: &[u8]) -> CString {
     // The path of a member was checked to contain no zero byte.
     CString::new(name).unwrap_or_default()
-}
-
-fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match from.read(&mut buffer[length..])? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    Ok(length)
-}
-
-fn write_all(file: &OwnedFd, mut piece: &[u8], mut at: u64) -> rustix::io::Result<()> {
-    while !piece.is_empty() {
-        let written = rustix::io::pwrite(file, piece, at)?;
-        at += written as u64;
-        piece = &piece[written..];
-    }
-    Ok(())
 }

@@ -66,15 +66,8 @@ impl Comparer<'_> {
         if depth >= DEEPEST {
             return Err(self.failed("descend below", Errno::NAMETOOLONG));
         }
-        let mut here = BTreeSet::new();
-        entry::each_name(
-            directory,
-            |errno| self.failed("list", errno),
-            |name| {
-                here.insert(name.to_owned());
-                Ok(())
-            },
-        )?;
+        let names = entry::names(directory).map_err(|errno| self.failed("list", errno))?;
+        let mut here = BTreeSet::from_iter(names);
         let mut expected: Vec<(CString, NodeId)> = entries
             .iter()
             .map(|(name, node)| {

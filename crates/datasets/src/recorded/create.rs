@@ -271,16 +271,12 @@ impl Creator<'_> {
         for (start, end) in ends.chain([(size, size)]) {
             let content = Content::Binary { percent };
             let mut stream = Stream::new(content, seed.at(at), start - at, &mut self.buffer);
-            while let Some(mut piece) = stream.next_piece() {
+            while let Some(piece) = stream.next_piece() {
                 if self.stop.requested() {
                     return Err(("write to", Errno::INTR));
                 }
-                while !piece.is_empty() {
-                    let written = rustix::io::pwrite(&file, piece, at)
-                        .map_err(|errno| ("write to", errno))?;
-                    piece = &piece[written..];
-                    at += written as u64;
-                }
+                entry::write_all(&file, piece, at).map_err(|errno| ("write to", errno))?;
+                at += piece.len() as u64;
             }
             at = end;
         }

@@ -8,10 +8,10 @@
 //! not follow it directly (see `--delay-directory-restore` in its manual; 127 of the 5096
 //! directories of Linux 6.1 as packaged by Debian).
 
-use super::compare::{Options, fill, word};
+use super::compare::{Options, word};
 use super::{Comparison, TreeError};
 use crate::entry;
-use crate::member::{Member, MemberKind};
+use crate::member::{Member, MemberKind, components, split};
 use crate::packed;
 use crate::scan::{parents, path_hash};
 use fsdyno_model::{CancelToken, Capabilities};
@@ -126,7 +126,7 @@ impl Comparer<'_> {
                 .retain(|difference| difference.path != path);
             self.found.total -= (before - self.found.differences.len()) as u64;
         }
-        let (directory, name) = split(&member.path);
+        let (directory, name) = place_of(&member.path);
         let stat = match self.enter(directory) {
             Ok(parent) => entry::stat(parent, &name),
             Err(errno) => Err(errno),
@@ -176,7 +176,7 @@ impl Comparer<'_> {
                 self.data(member, path, data)
             }
             MemberKind::Symlink(target) => {
-                let (directory, name) = split(&member.path);
+                let (directory, name) = place_of(&member.path);
                 let found = self
                     .enter(directory)
                     .and_then(|parent| fs::readlinkat(parent, name.as_c_str(), Vec::new()))
@@ -233,7 +233,7 @@ impl Comparer<'_> {
         path: &Path,
         data: &mut impl Read,
     ) -> Result<(), TreeError> {
-        let (directory, name) = split(&member.path);
+        let (directory, name) = place_of(&member.path);
         let file = self
             .enter(directory)
             .and_then(|parent| entry::open_file(parent, &name))
@@ -241,9 +241,9 @@ impl Comparer<'_> {
         let mut at = 0;
         loop {
             self.stop.check()?;
-            let packed = fill_from(data, &mut self.buffers[0])
+            let packed = entry::fill(&mut self.buffers[0], |rest| data.read(rest))
                 .map_err(|error| self.damaged(Some(path.to_owned()), error))?;
-            let unpacked = fill(&file, &mut self.buffers[1])
+            let unpacked = entry::fill(&mut self.buffers[1], |rest| rustix::io::read(&file, rest))
                 .map_err(|errno| self.failed("read", path, errno))?;
             let (one, other) = (&self.buffers[0][..packed], &self.buffers[1][..unpacked]);
             if one != other {
@@ -298,7 +298,7 @@ impl Comparer<'_> {
     }
 
     fn stat_of(&mut self, path: &[u8]) -> rustix::io::Result<Stat> {
-        let (directory, name) = split(path);
+        let (directory, name) = place_of(path);
         entry::stat(self.enter(directory)?, &name)
     }
 
@@ -310,10 +310,7 @@ impl Comparer<'_> {
             .is_none_or(|(path, _)| path != directory)
         {
             let mut at = entry::open_directory(&self.root, c".")?;
-            for part in directory
-                .split(|byte| *byte == b'/')
-                .filter(|part| !part.is_empty())
-            {
+            for part in components(directory) {
                 at = entry::open_directory(&at, part)?;
             }
             self.parent = Some((directory.to_vec(), at));
@@ -345,23 +342,9 @@ fn kind_of(kind: &MemberKind) -> FileType {
 }
 
 /// The directory and the name of a clean path; the root is `.` in itself.
-fn split(path: &[u8]) -> (&[u8], CString) {
-    let (directory, name) = match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (&b""[..], path),
-    };
+fn place_of(path: &[u8]) -> (&[u8], CString) {
+    let (directory, name) = split(path);
     let name = if name.is_empty() { b"." } else { name };
     // The path of a member was checked to contain no zero byte.
     (directory, CString::new(name).unwrap_or_default())
-}
-
-fn fill_from(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match from.read(&mut buffer[length..])? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    Ok(length)
 }

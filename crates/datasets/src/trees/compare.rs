@@ -147,17 +147,7 @@ impl Comparer<'_> {
     }
 
     fn names(&self, directory: &OwnedFd, side: usize) -> Result<Vec<CString>, TreeError> {
-        let mut names = Vec::new();
-        entry::each_name(
-            directory,
-            |errno| self.failed("list", side, errno),
-            |name| {
-                names.push(name.to_owned());
-                Ok(())
-            },
-        )?;
-        names.sort_unstable();
-        Ok(names)
+        entry::names(directory).map_err(|errno| self.failed("list", side, errno))
     }
 
     fn entries(
@@ -314,10 +304,11 @@ impl Comparer<'_> {
         let mut at = 0;
         loop {
             self.stop.check()?;
-            let length_a = fill(&file_a, &mut self.buffers[0])
-                .map_err(|errno| self.failed("read", 0, errno))?;
-            let length_b = fill(&file_b, &mut self.buffers[1])
-                .map_err(|errno| self.failed("read", 1, errno))?;
+            let [buffer_a, buffer_b] = &mut self.buffers;
+            let length_a = entry::fill(buffer_a, |rest| rustix::io::read(&file_a, rest));
+            let length_b = entry::fill(buffer_b, |rest| rustix::io::read(&file_b, rest));
+            let length_a = length_a.map_err(|errno| self.failed("read", 0, errno))?;
+            let length_b = length_b.map_err(|errno| self.failed("read", 1, errno))?;
             let (one, other) = (&self.buffers[0][..length_a], &self.buffers[1][..length_b]);
             if one != other {
                 let same = one.iter().zip(other).take_while(|(x, y)| x == y).count();
@@ -336,18 +327,6 @@ impl Comparer<'_> {
     fn failed(&self, operation: &'static str, side: usize, errno: Errno) -> TreeError {
         TreeError::io(operation, self.roots[side].join(&self.at), errno)
     }
-}
-
-/// Reads until the buffer is full or the file ends.
-pub(super) fn fill(file: &OwnedFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match rustix::io::read(file, &mut buffer[length..])? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    Ok(length)
 }
 
 pub(super) fn word(kind: FileType) -> &'static str {
