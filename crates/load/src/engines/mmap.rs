@@ -106,7 +106,7 @@ impl Engine for MmapEngine {
         if file.sync_at_end {
             mapping.make_durable()?;
         }
-        let made = mapping.calls();
+        let made = mapping.calls;
         drop(mapping);
         calls.close(open)?;
         Ok(Transferred {
@@ -123,6 +123,7 @@ struct Mapping<'f> {
     start: *mut u8,
     length: usize,
     watched: Option<Watched>,
+    /// System calls so far, without page faults.
     calls: u64,
 }
 
@@ -160,11 +161,6 @@ impl<'f> Mapping<'f> {
         unsafe { mm::madvise(start, length, advice) }
             .map_err(|errno| mapping.call_error("madvise", errno))?;
         Ok(mapping)
-    }
-
-    /// System calls so far, without page faults.
-    fn calls(&self) -> u64 {
-        self.calls
     }
 
     /// Copies bytes out of the file.

@@ -67,7 +67,7 @@ impl Engine for UringEngine {
         if file.sync_at_end {
             ring.make_durable()?;
         }
-        let made = ring.calls();
+        let made = ring.calls;
         drop(ring);
         calls.close(open)?;
         Ok(Transferred { bytes, calls: made })
@@ -127,6 +127,7 @@ pub(crate) struct Ring<'b> {
     block: usize,
     /// Requests in flight, for which the kernel may still access a buffer.
     in_flight: usize,
+    /// System calls so far.
     calls: u64,
 }
 
@@ -195,11 +196,6 @@ impl<'b> Ring<'b> {
     /// The maximum number of requests in flight.
     fn depth(&self) -> usize {
         self.buffers.len() / self.block
-    }
-
-    /// System calls so far.
-    fn calls(&self) -> u64 {
-        self.calls
     }
 
     /// The buffer of a slot with no request in flight.

@@ -3,7 +3,7 @@
 
 use super::parallel_walk::Shared;
 use super::walk::{Above, Left, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
+use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -22,7 +22,9 @@ pub static KIND: PhaseKind = PhaseKind {
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
-        run,
+        run: |engine, job, workers| {
+            visit_source(engine, job, workers, |_, _| Some(Delete::default()))
+        },
         tool: |job| Ok(tool(job)),
         method: |_| "unlinkat".to_owned(),
     }
@@ -40,14 +42,6 @@ pub(super) struct Delete {
 
 /// The number of names removed from a directory since its listing began.
 type Removed = u64;
-
-fn run<E: Calls + Send>(
-    engine: &mut E,
-    job: &Job<'_>,
-    workers: &mut [Scratch],
-) -> Result<Tally, LoadError> {
-    visit_source(engine, job, workers, |_, _| Some(Delete::default()))
-}
 
 impl<E: Calls> Visitor<E> for Delete {
     type Level = Removed;

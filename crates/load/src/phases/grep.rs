@@ -1,18 +1,15 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines that `grep -r` would print. A file with zero bytes has one line, which reports the match.
 
-use super::parallel_walk::Shared;
-use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
+use super::read::{EachFile, FileReader};
+use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
-use crate::engines::meta::Kind;
 use crate::error::LoadError;
 use crate::user_work::UserWork;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
-use std::ffi::CStr;
 use std::io;
 
 /// The default pattern: the word that is in one of eight generated text files
@@ -34,11 +31,20 @@ pub static KIND: PhaseKind = PhaseKind {
     )
 };
 
-/// What the phase does, by the calls of one engine.
+/// The phase, by the calls of one engine.
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
-        run,
+        run: |engine, job, workers| {
+            visit_source(engine, job, workers, |_, search| {
+                Some(EachFile::new(GrepAll {
+                    // Allocated by `Scratch::for_job` for this kind.
+                    search: search.as_mut()?,
+                    stop: job.stop,
+                    user_work: job.user_work,
+                }))
+            })
+        },
         tool: |job| Ok(tool(job)),
         method: |_| "openat, read; grep-regex".to_owned(),
     }
@@ -112,28 +118,15 @@ struct GrepAll<'a> {
     search: &'a mut Search,
     stop: &'a CancelToken,
     user_work: Option<&'a UserWork<'a>>,
-    tally: Tally,
 }
 
-fn run<E: Calls + Send>(
-    engine: &mut E,
-    job: &Job<'_>,
-    workers: &mut [Scratch],
-) -> Result<Tally, LoadError> {
-    visit_source(engine, job, workers, |_, search| {
-        // Allocated by `Scratch::for_job` for this kind.
-        let search = search.as_mut()?;
-        Some(GrepAll {
-            search,
-            stop: job.stop,
-            user_work: job.user_work,
-            tally: Tally::default(),
-        })
-    })
-}
-
-impl GrepAll<'_> {
-    fn file<E: Calls>(&mut self, engine: &mut E, file: &mut E::File) -> Result<(), LoadError> {
+impl<E: Calls> FileReader<E> for GrepAll<'_> {
+    fn read(
+        &mut self,
+        engine: &mut E,
+        file: &mut E::File,
+        tally: &mut Tally,
+    ) -> Result<(), LoadError> {
         let Search {
             matcher,
             searcher,
@@ -146,7 +139,7 @@ impl GrepAll<'_> {
         let mut kept = 0;
         loop {
             let bytes = engine.read(file, &mut buffer[kept..])?;
-            self.tally.bytes.0 += bytes as u64;
+            tally.bytes.0 += bytes as u64;
             let have = kept + bytes;
             let fresh = &mut buffer[kept..have];
             if count.one || memchr::memchr(0, fresh).is_some() {
@@ -182,7 +175,7 @@ impl GrepAll<'_> {
             buffer.copy_within(whole..have, 0);
             kept = have - whole;
         }
-        self.tally.matches += count.lines;
+        tally.matches += count.lines;
         Ok(())
     }
 }
@@ -194,47 +187,5 @@ fn zap(bytes: &mut [u8]) {
         if *byte == 0 {
             *byte = b'\n';
         }
-    }
-}
-
-impl<E: Calls> Visitor<E> for GrepAll<'_> {
-    type Level = ();
-
-    fn enter(
-        &mut self,
-        _engine: &mut E,
-        _dir: &E::Dir,
-        _above: Above<'_, E::Dir, ()>,
-        _name: &CStr,
-    ) -> Result<(), LoadError> {
-        self.tally.directories += 1;
-        Ok(())
-    }
-
-    fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    fn entry(
-        &mut self,
-        engine: &mut E,
-        dir: &E::Dir,
-        _level: &mut (),
-        name: &CStr,
-        kind: Kind,
-    ) -> Result<(), LoadError> {
-        self.tally.files += 1;
-        if kind != Kind::File {
-            return Ok(());
-        }
-        let mut file = engine.open(dir, name)?;
-        self.file(engine, &mut file)?;
-        engine.close(file)
-    }
-}
-
-impl<E: Calls> Shared<E> for GrepAll<'_> {
-    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parallel_walk::Shared;
 use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
+use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
@@ -24,7 +24,12 @@ pub static KIND: PhaseKind = PhaseKind {
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
-        run,
+        run: |engine, job, workers| {
+            visit_source(engine, job, workers, |buffer, _| {
+                let stop = job.stop;
+                Some(EachFile::new(ReadAll { buffer, stop }))
+            })
+        },
         tool: |job| Ok(tool(job)),
         method: |_| "openat, read".to_owned(),
     }
@@ -37,34 +42,32 @@ fn tool(job: &Job<'_>) -> ToolRun {
         .args(["-type", "f", "-exec", "cat", "--", "{}", "+"])
 }
 
-/// Reads every regular file, one buffer at a time.
-pub(super) struct ReadAll<'a> {
-    buffer: &'a mut [u8],
-    stop: &'a CancelToken,
+/// Reads the data of an open file.
+pub(super) trait FileReader<E: Calls> {
+    fn read(
+        &mut self,
+        engine: &mut E,
+        file: &mut E::File,
+        tally: &mut Tally,
+    ) -> Result<(), LoadError>;
+}
+
+/// Opens every regular file of a walk, and reads it.
+pub(super) struct EachFile<R> {
+    reader: R,
     pub tally: Tally,
 }
 
-impl<'a> ReadAll<'a> {
-    pub fn new(buffer: &'a mut [u8], stop: &'a CancelToken) -> Self {
+impl<R> EachFile<R> {
+    pub fn new(reader: R) -> Self {
         Self {
-            buffer,
-            stop,
+            reader,
             tally: Tally::default(),
         }
     }
 }
 
-fn run<E: Calls + Send>(
-    engine: &mut E,
-    job: &Job<'_>,
-    workers: &mut [Scratch],
-) -> Result<Tally, LoadError> {
-    visit_source(engine, job, workers, |data, _| {
-        Some(ReadAll::new(data, job.stop))
-    })
-}
-
-impl<E: Calls> Visitor<E> for ReadAll<'_> {
+impl<E: Calls, R: FileReader<E>> Visitor<E> for EachFile<R> {
     type Level = ();
 
     fn enter(
@@ -95,21 +98,39 @@ impl<E: Calls> Visitor<E> for ReadAll<'_> {
             return Ok(());
         }
         let mut file = engine.open(dir, name)?;
-        loop {
-            let bytes = engine.read(&mut file, self.buffer)?;
-            self.tally.bytes.0 += bytes as u64;
-            // A regular file returns fewer bytes than requested only at its end (read(2)).
-            if bytes < self.buffer.len() {
-                break;
-            }
-            self.stop.check()?;
-        }
+        self.reader.read(engine, &mut file, &mut self.tally)?;
         engine.close(file)
     }
 }
 
-impl<E: Calls> Shared<E> for ReadAll<'_> {
+impl<E: Calls, R: FileReader<E>> Shared<E> for EachFile<R> {
     fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
         Ok(())
+    }
+}
+
+/// Reads a file one buffer at a time.
+pub(super) struct ReadAll<'a> {
+    pub buffer: &'a mut [u8],
+    pub stop: &'a CancelToken,
+}
+
+impl<E: Calls> FileReader<E> for ReadAll<'_> {
+    #[inline]
+    fn read(
+        &mut self,
+        engine: &mut E,
+        file: &mut E::File,
+        tally: &mut Tally,
+    ) -> Result<(), LoadError> {
+        loop {
+            let bytes = engine.read(file, self.buffer)?;
+            tally.bytes.0 += bytes as u64;
+            // A regular file returns fewer bytes than requested only at its end (read(2)).
+            if bytes < self.buffer.len() {
+                return Ok(());
+            }
+            self.stop.check()?;
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parallel_walk::Shared;
 use super::walk::{Above, Visitor};
-use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, visit_source};
+use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
@@ -20,7 +20,9 @@ pub static KIND: PhaseKind = PhaseKind::on_tree(
 pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
     TreePhase {
         kind: &KIND,
-        run,
+        run: |engine, job, workers| {
+            visit_source(engine, job, workers, |_, _| Some(StatAll::default()))
+        },
         tool: |job| Ok(tool(job)),
         method: |_| "getdents64, newfstatat".to_owned(),
     }
@@ -36,14 +38,6 @@ fn tool(job: &Job<'_>) -> ToolRun {
 #[derive(Default)]
 struct StatAll {
     tally: Tally,
-}
-
-fn run<E: Calls + Send>(
-    engine: &mut E,
-    job: &Job<'_>,
-    workers: &mut [Scratch],
-) -> Result<Tally, LoadError> {
-    visit_source(engine, job, workers, |_, _| Some(StatAll::default()))
 }
 
 impl<E: Calls> Visitor<E> for StatAll {

@@ -158,7 +158,10 @@ pub(super) fn modify<E: Calls>(
 /// Reads every regular file of all workers, 4096 bytes per call.
 pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let mut visitor = read::ReadAll::new(&mut worker.buffers.data[..CHUNK], job.stop);
+    let mut visitor = read::EachFile::new(read::ReadAll {
+        buffer: &mut worker.buffers.data[..CHUNK],
+        stop: job.stop,
+    });
     walk_work_dir(engine, job, c".", &mut worker.buffers.walk, &mut visitor)?;
     Ok(visitor.tally)
 }
