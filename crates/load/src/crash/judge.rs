@@ -56,7 +56,7 @@ impl Seen {
             unreadable: None,
         };
         for directory in 0..DIRECTORIES {
-            match fs::read(path(root, directory, file)) {
+            match fs::read(root.join(path(directory, file))) {
                 Ok(bytes) => seen.copies.push((directory, bytes)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => seen.unreadable = Some(error),
@@ -236,7 +236,7 @@ mod tests {
         let files = quiet_files(count);
         let (file, state) = files[files.len() / 2];
         assert!(state.length > 1);
-        let at = |work_dir: &TempDir| path(work_dir.path(), state.directory, file);
+        let at = |work_dir: &TempDir| work_dir.path().join(path(state.directory, file));
         let flipped = |work_dir: &TempDir| {
             let mut bytes = fs::read(at(work_dir)).unwrap();
             bytes[0] ^= 1;
@@ -270,7 +270,7 @@ mod tests {
         });
         let live = script.live();
         let gone = (1..=script.made()).find(|file| !live.contains_key(file));
-        fs::write(path(work_dir.path(), 0, gone.unwrap()), "back").unwrap();
+        fs::write(work_dir.path().join(path(0, gone.unwrap())), "back").unwrap();
         let judgement = judge(work_dir.path(), SEED, count);
         assert_eq!(judgement.lost, BTreeMap::from([(Loss::Returned, 1)]));
     }
@@ -287,7 +287,7 @@ mod tests {
         let (number, operation) = next(&mut script).unwrap();
         let work_dir = crash_after(number - 1);
         let before = operation.before.unwrap();
-        let at = path(work_dir.path(), before.directory, operation.file);
+        let at = work_dir.path().join(path(before.directory, operation.file));
         let mut bytes = fs::read(&at).unwrap();
         bytes.extend([0; 1]);
         fs::write(&at, &bytes).unwrap();

@@ -27,19 +27,28 @@ pub use random::{MOST_STEPS, random_program};
 pub use recorded::{MOST_OPERATIONS, RecordedProgram, recorded_program};
 pub use write::write;
 
-use std::path::{Path, PathBuf};
-
 /// The number of directories.
 const DIRECTORIES: u32 = 4;
+
+/// The directory of files that are written without fsync.
+const UNSYNCED: &str = "unsynced";
+
+/// The number of these files, which are overwritten in turn.
+const UNSYNCED_FILES: u64 = 16;
 
 /// The maximum number of operations after the last received acknowledgement: the one in flight, and
 /// one whose acknowledgement was lost.
 const IN_FLIGHT: usize = 2;
 
-fn directory(root: &Path, number: u32) -> PathBuf {
-    root.join(format!("d{number}"))
+fn directory(number: u32) -> String {
+    format!("d{number}")
 }
 
-fn path(root: &Path, directory_number: u32, file: u32) -> PathBuf {
-    directory(root, directory_number).join(format!("f{file}"))
+fn path(directory_number: u32, file: u32) -> String {
+    format!("{}/f{file}", directory(directory_number))
+}
+
+/// The file without fsync that an operation overwrites.
+fn unsynced(number: u64) -> String {
+    format!("{UNSYNCED}/{}", number % UNSYNCED_FILES)
 }

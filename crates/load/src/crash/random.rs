@@ -1,17 +1,11 @@
 //! The long program of random power cuts, as a program of the crash explorer.
 
-use super::DIRECTORIES;
 use super::script::{Act, Operation as Step, Script, State};
+use super::{DIRECTORIES, UNSYNCED, UNSYNCED_FILES, directory};
 use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
 
 /// The most operations of the script in a program.
 pub const MOST_STEPS: u32 = 2000;
-
-/// The directory of files that are written without fsync.
-const UNSYNCED: &str = "unsynced";
-
-/// The number of these files, which are overwritten in turn.
-const UNSYNCED_FILES: u64 = 16;
 
 /// The first operations of the script of a seed, each as the operations that make it durable, and
 /// with a write to another file without fsync before it. Lengths are multiples of 16 bytes.
@@ -28,14 +22,10 @@ pub fn random_program(seed: u64, steps: u32) -> Program {
     let mut script = Script::new(seed);
     for number in 1..=u64::from(steps.min(MOST_STEPS)) {
         let step = script.next();
-        unsynced(number, step.unsynced, &mut program.operations);
+        write_unsynced(number, step.unsynced, &mut program.operations);
         perform(&step, &mut program.operations);
     }
     program
-}
-
-fn directory(number: u32) -> String {
-    format!("d{number}")
 }
 
 fn target(path: &str) -> Target {
@@ -58,8 +48,8 @@ fn fsync(path: &str) -> Operation {
 }
 
 /// A file that is written without fsync: new at first, truncated later.
-fn unsynced(number: u64, length: u64, into: &mut Vec<Operation>) {
-    let path = format!("{UNSYNCED}/{}", number % UNSYNCED_FILES);
+fn write_unsynced(number: u64, length: u64, into: &mut Vec<Operation>) {
+    let path = super::unsynced(number);
     into.push(if number <= UNSYNCED_FILES {
         Operation::Create { path: path.clone() }
     } else {
@@ -72,7 +62,7 @@ fn unsynced(number: u64, length: u64, into: &mut Vec<Operation>) {
 }
 
 fn perform(step: &Step, into: &mut Vec<Operation>) {
-    let path = |state: &State| format!("{}/f{}", directory(state.directory), step.file);
+    let path = |state: &State| super::path(state.directory, step.file);
     match (step.act, &step.before, &step.after) {
         (Act::Create, _, Some(after)) => {
             let path = path(after);

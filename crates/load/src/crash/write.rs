@@ -1,13 +1,10 @@
 //! Performs the script: each operation is durable before it is reported.
 
 use super::script::{Act, Operation, Script, State, fill};
-use super::{DIRECTORIES, directory, path};
+use super::{DIRECTORIES, UNSYNCED, directory, path, unsynced};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-
-/// The number of files without fsync, which are overwritten in turn.
-const UNSYNCED: u64 = 16;
 
 /// Performs the script of a seed in an empty directory, and reports the number of acknowledged
 /// operations after each. It ends with an error: one of the file system, or one of the receiver.
@@ -28,14 +25,12 @@ pub fn write(
     Ok(())
 }
 
-/// The directory of files that are written without a durability guarantee.
-const UNSYNCED_FILES: &str = "unsynced";
-
 /// Makes the directories durable: each of them, and the name of each in its parent. Without the
 /// name of the root, the path to the files is not guaranteed.
 fn prepare(root: &Path) -> io::Result<()> {
-    let numbered = (0..DIRECTORIES).map(|number| directory(root, number));
-    for made in numbered.chain([root.join(UNSYNCED_FILES)]) {
+    let numbered = (0..DIRECTORIES).map(directory);
+    for name in numbered.chain([UNSYNCED.to_owned()]) {
+        let made = root.join(name);
         fs::create_dir(&made)?;
         sync(&made)?;
     }
@@ -50,23 +45,21 @@ fn sync(path: &Path) -> io::Result<()> {
 
 /// Writes a file without a durability guarantee.
 fn write_unsynced(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let file = root
-        .join(UNSYNCED_FILES)
-        .join((done % UNSYNCED).to_string());
     buffer.resize(usize::try_from(length).unwrap_or(1), 0);
-    fs::write(file, buffer)
+    fs::write(root.join(unsynced(done)), buffer)
 }
 
 fn act(root: &Path, operation: &Operation, buffer: &mut Vec<u8>) -> io::Result<()> {
     let file = operation.file;
-    let at = |state: &State| path(root, state.directory, file);
+    let at = |state: &State| root.join(path(state.directory, file));
+    let sync_directory = |state: &State| sync(&root.join(directory(state.directory)));
     match (operation.act, operation.before, operation.after) {
         (Act::Create, _, Some(after)) => {
             let mut made = File::create_new(at(&after))?;
             content(file, &after, 0, buffer);
             made.write_all(buffer)?;
             made.sync_all()?;
-            sync(&directory(root, after.directory))
+            sync_directory(&after)
         }
         (Act::Append, Some(before), Some(after)) => {
             let mut grown = OpenOptions::new().append(true).open(at(&after))?;
@@ -81,16 +74,16 @@ fn act(root: &Path, operation: &Operation, buffer: &mut Vec<u8>) -> io::Result<(
             made.write_all(buffer)?;
             made.sync_all()?;
             fs::rename(&fresh, at(&after))?;
-            sync(&directory(root, after.directory))
+            sync_directory(&after)
         }
         (Act::Move, Some(before), Some(after)) => {
             fs::rename(at(&before), at(&after))?;
-            sync(&directory(root, after.directory))?;
-            sync(&directory(root, before.directory))
+            sync_directory(&after)?;
+            sync_directory(&before)
         }
         (Act::Remove, Some(before), _) => {
             fs::remove_file(at(&before))?;
-            sync(&directory(root, before.directory))
+            sync_directory(&before)
         }
         _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
     }
