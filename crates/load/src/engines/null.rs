@@ -24,6 +24,13 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The size of a small source tree.
+    pub const SMALL: Self = Self {
+        files: 10_000,
+        directories: 1_000,
+        bytes: 30_000_000,
+    };
+
     /// The number of files in one directory: files are distributed evenly.
     fn files_in(&self, directory: u64) -> u64 {
         self.files / self.directories + u64::from(directory < self.files % self.directories)

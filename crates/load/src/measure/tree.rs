@@ -17,13 +17,6 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The tree of the engine `null` if none is known: the size of a small source tree.
-const UNKNOWN: Facts = Facts {
-    files: 10_000,
-    directories: 1_000,
-    bytes: 30_000_000,
-};
-
 /// Runs a phase.
 pub(super) fn run<E: Engine>(
     kind: &'static PhaseKind,
@@ -56,7 +49,7 @@ pub(super) fn run<E: Engine>(
     let measured = if E::INFO.programs().next().is_some() {
         run_program::<E>(&phase, &job, facts, timing)?
     } else {
-        run_calls::<E>(&phase, &job, facts.unwrap_or(UNKNOWN), timing)?
+        run_calls::<E>(&phase, &job, facts.unwrap_or(Facts::SMALL), timing)?
     };
     if kind.removes_tree {
         work_dir.trees.pop();

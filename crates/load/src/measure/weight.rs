@@ -152,11 +152,6 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
     if found.programs().next().is_some() {
         return Ok(Vec::new());
     }
-    let facts = Facts {
-        files: 10_000,
-        directories: 1_000,
-        bytes: 30_000_000,
-    };
     let stop = CancelToken::new();
     let untimed = Job::bare(Path::new("/"), &stop);
     let timed = Job {
@@ -168,7 +163,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         let mut calls = 0;
         let mut pass = |job: &Job<'_>| -> Result<f64, LoadError> {
             let mut scratch = Scratch::for_job(kind, job)?;
-            let mut engine = NullCalls::new(facts);
+            let mut engine = NullCalls::new(Facts::SMALL);
             Scratch::begin(&mut scratch, job);
             let start = now();
             calls = run(&mut engine, job, &mut scratch)?.calls;
@@ -183,8 +178,8 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
             kind: kind.name,
             calls,
             call_ns: duration / calls.max(1) as f64,
-            file_ns: duration / facts.files as f64,
-            timing_ns: added / facts.files as f64,
+            file_ns: duration / Facts::SMALL.files as f64,
+            timing_ns: added / Facts::SMALL.files as f64,
         });
     }
     Ok(costs)

@@ -387,11 +387,7 @@ mod tests {
     #[test]
     fn a_panic_of_a_worker_ends_all_waits() {
         let walked = std::panic::catch_unwind(|| {
-            let mut engine = NullCalls::new(Facts {
-                files: 10_000,
-                directories: 1_000,
-                bytes: 0,
-            });
+            let mut engine = NullCalls::new(Facts::SMALL);
             let base = engine.open_work_dir("/".as_ref()).unwrap();
             let mut workers = [(); 3].map(|()| WalkState::default());
             let walkers = workers.iter_mut().enumerate();
