@@ -30,12 +30,12 @@ fn age(work: &mut Work<'_>) -> Result<String, StateError> {
     let times = u64::from(work.age) + 1;
     work.files.expect(ageing.high.saturating_mul(times));
     ageing.fill(work)?;
-    let filled = work.files.written();
-    let held = work.files.held();
+    let filled = work.files.written;
+    let held = work.files.held;
     work.files.expect(held.saturating_mul(u64::from(work.age)));
     ageing.churn(work, filled + held.saturating_mul(u64::from(work.age)))?;
-    let churned = work.files.written() - filled;
-    let counts = ageing.churn.counts();
+    let churned = work.files.written - filled;
+    let counts = ageing.churn.counts;
     close(work, &mut ageing)?;
     let Counts {
         creates,
@@ -82,13 +82,13 @@ impl Ageing {
 
     /// Runs the churn until this number of bytes is written.
     fn churn(&mut self, work: &mut Work<'_>, until: u64) -> Result<(), StateError> {
-        let interval = (self.high / 16).max(16 << 20);
-        let mut next_settle = work.files.written() + interval;
-        while work.files.written() < until {
+        let stretch = (self.high / 16).max(16 << 20);
+        let mut next_settle = work.files.written + stretch;
+        while work.files.written < until {
             let operation = self.churn.next(self.low(), self.high);
             self.carry_out(work, operation)?;
-            if work.files.written() >= next_settle {
-                next_settle = work.files.written() + interval;
+            if work.files.written >= next_settle {
+                next_settle = work.files.written + stretch;
                 self.settle(work)?;
             }
         }
@@ -131,7 +131,7 @@ impl Ageing {
                     return Err(error);
                 }
                 self.churn.undo(operation);
-                self.high = self.high.min(self.churn.held());
+                self.high = self.high.min(self.churn.held);
                 self.high -= self.high / 32;
                 Ok(())
             }
@@ -168,13 +168,13 @@ fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
         if beyond <= space.tolerance() {
             break;
         }
-        let until = ageing.churn.held().saturating_sub(beyond);
-        while ageing.churn.held() > until {
+        let until = ageing.churn.held.saturating_sub(beyond);
+        while ageing.churn.held > until {
             let operation = ageing.churn.next(0, 0);
             ageing.carry_out(work, operation)?;
         }
     }
-    work.files.number_from(ageing.churn.made());
-    let outcome = fill_to(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
-    check_utilisation(work, outcome)
+    work.files.number_from(ageing.churn.made);
+    let outcome = top_up(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
+    enough(work, outcome)
 }

@@ -1,20 +1,20 @@
-//! The sequence of an ageing churn: which file is made, grown, cut or removed next. Numbers only:
-//! nothing here reaches a file system.
+//! The sequence of an ageing churn: which file is created, extended, truncated or removed next.
+//! This module accesses no file system.
 //!
-//! Ageing by a workload goes back to Smith and Seltzer, "File System Aging - Increasing the
+//! Ageing by a workload was introduced by Smith and Seltzer, "File System Aging - Increasing the
 //! Relevance of File System Benchmarks" (SIGMETRICS 1997), who replayed months of creates and
-//! deletes before measuring; Conway and others, "File Systems Fated for Senescence?" (FAST 2017),
-//! showed that all that matters of it can be had within minutes. Sizes are
-//! those of Agrawal and others, "A Five-Year Study of File-System Metadata" (FAST 2007): lognormal,
-//! half of all files below 4 KiB, in the mean 189 KiB.
+//! deletes before measuring. Conway and others, "File Systems Fated for Senescence?" (FAST 2017),
+//! showed that its effects appear within minutes. Sizes are those of Agrawal and others, "A
+//! Five-Year Study of File-System Metadata" (FAST 2007): lognormal, half of all files below 4 KiB,
+//! on average 189 KiB.
 //!
-//! The churn moves between two bounds of bytes held. On the way up three operations of four
-//! create and one appends; on the way down three delete and one truncates.
+//! The stored bytes alternate between two bounds. While they grow, three operations of four
+//! create and one appends; while they shrink, three delete and one truncates.
 
 use crate::seed::{Seed, Spread};
 use crate::sizes::LogNormal;
 
-/// The usual block size. Files occupy a multiple of it.
+/// The usual block of a file system, bytes: the space of a file is a multiple of it.
 const BLOCK: u64 = 4096;
 
 /// One operation.
@@ -48,16 +48,19 @@ struct ExistingFile {
 
 /// The churn.
 pub(super) struct Churn {
-    live: Vec<ExistingFile>,
-    held: u64,
+    live: Vec<Live>,
+    /// The size of the existing files, each rounded up to blocks, bytes.
+    pub(super) held: u64,
     sizes: LogNormal,
     creates: Spread,
     appends: Spread,
     choices: Seed,
     chosen: u64,
-    made: u32,
+    /// The number of files created so far: the number of the next.
+    pub(super) made: u32,
     rising: bool,
-    counts: Counts,
+    /// How often each operation was done.
+    pub(super) counts: Counts,
 }
 
 impl Churn {
@@ -80,24 +83,9 @@ impl Churn {
         }
     }
 
-    /// The size of the existing files, each rounded up to blocks, bytes.
-    pub(super) fn held(&self) -> u64 {
-        self.held
-    }
-
-    /// The number of files created so far: the number of the next.
-    pub(super) fn made(&self) -> u32 {
-        self.made
-    }
-
     /// The existing files, by number and size.
     pub(super) fn live(&self) -> impl Iterator<Item = (u32, u64)> {
         self.live.iter().map(|file| (file.number, file.size.into()))
-    }
-
-    /// How often each operation was done.
-    pub(super) fn counts(&self) -> Counts {
-        self.counts
     }
 
     /// The next operation, already applied to this table. After it at most `high` bytes are stored,
@@ -269,14 +257,14 @@ mod tests {
                         assert_eq!(files.remove(&number), Some(size));
                     }
                 }
-                // A single file may be larger than next to nothing.
-                assert!(churn.held() <= held.max(64 << 10), "of {held}");
+                // A single file may be larger than a very small limit.
+                assert!(churn.held <= held.max(64 << 10), "of {held}");
                 if turn % 100 == 0 {
                     let sum: u64 = files.values().map(|size| blocks(*size)).sum();
-                    assert_eq!(churn.held(), sum);
+                    assert_eq!(churn.held, sum);
                 }
             }
-            let counts = churn.counts();
+            let counts = churn.counts;
             assert!(counts.creates > 0 && counts.deletes > 0, "{counts:?}");
             assert!(held == 4096 || (counts.appends > 0 && counts.truncates > 0));
         }
@@ -286,7 +274,7 @@ mod tests {
     fn an_operation_without_space_is_reverted() {
         let mut churn = Churn::new(Seed::new(1), 64 * MIB);
         for _ in 0..5000 {
-            let before = (churn.live.len(), churn.held());
+            let before = (churn.live.len(), churn.held);
             let operation = churn.next(60 * MIB, 64 * MIB);
             if matches!(
                 operation,
@@ -294,7 +282,7 @@ mod tests {
             ) && churn.choose(3) == 0
             {
                 churn.undo(operation);
-                assert_eq!((churn.live.len(), churn.held()), before);
+                assert_eq!((churn.live.len(), churn.held), before);
             }
         }
     }

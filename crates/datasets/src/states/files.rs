@@ -33,9 +33,12 @@ pub(super) struct Files<'a> {
     /// Bytes written since the last sync.
     unwritten: u64,
     next: u32,
-    count: u64,
-    held: u64,
-    written: u64,
+    /// The number of existing files.
+    pub(super) count: u64,
+    /// The bytes in the existing files.
+    pub(super) held: u64,
+    /// All bytes written so far.
+    pub(super) written: u64,
 }
 
 impl<'a> Files<'a> {
@@ -70,21 +73,6 @@ impl<'a> Files<'a> {
             held: 0,
             written: 0,
         })
-    }
-
-    /// The number of existing files.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The bytes in the existing files.
-    pub(super) fn held(&self) -> u64 {
-        self.held
-    }
-
-    /// All bytes written so far.
-    pub(super) fn written(&self) -> u64 {
-        self.written
     }
 
     /// This many bytes will be written from now on.
@@ -253,13 +241,10 @@ mod tests {
         let path = root.join("08/0000040");
         assert_eq!(path.metadata().unwrap().len(), 15_000);
         files.truncate(40, 15_000, 1).unwrap();
-        assert_eq!((files.count(), files.held()), (2, 1));
+        assert_eq!((files.count, files.held), (2, 1));
         files.remove(40, 1).unwrap();
         assert!(!path.exists());
-        assert_eq!(
-            (files.count(), files.held(), files.written()),
-            (1, 0, 15_000)
-        );
+        assert_eq!((files.count, files.held, files.written), (1, 0, 15_000));
         let mut ignored = |_| {};
         let reporter = ProgressReporter::new(&mut ignored);
         let again = Files::make(&root, Seed::new(1), &stop, reporter)

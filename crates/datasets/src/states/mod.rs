@@ -124,9 +124,9 @@ pub fn set_up(
     Ok(Some(Reached {
         what,
         percent: space.percent(),
-        files: work.files.count(),
-        bytes: Bytes(work.files.held()),
-        written: Bytes(work.files.written()),
+        files: work.files.count,
+        bytes: Bytes(work.files.held),
+        written: Bytes(work.files.written),
         fragmentation: work.files.fragmentation()?,
         elapsed: Nanos::from(began.elapsed()),
     }))
