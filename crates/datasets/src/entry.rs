@@ -165,9 +165,9 @@ pub fn each_data_range<E>(
 }
 
 /// The start and the end of every data range of a file of this size.
-pub fn stretches(file: impl AsFd, size: u64) -> rustix::io::Result<Vec<(u64, u64)>> {
+pub fn data_ranges(file: impl AsFd, size: u64) -> rustix::io::Result<Vec<(u64, u64)>> {
     let mut found = Vec::new();
-    each_stretch(
+    each_data_range(
         file,
         size,
         |errno| errno,
@@ -181,8 +181,8 @@ pub fn stretches(file: impl AsFd, size: u64) -> rustix::io::Result<Vec<(u64, u64
 
 /// The bytes of a file that are not in holes.
 pub fn data_of(file: impl AsFd, size: u64) -> rustix::io::Result<u64> {
-    let stretches = stretches(file, size)?;
-    Ok(stretches.iter().map(|(start, end)| end - start).sum())
+    let ranges = data_ranges(file, size)?;
+    Ok(ranges.iter().map(|(start, end)| end - start).sum())
 }
 
 /// Reads until the buffer is full, or there is no more; returns the number of bytes.

@@ -82,7 +82,7 @@ impl Dataset for SingleFile {
         }
         let to = work_dir.root.join(SOURCE);
         let (mut copier, roots) = Copier::open(&self.directory, &to, work_dir.stores, stop)?;
-        copier.entry(roots.from.as_fd(), roots.to.as_fd(), &self.name)?;
+        copier.copy_entry(roots.from.as_fd(), roots.to.as_fd(), &self.name)?;
         fs::fchmod(&roots.to, Mode::from_raw_mode(0o755))
             .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
         let (lost, left_out) = (copier.lost, copier.left_out);

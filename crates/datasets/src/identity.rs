@@ -352,7 +352,7 @@ impl Walk<'_> {
     /// The digest of the blocks of a file that contain a nonzero byte, each after its offset. Holes
     /// are not read.
     fn data(&mut self, file: &OwnedFd, size: u64) -> Result<[u8; 32], DatasetError> {
-        let stretches = entry::stretches(file, size).map_err(self.io("read"))?;
+        let ranges = entry::data_ranges(file, size).map_err(self.io("read"))?;
         let mut digest = Sha256::new();
         let block_length = BLOCK as u64;
         let mut at = 0;

@@ -209,8 +209,8 @@ impl<W: Write> Scan<'_, W> {
             && let Ok(file) = entry::open_file(above, name)
         {
             // The whole file where the file system does not report holes.
-            let stretches = entry::stretches(&file, size).unwrap_or_else(|_| vec![(0, size)]);
-            // A file without holes has one stretch. More holes than the most become data.
+            let ranges = entry::data_ranges(&file, size).unwrap_or_else(|_| vec![(0, size)]);
+            // A file without holes has one range. More holes than the most become data.
             let mut end = 0;
             for (from, to) in &ranges {
                 if *from > end && holes.len() < MAX_HOLES {

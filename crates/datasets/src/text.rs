@@ -25,7 +25,7 @@ const MAX_LINE: usize = 512;
 
 /// The text of one file: an endless stream of lines.
 #[derive(Debug)]
-pub struct Prose {
+pub struct TextStream {
     comment: &'static str,
     lines: &'static [Vec<Piece>],
     words: &'static Vocabulary,

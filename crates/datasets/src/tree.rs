@@ -70,7 +70,7 @@ impl Dataset for Tree {
         refuse_inside(&self.root, &work_dir.root)?;
         let (to, stores) = (work_dir.root.join(SOURCE), work_dir.stores);
         let (mut copier, roots) = Copier::open(&self.root, &to, stores, stop)?;
-        copier.directory(roots.from.as_fd(), roots.to.as_fd())?;
+        copier.copy_directory_contents(roots.from.as_fd(), roots.to.as_fd())?;
         let (mut lost, left_out) = (copier.lost, copier.left_out);
         let attributes = Attributes::of(&roots.stat, roots.from.as_fd(), c".")
             .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;

@@ -175,6 +175,6 @@ fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
         }
     }
     work.files.number_from(ageing.churn.made);
-    let outcome = top_up(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
-    enough(work, outcome)
+    let outcome = fill_to(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
+    check_utilisation(work, outcome)
 }

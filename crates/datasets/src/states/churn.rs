@@ -48,7 +48,7 @@ struct ExistingFile {
 
 /// The churn.
 pub(super) struct Churn {
-    live: Vec<Live>,
+    live: Vec<ExistingFile>,
     /// The size of the existing files, each rounded up to blocks, bytes.
     pub(super) held: u64,
     sizes: LogNormal,
