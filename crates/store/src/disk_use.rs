@@ -17,10 +17,6 @@ pub(crate) fn insert_all(
     sample: i64,
     disks: &[DiskFigures],
 ) -> Result<(), Refusal> {
-    if disks.is_empty() {
-        return Ok(());
-    }
-    let mut statement = transaction.prepare_cached(&insert("disk_use", row::DISK_USE))?;
     for (place, figures) in disks.iter().enumerate() {
         let DiskFigures {
             disk,
@@ -37,7 +33,8 @@ pub(crate) fn insert_all(
             let late = waits.unwrap_or([None; 4]).into_iter();
             let late = late.chain([busy.map(|busy| busy.0)]);
             values.extend(late.map(|ns| Value::from(ns.map(signed))));
-            statement.execute(params_from_iter(values))?;
+            let values = params_from_iter(values);
+            insert(transaction, "disk_use", row::DISK_USE, values)?;
         }
     }
     Ok(())
@@ -76,14 +73,6 @@ fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
         .chain(work.parts())
 }
 
-/// The query for all rows of the cells that `of_run` picks.
-pub(crate) fn query(of_run: &str) -> String {
-    format!(
-        "SELECT {} FROM disk_use {of_run} ORDER BY cell, sample, place",
-        row::DISK_USE
-    )
-}
-
 /// Reads a row, from its place on, and adds it to the figures of its sample.
 pub(crate) fn read(fields: &mut Fields<'_>, disks: &mut Vec<DiskFigures>) -> rusqlite::Result<()> {
     let (place, disk): (i64, u32) = (fields.take()?, fields.take()?);
@@ -115,9 +104,9 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
         flushes: kind(fields)?,
         seeks: fields.number()?,
         seek_distance: fields.bytes()?,
-        causes: Causes::from_parts(many(fields)?),
+        causes: Causes::from_parts(fields.numbers()?),
         slowest: fields.nanos()?,
-        work: Work::from_parts(many(fields)?),
+        work: Work::from_parts(fields.numbers()?),
         waits: None,
         busy: None,
     };
@@ -127,18 +116,10 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
 }
 
 fn kind(fields: &mut Fields<'_>) -> rusqlite::Result<Tallied> {
-    let [requests, bytes, failed] = many(fields)?;
+    let [requests, bytes, failed] = fields.numbers()?;
     Ok(Tallied {
         requests,
         bytes,
         failed,
     })
-}
-
-fn many<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<[u64; N]> {
-    let mut numbers = [0; N];
-    for number in &mut numbers {
-        *number = fields.number()?;
-    }
-    Ok(numbers)
 }

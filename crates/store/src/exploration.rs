@@ -2,7 +2,9 @@
 
 use crate::error::{Refusal, fault};
 use crate::resolve::{check_id, free_id};
-use crate::row::{self, Fields, all, each, insert, json, json_or_none, place_of, signed};
+use crate::row::{
+    self, Fields, all, each, insert, json, json_or_none, path_text, place_of, signed,
+};
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram, Finding, Nanos, ProgramCost,
@@ -70,28 +72,14 @@ impl Store {
         reason: StopReason,
         at_unix_ns: u64,
     ) -> Result<(), StoreError> {
-        self.set_end(id, Some((reason, at_unix_ns)))
+        let operation = format!("writing the end of `{id}`");
+        self.set_end("exploration", &operation, id, Some((reason, at_unix_ns)))
     }
 
     /// Records that an ended exploration resumes.
     pub fn reopen_exploration(&mut self, id: &str) -> Result<(), StoreError> {
-        self.set_end(id, None)
-    }
-
-    fn set_end(&mut self, id: &str, end: Option<(StopReason, u64)>) -> Result<(), StoreError> {
         let operation = format!("writing the end of `{id}`");
-        let known = self.write(&operation, |transaction| {
-            let changed = transaction.execute(
-                "UPDATE exploration SET ended_unix_ns = ?2, stop = ?3 WHERE id = ?1",
-                params![
-                    id,
-                    end.map(|(_, at)| signed(at)),
-                    end.map(|(reason, _)| reason.to_string())
-                ],
-            )?;
-            Ok(changed > 0)
-        })?;
-        self.known_or_refused(known, id)
+        self.set_end("exploration", &operation, id, None)
     }
 
     /// All explorations, newest first.
@@ -147,13 +135,7 @@ impl Store {
 
     /// A whole exploration, read in one transaction.
     pub fn exploration(&self, id: &str) -> Result<Exploration, StoreError> {
-        let read = || {
-            let snapshot = self.connection.unchecked_transaction()?;
-            exploration(&snapshot, id)
-        };
-        read()
-            .map_err(fault(&self.path, format!("reading exploration `{id}`")))?
-            .ok_or_else(|| self.no_such_run(id))
+        self.read_whole("exploration", id, |snapshot| exploration(snapshot, id))
     }
 
     /// The recorded units of an exploration; a resumed one skips them. A program that failed is not
@@ -271,31 +253,24 @@ pub(crate) fn insert_exploration(
     info: &ExplorationInfo,
 ) -> Result<(), Refusal> {
     check_id(&info.id)?;
-    let work_dir = info
-        .work_dir
-        .to_str()
-        .ok_or_else(|| StoreError::Unstorable {
-            what: "the directory of the images",
-            why: "it is not UTF-8".to_owned(),
-        })?;
-    transaction
-        .prepare_cached(&insert("exploration", row::EXPLORATION))?
-        .execute(params![
-            info.id,
-            signed(info.started_unix_ns),
-            info.ended_unix_ns.map(signed),
-            info.stop.map(|reason| reason.to_string()),
-            json("the contenders", &info.contenders)?,
-            json("the search", &info.search)?,
-            info.programs_planned,
-            info.budget.map(|budget| signed(budget.0)),
-            json_or_none("the shard", info.shard.as_ref())?,
-            json("the size of guests", &info.guest)?,
-            json("the model disk", &info.disk)?,
-            work_dir,
-            json("the provenance", &info.provenance)?,
-            json("the argv", &info.command_line)?,
-        ])?;
+    let work_dir = path_text("the directory of the images", &info.work_dir)?;
+    let values = params![
+        info.id,
+        signed(info.started_unix_ns),
+        info.ended_unix_ns.map(signed),
+        info.stop.map(|reason| reason.to_string()),
+        json("the contenders", &info.contenders)?,
+        json("the search", &info.search)?,
+        info.programs_planned,
+        info.budget.map(|budget| signed(budget.0)),
+        json_or_none("the shard", info.shard.as_ref())?,
+        json("the size of guests", &info.guest)?,
+        json("the model disk", &info.disk)?,
+        work_dir,
+        json("the provenance", &info.provenance)?,
+        json("the argv", &info.command_line)?,
+    ];
+    insert(transaction, "exploration", row::EXPLORATION, values)?;
     Ok(())
 }
 
@@ -326,49 +301,47 @@ pub(crate) fn insert_program(
         cost,
         ..
     } = program;
-    transaction
-        .prepare_cached(&insert("explored", row::EXPLORED))?
-        .execute(params![
+    let values = params![
+        info.id,
+        unit.number,
+        contender,
+        program.program,
+        json("the kinds of operations", &program.kinds)?,
+        program.guest,
+        program.failed,
+        signed(counts.windows),
+        signed(counts.skipped_windows),
+        json("the states by class", &counts.classes)?,
+        signed(counts.distinct),
+        signed(counts.recovered),
+        signed(counts.equivalent),
+        signed(counts.nested),
+        signed(counts.nested_checks),
+        signed(counts.trees),
+        signed(cost.operations),
+        signed(cost.took_ns.0),
+        signed(cost.flushes),
+        signed(cost.bytes_written),
+        signed(cost.bytes_requested),
+    ];
+    insert(transaction, "explored", row::EXPLORED, values)?;
+    for (place, finding) in program.findings.iter().enumerate() {
+        let values = params![
             info.id,
             unit.number,
             contender,
-            program.program,
-            json("the kinds of operations", &program.kinds)?,
-            program.guest,
-            program.failed,
-            signed(counts.windows),
-            signed(counts.skipped_windows),
-            json("the states by class", &counts.classes)?,
-            signed(counts.distinct),
-            signed(counts.recovered),
-            signed(counts.equivalent),
-            signed(counts.nested),
-            signed(counts.nested_checks),
-            signed(counts.trees),
-            signed(cost.operations),
-            signed(cost.took_ns.0),
-            signed(cost.flushes),
-            signed(cost.bytes_written),
-            signed(cost.bytes_requested),
-        ])?;
-    for (place, finding) in program.findings.iter().enumerate() {
-        transaction
-            .prepare_cached(&insert("finding", row::FINDING))?
-            .execute(params![
-                info.id,
-                unit.number,
-                contender,
-                place_of(place),
-                finding.signature,
-                finding.violation.name(),
-                finding.class.name().to_lowercase(),
-                finding.message,
-                finding.state,
-                signed(finding.count),
-                json_or_none("the least that shows a finding", finding.minimal.as_ref())?,
-                json("the messages of the kernel", &finding.kernel)?,
-                finding.checker,
-            ])?;
+            place_of(place),
+            finding.signature,
+            finding.violation.name(),
+            finding.class.name().to_lowercase(),
+            finding.message,
+            finding.state,
+            signed(finding.count),
+            json_or_none("the least that shows a finding", finding.minimal.as_ref())?,
+            json("the messages of the kernel", &finding.kernel)?,
+            finding.checker,
+        ];
+        insert(transaction, "finding", row::FINDING, values)?;
     }
     Ok(())
 }
@@ -400,10 +373,7 @@ pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option
 
 /// The label of the contender whose index is the next column.
 fn label(fields: &mut Fields<'_>, info: &ExplorationInfo) -> rusqlite::Result<String> {
-    let contender = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-    let contender = info.contenders.get(contender);
-    let contender = contender
-        .ok_or_else(|| fields.unexpected("its exploration has no such contender".into()))?;
+    let contender = fields.contender(&info.contenders, "exploration")?;
     Ok(contender.label.clone())
 }
 

@@ -34,28 +34,26 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result
     let plan_text = plan_text(plan)?;
     let provenance = json("the provenance", provenance)?;
     let command_line = json("the argv", command_line)?;
-    let inserted = transaction
-        .prepare_cached(&insert("run", row::RUN))?
-        .execute(params![
-            id,
-            signed(*started_unix_ns),
-            ended_unix_ns.map(signed),
-            stop.map(|reason| reason.to_string()),
-            plan_hash,
-            plan_text,
-            provenance,
-            command_line,
-            plan.name,
-            signed(plan.cells()),
-        ]);
-    match inserted {
+    let values = params![
+        id,
+        signed(*started_unix_ns),
+        ended_unix_ns.map(signed),
+        stop.map(|reason| reason.to_string()),
+        plan_hash,
+        plan_text,
+        provenance,
+        command_line,
+        plan.name,
+        signed(plan.cells()),
+    ];
+    match insert(transaction, "run", row::RUN, values) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
             if exists(transaction, id)? {
                 return Err(StoreError::RunExists { id: id.clone() }.into());
             }
             Err(error.into())
         }
-        other => Ok(other.map(|_| ())?),
+        other => Ok(other?),
     }
 }
 
@@ -97,27 +95,35 @@ pub(crate) fn insert_cell(
         }
         .into());
     }
-    let ended = Ended::of(outcome);
-    let (requirement, reason, remedy) = ended.skip;
-    transaction
-        .prepare_cached(&insert("cell", row::CELL))?
-        .execute(params![
-            run_id,
-            cell.index,
-            cell.block,
-            cell.contender,
-            cell.workload,
-            signed(*started_unix_ns),
-            signed(took_ns.0),
-            ended.name,
+    let (name, skip, failure) = match outcome {
+        Outcome::Measured => ("measured", [None; 3], None),
+        Outcome::Skipped {
             requirement,
             reason,
             remedy,
-            ended.stage,
-            ended.phase,
-            ended.message,
-            ended.errno,
-        ])?;
+        } => ("skipped", [requirement, reason, remedy].map(Some), None),
+        Outcome::Failed(failure) => ("failed", [None; 3], Some(failure)),
+    };
+    let stage = failure.map(|failure| stage_columns(&failure.stage));
+    let (stage, phase) = stage.unzip();
+    let values = params![
+        run_id,
+        cell.index,
+        cell.block,
+        cell.contender,
+        cell.workload,
+        signed(*started_unix_ns),
+        signed(took_ns.0),
+        name,
+        skip[0],
+        skip[1],
+        skip[2],
+        stage,
+        phase.flatten(),
+        failure.map(|failure| &failure.message),
+        failure.and_then(|failure| failure.errno.as_ref()),
+    ];
+    insert(transaction, "cell", row::CELL, values)?;
     let id = transaction.last_insert_rowid();
     for (place, sample) in samples.iter().enumerate() {
         insert_sample(transaction, id, place_of(place), sample)?;
@@ -128,58 +134,11 @@ pub(crate) fn insert_cell(
         insert_command(transaction, id, place_of(place), command)?;
     }
     for (place, Effective { source, text }) in effective.iter().enumerate() {
-        transaction
-            .prepare_cached(&insert("effective", row::EFFECTIVE))?
-            .execute(params![id, place_of(place), source, text])?;
+        let values = params![id, place_of(place), source, text];
+        insert(transaction, "effective", row::EFFECTIVE, values)?;
     }
     insert_warnings(transaction, run_id, id, None, warnings)?;
     Ok(())
-}
-
-/// The columns of an outcome.
-struct Ended<'o> {
-    name: &'static str,
-    skip: (Option<&'o str>, Option<&'o str>, Option<&'o str>),
-    stage: Option<String>,
-    phase: Option<&'o str>,
-    message: Option<&'o str>,
-    errno: Option<&'o str>,
-}
-
-impl<'o> Ended<'o> {
-    fn of(outcome: &'o Outcome) -> Self {
-        let measured = Self {
-            name: "measured",
-            skip: (None, None, None),
-            stage: None,
-            phase: None,
-            message: None,
-            errno: None,
-        };
-        match outcome {
-            Outcome::Measured => measured,
-            Outcome::Skipped {
-                requirement,
-                reason,
-                remedy,
-            } => Self {
-                name: "skipped",
-                skip: (Some(requirement), Some(reason), Some(remedy)),
-                ..measured
-            },
-            Outcome::Failed(failure) => {
-                let (stage, phase) = stage_columns(&failure.stage);
-                Self {
-                    name: "failed",
-                    stage: Some(stage),
-                    phase,
-                    message: Some(&failure.message),
-                    errno: failure.errno.as_deref(),
-                    ..measured
-                }
-            }
-        }
-    }
 }
 
 fn insert_sample(
@@ -201,58 +160,58 @@ fn insert_sample(
     let CpuUse { user_ns, system_ns, machine_busy_ns, steal_ns } = cpu;
     let device = device.as_ref();
     let waits = device.and_then(|d| d.waits).map(|waits| waits.parts());
-    transaction
-        .prepare_cached(&insert("sample", row::SAMPLE))?
-        .execute(params![
-            cell,
-            place,
-            phase,
-            label,
-            kind,
-            engine,
-            method,
-            cache.requested.name(),
-            cache.proven,
-            cache.method,
-            cache.checked_by,
-            signed(cache.files_checked),
-            signed(cache.bytes_checked),
-            cache.resident_pages.map(signed),
-            cache.reason,
-            signed(return_ns.0),
-            durable_ns.map(|ns| signed(ns.0)),
-            signed(*files),
-            signed(*directories),
-            signed(bytes.0),
-            signed(*calls),
-            signed(*matches),
-            signed(user_ns.0),
-            signed(system_ns.0),
-            signed(machine_busy_ns.0),
-            signed(steal_ns.0),
-            device.map(|d| signed(d.reads)),
-            device.map(|d| signed(d.read_bytes.0)),
-            device.map(|d| signed(d.writes)),
-            device.map(|d| signed(d.written_bytes.0)),
-            device.map(|d| signed(d.discards)),
-            device.map(|d| signed(d.discarded_bytes.0)),
-            device.map(|d| signed(d.flushes)),
-            device.map(|d| signed(d.busy_ns.0)),
-            signed(space_before.0),
-            signed(space_after.0),
-            waits.map(|of| signed(of[0])),
-            waits.map(|of| signed(of[1])),
-            waits.map(|of| signed(of[2])),
-            waits.map(|of| signed(of[3])),
-            probe.map(|of| signed(of.system_ns.0)),
-            probe.and_then(|of| of.device_ns).map(|ns| signed(ns.0)),
-        ])?;
+    let values = params![
+        cell,
+        place,
+        phase,
+        label,
+        kind,
+        engine,
+        method,
+        cache.requested.name(),
+        cache.proven,
+        cache.method,
+        cache.checked_by,
+        signed(cache.files_checked),
+        signed(cache.bytes_checked),
+        cache.resident_pages.map(signed),
+        cache.reason,
+        signed(return_ns.0),
+        durable_ns.map(|ns| signed(ns.0)),
+        signed(*files),
+        signed(*directories),
+        signed(bytes.0),
+        signed(*calls),
+        signed(*matches),
+        signed(user_ns.0),
+        signed(system_ns.0),
+        signed(machine_busy_ns.0),
+        signed(steal_ns.0),
+        device.map(|d| signed(d.reads)),
+        device.map(|d| signed(d.read_bytes.0)),
+        device.map(|d| signed(d.writes)),
+        device.map(|d| signed(d.written_bytes.0)),
+        device.map(|d| signed(d.discards)),
+        device.map(|d| signed(d.discarded_bytes.0)),
+        device.map(|d| signed(d.flushes)),
+        device.map(|d| signed(d.busy_ns.0)),
+        signed(space_before.0),
+        signed(space_after.0),
+        waits.map(|of| signed(of[0])),
+        waits.map(|of| signed(of[1])),
+        waits.map(|of| signed(of[2])),
+        waits.map(|of| signed(of[3])),
+        probe.map(|of| signed(of.system_ns.0)),
+        probe.and_then(|of| of.device_ns).map(|ns| signed(ns.0)),
+    ];
+    insert(transaction, "sample", row::SAMPLE, values)?;
     if let Some(fragmentation) = fragmentation {
         insert_fragmentation(transaction, cell, place, fragmentation)?;
     }
     disk_use::insert_all(transaction, cell, place, disks)?;
     insert_reported(transaction, cell, place, figures)?;
-    timeline::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
+    timeline::insert_latencies(transaction, cell, place, latencies)?;
+    timeline::insert_progress(transaction, cell, place, progress.as_ref())?;
     kernel_work::insert_all(transaction, cell, place, kernel)?;
     observed::insert_one(transaction, cell, place, observed.as_ref())
 }
@@ -266,17 +225,8 @@ fn insert_reported(
     for (at, figure) in figures.iter().enumerate() {
         #[rustfmt::skip]
         let Figure { name, value, unit, better } = figure;
-        transaction
-            .prepare_cached(&insert("reported", row::REPORTED))?
-            .execute(params![
-                cell,
-                place,
-                place_of(at),
-                name,
-                value,
-                unit,
-                better.name()
-            ])?;
+        let values = params![cell, place, place_of(at), name, value, unit, better.name()];
+        insert(transaction, "reported", row::REPORTED, values)?;
     }
     Ok(())
 }
@@ -297,19 +247,18 @@ fn insert_fragmentation(
         unavailable,
     } = fragmentation;
     let by_size = json("a histogram", extents_by_size)?;
-    transaction
-        .prepare_cached(&insert("fragmentation", row::FRAGMENTATION))?
-        .execute(params![
-            cell,
-            place,
-            signed(floor.0),
-            signed(*files),
-            signed(*fragmented),
-            signed(*extents),
-            signed(bytes.0),
-            by_size,
-            unavailable,
-        ])?;
+    let values = params![
+        cell,
+        place,
+        signed(floor.0),
+        signed(*files),
+        signed(*fragmented),
+        signed(*extents),
+        signed(bytes.0),
+        by_size,
+        unavailable,
+    ];
+    insert(transaction, "fragmentation", row::FRAGMENTATION, values)?;
     Ok(())
 }
 
@@ -330,20 +279,19 @@ fn insert_command(
     } = command;
     let (stage, phase) = stage_columns(stage);
     let argv = json("the argv of a command", argv)?;
-    transaction
-        .prepare_cached(&insert("command", row::COMMAND))?
-        .execute(params![
-            cell,
-            place,
-            stage,
-            phase,
-            argv,
-            by_system_call,
-            status,
-            signed(took_ns.0),
-            stdout,
-            stderr,
-        ])?;
+    let values = params![
+        cell,
+        place,
+        stage,
+        phase,
+        argv,
+        by_system_call,
+        status,
+        signed(took_ns.0),
+        stdout,
+        stderr,
+    ];
+    insert(transaction, "command", row::COMMAND, values)?;
     Ok(())
 }
 
@@ -354,17 +302,11 @@ pub(crate) fn insert_warnings(
     sample: Option<i64>,
     warnings: &[Warning],
 ) -> rusqlite::Result<()> {
-    if warnings.is_empty() {
-        return Ok(());
-    }
-    let mut statement = transaction.prepare_cached(&insert("warning", row::WARNING))?;
-    for Warning {
-        kind,
-        message,
-        advice,
-    } in warnings
-    {
-        statement.execute(params![run_id, cell, sample, kind.name(), message, advice])?;
+    for warning in warnings {
+        #[rustfmt::skip]
+        let Warning { kind, message, advice } = warning;
+        let values = params![run_id, cell, sample, kind.name(), message, advice];
+        insert(transaction, "warning", row::WARNING, values)?;
     }
     Ok(())
 }

@@ -34,34 +34,25 @@ pub(crate) fn insert_all(
         } else {
             RETURN
         };
-        transaction
-            .prepare_cached(&insert("kernel_work", row::KERNEL_WORK))?
-            .execute(params![
-                cell,
-                sample,
-                until,
-                signed(*process_blocks),
-                signed(*kthread_blocks),
-                signed(*interrupt_blocks),
-                signed(*system_calls),
-                signed(copied.0),
-                signed(cleared.0),
-                signed(checksummed.0),
-                signed(*disk_requests),
-                signed(*waits),
-                signed(charged_ns.0),
-                threads,
-            ])?;
+        let values = params![
+            cell,
+            sample,
+            until,
+            signed(*process_blocks),
+            signed(*kthread_blocks),
+            signed(*interrupt_blocks),
+            signed(*system_calls),
+            signed(copied.0),
+            signed(cleared.0),
+            signed(checksummed.0),
+            signed(*disk_requests),
+            signed(*waits),
+            signed(charged_ns.0),
+            threads,
+        ];
+        insert(transaction, "kernel_work", row::KERNEL_WORK, values)?;
     }
     Ok(())
-}
-
-/// The query for all rows of the cells that `of_run` picks; `return` before `durable`.
-pub(crate) fn query(of_run: &str) -> String {
-    format!(
-        "SELECT {} FROM kernel_work {of_run} ORDER BY cell, sample, until DESC",
-        row::KERNEL_WORK
-    )
 }
 
 /// Reads the rest of a row, after its key.

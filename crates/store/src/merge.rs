@@ -178,11 +178,11 @@ impl Incoming {
             Err(why) => refused.push(format!("{}: {why}", self.path.display())),
         };
         for (theirs, tags) in &self.runs {
+            let id = &theirs.run.id;
             if let Some(shard) = theirs.run.plan.shard {
                 join(shard, shards::join(transaction, theirs)?);
                 continue;
             }
-            let id = &theirs.run.id;
             if is_taken(transaction, id)? {
                 merged.compared(id, result_set(transaction, id)?.as_ref() == Some(theirs));
                 continue;
@@ -197,12 +197,10 @@ impl Incoming {
             merged.taken.push(id.clone());
         }
         for theirs in &self.series {
+            let id = &theirs.info.id;
             if let Some(shard) = theirs.info.shard {
                 join(shard, shards::join_series(transaction, theirs)?);
-                continue;
-            }
-            let id = &theirs.info.id;
-            if is_taken(transaction, id)? {
+            } else if is_taken(transaction, id)? {
                 let ours = series::series(transaction, id)?;
                 merged.compared(id, ours.as_ref() == Some(theirs));
             } else {
@@ -211,12 +209,10 @@ impl Incoming {
             }
         }
         for theirs in &self.explorations {
+            let id = &theirs.info.id;
             if let Some(shard) = theirs.info.shard {
                 join(shard, shards::join_exploration(transaction, theirs)?);
-                continue;
-            }
-            let id = &theirs.info.id;
-            if is_taken(transaction, id)? {
+            } else if is_taken(transaction, id)? {
                 let ours = exploration::exploration(transaction, id)?;
                 merged.compared(id, ours.as_ref() == Some(theirs));
             } else {

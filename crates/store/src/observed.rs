@@ -36,47 +36,35 @@ pub(crate) fn insert_one(
     values.push(number(*throttled));
     values.extend(columns(pressure.as_ref().map(Pressure::parts)));
     values.extend([kernel_threads_ns, others_ns].map(|ns| number(ns.map(|ns| ns.0))));
-    let OtherIo {
-        requests,
-        bytes,
-        busiest,
-        busiest_ns,
-        below_bytes,
-    } = other_io.as_ref().unwrap_or(&NOTHING);
-    let known = other_io.as_ref();
-    values.extend([requests, &bytes.0].map(|of| number(known.map(|_| *of))));
-    values.push(known.map(|_| busiest.clone()).into());
-    values.push(number(known.map(|_| busiest_ns.0)));
-    values.push(number(below_bytes.map(|of| of.0)));
+    let other_io = other_io.as_ref().map(|io| {
+        let OtherIo {
+            requests,
+            bytes,
+            busiest,
+            busiest_ns,
+            below_bytes,
+        } = io;
+        [
+            number(Some(*requests)),
+            number(Some(bytes.0)),
+            busiest.clone().into(),
+            number(Some(busiest_ns.0)),
+            number(below_bytes.map(|of| of.0)),
+        ]
+    });
+    values.extend(other_io.unwrap_or([const { Value::Null }; 5]));
     values.extend(columns(traced.as_ref().map(Traced::parts)));
     let unobserved = json("what was not observed", unobserved)?;
     values.push(unobserved.into());
-    transaction
-        .prepare_cached(&insert("observed", row::OBSERVED))?
-        .execute(params_from_iter(values))?;
+    let values = params_from_iter(values);
+    insert(transaction, "observed", row::OBSERVED, values)?;
     Ok(())
 }
-
-static NOTHING: OtherIo = OtherIo {
-    requests: 0,
-    bytes: Bytes(0),
-    busiest: String::new(),
-    busiest_ns: Nanos(0),
-    below_bytes: None,
-};
 
 /// Columns that are all set or all null.
 fn columns<const N: usize>(known: Option<[u64; N]>) -> [Value; N] {
     let known = known.map_or([None; N], |parts| parts.map(Some));
     known.map(|number| Value::from(number.map(signed)))
-}
-
-/// The query for all rows of the cells that `of_run` picks.
-pub(crate) fn query(of_run: &str) -> String {
-    format!(
-        "SELECT {} FROM observed {of_run} ORDER BY cell, sample",
-        row::OBSERVED
-    )
 }
 
 /// Reads the rest of a row, after its key.
@@ -85,36 +73,25 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<Observed> {
     Ok(Observed {
         over_ns: fields.nanos()?,
         processors: fields.take()?,
-        frequency: all_or_none(fields)?.map(|[least_khz, mean_khz, most_khz]| Frequency {
-            least_khz,
-            mean_khz,
-            most_khz,
-        }),
+        frequency: fields
+            .numbers_or_none()?
+            .map(|[least_khz, mean_khz, most_khz]| Frequency {
+                least_khz,
+                mean_khz,
+                most_khz,
+            }),
         throttled: fields.number_or_none()?,
-        pressure: all_or_none(fields)?.map(Pressure::from_parts),
+        pressure: fields.numbers_or_none()?.map(Pressure::from_parts),
         kernel_threads_ns: fields.number_or_none()?.map(Nanos),
         others_ns: fields.number_or_none()?.map(Nanos),
         other_io: other_io(fields)?,
-        traced: all_or_none(fields)?.map(Traced::from_parts),
+        traced: fields.numbers_or_none()?.map(Traced::from_parts),
         unobserved: fields.json()?,
     })
 }
 
-/// Columns that are all set or all null.
-fn all_or_none<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<[u64; N]>> {
-    let mut parts = [0; N];
-    let mut known = true;
-    for part in &mut parts {
-        match fields.number_or_none()? {
-            Some(number) => *part = number,
-            None => known = false,
-        }
-    }
-    Ok(known.then_some(parts))
-}
-
 fn other_io(fields: &mut Fields<'_>) -> rusqlite::Result<Option<OtherIo>> {
-    let counts: Option<[u64; 2]> = all_or_none(fields)?;
+    let counts: Option<[u64; 2]> = fields.numbers_or_none()?;
     let busiest: Option<String> = fields.take()?;
     let busiest_ns = fields.number_or_none()?;
     let below_bytes = fields.number_or_none()?.map(Bytes);

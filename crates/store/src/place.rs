@@ -4,7 +4,6 @@
 //! changes the contents. The journal of a transaction over several databases names a file that
 //! `SQLite` deletes (<https://sqlite.org/fileformat.html#the_rollback_journal>). So a store is
 //! written only where nobody else can plant one. Any other store is read from a copy in memory.
-//! only where nobody else can plant one. Any other store is read from a copy in memory.
 
 use crate::StoreError;
 use fsdyno_files::{TrustedDir, Untrusted};

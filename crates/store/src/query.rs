@@ -95,12 +95,20 @@ impl Store {
 
     /// A whole run, read in one transaction: another process may be writing to it.
     pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
-        let read = || {
-            let snapshot = self.connection.unchecked_transaction()?;
-            result_set(&snapshot, id)
-        };
-        read()
-            .map_err(fault(&self.path, format!("reading run `{id}`")))?
+        self.read_whole("run", id, |snapshot| result_set(snapshot, id))
+    }
+
+    /// Reads a run, a series or an exploration in one transaction.
+    pub(crate) fn read_whole<T>(
+        &self,
+        what: &str,
+        id: &str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<Option<T>>,
+    ) -> Result<T, StoreError> {
+        let snapshot = self.connection.unchecked_transaction();
+        snapshot
+            .and_then(|snapshot| read(&snapshot))
+            .map_err(fault(&self.path, format!("reading {what} `{id}`")))?
             .ok_or_else(|| self.no_such_run(id))
     }
 
@@ -128,12 +136,6 @@ pub(crate) fn result_set(connection: &Connection, id: &str) -> rusqlite::Result<
         run,
         cells,
     }))
-}
-
-/// The cell of a row. Foreign keys ensure that it exists, unless another program wrote the store.
-fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
-    let place = places.get(&key).copied();
-    place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
 }
 
 pub(crate) fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
@@ -176,13 +178,51 @@ fn check_places(run: &RunInfo, cells: &[CellRecord]) -> rusqlite::Result<()> {
     })
 }
 
-/// The condition that selects the rows of a run in a table that refers to cells.
-const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
+/// The cells of a run, to which the rows of other tables are added.
+struct Cells<'c> {
+    connection: &'c Connection,
+    run: &'c str,
+    /// The index of each cell by its key.
+    places: HashMap<i64, usize>,
+    records: Vec<CellRecord>,
+}
 
-/// A query for all rows of a run in a table that refers to cells. Rows are read in one pass and
-/// assigned by the key of the cell.
-fn sweep(table: &str, columns: &str) -> String {
-    format!("SELECT {columns} FROM {table} {OF_RUN} ORDER BY cell, place")
+impl Cells<'_> {
+    /// Adds all rows of the run in a table, in one pass. The function gets the key of the cell, with
+    /// which a row begins.
+    fn add(
+        &mut self,
+        table: &str,
+        columns: &str,
+        order: &str,
+        read: impl Fn(&mut Fields<'_>, i64, &mut CellRecord) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let query = format!(
+            "SELECT {columns} FROM {table} WHERE cell IN (SELECT id FROM cell WHERE run = ?1)
+             ORDER BY {order}"
+        );
+        each(self.connection, &query, &[self.run], |fields| {
+            let key = fields.take()?;
+            // Foreign keys ensure that it exists, unless another program wrote the store.
+            let place = self.places.get(&key).copied();
+            let place = place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))?;
+            read(fields, key, &mut self.records[place])
+        })
+    }
+
+    /// Adds all rows of the run in a table whose rows refer to samples.
+    fn add_to_samples(
+        &mut self,
+        table: &str,
+        columns: &str,
+        order: &str,
+        read: impl Fn(&mut Fields<'_>, &mut Sample) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        self.add(table, columns, order, |fields, key, record| {
+            let place = fields.take()?;
+            read(fields, sample_at(record, key, place)?)
+        })
+    }
 }
 
 /// The cells of a run, by index, each with its dependent rows.
@@ -192,113 +232,72 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         row::CELL
     );
     let keyed = all(connection, &query, &[id], cell)?;
-    let mut places = HashMap::with_capacity(keyed.len());
-    let mut records = Vec::with_capacity(keyed.len());
-    for (place, (key, record)) in keyed.into_iter().enumerate() {
-        places.insert(key, place);
-        records.push(record);
-    }
-    each(connection, &sweep("sample", row::SAMPLE), &[id], |fields| {
-        let (key, value) = sample(fields)?;
-        records[place_of(&places, key)?].samples.push(value);
+    let (keys, records): (Vec<i64>, Vec<CellRecord>) = keyed.into_iter().unzip();
+    let mut cells = Cells {
+        connection,
+        run: id,
+        places: keys.into_iter().zip(0..).collect(),
+        records,
+    };
+    let order = "cell, place";
+    cells.add("sample", row::SAMPLE, order, |fields, _, record| {
+        record.samples.push(sample(fields)?);
         Ok(())
     })?;
-    hang_on_samples(connection, id, &places, &mut records)?;
-    each(
-        connection,
-        &sweep("command", row::COMMAND),
-        &[id],
-        |fields| {
-            let (key, value) = command(fields)?;
-            records[place_of(&places, key)?].commands.push(value);
-            Ok(())
-        },
-    )?;
-    each(
-        connection,
-        &sweep("effective", row::EFFECTIVE),
-        &[id],
-        |fields| {
-            let (key, value) = effective(fields)?;
-            records[place_of(&places, key)?].effective.push(value);
-            Ok(())
-        },
-    )?;
-    let query =
-        format!("SELECT cell, sample, kind, message, advice FROM warning {OF_RUN} ORDER BY id");
-    each(connection, &query, &[id], |fields| {
-        let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
-        let record = &mut records[place_of(&places, key)?];
-        let scope = match sample {
+    add_to_samples(&mut cells)?;
+    cells.add("command", row::COMMAND, order, |fields, _, record| {
+        record.commands.push(command(fields)?);
+        Ok(())
+    })?;
+    cells.add("effective", row::EFFECTIVE, order, |fields, _, record| {
+        record.effective.push(effective(fields)?);
+        Ok(())
+    })?;
+    let columns = "cell, sample, kind, message, advice";
+    cells.add("warning", columns, "id", |fields, key, record| {
+        let scope = match fields.take::<Option<i64>>()? {
             None => &mut record.warnings,
             Some(place) => &mut sample_at(record, key, place)?.warnings,
         };
         scope.push(warning(fields)?);
         Ok(())
     })?;
-    Ok(records)
+    Ok(cells.records)
 }
 
 /// Adds the rows that refer to the samples of a run, one table after the other.
-fn hang_on_samples(
-    connection: &Connection,
-    id: &str,
-    places: &HashMap<i64, usize>,
-    records: &mut [CellRecord],
-) -> rusqlite::Result<()> {
-    each(
-        connection,
-        &sweep("fragmentation", row::FRAGMENTATION),
-        &[id],
-        |fields| {
-            let (key, place, value) = fragmentation(fields)?;
-            sample_at(&mut records[place_of(places, key)?], key, place)?.fragmentation =
-                Some(value);
-            Ok(())
-        },
-    )?;
-    let query = disk_use::query(OF_RUN);
-    each(connection, &query, &[id], |fields| {
-        let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
-        disk_use::read(fields, &mut sample.disks)
-    })?;
-    let figures = format!(
-        "SELECT {} FROM reported {OF_RUN} ORDER BY cell, sample, place",
-        row::REPORTED
-    );
-    each(connection, &figures, &[id], |fields| {
-        let (key, place, value) = figure(fields)?;
-        sample_at(&mut records[place_of(places, key)?], key, place)?
-            .figures
-            .push(value);
+fn add_to_samples(cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+    let (one, several) = ("cell, sample", "cell, sample, place");
+    let columns = row::FRAGMENTATION;
+    cells.add_to_samples("fragmentation", columns, "cell, place", |fields, sample| {
+        sample.fragmentation = Some(fragmentation(fields)?);
         Ok(())
     })?;
-    each(connection, &timeline::latencies(OF_RUN), &[id], |fields| {
-        let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
+    cells.add_to_samples("disk_use", row::DISK_USE, several, |fields, sample| {
+        disk_use::read(fields, &mut sample.disks)
+    })?;
+    cells.add_to_samples("reported", row::REPORTED, several, |fields, sample| {
+        sample.figures.push(figure(fields)?);
+        Ok(())
+    })?;
+    cells.add_to_samples("latency", row::LATENCY, several, |fields, sample| {
         sample.latencies.push(timeline::read_latencies(fields)?);
         Ok(())
     })?;
-    each(connection, &timeline::progress(OF_RUN), &[id], |fields| {
-        let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
+    cells.add_to_samples("progress", row::PROGRESS, one, |fields, sample| {
         sample.progress = Some(timeline::read_progress(fields)?);
         Ok(())
     })?;
-    each(connection, &kernel_work::query(OF_RUN), &[id], |fields| {
-        let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
+    // `return` is before `durable`.
+    let order = "cell, sample, until DESC";
+    cells.add_to_samples("kernel_work", row::KERNEL_WORK, order, |fields, sample| {
         sample.kernel.push(kernel_work::read(fields)?);
         Ok(())
     })?;
-    each(connection, &observed::query(OF_RUN), &[id], |fields| {
-        let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
+    cells.add_to_samples("observed", row::OBSERVED, one, |fields, sample| {
         sample.observed = Some(observed::read(fields)?);
         Ok(())
-    })?;
-    Ok(())
+    })
 }
 
 /// The sample at an index. Foreign keys ensure that it exists, unless another program wrote the
@@ -359,8 +358,8 @@ fn outcome(fields: &mut Fields<'_>) -> rusqlite::Result<Outcome> {
     }
 }
 
-fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
-    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
+fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<Sample> {
+    let _place: i64 = fields.take()?;
     // Struct fields are read in the order written here, which is that of `row::SAMPLE`.
     let mut sample = Sample {
         phase: fields.take()?,
@@ -415,43 +414,30 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         system_ns: Nanos(ns),
         device_ns: device_ns.map(Nanos),
     });
-    Ok((key, sample))
+    Ok(sample)
 }
 
 fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {
-    let mut columns = [None; 8];
-    for column in &mut columns {
-        *column = fields.number_or_none()?;
-    }
-    let [
-        Some(reads),
-        Some(read_bytes),
-        Some(writes),
-        Some(written_bytes),
-        Some(discards),
-        Some(discarded_bytes),
-        Some(flushes),
-        Some(busy_ns),
-    ] = columns
-    else {
-        return Ok(None);
-    };
-    Ok(Some(DeviceUse {
-        reads,
-        read_bytes: Bytes(read_bytes),
-        writes,
-        written_bytes: Bytes(written_bytes),
-        discards,
-        discarded_bytes: Bytes(discarded_bytes),
-        flushes,
-        busy_ns: Nanos(busy_ns),
-        waits: None,
+    let columns = fields.numbers_or_none()?;
+    Ok(columns.map(|columns| {
+        #[rustfmt::skip]
+        let [reads, read, writes, written, discards, discarded, flushes, busy] = columns;
+        DeviceUse {
+            reads,
+            read_bytes: Bytes(read),
+            writes,
+            written_bytes: Bytes(written),
+            discards,
+            discarded_bytes: Bytes(discarded),
+            flushes,
+            busy_ns: Nanos(busy),
+            waits: None,
+        }
     }))
 }
 
-fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Fragmentation)> {
-    let (key, place) = (fields.take()?, fields.take()?);
-    let fragmentation = Fragmentation {
+fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<Fragmentation> {
+    Ok(Fragmentation {
         floor: fields.bytes()?,
         files: fields.number()?,
         fragmented: fields.number()?,
@@ -459,24 +445,22 @@ fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Fragmen
         bytes: fields.bytes()?,
         extents_by_size: fields.json()?,
         unavailable: fields.take()?,
-    };
-    Ok((key, place, fragmentation))
+    })
 }
 
-fn figure(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Figure)> {
-    let (key, place, _order): (i64, i64, i64) = (fields.take()?, fields.take()?, fields.take()?);
-    let figure = Figure {
+fn figure(fields: &mut Fields<'_>) -> rusqlite::Result<Figure> {
+    let _place: i64 = fields.take()?;
+    Ok(Figure {
         name: fields.take()?,
         value: fields.take()?,
         unit: fields.take()?,
         better: fields.word()?,
-    };
-    Ok((key, place, figure))
+    })
 }
 
-fn command(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CommandRecord)> {
-    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
-    let command = CommandRecord {
+fn command(fields: &mut Fields<'_>) -> rusqlite::Result<CommandRecord> {
+    let _place: i64 = fields.take()?;
+    Ok(CommandRecord {
         stage: fields.stage()?,
         argv: fields.json()?,
         by_system_call: fields.take()?,
@@ -484,17 +468,15 @@ fn command(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CommandRecord)> {
         took_ns: fields.nanos()?,
         stdout: fields.take()?,
         stderr: fields.take()?,
-    };
-    Ok((key, command))
+    })
 }
 
-fn effective(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Effective)> {
-    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
-    let effective = Effective {
+fn effective(fields: &mut Fields<'_>) -> rusqlite::Result<Effective> {
+    let _place: i64 = fields.take()?;
+    Ok(Effective {
         source: fields.take()?,
         text: fields.take()?,
-    };
-    Ok((key, effective))
+    })
 }
 
 fn warning(fields: &mut Fields<'_>) -> rusqlite::Result<Warning> {

@@ -67,14 +67,28 @@ impl Store {
         reason: StopReason,
         at_unix_ns: u64,
     ) -> Result<(), StoreError> {
-        let known = self.write(&format!("ending run `{run_id}`"), |transaction| {
+        let operation = format!("ending run `{run_id}`");
+        self.set_end("run", &operation, run_id, Some((reason, at_unix_ns)))
+    }
+
+    /// Records when and why a run, a series or an exploration ended; without an end, that it resumes.
+    pub(crate) fn set_end(
+        &mut self,
+        table: &str,
+        operation: &str,
+        id: &str,
+        end: Option<(StopReason, u64)>,
+    ) -> Result<(), StoreError> {
+        let known = self.write(operation, |transaction| {
+            let end = end.map(|(stop, at)| (stop.to_string(), signed(at)));
+            let (stop, at) = end.unzip();
             let changed = transaction.execute(
-                "UPDATE run SET ended_unix_ns = ?2, stop = ?3 WHERE id = ?1",
-                params![run_id, signed(at_unix_ns), reason.to_string()],
+                &format!("UPDATE {table} SET ended_unix_ns = ?2, stop = ?3 WHERE id = ?1"),
+                params![id, at, stop],
             )?;
             Ok(changed > 0)
         })?;
-        self.known_or_refused(known, run_id)
+        self.known_or_refused(known, id)
     }
 
     /// Records that an ended run resumes with this plan, which may have more repeats than before.

@@ -4,12 +4,13 @@
 //! `query.rs` use their order.
 
 use crate::StoreError;
-use fsdyno_model::{Bytes, Nanos, Stage, Waits};
+use fsdyno_model::{Bytes, Contender, Nanos, Stage, Waits};
 use rusqlite::types::{FromSql, Type};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::path::Path;
 
 pub(crate) const RUN: &str = "id, started_unix_ns, ended_unix_ns, stop, plan_hash, plan, \
     provenance, command_line, name, cells_planned";
@@ -63,10 +64,17 @@ pub(crate) const EXPLORED: &str = "exploration, number, contender, program, kind
 pub(crate) const FINDING: &str = "exploration, number, contender, place, signature, violation, \
     class, message, state, states, minimal, kernel, checker";
 
-/// An `INSERT` into `table`, with one placeholder for each column.
-pub(crate) fn insert(table: &str, columns: &str) -> String {
+/// Inserts a row into a table, with a value for each of these columns.
+pub(crate) fn insert(
+    connection: &Connection,
+    table: &str,
+    columns: &str,
+    values: impl Params,
+) -> rusqlite::Result<()> {
     let places = vec!["?"; columns.split(',').count()].join(", ");
-    format!("INSERT INTO {table} ({columns}) VALUES ({places})")
+    let query = format!("INSERT INTO {table} ({columns}) VALUES ({places})");
+    connection.prepare_cached(&query)?.execute(values)?;
+    Ok(())
 }
 
 /// All rows of a query, each read from left to right.
@@ -107,6 +115,14 @@ pub(crate) fn only<T: FromSql>(fields: &mut Fields<'_>) -> rusqlite::Result<T> {
 /// An index in a list, as a column value.
 pub(crate) fn place_of(place: usize) -> i64 {
     signed(place as u64)
+}
+
+/// A path as a column value. `what` names it in an error.
+pub(crate) fn path_text<'p>(what: &'static str, path: &'p Path) -> Result<&'p str, StoreError> {
+    path.to_str().ok_or_else(|| StoreError::Unstorable {
+        what,
+        why: "it is not UTF-8".to_owned(),
+    })
 }
 
 /// A value of the model in JSON. `what` names it in an error.
@@ -159,18 +175,42 @@ impl<'r> Fields<'r> {
         self.number().map(Nanos)
     }
 
+    /// The next columns as unsigned numbers.
+    pub(crate) fn numbers<const N: usize>(&mut self) -> rusqlite::Result<[u64; N]> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
+        Ok(numbers)
+    }
+
+    /// The next columns as unsigned numbers; none if one of them is null.
+    pub(crate) fn numbers_or_none<const N: usize>(&mut self) -> rusqlite::Result<Option<[u64; N]>> {
+        let mut numbers = [0; N];
+        let mut are_known = true;
+        for number in &mut numbers {
+            match self.number_or_none()? {
+                Some(known) => *number = known,
+                None => are_known = false,
+            }
+        }
+        Ok(are_known.then_some(numbers))
+    }
+
     /// The next four columns as the times of requests by kind; none if one of them is unknown.
     pub(crate) fn waits(&mut self) -> rusqlite::Result<Option<Waits>> {
-        let mut columns = [None; 4];
-        for column in &mut columns {
-            *column = self.number_or_none()?;
-        }
-        Ok(match columns {
-            [Some(reads), Some(writes), Some(discards), Some(flushes)] => {
-                Some(Waits::from_parts([reads, writes, discards, flushes]))
-            }
-            _ => None,
-        })
+        Ok(self.numbers_or_none()?.map(Waits::from_parts))
+    }
+
+    /// The next column as a contender, by its index in a list. `of` names the list in an error.
+    pub(crate) fn contender<'c>(
+        &mut self,
+        contenders: &'c [Contender],
+        of: &str,
+    ) -> rusqlite::Result<&'c Contender> {
+        let at = usize::try_from(self.number()?).unwrap_or(usize::MAX);
+        let found = contenders.get(at);
+        found.ok_or_else(|| self.unexpected(format!("its {of} has no such contender").into()))
     }
 
     /// The next column as a value of the model in JSON.

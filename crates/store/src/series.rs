@@ -1,9 +1,8 @@
 //! Series of power cuts: recorded one by one, and read back whole.
 
-use crate::error::Refusal;
-use crate::error::fault;
+use crate::error::{Refusal, fault};
 use crate::resolve::{check_id, free_id};
-use crate::row::{self, Fields, all, insert, json, json_or_none, signed};
+use crate::row::{self, Fields, all, insert, json, json_or_none, path_text, signed};
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, Shard, StopReason,
@@ -65,14 +64,8 @@ impl Store {
         reason: StopReason,
         at_unix_ns: u64,
     ) -> Result<(), StoreError> {
-        let known = self.write(&format!("ending series `{id}`"), |transaction| {
-            let changed = transaction.execute(
-                "UPDATE series SET ended_unix_ns = ?2, stop = ?3 WHERE id = ?1",
-                params![id, signed(at_unix_ns), reason.to_string()],
-            )?;
-            Ok::<_, Refusal>(changed > 0)
-        })?;
-        self.known_or_refused(known, id)
+        let operation = format!("ending series `{id}`");
+        self.set_end("series", &operation, id, Some((reason, at_unix_ns)))
     }
 
     /// All series, newest first.
@@ -106,13 +99,7 @@ impl Store {
 
     /// A whole series, read in one transaction.
     pub fn load_series(&self, id: &str) -> Result<Series, StoreError> {
-        let read = || {
-            let snapshot = self.connection.unchecked_transaction()?;
-            series(&snapshot, id)
-        };
-        read()
-            .map_err(fault(&self.path, format!("reading series `{id}`")))?
-            .ok_or_else(|| self.no_such_run(id))
+        self.read_whole("series", id, |snapshot| series(snapshot, id))
     }
 }
 
@@ -149,30 +136,23 @@ pub(crate) fn insert_series(
     info: &SeriesInfo,
 ) -> Result<(), Refusal> {
     check_id(&info.id)?;
-    let work_dir = info
-        .work_dir
-        .to_str()
-        .ok_or_else(|| StoreError::Unstorable {
-            what: "the directory of the images",
-            why: "it is not UTF-8".to_owned(),
-        })?;
-    transaction
-        .prepare_cached(&insert("series", row::SERIES))?
-        .execute(params![
-            info.id,
-            signed(info.started_unix_ns),
-            info.ended_unix_ns.map(signed),
-            info.stop.map(|reason| reason.to_string()),
-            info.power_cuts_planned,
-            signed(info.seed),
-            json("the size of guests", &info.guest)?,
-            work_dir,
-            json("the contenders", &info.contenders)?,
-            json("the provenance", &info.provenance)?,
-            json("the argv", &info.command_line)?,
-            json_or_none("the model disk", info.disk.as_ref())?,
-            json_or_none("the shard", info.shard.as_ref())?,
-        ])?;
+    let work_dir = path_text("the directory of the images", &info.work_dir)?;
+    let values = params![
+        info.id,
+        signed(info.started_unix_ns),
+        info.ended_unix_ns.map(signed),
+        info.stop.map(|reason| reason.to_string()),
+        info.power_cuts_planned,
+        signed(info.seed),
+        json("the size of guests", &info.guest)?,
+        work_dir,
+        json("the contenders", &info.contenders)?,
+        json("the provenance", &info.provenance)?,
+        json("the argv", &info.command_line)?,
+        json_or_none("the model disk", info.disk.as_ref())?,
+        json_or_none("the shard", info.shard.as_ref())?,
+    ];
+    insert(transaction, "series", row::SERIES, values)?;
     Ok(())
 }
 
@@ -200,29 +180,28 @@ pub(crate) fn insert_power_cut(
     } = &power_cut.recovery;
     let judged = |judgement: &Option<Judgement>| json_or_none("a judgement", judgement.as_ref());
     let lost = judgement.as_ref().map(|one| signed(one.losses()));
-    transaction
-        .prepare_cached(&insert("cut", row::POWER_CUT))?
-        .execute(params![
-            info.id,
-            signed(place),
-            signed(contender as u64),
-            power_cut.number,
-            signed(power_cut.seed),
-            power_cut.guest,
-            signed(power_cut.after_ns.0),
-            signed(power_cut.acknowledged),
-            signed(took_ns.0),
-            corrected_by,
-            refused,
-            beyond_repair,
-            clean,
-            found,
-            lost,
-            judged(judgement)?,
-            judged(before_check)?,
-            json("the paths of images", &power_cut.images)?,
-            json_or_none("what a disk lost", power_cut.disk.as_ref())?,
-        ])?;
+    let values = params![
+        info.id,
+        signed(place),
+        signed(contender as u64),
+        power_cut.number,
+        signed(power_cut.seed),
+        power_cut.guest,
+        signed(power_cut.after_ns.0),
+        signed(power_cut.acknowledged),
+        signed(took_ns.0),
+        corrected_by,
+        refused,
+        beyond_repair,
+        clean,
+        found,
+        lost,
+        judged(judgement)?,
+        judged(before_check)?,
+        json("the paths of images", &power_cut.images)?,
+        json_or_none("what a disk lost", power_cut.disk.as_ref())?,
+    ];
+    insert(transaction, "cut", row::POWER_CUT, values)?;
     Ok(())
 }
 
@@ -251,32 +230,26 @@ pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option
 
 fn read_power_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<PowerCut> {
     let (_series, _place): (String, i64) = (fields.take()?, fields.take()?);
-    let contender = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-    let contender = contenders
-        .get(contender)
-        .ok_or_else(|| fields.unexpected("its series has no such contender".into()))?;
-    let (number, seed, guest) = (fields.take()?, fields.number()?, fields.take()?);
-    let (after_ns, acknowledged) = (fields.nanos()?, fields.number()?);
-    let (took_ns, corrected_by) = (fields.nanos()?, fields.take()?);
-    let (refused, beyond_repair) = (fields.take()?, fields.take()?);
-    let (clean, found) = (fields.take()?, fields.take()?);
-    let _lost: Option<i64> = fields.take()?;
+    // Struct fields are read in the order written here, which is that of `row::POWER_CUT`.
     Ok(PowerCut {
-        contender: contender.label.clone(),
-        number,
-        seed,
-        guest,
-        after_ns,
-        acknowledged,
+        contender: fields.contender(contenders, "series")?.label.clone(),
+        number: fields.take()?,
+        seed: fields.number()?,
+        guest: fields.take()?,
+        after_ns: fields.nanos()?,
+        acknowledged: fields.number()?,
         recovery: Recovery {
-            took_ns,
-            corrected_by,
-            refused,
-            beyond_repair,
-            judgement: fields.json_or_none()?,
+            took_ns: fields.nanos()?,
+            corrected_by: fields.take()?,
+            refused: fields.take()?,
+            beyond_repair: fields.take()?,
+            clean: fields.take()?,
+            found: fields.take()?,
+            judgement: {
+                let _lost: Option<i64> = fields.take()?;
+                fields.json_or_none()?
+            },
             before_check: fields.json_or_none()?,
-            clean,
-            found,
         },
         images: fields.json()?,
         disk: fields.json_or_none()?,

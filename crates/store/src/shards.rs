@@ -6,13 +6,13 @@ use crate::exploration;
 use crate::insert::{insert_cell, insert_run, plan_text};
 use crate::query::run;
 use crate::resolve::{id_of_whole, id_of_whole_exploration, id_of_whole_series};
-use crate::row::signed;
+use crate::row::{all, only, signed};
 use crate::series::{info, insert_power_cut, insert_series};
 use fsdyno_model::{
     Cell, CellRecord, Effective, Exploration, ExplorationInfo, ExplorationUnit, Outcome, Plan,
     Provenance, ResultSet, RunInfo, Series, SeriesInfo, Shard, StopReason,
 };
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Params, Transaction, params};
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
@@ -29,6 +29,18 @@ pub struct Joined {
     pub planned: u64,
     /// The shards that lack units.
     pub missing: Vec<Shard>,
+}
+
+impl Joined {
+    fn of(id: &str, unit: Unit, [recorded, planned]: [u64; 2], missing: BTreeSet<Shard>) -> Self {
+        Self {
+            id: id.to_owned(),
+            unit,
+            recorded,
+            planned,
+            missing: missing.into_iter().collect(),
+        }
+    }
 }
 
 /// What a run, a series or an exploration consists of.
@@ -106,13 +118,12 @@ fn other_system(
     whole: &RunInfo,
     theirs: &ResultSet,
 ) -> Result<Option<String>, Refusal> {
-    let first: Option<String> = transaction
-        .prepare_cached(
-            "SELECT text FROM effective JOIN cell ON cell.id = effective.cell
-             WHERE run = ?1 AND source = ?2 ORDER BY cell_index LIMIT 1",
-        )?
-        .query_row(params![whole.id, Effective::GUEST], |row| row.get(0))
-        .optional()?;
+    let first = text_of(
+        transaction,
+        "SELECT text FROM effective JOIN cell ON cell.id = effective.cell
+         WHERE run = ?1 AND source = ?2 ORDER BY cell_index LIMIT 1",
+        params![whole.id, Effective::GUEST],
+    )?;
     // Figures in real time are not compared between machines.
     let first = first.filter(|_| whole.plan.in_virtual_time());
     let cells = theirs.cells.iter();
@@ -181,10 +192,11 @@ fn compare(
     if outcome == "failed" {
         return Ok(Known::Failed(key));
     }
-    let disk: Option<String> = transaction
-        .prepare_cached("SELECT text FROM effective WHERE cell = ?1 AND source = ?2")?
-        .query_row(params![key, Effective::DISK], |row| row.get(0))
-        .optional()?;
+    let disk = text_of(
+        transaction,
+        "SELECT text FROM effective WHERE cell = ?1 AND source = ?2",
+        params![key, Effective::DISK],
+    )?;
     let same = outcome != "measured" || disk.as_deref() == text(record, Effective::DISK);
     if same || !theirs.run.plan.in_virtual_time() {
         return Ok(Known::Yes);
@@ -194,6 +206,16 @@ fn compare(
          virtual; run it again on both machines, and compare their block traces (--disk-trace)",
         name(&theirs.run)
     )))
+}
+
+/// The only value of the first row of a query.
+fn text_of(
+    transaction: &Transaction<'_>,
+    query: &str,
+    parameters: impl Params,
+) -> rusqlite::Result<Option<String>> {
+    let mut statement = transaction.prepare_cached(query)?;
+    statement.query_row(parameters, |row| row.get(0)).optional()
 }
 
 /// The text of a source in a record.
@@ -227,10 +249,11 @@ pub fn join_series(
     match info(transaction, &whole.id)? {
         None => insert_series(transaction, &whole)?,
         Some(ours) => {
-            let first: Option<String> = transaction
-                .prepare_cached("SELECT guest FROM cut WHERE series = ?1 ORDER BY place LIMIT 1")?
-                .query_row([&whole.id], |row| row.get(0))
-                .optional()?;
+            let first = text_of(
+                transaction,
+                "SELECT guest FROM cut WHERE series = ?1 ORDER BY place LIMIT 1",
+                [&whole.id],
+            )?;
             let guests = theirs.power_cuts.iter().map(|one| one.guest.as_str());
             let name = format!("series {}", theirs.info.id);
             let systems = (&ours.provenance, &whole.provenance);
@@ -239,7 +262,7 @@ pub fn join_series(
             }
         }
     }
-    let known: BTreeSet<u32> = places(transaction, &whole.id)?;
+    let known = power_cuts(transaction, &whole.id)?;
     for power_cut in &theirs.power_cuts {
         match whole.place(power_cut) {
             Some(place) if !known.contains(&place) => {
@@ -256,11 +279,10 @@ pub fn join_series(
 }
 
 /// The places of the recorded power cuts of a series.
-fn places(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<BTreeSet<u32>> {
-    transaction
-        .prepare_cached("SELECT place FROM cut WHERE series = ?1")?
-        .query_map([id], |row| row.get(0))?
-        .collect()
+fn power_cuts(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<BTreeSet<u32>> {
+    let query = "SELECT place FROM cut WHERE series = ?1";
+    let places = all(transaction, query, &[id], only)?;
+    Ok(places.into_iter().collect())
 }
 
 /// Adds the programs of a shard to the whole exploration, which is created if it does not exist;
@@ -284,13 +306,12 @@ pub fn join_exploration(
     match exploration::info(transaction, &whole.id)? {
         None => exploration::insert_exploration(transaction, &whole)?,
         Some(ours) => {
-            let first: Option<String> = transaction
-                .prepare_cached(
-                    "SELECT guest FROM explored WHERE exploration = ?1 AND guest <> ''
-                     ORDER BY number, contender LIMIT 1",
-                )?
-                .query_row([&whole.id], |row| row.get(0))
-                .optional()?;
+            let first = text_of(
+                transaction,
+                "SELECT guest FROM explored WHERE exploration = ?1 AND guest <> ''
+                 ORDER BY number, contender LIMIT 1",
+                [&whole.id],
+            )?;
             let guests = theirs.programs.iter().map(|one| one.guest.as_str());
             let guests = guests.filter(|guest| !guest.is_empty());
             let systems = (&ours.provenance, &whole.provenance);
@@ -332,8 +353,8 @@ pub fn join_exploration(
     Ok(Ok(whole.id))
 }
 
-/// Notes whether the joined run, series or exploration is complete; returns what is missing if it has this
-/// number of shards.
+/// Notes whether the joined run, series or exploration is complete; returns what is missing if it
+/// has this number of shards.
 pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result<Joined, Refusal> {
     let Some(whole) = run(transaction, id)? else {
         if let Some(info) = exploration::info(transaction, id)? {
@@ -342,10 +363,9 @@ pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result
         return finish_series(transaction, id, of);
     };
     let plan = whole.plan;
-    let recorded: BTreeSet<u32> = transaction
-        .prepare_cached("SELECT cell_index FROM cell WHERE run = ?1")?
-        .query_map([id], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    let query = "SELECT cell_index FROM cell WHERE run = ?1";
+    let recorded = all(transaction, query, &[id], only)?;
+    let recorded: BTreeSet<u32> = recorded.into_iter().collect();
     let planned = plan.cells();
     let per_block = (plan.contenders.len() * plan.workloads.len()).max(1);
     let missing = missing(&recorded, planned, |index| {
@@ -363,13 +383,8 @@ pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result
             (SELECT max(started_unix_ns + took_ns) FROM cell WHERE run = ?1) WHERE id = ?1",
         params![id, missing.is_empty().then_some("complete")],
     )?;
-    Ok(Joined {
-        id: id.to_owned(),
-        unit: Unit::Cell,
-        recorded: recorded.len() as u64,
-        planned,
-        missing,
-    })
+    let counts = [recorded.len() as u64, planned];
+    Ok(Joined::of(id, Unit::Cell, counts, missing))
 }
 
 fn finish_series(
@@ -377,20 +392,15 @@ fn finish_series(
     id: &str,
     of: NonZeroU32,
 ) -> Result<Joined, Refusal> {
-    let recorded = places(transaction, id)?;
+    let recorded = power_cuts(transaction, id)?;
     let planned = info(transaction, id)?.map_or(0, |info| info.power_cuts());
     let missing = missing(&recorded, planned, |place| Shard::with(place, of));
     transaction.execute(
         "UPDATE series SET stop = ?2 WHERE id = ?1",
         params![id, missing.is_empty().then_some("complete")],
     )?;
-    Ok(Joined {
-        id: id.to_owned(),
-        unit: Unit::PowerCut,
-        recorded: recorded.len() as u64,
-        planned,
-        missing,
-    })
+    let counts = [recorded.len() as u64, planned];
+    Ok(Joined::of(id, Unit::PowerCut, counts, missing))
 }
 
 fn finish_exploration(
@@ -411,21 +421,14 @@ fn finish_exploration(
          WHERE id = ?1",
         params![whole.id, missing.is_empty()],
     )?;
-    Ok(Joined {
-        id: whole.id.clone(),
-        unit: Unit::Program,
-        recorded: recorded.len() as u64,
-        planned: whole.programs(),
-        missing: missing.into_iter().collect(),
-    })
+    let counts = [recorded.len() as u64, whole.programs()];
+    Ok(Joined::of(&whole.id, Unit::Program, counts, missing))
 }
 
 /// The shards of the units that are planned and not recorded.
-fn missing(recorded: &BTreeSet<u32>, planned: u64, of: impl Fn(u32) -> Shard) -> Vec<Shard> {
+fn missing(recorded: &BTreeSet<u32>, planned: u64, of: impl Fn(u32) -> Shard) -> BTreeSet<Shard> {
     let all = 0..u32::try_from(planned).unwrap_or(u32::MAX);
-    let missing: BTreeSet<Shard> = all
-        .filter(|unit| !recorded.contains(unit))
+    all.filter(|unit| !recorded.contains(unit))
         .map(of)
-        .collect();
-    missing.into_iter().collect()
+        .collect()
 }

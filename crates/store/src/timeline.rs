@@ -6,18 +6,7 @@ use crate::row::{self, Fields, insert, json, place_of, signed};
 use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 use rusqlite::{Transaction, params};
 
-/// Inserts both for a sample, keyed by its cell and its index there.
-pub(crate) fn insert_both(
-    transaction: &Transaction<'_>,
-    (cell, sample): (i64, i64),
-    latencies: &[LatencyDistribution],
-    progress: Option<&Progress>,
-) -> Result<(), Refusal> {
-    insert_latencies(transaction, cell, sample, latencies)?;
-    insert_progress(transaction, cell, sample, progress)
-}
-
-fn insert_latencies(
+pub(crate) fn insert_latencies(
     transaction: &Transaction<'_>,
     cell: i64,
     sample: i64,
@@ -34,24 +23,23 @@ fn insert_latencies(
             buckets,
         } = of_kind;
         let classes = json("a distribution", buckets)?;
-        transaction
-            .prepare_cached(&insert("latency", row::LATENCY))?
-            .execute(params![
-                cell,
-                sample,
-                place_of(place),
-                operation,
-                signed(*count),
-                signed(*sum_ns),
-                signed(*min_ns),
-                signed(*max_ns),
-                classes,
-            ])?;
+        let values = params![
+            cell,
+            sample,
+            place_of(place),
+            operation,
+            signed(*count),
+            signed(*sum_ns),
+            signed(*min_ns),
+            signed(*max_ns),
+            classes,
+        ];
+        insert(transaction, "latency", row::LATENCY, values)?;
     }
     Ok(())
 }
 
-fn insert_progress(
+pub(crate) fn insert_progress(
     transaction: &Transaction<'_>,
     cell: i64,
     sample: i64,
@@ -63,18 +51,9 @@ fn insert_progress(
     let pair = |Slice { operations, bytes }: &Slice| (*operations, bytes.0);
     let pairs: Vec<(u64, u64)> = slices.iter().map(pair).collect();
     let slices = json("the progress", &pairs)?;
-    transaction
-        .prepare_cached(&insert("progress", row::PROGRESS))?
-        .execute(params![cell, sample, signed(slice_ns.0), slices])?;
+    let values = params![cell, sample, signed(slice_ns.0), slices];
+    insert(transaction, "progress", row::PROGRESS, values)?;
     Ok(())
-}
-
-/// The query for all rows of `latency` of the cells that `of_run` picks.
-pub(crate) fn latencies(of_run: &str) -> String {
-    format!(
-        "SELECT {} FROM latency {of_run} ORDER BY cell, sample, place",
-        row::LATENCY
-    )
 }
 
 /// Reads the rest of a row, after its key.
@@ -88,14 +67,6 @@ pub(crate) fn read_latencies(fields: &mut Fields<'_>) -> rusqlite::Result<Latenc
         max_ns: fields.number()?,
         buckets: fields.json()?,
     })
-}
-
-/// The query for all rows of `progress` of the cells that `of_run` picks.
-pub(crate) fn progress(of_run: &str) -> String {
-    format!(
-        "SELECT {} FROM progress {of_run} ORDER BY cell, sample",
-        row::PROGRESS
-    )
 }
 
 /// Reads the rest of a row, beginning with the width of its slices.
