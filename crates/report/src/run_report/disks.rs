@@ -1,5 +1,5 @@
 //! The requests of phases to model disks, from their recorders: requests, seeks, times by cause,
-//! and writes to the medium.
+//! and writes to the media.
 
 use super::Lab;
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
@@ -56,7 +56,7 @@ const REQUESTS: [Kind; 15] = [
     kind("mean seek", 1, |one| {
         Cell::known(one.did.mean_seek_distance(), Cell::MeanSize)
     }),
-    kind("medium/data", 3, |one| {
+    kind("media/data", 3, |one| {
         let ratio = one
             .stored
             .and_then(|data| one.did.write_amplification(data));
@@ -64,10 +64,10 @@ const REQUESTS: [Kind; 15] = [
     }),
     kind("read", 6, |one| Cell::Size(Bytes(one.did.reads.bytes))),
     kind("written", 5, |one| Cell::Size(Bytes(one.did.writes.bytes))),
-    kind("on medium", 7, |one| {
+    kind("on media", 7, |one| {
         Cell::Size(Bytes(one.did.work.medium_written))
     }),
-    rare("arm moves", 8, |one| Cell::Count(one.did.work.seeks)),
+    rare("device seeks", 8, |one| Cell::Count(one.did.work.seeks)),
     kind("slowest", 9, |one| Cell::Duration(one.did.slowest)),
 ];
 
@@ -84,11 +84,13 @@ const TIMES: [Kind; 12] = [
     rare("overhead", 4, |one| share(one, |of| of.overhead)),
     rare("cache", 2, |one| share(one, |of| of.cache)),
     rare("fault", 3, |one| share(one, |of| of.fault)),
-    rare("arm", 7, |one| Cell::Duration(Nanos(one.did.work.seek_ns))),
-    rare("platter", 6, |one| {
+    rare("device seek", 7, |one| {
+        Cell::Duration(Nanos(one.did.work.seek_ns))
+    }),
+    rare("device rotation", 6, |one| {
         Cell::Duration(Nanos(one.did.work.rotation_ns))
     }),
-    rare("medium", 5, |one| {
+    rare("media transfer", 5, |one| {
         Cell::Duration(Nanos(one.did.work.transfer_ns))
     }),
 ];
@@ -119,9 +121,9 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let times = Section::new("", "Where the time went")
         .with(Block::Legend(
             "waited: the time of all requests together, which may be more than the phase took, \
-             because many wait at once; then the share of each cause. arm, platter, medium: the \
-             time that the device spent on moving the arm, on waiting for sectors and on data, \
-             whether or not a request waited."
+             because many wait at once; then the share of each cause. device seek, device \
+             rotation, media transfer: the time that the device spent on each, whether or not a \
+             request waited."
                 .into(),
         ))
         .with(table(lab, "Where the time went", &TIMES, &phases));
@@ -220,7 +222,7 @@ fn about(set: &ResultSet, phases: &[(String, Vec<Used>)]) -> String {
     let mut text =
         "Until durable, without what happens between phases. seeks: reads and writes that \
                     did not begin where the one before ended; mean seek: how far away they began. \
-                    medium/data: bytes written to the medium for each byte of data that a \
+                    media/data: bytes written to the media for each byte of data that a \
                     phase stored."
             .to_owned();
     let mut all = phases.iter().flat_map(|(_, rows)| rows);

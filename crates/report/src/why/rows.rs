@@ -35,7 +35,7 @@ pub(super) struct DeviceRequests {
     pub flushes: u64,
     /// Reads and writes that did not start at the end of the previous request.
     pub seeks: Option<u64>,
-    /// Bytes written to the medium.
+    /// Bytes written to the media.
     pub medium_written: Option<u64>,
     pub waits: Option<Waits>,
     /// The causes of the waits on model disks, by name.
@@ -315,7 +315,7 @@ fn requests(samples: [&Sample; 2]) -> Vec<Row> {
         row("written for the data", &|sample, of| {
             Some(times(of.written_bytes, stored(sample)?))
         }),
-        row("on medium", &|_, of| of.medium_written.map(size)),
+        row("on media", &|_, of| of.medium_written.map(size)),
         row("flushes", &|_, of| Some(grouped(of.flushes))),
         row("time of a flush", &|_, of| of.each(Part::Flushes).map(time)),
         row("seeks", &|_, of| of.seeks.map(grouped)),
