@@ -77,6 +77,16 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// The nearest whole number that is not negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates"
+)]
+pub fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// `12,345`.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();

@@ -284,6 +284,30 @@ impl Mark {
             | Self::Line { label, .. } => label,
         }
     }
+
+    /// Its horizontal positions.
+    pub(crate) fn xs(&self) -> Vec<f64> {
+        match self {
+            Self::Dot { x, .. } | Self::Middle { x, .. } | Self::Bar { x, .. } => vec![*x],
+            Self::Bin { low, high, .. }
+            | Self::Range { low, high, .. }
+            | Self::Interval { low, high, .. } => vec![*low, *high],
+            Self::Line { points, .. } => points.iter().map(|(x, _)| *x).collect(),
+        }
+    }
+
+    /// Its vertical positions.
+    pub(crate) fn ys(&self) -> Vec<f64> {
+        match self {
+            Self::Dot { y, .. }
+            | Self::Middle { y, .. }
+            | Self::Bar { y, .. }
+            | Self::Bin { y, .. }
+            | Self::Range { y, .. }
+            | Self::Interval { y, .. } => vec![*y],
+            Self::Line { points, .. } => points.iter().map(|(_, y)| *y).collect(),
+        }
+    }
 }
 
 impl Chart {

@@ -1,7 +1,7 @@
 //! How the figures of a history are printed: amounts, changes, places and headings.
 
 use super::json::{History, SeriesHistory};
-use crate::terms::{self, Scale, grouped};
+use crate::terms::{self, Scale, grouped, whole};
 use fsdyno_model::{Bytes, Counter, CounterUnit};
 use std::collections::BTreeSet;
 
@@ -45,17 +45,6 @@ fn five_digits(value: f64) -> String {
         _ => 4,
     };
     format!("{value:.digits$}")
-}
-
-fn whole(value: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float saturates"
-    )]
-    {
-        value.round() as u64
-    }
 }
 
 /// A relative change: `+5.2 %`, `+0.12 %`, `2.50x`.

@@ -6,7 +6,7 @@ use super::samples::time;
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit};
 use crate::comparison::extents::Found;
 use crate::comparison::{Cost, PhaseTable};
-use crate::terms::grouped;
+use crate::terms::{self, grouped};
 use fsdyno_model::{Bytes, DeviceUse};
 
 /// A kind of cost: its name, unit, and figure.
@@ -107,18 +107,13 @@ fn panel(
     })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` saturates, and sizes and counts are whole"
-)]
 fn describe(figure: f64, unit: Unit) -> String {
     let sign = if figure < 0.0 { "-" } else { "" };
-    let whole = figure.abs().round() as u64;
+    let whole = terms::whole(figure.abs());
     match unit {
         Unit::Nanoseconds => time(figure),
         Unit::Bytes => format!("{sign}{}", Bytes(whole)),
-        _ if figure.fract() != 0.0 => crate::terms::significant(figure),
+        _ if figure.fract() != 0.0 => terms::significant(figure),
         _ => format!("{sign}{}", grouped(whole)),
     }
 }

@@ -174,13 +174,7 @@ fn bins(value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
 
 /// A time with its unit.
 pub(super) fn time(ns: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates"
-    )]
-    let whole = Nanos(ns.round() as u64);
-    whole.to_string()
+    Nanos(terms::whole(ns)).to_string()
 }
 
 #[cfg(test)]

@@ -138,14 +138,9 @@ fn marks(
     marks
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` saturates, and rates are not below zero"
-)]
 fn rate(value: f64, unit: Unit) -> String {
     if unit == Unit::BytesPerSecond {
-        return format!("{}/s", Bytes(value.round() as u64));
+        return format!("{}/s", Bytes(terms::whole(value)));
     }
     format!("{}/s", terms::significant(value))
 }

@@ -73,12 +73,7 @@ impl Unit {
     pub fn divide(&self, blocks: u64) -> String {
         let each = self.each_of(blocks);
         if each >= 100.0 {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "not negative, and a float saturates"
-            )]
-            return grouped(each.round() as u64);
+            return grouped(terms::whole(each));
         }
         terms::ratio(each)
     }

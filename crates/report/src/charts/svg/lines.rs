@@ -1,9 +1,9 @@
 //! Panels with two axes. Lines have the dash pattern and the marker of their contenders. The legend
 //! is above; if there is room, names are also at the ends of the lines.
 
-use super::paper::{LETTERS, Paper, SMALL, dashes, fitting, n, symbol, width};
+use super::paper::{LETTERS, Paper, SMALL, columns, dashes, fitting, n, symbol, width};
 use super::scale::PlacedScale;
-use crate::charts::{Axis, Chart, Mark, Panel};
+use crate::charts::{Axis, Chart, Mark, Panel, Series};
 use std::fmt::Write as _;
 
 /// The horizontal gap between panels, pixels.
@@ -20,14 +20,7 @@ const SAMPLE: f64 = 30.0;
 /// Draws the panels of a chart below the legend.
 pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
     names(paper, chart);
-    let count = chart.panels.len().max(1);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a small number"
-    )]
-    let fitting = ((paper.wide + GAP) / (LEAST + GAP)).floor().max(1.0) as usize;
-    let columns = count.div_ceil(count.div_ceil(fitting.min(count)));
+    let columns = columns(chart, paper.wide, LEAST, GAP);
     let wide = (paper.wide - GAP * (columns - 1) as f64) / columns as f64;
     for line in chart.panels.chunks(columns) {
         let top = paper.y;
@@ -86,7 +79,7 @@ impl<'a> Field<'a> {
         let up: &Axis = panel.y.as_ref().unwrap_or(&panel.x);
         let tall = (wide * 0.48).clamp(130.0, 250.0);
         let (top, bottom) = (origin.1 + HEAD, origin.1 + HEAD + tall);
-        let y = PlacedScale::of(up, marks().flat_map(|mark| points(mark, 1)), bottom, top);
+        let y = PlacedScale::of(up, marks().flat_map(Mark::ys), bottom, top);
         let values = y.ticks(26.0).into_iter();
         let values = values
             .map(|(_, text)| width(&text, SMALL))
@@ -102,7 +95,7 @@ impl<'a> Field<'a> {
         Self {
             x: PlacedScale::of(
                 &panel.x,
-                marks().flat_map(|mark| points(mark, 0)),
+                marks().flat_map(Mark::xs),
                 left + 4.0,
                 right - 4.0,
             ),
@@ -142,16 +135,9 @@ impl<'a> Field<'a> {
         paper.line("g", (self.left, self.bottom), (self.right, self.bottom));
         let middle = f64::midpoint(self.left, self.right);
         paper.anchored((middle, self.bottom + 30.0), "k", "middle", &self.x.label());
-        for one in self.panel.series.iter().filter(|one| !one.marks.is_empty()) {
-            paper.open(one.contender, &self.chart.contenders[one.contender]);
-            let small = one.marks.len() > 60;
-            for mark in &one.marks {
-                if self.mark(paper, one.contender, mark, small).is_none() {
-                    paper.left_out += 1;
-                }
-            }
-            paper.close();
-        }
+        paper.series(self.chart, self.panel, |paper, one, mark| {
+            self.mark(paper, one.contender, mark, one.marks.len() > 60)
+        });
         if self.ends.is_some() {
             self.names_at_ends(paper);
         }
@@ -218,7 +204,7 @@ impl<'a> Field<'a> {
     /// The names at the ends of the lines, moved so that they do not overlap.
     fn names_at_ends(&self, paper: &mut Paper) {
         const MIN_DISTANCE: f64 = 12.0;
-        let end = |one: &crate::charts::Series| {
+        let end = |one: &Series| {
             let mut lines = one.marks.iter().filter_map(|mark| match mark {
                 Mark::Line { points, .. } => points.last(),
                 _ => None,
@@ -245,19 +231,5 @@ impl<'a> Field<'a> {
             paper.text((self.right + 4.0, y + 4.0), "k", name);
             paper.close();
         }
-    }
-}
-
-/// The values of a mark along an axis: 0 horizontal, 1 vertical.
-fn points(mark: &Mark, axis: usize) -> Vec<f64> {
-    let choose = |x: f64, y: f64| if axis == 0 { x } else { y };
-    match mark {
-        Mark::Dot { x, y, .. } | Mark::Middle { x, y, .. } | Mark::Bar { x, y, .. } => {
-            vec![choose(*x, *y)]
-        }
-        Mark::Bin { low, high, y, .. }
-        | Mark::Range { low, high, y, .. }
-        | Mark::Interval { low, high, y, .. } => vec![choose(*low, *y), choose(*high, *y)],
-        Mark::Line { points, .. } => points.iter().map(|(x, y)| choose(*x, *y)).collect(),
     }
 }

@@ -1,6 +1,7 @@
 //! SVG elements and text widths. Coordinates have one decimal, which is below the visible
 //! resolution.
 
+use crate::charts::{Chart, Mark, Panel, Series};
 use std::fmt::Write as _;
 
 /// The font size of a chart, pixels.
@@ -128,6 +129,25 @@ impl Paper {
         );
     }
 
+    /// Draws the marks of a panel, those of a contender as a group. The function returns `None` for a
+    /// mark outside its scale.
+    pub(super) fn series(
+        &mut self,
+        chart: &Chart,
+        panel: &Panel,
+        mut draw: impl FnMut(&mut Self, &Series, &Mark) -> Option<()>,
+    ) {
+        for one in panel.series.iter().filter(|one| !one.marks.is_empty()) {
+            self.open(one.contender, &chart.contenders[one.contender]);
+            for mark in &one.marks {
+                if draw(self, one, mark).is_none() {
+                    self.left_out += 1;
+                }
+            }
+            self.close();
+        }
+    }
+
     /// Opens the group of a contender.
     pub(super) fn open(&mut self, style: usize, contender: &str) {
         let (style, contender) = (style % super::theme::STYLES, escaped(contender));
@@ -138,6 +158,18 @@ impl Paper {
     pub(super) fn close(&mut self) {
         self.svg.push_str("</g>");
     }
+}
+
+/// The number of panels of a chart in a line of this width, the same in each line as far as possible.
+pub(super) fn columns(chart: &Chart, wide: f64, least: f64, gap: f64) -> usize {
+    let count = chart.panels.len().max(1);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small number"
+    )]
+    let fitting = ((wide + gap) / (least + gap)).floor().max(1.0) as usize;
+    count.div_ceil(count.div_ceil(fitting.min(count)))
 }
 
 /// A coordinate with at most one decimal.

@@ -1,7 +1,7 @@
 //! Panels of rows. Labels are in a column at the left, or above their rows if they are long or the
 //! chart is narrow. Panels share a line if there is room.
 
-use super::paper::{LETTERS, Paper, fitting, n, symbol, width};
+use super::paper::{LETTERS, Paper, columns, fitting, n, symbol, width};
 use super::scale::PlacedScale;
 use crate::charts::{Chart, Mark, Panel, Row};
 use std::fmt::Write as _;
@@ -51,16 +51,7 @@ impl Layout {
         } else {
             label.min(wide)
         };
-        let fitting = ((wide - gutter + GAP) / (least + GAP)).floor().max(1.0);
-        let count = chart.panels.len().max(1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a small number"
-        )]
-        let columns = (fitting as usize).min(count);
-        // Balance the number of panels per line.
-        let columns = count.div_ceil(count.div_ceil(columns));
+        let columns = columns(chart, wide - gutter, least, GAP);
         let field = (wide - gutter - GAP * (columns - 1) as f64) / columns as f64;
         Self {
             gutter,
@@ -126,7 +117,7 @@ impl<'a> Field<'a> {
         }
         let to = left + layout.field - layout.figures;
         Self {
-            x: PlacedScale::of(&panel.x, marks().flat_map(ends), left, to),
+            x: PlacedScale::of(&panel.x, marks().flat_map(Mark::xs), left, to),
             bars: is_of_bars(panel),
             layout,
             chart,
@@ -163,15 +154,9 @@ impl<'a> Field<'a> {
         paper.text((self.left, self.top + 12.0), "p", &self.panel.title);
         self.draw_background(paper);
         self.labels(paper, first);
-        for one in self.panel.series.iter().filter(|one| !one.marks.is_empty()) {
-            paper.open(one.contender, &self.chart.contenders[one.contender]);
-            for mark in &one.marks {
-                if self.mark(paper, one.contender, mark).is_none() {
-                    paper.left_out += 1;
-                }
-            }
-            paper.close();
-        }
+        paper.series(self.chart, self.panel, |paper, one, mark| {
+            self.mark(paper, one.contender, mark)
+        });
         self.bottom() + if self.bars { 8.0 } else { AXIS }
     }
 
@@ -306,16 +291,5 @@ impl<'a> Field<'a> {
             }
         }
         Some(())
-    }
-}
-
-/// The values of a mark along the axis.
-fn ends(mark: &Mark) -> Vec<f64> {
-    match mark {
-        Mark::Dot { x, .. } | Mark::Middle { x, .. } | Mark::Bar { x, .. } => vec![*x],
-        Mark::Bin { low, high, .. }
-        | Mark::Range { low, high, .. }
-        | Mark::Interval { low, high, .. } => vec![*low, *high],
-        Mark::Line { points, .. } => points.iter().map(|(x, _)| *x).collect(),
     }
 }

@@ -2,8 +2,7 @@
 
 use super::paper::{SMALL, fitting, width};
 use crate::charts::{Axis, Scale, Unit};
-use crate::terms::grouped;
-use crate::terms::{self, significant};
+use crate::terms::{self, grouped, significant};
 
 /// An axis: its range of values and its two end positions.
 #[derive(Debug, Clone)]
@@ -75,14 +74,9 @@ impl<'a> PlacedScale<'a> {
         }
     }
 
-    /// A transformed value. `None` if the scale does not contain it.
-    fn bend(&self, value: f64) -> Option<f64> {
-        bend(self.axis.scale, value)
-    }
-
     /// The position of a value.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
-        let part = (self.bend(value)? - self.low) / (self.high - self.low);
+        let part = (bend(self.axis.scale, value)? - self.low) / (self.high - self.low);
         Some(self.from + (self.to - self.from) * part)
     }
 
@@ -336,12 +330,7 @@ const BYTES_PER_SECOND: [(f64, &str); 4] = [
 
 /// `12,000`.
 fn thousands(value: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates"
-    )]
-    let whole = value.abs().round() as u64;
+    let whole = terms::whole(value.abs());
     let sign = if value < 0.0 { "-" } else { "" };
     if value != 0.0 && value.abs() < 1.0 {
         return trimmed(&significant(value)).to_owned();
