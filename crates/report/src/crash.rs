@@ -1,7 +1,7 @@
 //! A series of crash tests: how each file system recovered after power cuts, and its lost files.
 
 use crate::document::{
-    Audience, Block, Cell, Column, Document, Fold, Group, Item, Label, Row, Section, Table, Tone,
+    Audience, Block, Cell, Column, Document, Fold, Item, Label, Row, Section, Table, Tone,
 };
 use crate::terms;
 use fsdyno_model::step::shell_line;
@@ -53,14 +53,9 @@ fn summary(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Vec<Block> {
         .contenders
         .iter()
         .flat_map(|contender| {
-            let of = power_cuts
-                .iter()
-                .filter(|power_cut| power_cut.contender == contender.label);
-            losses(of).into_iter().map(|text| Item {
-                lead: Some((terms::printable(&contender.label), Tone::Plain)),
-                text: text.into(),
-                ..Item::default()
-            })
+            let label = terms::printable(&contender.label);
+            let losses = losses(&of(contender, power_cuts)).into_iter();
+            losses.map(move |text| Item::new(label.clone(), Tone::Plain, text))
         })
         .collect();
     blocks.push(Block::List(losses));
@@ -100,22 +95,16 @@ pub fn figures(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
     let columns = columns
         .into_iter()
         .map(|(name, gives_way)| Column::giving_way(name, gives_way));
-    let rows = info.contenders.iter().map(|contender| {
-        let of = power_cuts
-            .iter()
-            .filter(|power_cut| power_cut.contender == contender.label);
-        row(contender, &of.collect::<Vec<_>>())
-    });
-    Table {
-        name: "Crash tests".to_owned(),
-        rows_are: "contender",
-        columns: columns.chain([Column::of_text("lost")]).collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let rows = info.contenders.iter();
+    let rows = rows.map(|contender| row(contender, &of(contender, power_cuts)));
+    let columns = columns.chain([Column::of_text("lost")]);
+    Table::new("Crash tests", "contender", columns, rows)
+}
+
+fn of<'a>(contender: &Contender, power_cuts: &'a [PowerCut]) -> Vec<&'a PowerCut> {
+    let power_cuts = power_cuts.iter();
+    let of = power_cuts.filter(|power_cut| power_cut.contender == contender.label);
+    of.collect()
 }
 
 fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
@@ -151,12 +140,9 @@ fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
     Row::new(label(contender), cells)
 }
 
-fn label(contender: &Contender) -> Label {
-    Label {
-        full: terms::printable(&contender.label),
-        short: None,
-        is_contender: true,
-    }
+/// The label of a contender in a table of crash tests.
+pub fn label(contender: &Contender) -> Label {
+    Label::contender(terms::printable(&contender.label))
 }
 
 /// How many files were lost.
@@ -181,12 +167,12 @@ fn lost(recoveries: &[&Recovery]) -> String {
 }
 
 /// How files were lost. For a file system without a journal, also the state before the checker ran.
-fn losses<'a>(power_cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> {
-    let recoveries = power_cuts.clone().map(|power_cut| &power_cut.recovery);
-    let lost = by_kind(recoveries.filter_map(|recovery| recovery.judgement.as_ref()));
-    let before: Vec<&Judgement> = power_cuts
-        .filter_map(|power_cut| power_cut.recovery.before_check.as_ref())
-        .collect();
+fn losses(power_cuts: &[&PowerCut]) -> Vec<String> {
+    let recoveries = power_cuts.iter().map(|power_cut| &power_cut.recovery);
+    let judgements = recoveries.clone();
+    let lost = by_kind(judgements.filter_map(|recovery| recovery.judgement.as_ref()));
+    let before = recoveries.filter_map(|recovery| recovery.before_check.as_ref());
+    let before: Vec<&Judgement> = before.collect();
     let mut lines = Vec::new();
     if !lost.is_empty() {
         lines.push(format!("lost: {lost}"));
@@ -234,22 +220,14 @@ pub fn each(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
         ];
         Row::new(name, cells)
     });
-    Table {
-        name: "Each power cut".to_owned(),
-        rows_are: "contender",
-        columns: vec![
-            Column::new("power cut"),
-            Column::new("after"),
-            Column::giving_way("operations", 1),
-            Column::new("recovery"),
-            Column::of_text("outcome"),
-        ],
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let columns = [
+        Column::new("power cut"),
+        Column::new("after"),
+        Column::giving_way("operations", 1),
+        Column::new("recovery"),
+        Column::of_text("outcome"),
+    ];
+    Table::new("Each power cut", "contender", columns, rows)
 }
 
 /// The environment of the series, and the commands that repeat its power cuts.
@@ -296,25 +274,26 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         ("disk", about)
     }));
     // All power cuts have the same guest, unless the user replaced its kernel during the series.
-    let guests: BTreeSet<&str> = series
-        .power_cuts
-        .iter()
-        .map(|power_cut| power_cut.guest.as_str())
-        .collect();
+    let guests = series.power_cuts.iter();
+    let guests = guests.map(|power_cut| power_cut.guest.as_str());
+    with_environment(facts, guests, &info.provenance)
+}
+
+/// The settings, the guests, the machine, its kernel and its programs; printable.
+pub fn with_environment<'a>(
+    mut facts: Vec<(&'static str, String)>,
+    guests: impl Iterator<Item = &'a str>,
+    about: &Provenance,
+) -> Vec<(&'static str, String)> {
+    let guests: BTreeSet<&str> = guests.collect();
     facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
-    facts.extend(machine(&info.provenance));
+    let processors = format!("{}, {} processors", about.processor, about.processors);
+    facts.extend([("machine", processors), ("kernel", about.kernel.clone())]);
+    let programs = about.programs.iter();
+    facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
     for (_, text) in &mut facts {
         *text = terms::printable_lines(text);
     }
-    facts
-}
-
-/// The machine, its kernel and its programs.
-pub fn machine(about: &Provenance) -> Vec<(&'static str, String)> {
-    let processors = format!("{}, {} processors", about.processor, about.processors);
-    let mut facts = vec![("machine", processors), ("kernel", about.kernel.clone())];
-    let programs = about.programs.iter();
-    facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
     facts
 }
 

@@ -1,7 +1,7 @@
 //! Which contenders lead, and which trends and outliers a report mentions. The verdicts come from
 //! `fsdyno-stats`.
 
-use fsdyno_stats::{OUTLYING, Verdict, drift, outliers};
+use fsdyno_stats::{OUTLYING, Summary, Verdict, drift, outliers};
 
 pub use fsdyno_stats::FEWEST;
 
@@ -16,6 +16,21 @@ pub const MATTERS: f64 = 0.1;
 
 /// A drift with a p-value below this is significant.
 const SIGNIFICANT: f64 = 0.05;
+
+/// The median and the range; `None` without a figure.
+pub fn summary(figures: &[Blocked]) -> Option<Summary> {
+    let figures: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
+    Summary::of(&figures)
+}
+
+/// The median of the ratios within blocks; `None` without a common block.
+pub fn median_ratio(these: &[Blocked], base: &[Blocked]) -> Option<f64> {
+    let ratios = these.iter().filter_map(|(block, figure)| {
+        let (_, base) = base.iter().find(|(other, _)| other == block)?;
+        (*base != 0.0).then(|| (*block, figure / base))
+    });
+    Some(summary(&ratios.collect::<Vec<_>>())?.median)
+}
 
 /// Marks the leader by rank (the lowest rank) and every contender that is not distinguishable from
 /// it. Marks none if the first by rank has no verdict and others have one. If no pair has a

@@ -18,6 +18,7 @@ mod figures;
 mod format;
 pub mod formats;
 pub mod history;
+mod lists;
 mod options;
 pub mod processor;
 pub mod published;

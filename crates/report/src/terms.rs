@@ -1,6 +1,6 @@
 //! The text form of figures and lists, the same in every format.
 
-use fsdyno_model::Nanos;
+use fsdyno_model::{Cell, Nanos, Plan};
 use jiff::Timestamp;
 
 pub use fsdyno_model::{printable, printable_lines};
@@ -140,6 +140,16 @@ pub fn joined(items: &[String], word: &str) -> String {
         [one] => one.clone(),
         [most @ .., last] => format!("{} {word} {last}", most.join(", ")),
     }
+}
+
+/// The names of the contender and the workload of a cell; `?` for one that the plan does not have.
+pub fn of_cell(plan: &Plan, cell: Cell) -> [&str; 2] {
+    let contender = plan.contenders.get(cell.contender as usize);
+    let workload = plan.workloads.get(cell.workload as usize);
+    [
+        contender.map_or("?", |contender| &contender.label),
+        workload.map_or("?", |workload| &workload.name),
+    ]
 }
 
 /// The name of a phase, in a run with this number of workloads.

@@ -4,6 +4,7 @@
 use super::leaders::Leaders;
 use super::{Comparison, Line};
 use crate::figures::{FEWEST, INTERVALS_FROM};
+use crate::lists::by_key;
 use crate::resolution::{RESOLUTION, is_negligible};
 use crate::terms;
 use fsdyno_model::{ResultSet, StopReason};
@@ -72,7 +73,7 @@ struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     fn of(comparison: &'a Comparison) -> Self {
-        let lines = comparison.phases().filter_map(|phase| phase.lines.last());
+        let lines = comparison.whole_times().map(|(_, _, line)| line);
         let counts = |line: &&Line| {
             let values = line.values.iter().flatten();
             let above = values.clone().any(|v| !is_negligible(v.summary.median));
@@ -278,13 +279,12 @@ impl<'a> Standing<'a> {
             return text;
         }
         let others = (1..self.comparison.contenders.len()).filter(|at| !except.contains(at));
-        let mut clauses: Vec<(String, Vec<usize>)> = Vec::new();
-        for at in others {
+        let clauses = others.filter_map(|at| {
             let baseline = self.name(0);
             let counted = [("faster", Verdict::Faster), ("slower", Verdict::Slower)];
             let counted = counted.map(|(word, verdict)| (word, self.count(at, 0, verdict)));
             let clause = match counted {
-                [(_, 0), (_, 0)] => continue,
+                [(_, 0), (_, 0)] => return None,
                 [(word, n), (_, 0)] | [(_, 0), (word, n)] => {
                     let all = if n == self.phases.len() { "all " } else { "" };
                     format!("{word} than {baseline} in {all}{n}")
@@ -293,12 +293,9 @@ impl<'a> Standing<'a> {
                     format!("faster than {baseline} in {faster} and slower in {slower}")
                 }
             };
-            match clauses.iter_mut().find(|(other, _)| *other == clause) {
-                Some((_, these)) => these.push(at),
-                None => clauses.push((clause, vec![at])),
-            }
-        }
-        for (clause, these) in clauses.iter().take(NAMED - 1) {
+            Some((clause, at))
+        });
+        for (clause, these) in by_key(clauses).iter().take(NAMED - 1) {
             let verb = if these.len() == 1 { "is" } else { "are" };
             let _ = write!(text, "; {} {verb} {clause}", self.names(these));
         }

@@ -1,5 +1,6 @@
 //! The cost of a phase besides time (processors, devices, space), and its amount of work.
 
+use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::{Bytes, DeviceUse, HardwareEvent, KernelWork, Nanos, Sample, Tally};
 
@@ -125,23 +126,17 @@ fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> 
 
 /// The methods of these samples, usually one; with the engine if it is not the plan's.
 pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
-    let mut met: Vec<String> = Vec::new();
-    for (_, sample) in samples.iter().flatten() {
+    let how = samples.iter().flatten().map(|(_, sample)| {
         let engine = if sample.engine == planned {
             ""
         } else {
             &sample.engine
         };
-        let parts: Vec<&str> = [engine, &sample.method]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect();
-        let text = terms::printable(&parts.join(", "));
-        if !text.is_empty() && !met.contains(&text) {
-            met.push(text);
-        }
-    }
-    met.join(" / ")
+        let parts = [engine, &sample.method].into_iter();
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        terms::printable(&parts.join(", "))
+    });
+    unique(how.filter(|text| !text.is_empty())).join(" / ")
 }
 
 /// The amount of work, from the first sample. It is the same for all with one seed, unless the seed

@@ -145,43 +145,25 @@ impl ExtentSummary {
 
     /// A size class as a cell: its smallest size.
     pub fn class_cell(class: Option<u32>) -> Cell {
-        Cell::known(class, |class| Cell::Text(class_text(Some(class))))
+        Cell::known(class, |class| Cell::Text(class_text(class)))
     }
 
-    /// Extents per file.
+    /// Extents per file, with enough digits to distinguish 1.001 from 1.
     pub fn per_file_cell(&self) -> Cell {
-        Cell::known(self.per_file, |_| Cell::Text(self.per_file_text()))
-    }
-
-    /// Extents per file as text, with enough digits to distinguish 1.001 from 1.
-    pub fn per_file_text(&self) -> String {
-        self.per_file.map_or_else(dash, |of| match of {
-            of if of < 9.9995 => format!("{of:.3}"),
-            of => terms::ratio(of),
-        })
-    }
-
-    /// The share of fragmented files, as text.
-    pub fn fragmented_text(&self) -> String {
-        self.fragmented_percent.map_or_else(dash, |of| match of {
-            0.0 => "0 %".to_owned(),
-            of if of < 0.05 => "<0.1 %".to_owned(),
-            of => format!("{of:.1} %"),
+        Cell::known(self.per_file, |of| {
+            Cell::Text(match of {
+                of if of < 9.9995 => format!("{of:.3}"),
+                of => terms::ratio(of),
+            })
         })
     }
 }
 
 /// The smallest size of a class as text: `4 KiB` for all extents of 4 to 8 KiB.
-pub fn class_text(class: Option<u32>) -> String {
+fn class_text(class: u32) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    class.map_or_else(dash, |class| {
-        let unit = UNITS.get(class as usize / 10).unwrap_or(&"EiB");
-        format!("{} {unit}", 1_u32 << (class % 10))
-    })
-}
-
-fn dash() -> String {
-    "-".to_owned()
+    let unit = UNITS.get(class as usize / 10).unwrap_or(&"EiB");
+    format!("{} {unit}", 1_u32 << (class % 10))
 }
 
 /// Only files above this size are counted; `None` if every file counts.
@@ -224,10 +206,9 @@ mod tests {
     #[test]
     fn classes_read_as_sizes() {
         for (class, words) in [(0, "1 B"), (12, "4 KiB"), (19, "512 KiB"), (20, "1 MiB")] {
-            assert_eq!(class_text(Some(class)), words);
+            assert_eq!(class_text(class), words);
         }
-        assert_eq!(class_text(None), "-");
-        assert_eq!(class_text(Some(63)), "8 EiB");
+        assert_eq!(class_text(63), "8 EiB");
     }
 
     #[test]
@@ -247,7 +228,8 @@ mod tests {
         assert_eq!(classes(&[]), (None, None));
         assert_eq!(classes(&[0, 3, 1, 0]), (Some(1), Some(2)));
         assert_eq!(classes(&[0, 1, 0, 2]), (Some(3), Some(3)));
-        assert_eq!(summary_of(&[0, 3]).per_file_text(), "1.500");
-        assert_eq!(summary_of(&[0, 3]).fragmented_text(), "0 %");
+        let three = summary_of(&[0, 3]);
+        assert_eq!(three.per_file_cell(), Cell::Text("1.500".to_owned()));
+        assert_eq!(three.fragmented_percent, Some(0.0));
     }
 }

@@ -1,5 +1,6 @@
 //! The source of the figures, as named values: run, plan, machine, devices, programs.
 
+use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
@@ -45,17 +46,13 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
 /// The guests and other machines in which cells ran, one for each lab, and the effect on the
 /// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
-    let mut reported: Vec<(String, bool)> = Vec::new();
-    for share in set.labs() {
-        for about in share.guests {
-            let guest = (about, share.lab.is_remote());
-            // Contenders on several kernels have the same guests.
-            if !reported.contains(&guest) {
-                reported.push(guest);
-            }
-        }
-    }
-    reported.into_iter().map(|(about, remote)| {
+    let guests = set.labs().into_iter().flat_map(|share| {
+        let is_remote = share.lab.is_remote();
+        let guests = share.guests.into_iter();
+        guests.map(move |about| (about, is_remote))
+    });
+    // Contenders on several kernels have the same guests.
+    unique(guests).into_iter().map(|(about, remote)| {
         if remote {
             return format!(
                 "{about}; figures are those of that machine: what follows is the one that ran \

@@ -98,7 +98,7 @@ impl Comparisons {
             .collect();
         let mut warning_summaries = warnings::warning_summaries(set);
         for one in &labs {
-            warning_summaries.extend(series::warning_summaries(&one.workloads, &one.contenders));
+            warning_summaries.extend(series::warning_summaries(one));
         }
         warning_summaries.extend(surroundings::warning_summaries(set, &warning_summaries));
         Self {

@@ -1,7 +1,7 @@
 //! The rule that names the fastest contender, of one phase or of all. All marks, counts and answers
 //! use it.
 
-use super::{Comparison, Line, PhaseTable};
+use super::{Comparison, Line};
 use fsdyno_stats::{
     PairedRatio, Rule, Times, Verdict, Verdicts, best_set, geometric_ratio, judge_table,
 };
@@ -60,13 +60,18 @@ impl Line {
         let medians = medians.map(|value| Some(value.as_ref()?.summary.median));
         Leaders::of(&medians.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
     }
-}
 
-impl Line {
     /// The confidence set of the fastest contender, by index, of those with figures.
     pub fn may_be_fastest(&self, rule: &Rule) -> impl Iterator<Item = usize> {
         let set = best_set(&self.compared, rule).into_iter().enumerate();
         set.filter_map(|(at, kept)| (kept && self.values[at].is_some()).then_some(at))
+    }
+
+    /// The compared figures of a contender.
+    pub(super) fn times(&self, at: usize) -> &[(u32, f64)] {
+        self.values[at]
+            .as_ref()
+            .map_or(&[], |value| &value.adjusted)
     }
 }
 
@@ -85,11 +90,10 @@ pub struct Overall {
 impl Overall {
     /// All phases of a comparison. Its error rate is family-wise: there is one such line.
     pub(super) fn of(comparison: &Comparison) -> Self {
-        let all = Self::of_each(
-            comparison,
-            &[complete(comparison, comparison.phases())],
-            &comparison.rule.clone().family_wise(),
-        );
+        let lines = comparison.whole_times().map(|(_, _, line)| line);
+        let lines = complete(lines, &comparison.measured_contenders());
+        let rule = comparison.rule.clone().family_wise();
+        let all = Self::of_each(comparison, &[lines], &rule);
         let all = all.into_iter().next().unwrap_or_default();
         if all.phases < 2 { Self::default() } else { all }
     }
@@ -97,9 +101,11 @@ impl Overall {
     /// The phases of each workload, with its name.
     pub fn by_workload(comparison: &Comparison) -> Vec<(&str, Self)> {
         let workloads = comparison.workloads.iter();
-        let lines = workloads
-            .clone()
-            .map(|workload| complete(comparison, workload.phases.iter()));
+        let among = comparison.measured_contenders();
+        let lines = workloads.clone().map(|workload| {
+            let phases = workload.phases.iter();
+            complete(phases.filter_map(|phase| phase.lines.last()), &among)
+        });
         let means = Self::of_each(comparison, &lines.collect::<Vec<_>>(), &comparison.rule);
         workloads.map(|one| one.name.as_str()).zip(means).collect()
     }
@@ -141,24 +147,6 @@ impl Overall {
     }
 }
 
-impl Line {
-    /// Whether the line has figures of all these contenders, and none of them is negligible.
-    pub(super) fn counts(&self, among: &[usize]) -> bool {
-        let counts = |at: &usize| {
-            let value = self.values[*at].as_ref();
-            value.is_some_and(|value| !value.is_negligible())
-        };
-        among.iter().all(counts)
-    }
-
-    /// The compared figures of a contender.
-    pub(super) fn times(&self, at: usize) -> &[(u32, f64)] {
-        self.values[at]
-            .as_ref()
-            .map_or(&[], |value| &value.adjusted)
-    }
-}
-
 impl Comparison {
     /// The contenders with a figure, by index.
     pub fn measured_contenders(&self) -> Vec<usize> {
@@ -167,14 +155,16 @@ impl Comparison {
     }
 }
 
-/// The whole times with figures of all contenders that have any.
-fn complete<'a>(
-    comparison: &Comparison,
-    phases: impl Iterator<Item = &'a PhaseTable>,
+/// The lines with figures of all these contenders, none of which is negligible.
+pub(super) fn complete<'a>(
+    lines: impl Iterator<Item = &'a Line>,
+    among: &[usize],
 ) -> Vec<&'a Line> {
-    let among = comparison.measured_contenders();
-    let lines = phases.filter_map(|phase| phase.lines.last());
-    lines.filter(|line| line.counts(&among)).collect()
+    let counts = |line: &&Line| {
+        let mut values = among.iter().map(|at| line.values[*at].as_ref());
+        values.all(|value| value.is_some_and(|value| !value.is_negligible()))
+    };
+    lines.filter(counts).collect()
 }
 
 #[cfg(test)]

@@ -24,9 +24,10 @@ pub use costs::Cost;
 pub use extents::ExtentCounts;
 pub use labs::{Comparisons, Lab};
 pub use leaders::{Leaders, Overall};
-pub use speed::{Line, Measure, Rank, Standing, Value};
+pub use speed::{Line, Measure, Rank, Value};
 pub use warnings::{Unmeasured, WarningSummary};
 
+use crate::document::Outcome;
 use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::terms;
 use fsdyno_model::{CacheState, Contender, ErrorRate, ResultSet};
@@ -131,19 +132,15 @@ impl Comparison {
 
     /// A description of the figures: `Medians, n = 3`.
     pub fn figures(&self) -> String {
-        if self.repeated() {
-            format!("Medians, {}", self.n())
+        let figures = if self.repeated() {
+            "Medians"
         } else {
-            format!("Single figures, {}", self.n())
-        }
-    }
-
-    /// The number of figures in a median: `n = 3`.
-    fn n(&self) -> String {
+            "Single figures"
+        };
         match self.repeats {
-            (0, _) => "n = 0".to_owned(),
-            (least, most) if least == most => format!("n = {least}"),
-            (least, most) => format!("n = {least} to {most}"),
+            (0, _) => format!("{figures}, n = 0"),
+            (least, most) if least == most => format!("{figures}, n = {least}"),
+            (least, most) => format!("{figures}, n = {least} to {most}"),
         }
     }
 
@@ -210,19 +207,17 @@ impl Comparison {
 
     /// Whether a contender is within the margin of the baseline.
     pub fn level(&self) -> bool {
-        self.has_standing(|standing| standing == Standing::Level)
+        self.has_outcome(&[Outcome::Equivalent])
     }
 
     /// Whether a contender has no verdict although there are enough repeats.
     pub fn unjudged(&self) -> bool {
-        self.judged()
-            && self.has_standing(|standing| matches!(standing, Standing::TooFew | Standing::Open))
+        self.judged() && self.has_outcome(&[Outcome::TooFew, Outcome::Inconclusive])
     }
 
     /// Whether a time is below the resolution.
     pub fn has_negligible(&self) -> bool {
-        let mut values = self.lines().flat_map(|line| line.values.iter().flatten());
-        values.any(Value::is_negligible)
+        self.values().any(Value::is_negligible)
     }
 
     /// The reference of the ratios and their estimator.
@@ -246,10 +241,8 @@ impl Comparison {
     /// The phases whose times are adjusted for the machine's speed, each with the share of the
     /// variance that this removes. `None` if there are none.
     pub fn adjusted_text(&self) -> Option<String> {
-        let workloads = self.workloads.iter();
-        let phases = workloads.flat_map(|one| one.phases.iter().map(move |phase| (one, phase)));
-        let adjusted = phases.filter_map(|(workload, phase)| {
-            let removed = terms::percent(phase.lines.last()?.removed?);
+        let adjusted = self.whole_times().filter_map(|(workload, phase, line)| {
+            let removed = terms::percent(line.removed?);
             Some(format!("{} ({removed})", self.place(workload, phase)))
         });
         let adjusted: Vec<String> = adjusted.collect();
@@ -260,33 +253,25 @@ impl Comparison {
         ))
     }
 
-    fn has_standing(&self, wanted: fn(Standing) -> bool) -> bool {
-        self.lines()
-            .any(|line| line.values.iter().flatten().any(|v| wanted(v.standing)))
+    fn has_outcome(&self, wanted: &[Outcome]) -> bool {
+        let mut outcomes = self.values().filter_map(|value| value.outcome);
+        outcomes.any(|outcome| wanted.contains(&outcome))
     }
 
     /// Whether a figure has a warning.
     pub fn doubted(&self) -> bool {
-        self.lines()
-            .any(|line| line.values.iter().flatten().any(|v| v.doubted))
+        self.values().any(|value| value.doubted)
     }
 
     /// The tiers of the whole time of each phase, with its name: `1 xfs; 2 ext4, jfs (rank 2-3)`. A
     /// phase is omitted if fewer than three contenders have a verdict.
-    // no contender
     pub fn tiers(&self) -> Vec<(String, String)> {
-        let mut all = Vec::new();
-        for workload in &self.workloads {
-            for phase in &workload.phases {
-                let ranks = phase.lines.last().and_then(Line::ranks);
-                let Some(ranks) = ranks.filter(|ranks| ranks.iter().flatten().count() > 2) else {
-                    continue;
-                };
-                let name = terms::phase(self.workloads.len(), &workload.name, &phase.label);
-                all.push((name, self.tiers_text(&ranks)));
-            }
-        }
-        all
+        let tiers = self.whole_times().filter_map(|(workload, phase, line)| {
+            let ranks = line.ranks()?;
+            let are_several = ranks.iter().flatten().count() > 2;
+            are_several.then(|| (self.place(workload, phase), self.tiers_text(&ranks)))
+        });
+        tiers.collect()
     }
 
     fn tiers_text(&self, ranks: &[Option<Rank>]) -> String {
@@ -312,14 +297,26 @@ impl Comparison {
         terms::phase(self.workloads.len(), &workload.name, &phase.label)
     }
 
-    /// All phases.
-    pub fn phases(&self) -> impl Iterator<Item = &PhaseTable> {
-        self.workloads.iter().flat_map(|w| &w.phases)
+    /// All phases with their workloads.
+    pub fn phases(&self) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable)> {
+        let workloads = self.workloads.iter();
+        workloads.flat_map(|workload| workload.phases.iter().map(move |phase| (workload, phase)))
+    }
+
+    /// The whole time of each phase that was measured.
+    pub fn whole_times(&self) -> impl Iterator<Item = (&WorkloadTable, &PhaseTable, &Line)> {
+        let phases = self.phases();
+        phases.filter_map(|(workload, phase)| Some((workload, phase, phase.lines.last()?)))
     }
 
     /// All lines of times.
     pub fn lines(&self) -> impl Iterator<Item = &Line> {
-        self.phases().flat_map(|p| &p.lines)
+        self.phases().flat_map(|(_, phase)| &phase.lines)
+    }
+
+    /// All figures.
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.lines().flat_map(|line| line.values.iter().flatten())
     }
 }
 
@@ -363,7 +360,10 @@ impl PhaseTable {
             },
             how: costs::how(&samples, &set.run.plan.engine),
             amount: costs::amount(&samples),
-            lines: speed::lines(&samples, |measure| judged.line(workload, phase, measure)),
+            lines: [Measure::Return, Measure::Durable]
+                .into_iter()
+                .filter_map(|one| Line::of(one, &samples, judged.line(workload, phase, one)))
+                .collect(),
             costs: samples.iter().map(|s| Cost::of(s)).collect(),
         }
     }
@@ -399,11 +399,9 @@ fn time_of_block(set: &ResultSet) -> Option<f64> {
 }
 
 fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {
-    let counts = workloads
-        .iter()
-        .flat_map(|w| &w.phases)
-        .flat_map(|p| &p.lines)
-        .flat_map(|l| l.values.iter().flatten())
-        .map(|v| v.summary.n);
+    let phases = workloads.iter().flat_map(|one| &one.phases);
+    let lines = phases.flat_map(|phase| &phase.lines);
+    let values = lines.flat_map(|line| line.values.iter().flatten());
+    let counts = values.map(|value| value.summary.n);
     (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0))
 }

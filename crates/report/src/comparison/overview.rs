@@ -1,11 +1,11 @@
 //! The overview: the whole time of each phase as a ratio to the first contender and to the fastest
-//! one, with verdicts and ranks. It covers all contenders, or those with the same layout of
-//! devices.
+//! one, with verdicts. It covers all contenders, or those with the same layout of devices.
 
-use super::{Comparison, Line, Rank};
+use super::leaders::complete;
+use super::{Comparison, Line};
 use crate::document::Outcome;
-use crate::terms;
-use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, tiers};
+use crate::lists::by_key;
+use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio};
 
 /// The ratios of some contenders over all phases.
 #[derive(Debug)]
@@ -44,8 +44,6 @@ pub struct Entry {
     pub to_base: Relation,
     /// Compared with the lowest median.
     pub to_best: Relation,
-    /// Its rank among all compared; `None` if fewer than three have a verdict.
-    pub rank: Option<Rank>,
 }
 
 /// One contender compared with another.
@@ -71,25 +69,18 @@ fn outcome(verdict: Option<Verdict>) -> Outcome {
 impl Comparison {
     /// The ratios of these contenders, by index.
     pub fn overview(&self, among: &[usize]) -> Overview<'_> {
-        let mut rows = Vec::new();
-        for workload in &self.workloads {
-            for phase in &workload.phases {
-                let Some(line) = phase.lines.last() else {
-                    continue;
-                };
-                let entries = entries(line, among);
-                if entries.iter().any(Option::is_some) {
-                    rows.push(Row {
-                        place: terms::phase(self.workloads.len(), &workload.name, &phase.label),
-                        workload: &workload.name,
-                        phase: &phase.label,
-                        line,
-                        entries,
-                    });
-                }
-            }
-        }
-        let lines: Vec<&Line> = rows.iter().map(|row| row.line).collect();
+        let rows = self.whole_times().filter_map(|(workload, phase, line)| {
+            let entries = entries(line, among);
+            entries.iter().any(Option::is_some).then(|| Row {
+                place: self.place(workload, phase),
+                workload: &workload.name,
+                phase: &phase.label,
+                line,
+                entries,
+            })
+        });
+        let rows: Vec<Row<'_>> = rows.collect();
+        let lines = complete(rows.iter().map(|row| row.line), among);
         let to_base = means(&lines, among, 0);
         let least = (0..to_base.len()).min_by(|a, b| {
             let middle = |at: usize| to_base[at].middle;
@@ -98,7 +89,7 @@ impl Comparison {
         Overview {
             among: among.to_vec(),
             to_best: least.map_or_else(Vec::new, |least| means(&lines, among, least)),
-            phases: complete(&lines, among).len(),
+            phases: lines.len(),
             to_base,
             rows,
         }
@@ -107,14 +98,7 @@ impl Comparison {
     /// The contenders by layout, in order of first occurrence; one group if all have the same
     /// layout.
     pub fn by_layout(&self) -> Vec<(&str, Vec<usize>)> {
-        let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
-        for (at, layout) in self.layouts.iter().enumerate() {
-            match groups.iter_mut().find(|(name, _)| name == layout) {
-                Some((_, places)) => places.push(at),
-                None => groups.push((layout, vec![at])),
-            }
-        }
-        groups
+        by_key(self.layouts.iter().map(String::as_str).zip(0..))
     }
 }
 
@@ -130,16 +114,10 @@ impl Row<'_> {
     }
 }
 
-fn median(line: &Line, at: usize) -> Option<f64> {
-    Some(line.values[at].as_ref()?.summary.median)
-}
-
 fn fastest(line: &Line, of: &[usize]) -> Option<usize> {
-    let there = of
-        .iter()
-        .filter_map(|at| Some((*at, median(line, *at)?)))
-        .min_by(|a, b| a.1.total_cmp(&b.1));
-    there.map(|(at, _)| at)
+    let median = |at: &usize| Some((*at, line.values[*at].as_ref()?.summary.median));
+    let known = of.iter().filter_map(median);
+    known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
 }
 
 fn relation(line: &Line, one: usize, other: usize) -> Relation {
@@ -162,58 +140,24 @@ fn relation(line: &Line, one: usize, other: usize) -> Relation {
 }
 
 fn entries(line: &Line, among: &[usize]) -> Vec<Option<Entry>> {
-    let ranks = ranks(line, among);
     let best = fastest(line, among);
-    let of = |(place, at): (usize, &usize)| {
+    let of = |at: &usize| {
         line.values[*at].as_ref()?;
         Some(Entry {
             to_base: relation(line, *at, among[0]),
             to_best: relation(line, *at, best?),
-            rank: ranks[place],
         })
     };
-    among.iter().enumerate().map(of).collect()
+    among.iter().map(of).collect()
 }
 
-/// Ranks and tiers of the contenders with figures. `None` if fewer than three have a verdict: the
-/// verdicts are then sufficient.
-fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
-    let mut placed = vec![None; among.len()];
-    let there: Vec<usize> = (0..among.len())
-        .filter(|place| line.values[among[*place]].is_some())
-        .collect();
-    let verdict = |a: usize, b: usize| line.verdict(among[there[a]], among[there[b]]);
-    let all = 0..there.len();
-    let judged = all
-        .clone()
-        .any(|a| all.clone().any(|b| verdict(a, b).is_some()));
-    if there.len() < 3 || !judged {
-        return placed;
-    }
-    let medians = there.iter().filter_map(|place| median(line, among[*place]));
-    let medians: Vec<f64> = medians.collect();
-    let ranks = rank_intervals(there.len(), verdict).into_iter();
-    for ((place, (first, last)), tier) in there.iter().zip(ranks).zip(tiers(&medians, verdict)) {
-        placed[*place] = Some(Rank { first, last, tier });
-    }
-    placed
-}
-
-/// The lines with figures of all contenders that are not negligible.
-fn complete<'a>(lines: &[&'a Line], among: &[usize]) -> Vec<&'a Line> {
-    let counts = |line: &&&Line| line.counts(among);
-    lines.iter().filter(counts).copied().collect()
-}
-
-/// The geometric mean of the ratios of each contender to one of them, over the phases with figures
-/// of all. Empty if there are fewer than two such phases, or no block has all of them.
+/// The geometric mean of the ratios of each contender to one of them, over these phases. Empty if there are fewer than two such phases, or no block has all of them.
 fn means(lines: &[&Line], among: &[usize], base: usize) -> Vec<PairedRatio> {
-    let complete = complete(lines, among);
-    if complete.len() < 2 || among.len() < 2 {
+    if lines.len() < 2 || among.len() < 2 {
         return Vec::new();
     }
     let of = |at: usize| {
-        let phases = complete.iter();
+        let phases = lines.iter();
         let phases = phases.map(|line| (line.times(among[at]), line.times(among[base])));
         geometric_ratio(&phases.collect::<Vec<_>>())
     };

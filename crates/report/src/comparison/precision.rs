@@ -1,6 +1,7 @@
 //! The requested and the reached precision of an adaptive run.
 
-use super::{Comparison, Standing};
+use super::Comparison;
+use crate::document::Outcome;
 use crate::terms;
 use fsdyno_model::{Adaptive, Nanos};
 use fsdyno_stats::{Forecast, forecast};
@@ -17,30 +18,23 @@ pub(super) fn reached(
     seconds_of_block: Option<f64>,
 ) -> Option<String> {
     let (least, adaptive) = requested.filter(|_| comparison.compares())?;
-    let (mut widths, mut open, mut without) = (Vec::new(), Vec::new(), false);
+    let (mut widths, mut inconclusive, mut without) = (Vec::new(), Vec::new(), false);
     let n = comparison.contenders.len();
     let family = comparison.lines().count() * n * n.saturating_sub(1) / 2;
-    for workload in &comparison.workloads {
-        for phase in &workload.phases {
-            let Some(line) = phase.lines.last() else {
-                continue;
-            };
-            let values = comparison.contenders.iter().zip(&line.values).skip(1);
-            for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
-                let interval = value.ratio.and_then(|ratio| ratio.interval);
-                widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
-                without |= value.standing == Standing::Plain && interval.is_none();
-                if matches!(value.standing, Standing::Open | Standing::TooFew) {
-                    let name =
-                        terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
-                    let base = line.values[0].as_ref();
-                    let needs = base.and_then(|base| {
-                        let of =
-                            forecast(&value.adjusted, &base.adjusted, &comparison.rule, family)?;
-                        Some(describe(&of, seconds_of_block))
-                    });
-                    open.push(format!("{name} at {label}{}", needs.unwrap_or_default()));
-                }
+    for (workload, phase, line) in comparison.whole_times() {
+        let values = comparison.contenders.iter().zip(&line.values).skip(1);
+        for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
+            let interval = value.ratio.and_then(|ratio| ratio.interval);
+            widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
+            without |= value.outcome.is_none() && interval.is_none();
+            if matches!(value.outcome, Some(Outcome::Inconclusive | Outcome::TooFew)) {
+                let name = comparison.place(workload, phase);
+                let base = line.values[0].as_ref();
+                let needs = base.and_then(|base| {
+                    let of = forecast(&value.adjusted, &base.adjusted, &comparison.rule, family)?;
+                    Some(describe(&of, seconds_of_block))
+                });
+                inconclusive.push(format!("{name} at {label}{}", needs.unwrap_or_default()));
             }
         }
     }
@@ -59,13 +53,13 @@ pub(super) fn reached(
             " Reached: intervals of {narrowest} to {widest} either way."
         );
     }
-    let list = match open.len() {
+    let list = match inconclusive.len() {
         0 if without => " There are too few repeats to decide.".to_owned(),
         0 => " All are decided.".to_owned(),
-        n if n <= NAMED => format!(" Open: {}.", open.join(", ")),
+        n if n <= NAMED => format!(" Open: {}.", inconclusive.join(", ")),
         n => format!(
             " Open: {}, and {} more.",
-            open[..NAMED].join(", "),
+            inconclusive[..NAMED].join(", "),
             n - NAMED
         ),
     };

@@ -1,21 +1,18 @@
 //! Warnings that need a whole series of figures: drift over the blocks, outliers, a spread that
 //! hides a difference. Warnings of single cells are in [`warning_summaries`](super::warnings).
 
-use super::{Line, PhaseTable, Value, WarningSummary, WorkloadTable};
+use super::{Comparison, Line, PhaseTable, Value, WarningSummary};
 use crate::figures::{INTERVALS_FROM, MATTERS};
-use crate::terms;
+use crate::lists::unique;
 use fsdyno_model::WarningKind;
 use fsdyno_stats::{Verdict, dependence, modes};
 
 /// Repeats with a p-value below this are dependent.
 const RARE: f64 = 0.005;
 
-/// The warnings of all series of a run, one of each kind.
-pub(super) fn warning_summaries(
-    workloads: &[WorkloadTable],
-    labels: &[String],
-) -> Vec<WarningSummary> {
-    let figures = Figures { workloads, labels };
+/// The warnings of all series of a comparison, one of each kind.
+pub(super) fn warning_summaries(comparison: &Comparison) -> Vec<WarningSummary> {
+    let figures = Figures { comparison };
     [
         figures.spread_wide(),
         figures.drifting(),
@@ -29,10 +26,19 @@ pub(super) fn warning_summaries(
     .collect()
 }
 
-/// The tables with the names of their phases.
+/// The comparison whose series are examined.
 struct Figures<'a> {
-    workloads: &'a [WorkloadTable],
-    labels: &'a [String],
+    comparison: &'a Comparison,
+}
+
+/// The figures of one contender in one line.
+struct Series<'a> {
+    /// The name of the phase.
+    phase: String,
+    table: &'a PhaseTable,
+    line: &'a Line,
+    label: &'a str,
+    value: &'a Value,
 }
 
 /// A finding at one place, with its weight.
@@ -44,32 +50,52 @@ struct Seen {
     weight: f64,
 }
 
-impl Figures<'_> {
-    /// Every phase with its name.
-    fn phases(&self) -> impl Iterator<Item = (String, &PhaseTable)> {
-        self.workloads.iter().flat_map(move |workload| {
-            workload.phases.iter().map(move |phase| {
-                let name = terms::phase(self.workloads.len(), &workload.name, &phase.label);
-                (name, phase)
-            })
-        })
+impl Series<'_> {
+    /// A finding about the series.
+    fn seen(&self, message: &str, weight: f64) -> Seen {
+        Seen {
+            place: format!("{} {}", self.label, self.phase),
+            block: None,
+            message: format!("{} at {}{message}", self.phase, self.label),
+            weight,
+        }
     }
+}
 
+impl<'a> Figures<'a> {
     /// Every line of times with the name of its phase.
-    fn lines(&self) -> impl Iterator<Item = (String, &PhaseTable, &Line)> {
-        self.phases().flat_map(|(name, phase)| {
+    fn lines(&self) -> impl Iterator<Item = (String, &'a PhaseTable, &'a Line)> {
+        let comparison = self.comparison;
+        comparison.phases().flat_map(move |(workload, phase)| {
+            let name = comparison.place(workload, phase);
             let lines = phase.lines.iter();
             lines.map(move |line| (name.clone(), phase, line))
         })
     }
 
+    /// Every series.
+    fn series(&self) -> impl Iterator<Item = Series<'a>> {
+        let labels = &self.comparison.contenders;
+        self.lines().flat_map(move |(phase, table, line)| {
+            let both = labels.iter().zip(&line.values);
+            both.filter_map(move |(label, value)| {
+                Some(Series {
+                    phase: phase.clone(),
+                    table,
+                    line,
+                    label,
+                    value: value.as_ref()?,
+                })
+            })
+        })
+    }
+
     /// Leaders that are not distinguishable although their medians differ by a large factor.
     fn spread_wide(&self) -> Option<WarningSummary> {
+        let labels = &self.comparison.contenders;
         let (mut seen, mut most) = (Vec::new(), 0);
-        for (phase, table) in self.phases() {
-            let Some(line) = table.lines.last() else {
-                continue;
-            };
+        for (workload, table, line) in self.comparison.whole_times() {
+            let phase = self.comparison.place(workload, table);
             let values = line.values.iter().enumerate();
             let values = values.filter_map(|(contender, v)| Some((contender, v.as_ref()?)));
             let by_median = values.clone();
@@ -91,167 +117,115 @@ impl Figures<'_> {
                     message: format!(
                         "{phase}: the median of {} is {:.0} % above that of {}, yet the spread \
                          hides who is faster",
-                        self.labels[contender],
+                        labels[contender],
                         difference * 100.0,
-                        self.labels[ahead],
+                        labels[ahead],
                     ),
                     weight: difference,
                 });
             }
         }
         let repeats = (2 * most).max(INTERVALS_FROM);
-        summarize(
-            WarningKind::Imprecise,
-            seen,
-            format!("more repeats may decide: --repeats {repeats}"),
-        )
+        let advice = format!("more repeats may decide: --repeats {repeats}");
+        summarize(WarningKind::Imprecise, seen, advice)
     }
 
     /// Series that rise or fall over the blocks.
     fn drifting(&self) -> Option<WarningSummary> {
-        let mut seen = Vec::new();
-        for (phase, _, line) in self.lines() {
-            for (label, value) in self.labels.iter().zip(&line.values) {
-                let Some((value, by)) = value.as_ref().and_then(|v| Some((v, v.drift?))) else {
-                    continue;
-                };
-                seen.push(Seen {
-                    place: format!("{label} {phase}"),
-                    block: None,
-                    message: format!(
-                        "{phase} at {label}: time to {} {} by {:.0} % of its median from the \
-                         first to the last of {} blocks",
-                        line.measure.name(),
-                        if by > 0.0 { "rose" } else { "fell" },
-                        by.abs() * 100.0,
-                        value.summary.n,
-                    ),
-                    weight: by.abs(),
-                });
-            }
-        }
+        let seen = self.series().filter_map(|one| {
+            let by = one.value.drift?;
+            let message = format!(
+                ": time to {} {} by {:.0} % of its median from the first to the last of {} blocks",
+                one.line.measure.name(),
+                if by > 0.0 { "rose" } else { "fell" },
+                by.abs() * 100.0,
+                one.value.summary.n,
+            );
+            Some(one.seen(&message, by.abs()))
+        });
         summarize(
             WarningKind::Drift,
             seen,
             "ratios are taken within blocks and bear it, medians and ranges do not: look for what \
-             changed (heat, a device that fills, other load); 1 series in 20 drifts by chance"
-                .to_owned(),
+             changed (heat, a device that fills, other load); 1 series in 20 drifts by chance",
         )
     }
 
     /// Outliers.
     fn outlying(&self) -> Option<WarningSummary> {
-        let mut seen = Vec::new();
-        for (phase, table, line) in self.lines() {
-            let scale = table.scale();
-            for (label, value) in self.labels.iter().zip(&line.values) {
-                let Some(value) = value else { continue };
-                let median = value.summary.median;
-                seen.extend(value.outliers.iter().map(|(block, time)| Seen {
-                    place: format!("{label} {phase}"),
+        let seen = self.series().flat_map(|one| {
+            let (scale, median) = (one.table.scale(), one.value.summary.median);
+            let outliers = one.value.outliers.iter();
+            outliers.map(move |(block, time)| {
+                let message = format!(
+                    ", block {}: {} {unit} to {}, where the median is {} {unit}",
+                    block + 1,
+                    scale.show(*time),
+                    one.line.measure.name(),
+                    scale.show(median),
+                    unit = scale.unit(),
+                );
+                Seen {
                     block: Some(*block),
-                    message: format!(
-                        "{phase} at {label}, block {}: {} {unit} to {}, where the median is {} \
-                         {unit}",
-                        block + 1,
-                        scale.show(*time),
-                        line.measure.name(),
-                        scale.show(median),
-                        unit = scale.unit(),
-                    ),
-                    weight: (time / median).ln().abs(),
-                }));
-            }
-        }
+                    ..one.seen(&message, (time / median).ln().abs())
+                }
+            })
+        });
         summarize(
             WarningKind::Outlier,
             seen,
             "it is counted, never dropped: look for what else ran then; a median of more repeats \
-             feels it less"
-                .to_owned(),
+             feels it less",
         )
-    }
-}
-
-impl Figures<'_> {
-    /// Every series of figures with the name of its phase, its line and its contender.
-    fn values(&self) -> impl Iterator<Item = (String, &PhaseTable, &Line, &String, &Value)> {
-        self.lines().flat_map(|(name, phase, line)| {
-            let both = self.labels.iter().zip(&line.values);
-            both.filter_map(move |(label, value)| {
-                Some((name.clone(), phase, line, label, value.as_ref()?))
-            })
-        })
     }
 
     /// Series that are multimodal.
     fn has_modes(&self) -> Option<WarningSummary> {
-        let of = |(phase, table, line, label, value): (
-            String,
-            &PhaseTable,
-            &Line,
-            &String,
-            &Value,
-        )| {
-            let times: Vec<f64> = value.times.iter().map(|(_, time)| *time).collect();
+        let seen = self.series().filter_map(|one| {
+            let times: Vec<f64> = one.value.times.iter().map(|(_, time)| *time).collect();
             let modes = modes(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
-            let scale = table.scale();
-            Some(Seen {
-                message: format!(
-                    "{phase} at {label}: {} of {} times to {} are near {} {unit}, the others near \
-                     {} {unit}",
-                    modes.above,
-                    times.len(),
-                    line.measure.name(),
-                    scale.show(modes.high),
-                    scale.show(modes.low),
-                    unit = scale.unit(),
-                ),
-                place: format!("{label} {phase}"),
-                block: None,
-                weight: modes.high / modes.low,
-            })
-        };
+            let scale = one.table.scale();
+            let message = format!(
+                ": {} of {} times to {} are near {} {unit}, the others near {} {unit}",
+                modes.above,
+                times.len(),
+                one.line.measure.name(),
+                scale.show(modes.high),
+                scale.show(modes.low),
+                unit = scale.unit(),
+            );
+            Some(one.seen(&message, modes.high / modes.low))
+        });
         summarize(
             WarningKind::Multimodal,
-            self.values().filter_map(of).collect(),
+            seen,
             "a median shows only one mode, look at every figure; something happens in some \
              repeats and not in others (a journal that is written back, a cache that overflows): \
-             a longer phase holds it every time"
-                .to_owned(),
+             a longer phase holds it every time",
         )
     }
 
     /// Series of ratios to the baseline with serial dependence.
     fn dependent(&self) -> Option<WarningSummary> {
-        let seen = self.lines().flat_map(|(phase, _, line)| {
-            let base = line.values.first().and_then(Option::as_ref);
-            let others = self.labels.iter().zip(&line.values).skip(1);
-            let of = move |(label, value): (&String, &Option<Value>)| {
-                let (value, base) = (value.as_ref()?, base?);
-                let ratios = value.times.iter().filter_map(|(block, time)| {
-                    let (_, of_base) = base.times.iter().find(|(other, _)| other == block)?;
-                    Some(time / of_base)
-                });
-                let p = dependence(&ratios.collect::<Vec<_>>()).filter(|p| *p < RARE)?;
-                Some(Seen {
-                    message: format!(
-                        "{phase} at {label}: ratios to the baseline resemble those of the block \
-                         before (p = {p:.4})"
-                    ),
-                    place: format!("{label} {phase}"),
-                    block: None,
-                    weight: -p,
-                })
-            };
-            others.filter_map(of).collect::<Vec<_>>()
+        let seen = self.series().filter_map(|one| {
+            let base = one.line.values.first()?.as_ref()?;
+            if std::ptr::eq(base, one.value) {
+                return None;
+            }
+            let ratios = one.value.times.iter().filter_map(|(block, time)| {
+                let (_, of_base) = base.times.iter().find(|(other, _)| other == block)?;
+                Some(time / of_base)
+            });
+            let p = dependence(&ratios.collect::<Vec<_>>()).filter(|p| *p < RARE)?;
+            let message =
+                format!(": ratios to the baseline resemble those of the block before (p = {p:.4})");
+            Some(one.seen(&message, -p))
         });
         summarize(
             WarningKind::Dependent,
-            seen.collect(),
+            seen,
             "the interval may be too narrow, because correlated repeats carry less information: look \
-             for a cause that lasts over several blocks, or spread the run over more time"
-                .to_owned(),
+             for a cause that lasts over several blocks, or spread the run over more time",
         )
     }
 
@@ -293,34 +267,29 @@ impl Figures<'_> {
             WarningKind::WarmUp,
             seen,
             "it is counted, and medians bear it: the machine had to wake (memory given back, \
-             processors asleep); one more repeat makes up for it"
-                .to_owned(),
+             processors asleep); one more repeat makes up for it",
         )
     }
 }
 
 /// Combines all findings of a kind into one warning, with the message of the largest. A phase with
 /// a finding in both of its times counts once.
-fn summarize(kind: WarningKind, mut seen: Vec<Seen>, advice: String) -> Option<WarningSummary> {
+fn summarize(
+    kind: WarningKind,
+    seen: impl IntoIterator<Item = Seen>,
+    advice: impl Into<String>,
+) -> Option<WarningSummary> {
+    let mut seen: Vec<Seen> = seen.into_iter().collect();
     seen.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let message = seen.first()?.message.clone();
-    let (mut met, mut places) = (Vec::new(), Vec::new());
-    for one in seen {
-        let key = (one.place, one.block);
-        if met.contains(&key) {
-            continue;
-        }
-        if !places.contains(&key.0) {
-            places.push(key.0.clone());
-        }
-        met.push(key);
-    }
+    let met = unique(seen.into_iter().map(|one| (one.place, one.block)));
+    let (count, varies) = (met.len(), met.len() > 1);
     Some(WarningSummary {
         kind,
-        count: met.len(),
-        places,
+        count,
+        places: unique(met.into_iter().map(|(place, _)| place)),
         message,
-        varies: met.len() > 1,
-        advice,
+        varies,
+        advice: advice.into(),
     })
 }

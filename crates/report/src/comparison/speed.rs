@@ -1,19 +1,23 @@
 //! Times: for each phase a line to return, and a line to durable if it writes.
 
 use super::warnings::not_warm;
-use crate::figures::{Blocked, FEWEST, astray, trend};
+use crate::document::Outcome;
+use crate::figures::{Blocked, FEWEST, astray, summary, trend};
 use crate::resolution::{both_negligible, have_ratio, is_negligible};
 use fsdyno_model::Sample;
 use fsdyno_stats::{
     PairedRatio, Summary, Times, Verdict, Verdicts, rank_intervals, ratio_paired, tiers,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A time of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Until the work returned.
+    /// Until the work had returned.
     Return,
-    /// Until its data were durable.
+    /// Until it was durable.
     Durable,
 }
 
@@ -45,8 +49,10 @@ pub struct Value {
     /// The ratio to the baseline, paired by block; `None` if no other contender has a figure, or if
     /// a time is negligible.
     pub ratio: Option<PairedRatio>,
-    /// Its relation to the baseline.
-    pub standing: Standing,
+    /// Its relation to the baseline: equivalent, inconclusive, negligible, or with too few repeats,
+    /// while others have enough. `None` if it is faster or slower, or if no contender has enough
+    /// repeats for a verdict.
+    pub outcome: Option<Outcome>,
     /// Whether it is the fastest by verdict.
     pub best: bool,
     /// The drift over the blocks as a part of the median (below zero: falling), if there is one.
@@ -55,21 +61,6 @@ pub struct Value {
     pub outliers: Vec<Blocked>,
     /// Whether there is a warning about one of its samples or about the series.
     pub doubted: bool,
-}
-
-/// The relation of a contender to the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// Faster or slower, or no contender has enough repeats for a verdict.
-    Plain,
-    /// The difference is within the margin.
-    Level,
-    /// Both times are below the resolution.
-    Negligible,
-    /// Inconclusive.
-    Open,
-    /// Too few repeats for a verdict, while others have enough.
-    TooFew,
 }
 
 impl Measure {
@@ -119,19 +110,9 @@ impl Value {
     }
 }
 
-/// The lines of a phase, from its samples by contender.
-pub(super) fn lines(
-    samples: &[Vec<(u32, &Sample)>],
-    judged: impl Fn(Measure) -> (Times, Verdicts),
-) -> Vec<Line> {
-    [Measure::Return, Measure::Durable]
-        .into_iter()
-        .filter_map(|measure| Line::of(measure, samples, judged(measure)))
-        .collect()
-}
-
 impl Line {
-    fn of(
+    /// A time of a phase, from its samples by contender.
+    pub(super) fn of(
         measure: Measure,
         samples: &[Vec<(u32, &Sample)>],
         (compared, verdicts): (Times, Verdicts),
@@ -155,15 +136,15 @@ impl Line {
             .zip(samples)
             .enumerate()
             .map(|(at, ((times, adjusted), samples))| {
-                let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
+                let summary = summary(&times)?;
                 let (drift, outliers) = (trend(&times), astray(&times, summary.median));
                 Some(Value {
                     ratio: None,
-                    standing: match verdicts.of(at, 0) {
-                        Some(Verdict::Indistinguishable) => Standing::Level,
-                        Some(Verdict::Inconclusive) => Standing::Open,
-                        None if at > 0 && most >= FEWEST => Standing::TooFew,
-                        _ => Standing::Plain,
+                    outcome: match verdicts.of(at, 0) {
+                        Some(Verdict::Indistinguishable) => Some(Outcome::Equivalent),
+                        Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
+                        None if at > 0 && most >= FEWEST => Some(Outcome::TooFew),
+                        _ => None,
                     },
                     best: false,
                     doubted: drift.is_some()
@@ -202,7 +183,7 @@ impl Line {
             let Some(base) = &base else { continue };
             value.ratio = value.ratio_to(base);
             if at > 0 && both_negligible(value.summary.median, base.summary.median) {
-                value.standing = Standing::Negligible;
+                value.outcome = Some(Outcome::Negligible);
             }
         }
     }

@@ -87,17 +87,12 @@ pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
     let plan = &set.run.plan;
     let mut warning_summaries: Vec<WarningSummary> = Vec::new();
     for record in &set.cells {
-        let label = plan
-            .contenders
-            .get(record.cell.contender as usize)
-            .map_or("?", |c| c.label.as_str());
+        let [label, workload] = terms::of_cell(plan, record.cell);
         for warning in &record.warnings {
             note(&mut warning_summaries, warning, terms::printable(label));
         }
         for sample in &record.samples {
             for warning in sample.warnings.iter().chain(&not_warm(sample)) {
-                let workload = plan.workloads.get(record.cell.workload as usize);
-                let workload = workload.map_or("?", |w| w.name.as_str());
                 let phase = terms::phase(plan.workloads.len(), workload, &sample.label);
                 let place = terms::printable(&format!("{label} {phase}"));
                 note(&mut warning_summaries, warning, place);
@@ -183,19 +178,11 @@ pub(super) fn unmeasured(set: &ResultSet) -> Vec<Unmeasured> {
                 ("failed", failure.stage.to_string(), reason, None)
             }
         };
-        let cell = record.cell;
+        let [contender, workload] = terms::of_cell(plan, record.cell).map(terms::printable);
         let one = Unmeasured {
-            contender: terms::printable(
-                plan.contenders
-                    .get(cell.contender as usize)
-                    .map_or("?", |c| c.label.as_str()),
-            ),
-            workload: terms::printable(
-                plan.workloads
-                    .get(cell.workload as usize)
-                    .map_or("?", |w| w.name.as_str()),
-            ),
-            blocks: vec![cell.block + 1],
+            contender,
+            workload,
+            blocks: vec![record.cell.block + 1],
             outcome,
             place: terms::printable(&place),
             reason: terms::printable_lines(&reason),

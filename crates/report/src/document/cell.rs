@@ -192,6 +192,15 @@ impl Outcome {
 }
 
 impl RatioTo {
+    /// A ratio without a verdict, if there is one.
+    pub fn plain(ratio: Option<f64>) -> Self {
+        ratio.map_or(Self::None, |middle| Self::Of {
+            middle,
+            interval: None,
+            outcome: None,
+        })
+    }
+
     /// The same without the interval.
     #[must_use]
     pub fn without_interval(self) -> Self {
@@ -238,6 +247,14 @@ impl Cell {
     /// A cell of a quantity; unknown for `None`.
     pub fn known<T>(value: Option<T>, cell: impl Fn(T) -> Self) -> Self {
         value.map_or(Self::Unknown, cell)
+    }
+
+    /// Its measured figure.
+    pub fn figure(&self) -> Option<&Figure> {
+        match self {
+            Self::Figure(figure) => Some(figure),
+            _ => None,
+        }
     }
 
     /// Whether it contains no known value.

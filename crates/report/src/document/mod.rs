@@ -8,10 +8,11 @@ mod table;
 mod text;
 
 pub use cell::{Cell, CheckedStates, Compared, Figure, Number, Outcome, RatioTo, VerdictCell};
-pub use table::{Column, Group, Label, Overflow, Row, Table};
+pub use table::{Column, Group, Label, Overflow, Quantity, Row, Table};
 pub use text::{Mark, Span, Text};
 
 use crate::charts::Chart;
+use crate::lists::unique;
 
 /// A report.
 #[derive(Debug, Clone, Default)]
@@ -233,6 +234,31 @@ impl Document {
     }
 }
 
+impl Item {
+    /// An entry with its first word.
+    pub fn new(lead: impl Into<String>, tone: Tone, text: impl Into<Text>) -> Self {
+        Self {
+            lead: Some((lead.into(), tone)),
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Filter {
+    /// The filter of contenders; none if there is no choice.
+    pub fn of_contenders(names: impl IntoIterator<Item = String>) -> Vec<Self> {
+        let item = |value| FilterItem { value, of: None };
+        let filter = Self {
+            name: "contender",
+            several: "contenders",
+            items: unique(names).into_iter().map(item).collect(),
+        };
+        let has_choice = filter.items.len() > 1;
+        has_choice.then_some(filter).into_iter().collect()
+    }
+}
+
 impl Section {
     /// An empty section.
     pub fn new(id: impl Into<String>, heading: impl Into<String>) -> Self {
@@ -256,6 +282,22 @@ impl Section {
             self.id += suffix;
         }
         add_suffix(&mut self.blocks, suffix);
+    }
+}
+
+/// Calls a function with each block that a renderer shows, those within other blocks included.
+pub fn visit<'a>(blocks: &'a [Block], medium: Medium, to: &mut impl FnMut(&'a Block)) {
+    for block in blocks {
+        to(block);
+        match block {
+            Block::Section(Section { blocks, .. }) | Block::Fold(Fold { blocks, .. }) => {
+                visit(blocks, medium, to);
+            }
+            Block::Only(audience, blocks) if audience.includes(medium) => {
+                visit(blocks, medium, to);
+            }
+            _ => {}
+        }
     }
 }
 

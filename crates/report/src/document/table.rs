@@ -36,6 +36,10 @@ pub struct Column {
     pub is_text: bool,
 }
 
+/// A column with the function that makes its cells: its heading, the order in which it is dropped
+/// ([`Column::gives_way`]), and its cell.
+pub type Quantity<T> = (&'static str, u8, fn(&T) -> Cell);
+
 /// How columns are handled that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
@@ -93,13 +97,34 @@ pub struct Row {
     pub instead: Option<String>,
 }
 
+impl Group {
+    /// The rows of a phase.
+    pub fn of_phase(place: String, rows: Vec<Row>) -> Self {
+        Self {
+            heading: place.clone(),
+            place: Some(place),
+            rows,
+            ..Self::default()
+        }
+    }
+}
+
 impl Label {
-    /// A contender's label, with a short form.
-    pub fn contender(full: impl Into<String>, short: impl Into<String>) -> Self {
+    /// A contender's label.
+    pub fn contender(full: impl Into<String>) -> Self {
         Self {
             full: full.into(),
-            short: Some(short.into()),
+            short: None,
             is_contender: true,
+        }
+    }
+
+    /// The label with a short form.
+    #[must_use]
+    pub fn with_short(self, short: impl Into<String>) -> Self {
+        Self {
+            short: Some(short.into()),
+            ..self
         }
     }
 }
@@ -141,6 +166,12 @@ impl Column {
             ..Self::new(label)
         }
     }
+
+    /// The columns of quantities.
+    pub fn of_quantities<T>(quantities: &[Quantity<T>]) -> impl Iterator<Item = Self> {
+        let columns = quantities.iter();
+        columns.map(|(heading, gives_way, _)| Self::giving_way(*heading, *gives_way))
+    }
 }
 
 impl Row {
@@ -151,6 +182,11 @@ impl Row {
             cells,
             ..Self::default()
         }
+    }
+
+    /// A row of quantities.
+    pub fn of_quantities<T>(label: impl Into<Label>, all: &[Quantity<T>], of: &T) -> Self {
+        Self::new(label, all.iter().map(|(_, _, cell)| cell(of)).collect())
     }
 
     /// Sets the cells.
@@ -179,6 +215,37 @@ impl Row {
 }
 
 impl Table {
+    /// A table without groups.
+    pub fn new(
+        name: impl Into<String>,
+        rows_are: &'static str,
+        columns: impl IntoIterator<Item = Column>,
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Self {
+        let group = Group {
+            rows: rows.into_iter().collect(),
+            ..Group::default()
+        };
+        Self::grouped(name, ["", rows_are], columns, [group])
+    }
+
+    /// A table with the kinds of its groups and of its rows.
+    pub fn grouped(
+        name: impl Into<String>,
+        [groups_are, rows_are]: [&'static str; 2],
+        columns: impl IntoIterator<Item = Column>,
+        groups: impl IntoIterator<Item = Group>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            groups_are,
+            rows_are,
+            columns: columns.into_iter().collect(),
+            groups: groups.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// All rows, with the summary.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.grouped_rows().map(|(_, row)| row)

@@ -3,6 +3,7 @@
 use super::name;
 use super::totals::Totals;
 use crate::document::{Block, Item, Text, Tone};
+use crate::lists;
 use crate::terms::{self, grouped};
 use fsdyno_model::{
     ClassCount, Exploration, ProgramSource, Score, Search, StateClass, StopReason, Violation,
@@ -104,7 +105,7 @@ pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
             () if of.programs > 0 => Tone::Good,
             () => Tone::Warning,
         };
-        let classes = of.classes.iter();
+        let classes = of.states.classes.iter();
         let classes = classes.map(|(class, count)| Text::from(share(*class, count)));
         let windows = windows(of).map(Text::from).into_iter().chain(classes);
         let lines = windows.chain(nested(of).map(Text::from));
@@ -139,7 +140,7 @@ fn outcome(of: &Totals) -> String {
     let mut text = format!(
         "{} in {} of {}",
         counted(of.states_with(Score::Violation), "violation"),
-        counted(of.states, "state"),
+        counted(of.states.distinct, "state"),
         counted(of.programs, "program"),
     );
     for (score, what) in [
@@ -164,20 +165,26 @@ fn outcome(of: &Totals) -> String {
 /// `power cut again: 14 states during the recovery, 15 during a checker or a repair`; none if no
 /// checker was interrupted.
 fn nested(of: &Totals) -> Option<String> {
-    (of.nested_checks > 0).then(|| {
+    let states = &of.states;
+    (states.nested_checks > 0).then(|| {
         format!(
             "power cut again: {} during the recovery, {} during a checker or a repair",
-            counted(of.nested, "state"),
-            grouped(of.nested_checks)
+            counted(states.nested, "state"),
+            grouped(states.nested_checks)
         )
     })
 }
 
 /// `explored 512 of 3,201 windows, and of these`; none if all were explored.
 fn windows(of: &Totals) -> Option<String> {
-    let all = of.windows.saturating_add(of.skipped_windows);
-    let (explored, all) = (grouped(of.windows), grouped(all));
-    (of.skipped_windows > 0).then(|| format!("explored {explored} of {all} windows, and of these"))
+    let (explored, skipped) = (of.states.windows, of.states.skipped_windows);
+    (skipped > 0).then(|| {
+        format!(
+            "explored {} of {} windows, and of these",
+            grouped(explored),
+            grouped(explored.saturating_add(skipped))
+        )
+    })
 }
 
 /// `C2: checked 120 of 340 legal states (35.3 %)`.
@@ -211,61 +218,56 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
         nested,
         ..
     } = &exploration.info.search;
-    let classes: BTreeSet<StateClass> = totals
+    let any = |applies: fn(&Totals) -> bool| totals.iter().any(applies);
+    let counted_classes = totals.iter().flat_map(|of| of.states.classes.keys());
+    let classes: BTreeSet<StateClass> = counted_classes.copied().collect();
+    let limit = format!(
+        "Of a window at most {} states are checked: all if there are no more, else \
+         representatives by the role of their blocks, then a random sample (seed {seed}).",
+        grouped(*states)
+    );
+    let windows =
+        format!("The explored windows of a long program are its last, and a sample (seed {seed}).");
+    let classes: Vec<String> = classes
         .iter()
-        .flat_map(|of| of.classes.keys().copied())
+        .map(|class| format!("{class}: {}.", meaning(*class)))
         .collect();
-    let mut parts = vec![
-        "Violation: a state after whose recovery a promise of POSIX or of the file system's \
-         documents is broken. Extra: one that lacks a promise beyond POSIX that its documents \
-         make."
-            .to_owned(),
-    ];
-    if matches!(programs, ProgramSource::Application { .. }) {
-        parts.push(
+    let classes = classes.join(" ");
+    let parts: [(bool, &str); 9] = [
+        (
+            true,
+            "Violation: a state after whose recovery a promise of POSIX or of the file system's \
+             documents is broken. Extra: one that lacks a promise beyond POSIX that its documents \
+             make.",
+        ),
+        (
+            matches!(programs, ProgramSource::Application { .. }),
             "The check of an application counts as a promise: the file system or the application \
-             may be wrong."
-                .to_owned(),
-        );
-    }
-    if totals
-        .iter()
-        .any(|of| of.scored(Score::Disk).next().is_some())
-    {
-        parts.push(
-            "C5: the disk ignored a flush, which no file system survives; not a violation."
-                .to_owned(),
-        );
-    }
-    if totals.iter().any(|of| !of.is_complete()) {
-        parts.push(format!(
-            "Of a window at most {} states are checked: all if there are no more, else \
-             representatives by the role of their blocks, then a random sample (seed {seed}).",
-            grouped(*states)
-        ));
-    }
-    if totals.iter().any(|of| of.skipped_windows > 0) {
-        parts.push(format!(
-            "The explored windows of a long program are its last, and a sample (seed {seed})."
-        ));
-    }
-    if !brief {
-        let classes = classes.iter();
-        parts.extend(classes.map(|class| format!("{class}: {}.", meaning(*class))));
-        parts.push(
+             may be wrong.",
+        ),
+        (
+            any(|of| of.scored(Score::Disk).next().is_some()),
+            "C5: the disk ignored a flush, which no file system survives; not a violation.",
+        ),
+        (any(|of| !of.is_complete()), &limit),
+        (any(|of| of.states.skipped_windows > 0), &windows),
+        (!brief && !classes.is_empty(), &classes),
+        (
+            !brief,
             "Mounted: recovered, the tree read and judged. Equivalent: equal to a mounted state in \
              all sectors that its recovery reads. Trees: distinct recovered trees of each program; \
-             the checker ran on each."
-                .to_owned(),
-        );
-        if *nested {
-            parts.push("Nested: the power is also cut during the recovery.".to_owned());
-        }
-        if totals.iter().any(|of| of.nested_checks > 0) {
-            parts.push("In checker: during a checker or a repair program that writes.".to_owned());
-        }
-    }
-    Block::Legend(parts.join(" ").into())
+             the checker ran on each.",
+        ),
+        (
+            !brief && *nested,
+            "Nested: the power is also cut during the recovery.",
+        ),
+        (
+            !brief && any(|of| of.states.nested_checks > 0),
+            "In checker: during a checker or a repair program that writes.",
+        ),
+    ];
+    Block::Legend(lists::applicable(parts).join(" ").into())
 }
 
 fn meaning(class: StateClass) -> &'static str {

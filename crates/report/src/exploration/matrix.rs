@@ -1,8 +1,9 @@
 //! The matrix of an exploration: kinds of operations by contenders.
 
+use super::findings;
 use super::totals::Totals;
-use super::{findings, label};
-use crate::document::{Block, Cell, CheckedStates, Column, Group, Overflow, Row, Section, Table};
+use crate::crash::label;
+use crate::document::{Block, Cell, CheckedStates, Column, Overflow, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::{Exploration, Score};
 use std::collections::BTreeSet;
@@ -46,20 +47,11 @@ pub fn section(exploration: &Exploration, totals: &[Totals]) -> Option<Section> 
             has_findings.then(|| findings::anchor(at, Score::Violation, 0)),
         )
     });
+    let columns = contenders.iter().map(|one| Column::new(label(one)));
     let table = Table {
-        name: "Kinds of operations".to_owned(),
-        rows_are: "operation",
-        columns: contenders
-            .iter()
-            .map(|one| Column::new(label(one)))
-            .collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
         summary: vec![Row::new("all programs", all.collect())],
         overflow: Overflow::Split,
-        ..Table::default()
+        ..Table::new("Kinds of operations", "operation", columns, rows)
     };
     let section = Section::new("matrix", "Kinds of operations")
         .with(table)
@@ -77,8 +69,8 @@ fn cell(of: &Totals, finding: Option<String>) -> Cell {
     }
     Cell::States(Box::new(CheckedStates {
         violations: of.states_with(Score::Violation),
-        states: of.states,
-        trees: of.trees,
+        states: of.states.distinct,
+        trees: of.states.trees,
         finding,
     }))
 }

@@ -9,14 +9,12 @@ mod totals;
 
 pub use progress::Progress;
 
-use crate::crash::machine;
-use crate::document::{
-    Block, Cell, Column, Document, Filter, FilterItem, Group, Label, Row, Section, Table,
-};
+use crate::crash::{label, with_environment};
+use crate::document::{Block, Cell, Column, Document, Filter, Quantity, Row, Section, Table};
 use crate::terms;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Contender, DeclaredPromise, Exploration, ProgramSource, Score, StateClass};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use totals::Totals;
 
 /// The exploration: the answer, the states, the costs and the findings. The brief form of findings
@@ -41,13 +39,14 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
         let facts = Block::Facts(facts(exploration));
         blocks.push(Section::new("provenance", "Provenance").with(facts).into());
     }
+    let page_title = format!("Crash states of {}", terms::list(&names));
     Document {
-        page_title: Some(format!("Crash states of {}", terms::list(&names))),
+        page_title: Some(page_title),
         subtitle: format!("Exploration {} of {date}", terms::printable(&info.id)),
         lead: vec![answer::lead(exploration, &totals).into()],
         status: answer::status(exploration).into(),
         blocks,
-        filters: filters(&names),
+        filters: Filter::of_contenders(names),
         footer: format!(
             "Exploration {}, schema {}.",
             terms::printable(&info.id),
@@ -60,192 +59,134 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
     }
 }
 
-/// The filter of contenders; none if there is only one.
-fn filters(names: &[String]) -> Vec<Filter> {
-    let item = |name: &String| FilterItem {
-        value: name.clone(),
-        of: None,
-    };
-    let filter = Filter {
-        name: "contender",
-        several: "contenders",
-        items: names.iter().map(item).collect(),
-    };
-    let has_choice = names.len() > 1;
-    has_choice.then_some(filter).into_iter().collect()
+/// The states of a contender, with the order in which columns are dropped.
+const STATES: [Quantity<Totals>; 11] = [
+    ("programs", 4, |of| Cell::Count(of.programs)),
+    ("states", 0, |of| Cell::Count(of.states.distinct)),
+    ("mounted", 1, |of| Cell::Count(of.states.recovered)),
+    ("equivalent", 2, |of| Cell::Count(of.states.equivalent)),
+    ("nested", 3, |of| Cell::Count(of.states.nested)),
+    ("in checker", 3, |of| Cell::Count(of.states.nested_checks)),
+    ("trees", 0, |of| Cell::Count(of.states.trees)),
+    ("violations", 0, count_violations),
+    ("findings", 0, count_findings),
+    ("extra", 0, |of| Cell::Count(of.states_with(Score::Extra))),
+    ("C5", 0, |of| Cell::Count(of.states_with(Score::Disk))),
+];
+
+/// What the promises of a contender cost.
+const COSTS: [Quantity<Totals>; 4] = [
+    ("operations", 0, |of| Cell::Count(of.cost.operations)),
+    ("operations/s", 0, |of| Cell::known(of.rate(), Cell::Count)),
+    ("flushes/operation", 0, |of| number(of.flushes())),
+    ("bytes written/byte", 0, |of| number(of.amplification())),
+];
+
+/// All figures of a contender, for CSV.
+const FIGURES: [Quantity<Totals>; 22] = [
+    ("programs", 0, |of| Cell::Count(of.programs)),
+    ("failed_programs", 0, |of| Cell::Count(of.failed)),
+    ("complete", 0, |of| {
+        Cell::Text(if of.is_complete() { "yes" } else { "no" }.to_owned())
+    }),
+    ("windows", 0, |of| Cell::Count(of.states.windows)),
+    ("skipped_windows", 0, |of| {
+        Cell::Count(of.states.skipped_windows)
+    }),
+    ("states", 0, |of| Cell::Count(of.states.distinct)),
+    ("mounted", 0, |of| Cell::Count(of.states.recovered)),
+    ("equivalent", 0, |of| Cell::Count(of.states.equivalent)),
+    ("nested", 0, |of| Cell::Count(of.states.nested)),
+    ("nested_checks", 0, |of| {
+        Cell::Count(of.states.nested_checks)
+    }),
+    ("trees", 0, |of| Cell::Count(of.states.trees)),
+    ("violations", 0, count_violations),
+    ("findings", 0, count_findings),
+    ("extra_states", 0, |of| {
+        Cell::Count(of.states_with(Score::Extra))
+    }),
+    ("disk_fault_states", 0, |of| {
+        Cell::Count(of.states_with(Score::Disk))
+    }),
+    ("operations", 0, |of| Cell::Count(of.cost.operations)),
+    ("operations_per_virtual_second", 0, |of| {
+        Cell::known(of.rate(), Cell::Count)
+    }),
+    ("flushes", 0, |of| Cell::Count(of.cost.flushes)),
+    ("flushes_per_operation", 0, |of| number(of.flushes())),
+    ("written_bytes", 0, |of| Cell::Count(of.cost.bytes_written)),
+    ("requested_bytes", 0, |of| {
+        Cell::Count(of.cost.bytes_requested)
+    }),
+    ("bytes_written_per_byte", 0, |of| number(of.amplification())),
+];
+
+fn number(value: Option<f64>) -> Cell {
+    Cell::known(value, Cell::Number)
+}
+
+fn count_violations(of: &Totals) -> Cell {
+    Cell::Count(of.states_with(Score::Violation))
+}
+
+fn count_findings(of: &Totals) -> Cell {
+    Cell::Count(of.scored(Score::Violation).count() as u64)
+}
+
+/// A row of each contender.
+fn rows(exploration: &Exploration, all: &[Quantity<Totals>], totals: &[Totals]) -> Vec<Row> {
+    let contenders = exploration.info.contenders.iter().zip(totals);
+    let row = |(contender, of)| Row::of_quantities(label(contender), all, of);
+    contenders.map(row).collect()
 }
 
 /// How many states were checked, and what was found: a row for each contender.
 fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
-    let columns = [
-        ("programs", 4),
-        ("states", 0),
-        ("mounted", 1),
-        ("equivalent", 2),
-        ("nested", 3),
-        ("in checker", 3),
-        ("trees", 0),
-        ("violations", 0),
-        ("findings", 0),
-        ("extra", 0),
-        ("C5", 0),
-    ];
     // A column in which nothing can be is left out.
-    let nested = exploration.info.search.nested;
-    let ignores_flushes = exploration.info.search.class == StateClass::C5;
+    let search = &exploration.info.search;
     let is_shown = |name: &str| match name {
-        "nested" => nested,
-        "in checker" => totals.iter().any(|of| of.nested_checks > 0),
-        "C5" => ignores_flushes || totals.iter().any(|of| of.scored(Score::Disk).count() > 0),
+        "nested" => search.nested,
+        "in checker" => totals.iter().any(|of| of.states.nested_checks > 0),
+        "C5" => {
+            let mut found = totals.iter().map(|of| of.scored(Score::Disk).count());
+            search.class == StateClass::C5 || found.any(|count| count > 0)
+        }
         _ => true,
     };
-    let cells = |of: &Totals| {
-        [
-            of.programs,
-            of.states,
-            of.recovered,
-            of.equivalent,
-            of.nested,
-            of.nested_checks,
-            of.trees,
-            of.states_with(Score::Violation),
-            of.scored(Score::Violation).count() as u64,
-            of.states_with(Score::Extra),
-            of.states_with(Score::Disk),
-        ]
-    };
-    let rows = exploration.info.contenders.iter().zip(totals);
-    let rows = rows.map(|(contender, of)| {
-        let cells = columns.iter().zip(cells(of));
-        let cells = cells.filter(|((name, _), _)| is_shown(name));
-        Row::new(
-            label(contender),
-            cells.map(|(_, n)| Cell::Count(n)).collect(),
-        )
-    });
-    let columns = columns.iter().filter(|(name, _)| is_shown(name));
-    Table {
-        name: "Checked states".to_owned(),
-        rows_are: "contender",
-        columns: columns
-            .map(|(name, gives_way)| Column::giving_way(*name, *gives_way))
-            .collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let shown: Vec<_> = STATES
+        .into_iter()
+        .filter(|(name, ..)| is_shown(name))
+        .collect();
+    let rows = rows(exploration, &shown, totals);
+    let columns = Column::of_quantities(&shown);
+    Table::new("Checked states", "contender", columns, rows)
 }
 
 /// What the promises cost: a row for each contender.
 fn costs(exploration: &Exploration, totals: &[Totals]) -> Table {
-    let rows = exploration.info.contenders.iter().zip(totals);
-    let rows = rows.map(|(contender, of)| {
-        let number = |value: Option<f64>| Cell::known(value, Cell::Number);
-        let cells = vec![
-            Cell::Count(of.cost.operations),
-            Cell::known(of.rate(), Cell::Count),
-            number(of.flushes()),
-            number(of.amplification()),
-        ];
-        Row::new(label(contender), cells)
-    });
-    let columns = [
-        "operations",
-        "operations/s",
-        "flushes/operation",
-        "bytes written/byte",
-    ];
-    Table {
-        name: "Cost of the promises".to_owned(),
-        rows_are: "contender",
-        columns: columns.into_iter().map(Column::new).collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let rows = rows(exploration, &COSTS, totals);
+    let columns = Column::of_quantities(&COSTS);
+    Table::new("Cost of the promises", "contender", columns, rows)
 }
 
 /// All figures, for CSV: a row for each contender.
 pub fn figures(exploration: &Exploration) -> Table {
-    let columns = [
-        "programs",
-        "failed_programs",
-        "complete",
-        "windows",
-        "skipped_windows",
-        "states",
-        "mounted",
-        "equivalent",
-        "nested",
-        "nested_checks",
-        "trees",
-        "violations",
-        "findings",
-        "extra_states",
-        "disk_fault_states",
-        "operations",
-        "operations_per_virtual_second",
-        "flushes",
-        "flushes_per_operation",
-        "written_bytes",
-        "requested_bytes",
-        "bytes_written_per_byte",
-    ];
-    let mut columns: Vec<Column> = columns.into_iter().map(Column::new).collect();
-    for class in StateClass::ALL {
-        for what in ["checked", "legal"] {
-            columns.push(Column::new(format!("{class}_{what}")));
-        }
-    }
-    let contenders = exploration.info.contenders.iter();
     let totals = Totals::of_contenders(exploration);
-    let rows = contenders.zip(&totals).map(|(contender, of)| {
-        let number = |value: Option<f64>| Cell::known(value, Cell::Number);
-        let mut cells = vec![
-            Cell::Count(of.programs),
-            Cell::Count(of.failed),
-            Cell::Text(if of.is_complete() { "yes" } else { "no" }.to_owned()),
-            Cell::Count(of.windows),
-            Cell::Count(of.skipped_windows),
-            Cell::Count(of.states),
-            Cell::Count(of.recovered),
-            Cell::Count(of.equivalent),
-            Cell::Count(of.nested),
-            Cell::Count(of.nested_checks),
-            Cell::Count(of.trees),
-            Cell::Count(of.states_with(Score::Violation)),
-            Cell::Count(of.scored(Score::Violation).count() as u64),
-            Cell::Count(of.states_with(Score::Extra)),
-            Cell::Count(of.states_with(Score::Disk)),
-            Cell::Count(of.cost.operations),
-            Cell::known(of.rate(), Cell::Count),
-            Cell::Count(of.cost.flushes),
-            number(of.flushes()),
-            Cell::Count(of.cost.bytes_written),
-            Cell::Count(of.cost.bytes_requested),
-            number(of.amplification()),
-        ];
+    let mut rows = rows(exploration, &FIGURES, &totals);
+    for (row, of) in rows.iter_mut().zip(&totals) {
         for class in StateClass::ALL {
-            let count = of.classes.get(&class);
-            cells.push(Cell::known(count.map(|one| one.checked), Cell::Count));
-            cells.push(Cell::known(count.and_then(|one| one.legal), Cell::Count));
+            let count = of.states.classes.get(&class);
+            let legal = count.and_then(|one| one.legal);
+            let both = [count.map(|one| one.checked), legal];
+            row.cells.extend(both.map(|n| Cell::known(n, Cell::Count)));
         }
-        Row::new(label(contender), cells)
-    });
-    Table {
-        name: "Crash states".to_owned(),
-        rows_are: "contender",
-        columns,
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
     }
+    let classes = StateClass::ALL.into_iter();
+    let classes =
+        classes.flat_map(|class| ["checked", "legal"].map(|what| format!("{class}_{what}")));
+    let columns = Column::of_quantities(&FIGURES).chain(classes.map(Column::new));
+    Table::new("Crash states", "contender", columns, rows)
 }
 
 /// The settings of the exploration, and its environment.
@@ -297,13 +238,8 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
     facts.push(("disk", about));
     // The first two parts of a description name the kernel; the rest is the machine of a shard.
     let guests = exploration.programs.iter().map(|one| one.guest.as_str());
-    let guests: BTreeSet<&str> = guests.filter(|guest| !guest.is_empty()).collect();
-    facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
-    facts.extend(machine(&info.provenance));
-    for (_, text) in &mut facts {
-        *text = terms::printable_lines(text);
-    }
-    facts
+    let guests = guests.filter(|guest| !guest.is_empty());
+    with_environment(facts, guests, &info.provenance)
 }
 
 /// What the documents of each contender promise beyond POSIX.
@@ -325,12 +261,4 @@ fn extra_promises(extra: &BTreeMap<String, Vec<DeclaredPromise>>) -> String {
 
 fn name(contender: &Contender) -> String {
     terms::printable(&contender.label)
-}
-
-fn label(contender: &Contender) -> Label {
-    Label {
-        full: name(contender),
-        short: None,
-        is_contender: true,
-    }
 }

@@ -1,7 +1,7 @@
 //! The sums of an exploration: by contender, and by contender and kind of operation.
 
 use fsdyno_model::{
-    ClassCount, Exploration, ExploredProgram, Finding, ProgramCost, Score, Signatures, StateClass,
+    ClassCount, Exploration, ExploredProgram, Finding, ProgramCost, Score, Signatures, StateCounts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,8 @@ pub struct Totals {
     pub programs: u64,
     /// Programs that could not be explored.
     pub failed: u64,
-    /// Explored windows.
-    pub windows: u64,
-    /// Windows that were not explored.
-    pub skipped_windows: u64,
-    /// States by class.
-    pub classes: BTreeMap<StateClass, ClassCount>,
-    /// States with an image of their own.
-    pub states: u64,
-    /// States that were mounted.
-    pub recovered: u64,
-    /// States that equal a mounted one.
-    pub equivalent: u64,
-    /// States of a power cut during the recovery that were mounted.
-    pub nested: u64,
-    /// States of a power cut during a checker or a repair program that were mounted.
-    pub nested_checks: u64,
-    /// Distinct recovered trees of each program.
-    pub trees: u64,
+    /// The states; distinct ones are distinct within their program.
+    pub states: StateCounts,
     /// The costs.
     pub cost: ProgramCost,
     /// What was found, violations first, then by number of states.
@@ -118,32 +102,33 @@ impl Totals {
         }
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         self.programs += 1;
-        let (states, cost) = (&program.states, &program.cost);
+        let (sums, states) = (&mut self.states, &program.states);
         for (class, count) in &states.classes {
             let first = ClassCount {
                 legal: Some(0),
                 checked: 0,
             };
-            let sum = self.classes.entry(*class).or_insert(first);
+            let sum = sums.classes.entry(*class).or_insert(first);
             sum.legal = sum
                 .legal
                 .zip(count.legal)
                 .and_then(|(a, b)| a.checked_add(b));
             add(&mut sum.checked, count.checked);
         }
-        add(&mut self.windows, states.windows);
-        add(&mut self.skipped_windows, states.skipped_windows);
-        add(&mut self.states, states.distinct);
-        add(&mut self.recovered, states.recovered);
-        add(&mut self.equivalent, states.equivalent);
-        add(&mut self.nested, states.nested);
-        add(&mut self.nested_checks, states.nested_checks);
-        add(&mut self.trees, states.trees);
-        add(&mut self.cost.operations, cost.operations);
-        add(&mut self.cost.took_ns.0, cost.took_ns.0);
-        add(&mut self.cost.flushes, cost.flushes);
-        add(&mut self.cost.bytes_written, cost.bytes_written);
-        add(&mut self.cost.bytes_requested, cost.bytes_requested);
+        add(&mut sums.windows, states.windows);
+        add(&mut sums.skipped_windows, states.skipped_windows);
+        add(&mut sums.distinct, states.distinct);
+        add(&mut sums.recovered, states.recovered);
+        add(&mut sums.equivalent, states.equivalent);
+        add(&mut sums.nested, states.nested);
+        add(&mut sums.nested_checks, states.nested_checks);
+        add(&mut sums.trees, states.trees);
+        let (sums, cost) = (&mut self.cost, &program.cost);
+        add(&mut sums.operations, cost.operations);
+        add(&mut sums.took_ns.0, cost.took_ns.0);
+        add(&mut sums.flushes, cost.flushes);
+        add(&mut sums.bytes_written, cost.bytes_written);
+        add(&mut sums.bytes_requested, cost.bytes_requested);
     }
 
     /// What was found and is scored so.
@@ -162,8 +147,8 @@ impl Totals {
     /// Whether all legal states of all classes and windows were checked.
     pub fn is_complete(&self) -> bool {
         self.failed == 0
-            && self.skipped_windows == 0
-            && self.classes.values().all(ClassCount::is_complete)
+            && self.states.skipped_windows == 0
+            && self.states.classes.values().all(ClassCount::is_complete)
     }
 
     /// Acknowledged operations per virtual second.

@@ -81,7 +81,7 @@ impl Style {
     }
 
     fn plain(self, cell: &Cell) -> String {
-        let Symbols { unknown, dash, .. } = self.symbols;
+        let Symbols { unknown, .. } = self.symbols;
         match cell {
             Cell::Empty | Cell::Figure(_) | Cell::Mean { .. } => String::new(),
             Cell::Unknown => unknown.to_owned(),
@@ -107,7 +107,7 @@ impl Style {
                 grouped(cell.states),
                 grouped(cell.trees)
             ),
-            Cell::Verdict(cell) => self.compared(cell.to_base.unwrap_or(cell.to_best), dash),
+            Cell::Verdict(cell) => self.compared(cell.to_base.unwrap_or(cell.to_best)),
         }
     }
 
@@ -182,8 +182,7 @@ impl Style {
         format!("{low}{}{high}", self.symbols.dash)
     }
 
-    fn compared(self, compared: Compared, dash: &str) -> String {
-        let _ = dash;
+    fn compared(self, compared: Compared) -> String {
         let ratio = compared.ratio.map_or_else(
             || self.symbols.unknown.to_owned(),
             |ratio| self.ratio(ratio),

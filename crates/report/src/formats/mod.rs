@@ -12,9 +12,39 @@ pub mod openmetrics;
 pub mod terminal;
 
 use crate::document::{Document, Table};
+use crate::figures::summary;
 use crate::format::{Format, ReportError};
 use crate::options::Options;
+use fsdyno_model::{Metric, ResultSet};
+use fsdyno_stats::Summary;
 use serde::Serialize;
+
+/// The figures of a contender in a phase, for formats of other programs.
+struct Exported<'a> {
+    contender: &'a str,
+    workload: &'a str,
+    phase: &'a str,
+    metric: Metric,
+    summary: Summary,
+}
+
+/// These metrics of a run, by phase, then by contender.
+fn exported<'a>(set: &'a ResultSet, metrics: &[Metric]) -> impl Iterator<Item = Exported<'a>> {
+    let plan = &set.run.plan;
+    set.lines_of(metrics).into_iter().flat_map(move |line| {
+        let workload = &plan.workloads[line.workload];
+        let both = plan.contenders.iter().zip(line.figures);
+        both.filter_map(move |(contender, figures)| {
+            Some(Exported {
+                contender: &contender.label,
+                workload: &workload.name,
+                phase: &workload.phases[line.phase].label,
+                metric: line.metric,
+                summary: summary(&figures)?,
+            })
+        })
+    })
+}
 
 /// The parts of a report, each built on demand.
 pub struct Report<'a> {

@@ -1,6 +1,7 @@
 //! `OpenMetrics` text: the times of a run as gauges in seconds, and its counts, for Prometheus and
 //! compatible programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
 
+use super::exported;
 use crate::comparison::labs::has_faults;
 use fsdyno_model::{Metric, ResultSet};
 use fsdyno_stats::Summary;
@@ -83,36 +84,27 @@ fn gauge(text: &mut String, name: &str, help: &str, all: &[Series], of: fn(&Summ
 }
 
 fn series(set: &ResultSet, metrics: &[Metric]) -> Vec<Series> {
-    let plan = &set.run.plan;
-    let mut series = Vec::new();
-    for line in set.lines_of(metrics) {
-        let workload = &plan.workloads[line.workload];
-        for (contender, figures) in plan.contenders.iter().zip(&line.figures) {
-            let figures: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
-            let Some(summary) = Summary::of(&figures) else {
-                continue;
-            };
-            let mut labels = vec![
-                ("run", set.run.id.as_str()),
-                ("plan_hash", set.run.plan_hash.as_str()),
-                ("kernel", set.kernel()),
-                ("contender", contender.label.as_str()),
-                ("workload", workload.name.as_str()),
-                ("phase", workload.phases[line.phase].label.as_str()),
-            ];
-            if line.metric.is_time() {
-                labels.push(("until", line.metric.name()));
-            }
-            // A disk with configured faults must not raise an alert.
-            if has_faults(set) {
-                labels.push(("disks", "faulty"));
-            }
-            let labels = labels.iter();
-            let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
-            series.push((labels.collect::<Vec<_>>().join(","), summary));
+    let series = exported(set, metrics).map(|one| {
+        let mut labels = vec![
+            ("run", set.run.id.as_str()),
+            ("plan_hash", set.run.plan_hash.as_str()),
+            ("kernel", set.kernel()),
+            ("contender", one.contender),
+            ("workload", one.workload),
+            ("phase", one.phase),
+        ];
+        if one.metric.is_time() {
+            labels.push(("until", one.metric.name()));
         }
-    }
-    series
+        // A disk with configured faults must not raise an alert.
+        if has_faults(set) {
+            labels.push(("disks", "faulty"));
+        }
+        let labels = labels.iter();
+        let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
+        (labels.collect::<Vec<_>>().join(","), one.summary)
+    });
+    series.collect()
 }
 
 /// A label's value: backslash, quote and line feed are escaped.

@@ -1,12 +1,13 @@
 //! Collects the figures of runs, and divides them into series of comparable ones.
 
 use super::json::{History, SeriesHistory, of_run};
-use super::observation::{Observation, Place, RunFacts};
+use super::observation::{Collected, Observation, RunFacts};
 use super::{By, Selection, order, steps};
 use crate::compare::differences;
 use crate::comparison::warnings::about_work;
+use crate::lists::unique;
 use crate::terms;
-use fsdyno_model::{CellRecord, Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
+use fsdyno_model::{Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -46,20 +47,6 @@ pub struct Collector {
     warnings: Vec<String>,
 }
 
-/// A series that is being collected.
-#[derive(Debug)]
-struct Collected {
-    contender: Contender,
-    workload: String,
-    phase: String,
-    /// The plan with only this contender and this workload, without its kernel.
-    plan: Plan,
-    /// Whether the work of the kernel is charged as the plan requires: a kernel that does not count
-    /// is not charged.
-    counted: bool,
-    observations: Vec<Observation>,
-}
-
 impl Collector {
     /// Starts a collection.
     pub fn new(selection: Selection) -> Self {
@@ -96,7 +83,8 @@ impl Collector {
             })
             .collect();
         let mut found: BTreeMap<(usize, usize, u32), BTreeMap<Counter, Vec<f64>>> = BTreeMap::new();
-        for record in set.cells.iter().filter(|record| is_measured(record)) {
+        let measured = set.cells.iter();
+        for record in measured.filter(|record| record.outcome == Outcome::Measured) {
             let at = record.cell.contender as usize;
             let workload = record.cell.workload as usize;
             let Some(planned) = plan.workloads.get(workload) else {
@@ -198,19 +186,7 @@ impl Collector {
             .iter()
             .map(|one| {
                 let conditions = self.conditions(one);
-                let place = Place {
-                    contender: one.contender.label.clone(),
-                    workload: one.workload.clone(),
-                    phase: one.phase.clone(),
-                    conditions,
-                };
-                steps::series(
-                    place,
-                    &one.observations,
-                    &axis,
-                    &self.selection,
-                    &mut warnings,
-                )
+                steps::series(one, conditions, &axis, &self.selection, &mut warnings)
             })
             .collect();
         if !self.without_commit.is_empty() {
@@ -337,20 +313,6 @@ impl Collector {
     }
 }
 
-fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = Vec::new();
-    for item in items {
-        if !all.contains(&item) {
-            all.push(item);
-        }
-    }
-    all
-}
-
-fn is_measured(record: &CellRecord) -> bool {
-    record.outcome == Outcome::Measured
-}
-
 /// Whether a name may select a contender.
 fn may_be(name: &str, contender: &Contender) -> bool {
     is_label(name, &contender.label) || name == contender.filesystem
@@ -372,8 +334,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(text) = text.strip_prefix(first) else {
         return false;
     };
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    let mut ends = ends;
+    let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     ends.any(|at| matches(rest, &text[at..]))
 }
 
@@ -491,12 +452,7 @@ fn short_kernel(kernel: &str) -> String {
 
 /// The commits of observations: those of known order first, then the others by their first run.
 fn commit_order(observations: &[&Observation], known: &[String]) -> Vec<String> {
-    let mut others: Vec<&String> = Vec::new();
-    for commit in observations.iter().filter_map(|one| one.commit.as_ref()) {
-        if !others.contains(&commit) {
-            others.push(commit);
-        }
-    }
+    let others = unique(observations.iter().filter_map(|one| one.commit.as_ref()));
     let is_used = |one: &&String| others.iter().any(|other| is_same_commit(one, other));
     let mut order: Vec<String> = known.iter().filter(is_used).cloned().collect();
     for commit in others {

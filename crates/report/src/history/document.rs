@@ -3,10 +3,10 @@
 use super::LEVEL;
 use super::chart;
 use super::figures::{amount, axis, change, heading};
-use super::json::{History, Moved, SeriesHistory, Step};
+use super::json::{History, Moved, Point, SeriesHistory, Step};
 use crate::document::{
-    Block, Cell, Column, Document, Filter, FilterItem, Group, Item, Label, Overflow, Row, Section,
-    Table, Text, Tone,
+    Block, Cell, Column, Document, Filter, Group, Item, Label, Overflow, Row, Section, Table, Text,
+    Tone,
 };
 use crate::terms;
 use fsdyno_model::{Counter, CounterUnit};
@@ -21,7 +21,8 @@ pub fn document(history: &History) -> Document {
     let (metric, by) = (history.metric, history.by);
     let mut document = Document::new(format!("History of {metric} by {by}"));
     document.lead = vec![lead(history)];
-    document.filters = filters(history);
+    let contenders = history.series.iter().map(SeriesHistory::name);
+    document.filters = Filter::of_contenders(contenders.map(|name| terms::printable(&name)));
     document.chart_command = format!("fsdyno history --by {by} --format svg");
     document.blocks.push(Block::warnings(&history.warnings));
     document.blocks.push(Block::Legend(legend(history)));
@@ -91,29 +92,6 @@ fn description(metric: Counter) -> &'static str {
     }
 }
 
-fn filters(history: &History) -> Vec<Filter> {
-    let mut contenders: Vec<FilterItem> = Vec::new();
-    for series in &history.series {
-        let item = FilterItem {
-            value: terms::printable(&series.name()),
-            of: None,
-        };
-        if !contenders.contains(&item) {
-            contenders.push(item);
-        }
-    }
-    let filter = Filter {
-        name: "contender",
-        several: "contenders",
-        items: contenders,
-    };
-    if filter.items.len() > 1 {
-        vec![filter]
-    } else {
-        Vec::new()
-    }
-}
-
 fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section {
     let heading = phase.first().map(|one| heading(history, one));
     let mut section = Section::new(format!("phase-{}", number + 1), heading.unwrap_or_default());
@@ -143,28 +121,11 @@ fn table(history: &History, phase: &[SeriesHistory]) -> Table {
             .map(|series| cell(history.metric, series, &label));
         Row::new(label.clone(), cells.collect())
     });
-    let columns = phase.iter().map(|series| {
-        let name = terms::printable(&series.name());
-        Column {
-            label: Label {
-                full: name,
-                short: None,
-                is_contender: true,
-            },
-            gives_way: 0,
-            is_text: true,
-        }
-    });
+    let names = phase.iter().map(|one| terms::printable(&one.name()));
+    let columns = names.map(|name| Column::of_text(Label::contender(name)));
     Table {
-        name: "Figures".to_owned(),
-        rows_are: history.by.name(),
-        columns: columns.collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
         overflow: Overflow::Split,
-        ..Table::default()
+        ..Table::new("Figures", history.by.name(), columns, rows)
     }
 }
 
@@ -220,11 +181,9 @@ fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
     changed.push(format!("runs {} and {}", step.run_before, step.run_after));
     more.push((changed.join("; ").into(), Tone::Soft));
     Item {
-        lead: Some((lead.to_owned(), if slower { Tone::Bad } else { Tone::Good })),
-        text: text.into(),
         more,
         contender: Some(contender),
-        ..Item::default()
+        ..Item::new(lead, if slower { Tone::Bad } else { Tone::Good }, text)
     }
 }
 
@@ -248,34 +207,60 @@ fn moved(moved: &Moved) -> String {
     )
 }
 
-/// The figures as a table for CSV: a row for each point of each series.
-pub fn figures(history: &History) -> Table {
-    let unit = match history.metric.unit() {
+/// A point of a series, for CSV.
+struct Line<'a> {
+    metric: Counter,
+    series: &'a SeriesHistory,
+    point: &'a Point,
+    step: Option<&'a Step>,
+}
+
+/// A column: its heading, and its cell of a row.
+type Field = (&'static str, fn(&Line<'_>) -> Cell);
+
+const COLUMNS: [Field; 14] = [
+    ("workload", |l| text(&l.series.workload)),
+    ("phase", |l| text(&l.series.phase)),
+    ("conditions", |l| text(&l.series.conditions.join(", "))),
+    ("kernel", |l| text(&l.point.kernel)),
+    ("commit", |l| Cell::known(l.point.commit.as_deref(), text)),
+    ("started", |l| text(&terms::date(l.point.started_unix_ns))),
+    ("runs", |l| text(&l.point.runs.join(" "))),
+    ("metric", |l| text(l.metric.name())),
+    ("unit", |l| text(unit(l.metric))),
+    ("figure", |l| Cell::Number(l.point.figure)),
+    ("low", |l| Cell::Number(l.point.low)),
+    ("high", |l| Cell::Number(l.point.high)),
+    ("samples", |l| Cell::Count(l.point.samples as u64)),
+    ("step", |l| {
+        Cell::known(l.step.and_then(|step| step.ratio), Cell::Ratio)
+    }),
+];
+
+fn text(text: &str) -> Cell {
+    Cell::Text(terms::printable(text))
+}
+
+fn unit(metric: Counter) -> &'static str {
+    match metric.unit() {
         CounterUnit::Nanoseconds => "ns",
         CounterUnit::Bytes => "B",
         CounterUnit::Count => "",
-    };
+    }
+}
+
+/// The figures as a table for CSV: a row for each point of each series.
+pub fn figures(history: &History) -> Table {
     let groups = history.series.iter().map(|series| {
         let rows = series.points.iter().enumerate().map(|(at, point)| {
-            let step = series.steps.iter().find(|step| step.point == at);
-            let text = |text: &str| Cell::Text(terms::printable(text));
-            let cells = vec![
-                text(&series.workload),
-                text(&series.phase),
-                text(&series.conditions.join(", ")),
-                text(&point.kernel),
-                Cell::text(point.commit.as_deref().map(terms::printable)),
-                text(&terms::date(point.started_unix_ns)),
-                text(&point.runs.join(" ")),
-                text(history.metric.name()),
-                text(unit),
-                Cell::Number(point.figure),
-                Cell::Number(point.low),
-                Cell::Number(point.high),
-                Cell::Count(point.samples as u64),
-                Cell::known(step.and_then(|step| step.ratio), Cell::Ratio),
-            ];
-            Row::new(point.label.clone(), cells)
+            let line = Line {
+                metric: history.metric,
+                series,
+                point,
+                step: series.steps.iter().find(|step| step.point == at),
+            };
+            let cells = COLUMNS.iter().map(|(_, cell)| cell(&line));
+            Row::new(point.label.clone(), cells.collect())
         });
         Group {
             heading: terms::printable(&series.contender),
@@ -283,28 +268,6 @@ pub fn figures(history: &History) -> Table {
             ..Group::default()
         }
     });
-    let columns = [
-        "workload",
-        "phase",
-        "conditions",
-        "kernel",
-        "commit",
-        "started",
-        "runs",
-        "metric",
-        "unit",
-        "figure",
-        "low",
-        "high",
-        "samples",
-        "step",
-    ];
-    Table {
-        name: "History".to_owned(),
-        groups_are: "contender",
-        rows_are: "point",
-        columns: columns.into_iter().map(Column::new).collect(),
-        groups: groups.collect(),
-        ..Table::default()
-    }
+    let columns = COLUMNS.iter().map(|(name, _)| Column::new(*name));
+    Table::grouped("History", ["contender", "point"], columns, groups)
 }

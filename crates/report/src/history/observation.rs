@@ -1,6 +1,6 @@
-//! The figures of one run in one series, and the name of a series.
+//! A series of comparable figures, and the figures of one run in it.
 
-use fsdyno_model::{Counter, Provenance};
+use fsdyno_model::{Contender, Counter, Plan, Provenance};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -32,10 +32,16 @@ pub(super) struct Observation {
     pub place: usize,
 }
 
-/// The name of a series.
-pub(super) struct Place {
-    pub contender: String,
+/// A series that is being collected.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub contender: Contender,
     pub workload: String,
     pub phase: String,
-    pub conditions: Vec<String>,
+    /// The plan with only this contender and this workload, without its kernel.
+    pub plan: Plan,
+    /// Whether the work of the kernel is charged as the plan requires: a kernel that does not count
+    /// is not charged.
+    pub counted: bool,
+    pub observations: Vec<Observation>,
 }

@@ -1,7 +1,7 @@
 //! The points of a series, the steps between them, and what moved with each step.
 
 use super::json::{Moved, Point, SeriesHistory, Step};
-use super::observation::{Observation, Place};
+use super::observation::{Collected, Observation};
 use super::{EXACT_MARGIN, LEVEL, Selection};
 use crate::compare::differences;
 use crate::resolution::both_negligible;
@@ -13,15 +13,16 @@ use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
 /// 2 / C(10, 5) = 0.8 %.
 const FEWEST_NOISY: usize = 10;
 
-/// Builds a series of observations in the order of their places on the axis.
+/// Builds a series, whose observations are in the order of their places on the axis.
 pub(super) fn series(
-    place: Place,
-    observations: &[Observation],
+    collected: &Collected,
+    conditions: Vec<String>,
     axis: &[String],
     selection: &Selection,
     warnings: &mut Vec<String>,
 ) -> SeriesHistory {
     let metric = selection.metric();
+    let observations = &collected.observations;
     let exact = observations.iter().all(|one| one.exact) && is_exact(metric);
     let last = observations
         .iter()
@@ -37,7 +38,7 @@ pub(super) fn series(
         .filter_map(|group| point(group, axis[group[0].place].clone(), metric, exact))
         .collect();
     if exact {
-        let name = format!("{}, {}", place.contender, place.phase);
+        let name = format!("{}, {}", collected.contender.label, collected.phase);
         warnings.extend(
             groups
                 .iter()
@@ -66,10 +67,10 @@ pub(super) fn series(
         )
     });
     SeriesHistory {
-        contender: place.contender,
-        workload: place.workload,
-        phase: place.phase,
-        conditions: place.conditions,
+        contender: collected.contender.label.clone(),
+        workload: collected.workload.clone(),
+        phase: collected.phase.clone(),
+        conditions,
         exact,
         margin,
         points,

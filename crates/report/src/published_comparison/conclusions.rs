@@ -2,6 +2,7 @@
 //! report.
 
 use super::{Cause, ComparedPhase, Paired};
+use crate::lists::by_key;
 use crate::published::{Conclusion, Table};
 use crate::terms;
 use fsdyno_model::Better;
@@ -232,31 +233,14 @@ impl CheckedConclusion {
     /// `a and b are ahead of c (copy, delete)`: contenders with the same opponents and phases share
     /// a clause.
     fn clauses(&self, outcome: Outcome) -> Vec<String> {
-        let mut by_phase: Vec<(&str, &str, Vec<String>)> = Vec::new();
-        for one in self.compared.iter().filter(|one| one.now == outcome) {
-            let mut known = by_phase.iter_mut();
-            match known.find(|(ahead, phase, _)| *ahead == one.ahead && *phase == one.phase) {
-                Some((_, _, others)) => others.push(one.trailing.clone()),
-                None => by_phase.push((&one.ahead, &one.phase, vec![one.trailing.clone()])),
-            }
-        }
-        let mut by_others: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
-        for (ahead, phase, others) in by_phase {
-            let mut known = by_others.iter_mut();
-            match known.find(|group| group.0 == ahead && group.1 == others) {
-                Some((_, _, phases)) => phases.push(phase),
-                None => by_others.push((ahead, others, vec![phase])),
-            }
-        }
-        let mut grouped: Vec<(Vec<String>, Vec<String>, Vec<&str>)> = Vec::new();
-        for (ahead, others, phases) in by_others {
-            let mut known = grouped.iter_mut();
-            match known.find(|group| group.1 == others && group.2 == phases) {
-                Some((all, _, _)) => all.push(ahead.to_owned()),
-                None => grouped.push((vec![ahead.to_owned()], others, phases)),
-            }
-        }
-        let clause = |(ahead, others, phases): (Vec<String>, Vec<String>, Vec<&str>)| {
+        let all = self.compared.iter().filter(|one| one.now == outcome);
+        let by_phase = by_key(all.map(|one| ((&one.ahead, &*one.phase), one.trailing.clone())));
+        let by_phase = by_phase.into_iter();
+        let by_others =
+            by_key(by_phase.map(|((ahead, phase), others)| ((ahead, others), phase))).into_iter();
+        let grouped =
+            by_key(by_others.map(|((ahead, others), phases)| ((others, phases), ahead.clone())));
+        let clause = |((others, phases), ahead): ((Vec<String>, Vec<&str>), Vec<String>)| {
             format!(
                 "{} {} {} {} ({})",
                 terms::list(&ahead),

@@ -1,13 +1,15 @@
 //! A run compared with a published table, as a document.
 
 use super::{
-    CheckedConclusion, ComparedPhase, ConclusionResult, Entry, PublishedComparison, RerunSummary,
+    CheckedConclusion, ComparedPhase, ConclusionResult, Entry, Paired, PublishedComparison,
+    RerunSummary,
 };
 use crate::comparison::labs;
 use crate::document::{
     Block, Cell, Column, Document, Figure, Group, Item, Label, Mark, Number, Outcome, Row, Section,
     Table, Text, Tone, add_suffix,
 };
+use crate::lists::by_key;
 use crate::published::same_unit;
 use crate::terms;
 use fsdyno_stats::chance_of_order;
@@ -20,9 +22,7 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
             .first()
             .map_or_else(String::new, PublishedComparison::heading_of_all),
     };
-    let mut document = Document {
-        ..Document::new(format!("fsdyno: {title}"))
-    };
+    let mut document = Document::new(format!("fsdyno: {title}"));
     for (at, comparison) in comparisons.iter().enumerate() {
         let mut blocks = comparison.blocks();
         if at > 0 {
@@ -40,73 +40,71 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
     document
 }
 
+/// A contender in a phase, for CSV.
+struct Line<'a> {
+    of: &'a PublishedComparison,
+    phase: &'a ComparedPhase,
+    pair: &'a Paired,
+    entry: &'a Entry,
+}
+
+/// A column: its heading, and its cell of a row.
+type Field = (&'static str, fn(&Line<'_>) -> Cell);
+
+const COLUMNS: [Field; 19] = [
+    ("run", |l| text(&l.of.run)),
+    ("table", |l| text(&l.of.table)),
+    ("year", |l| Cell::Count(l.of.year.into())),
+    ("scale", |l| Cell::Number(l.of.scale)),
+    ("phase", |l| text(&l.phase.label)),
+    ("contender", |l| text(&l.pair.now)),
+    ("contender_published", |l| text(&l.pair.published)),
+    ("better", |l| text(l.phase.better.name())),
+    ("unit_published", |l| text(&l.phase.unit_published)),
+    ("published", |l| Cell::Published(l.entry.published)),
+    ("unit_now", |l| text(&l.phase.unit_now)),
+    ("now_median", |l| Cell::Number(l.entry.now)),
+    ("repeats", |l| Cell::Count(l.entry.repeats as u64)),
+    ("ratio_published", |l| ratio(l.entry.ratio_published)),
+    ("ratio_now", |l| ratio(l.entry.ratio_now)),
+    ("rank_published", |l| Cell::Rank(l.entry.rank_published)),
+    ("rank_now", |l| Cell::Rank(l.entry.rank_now)),
+    ("rank_correlation", |l| {
+        Cell::known(l.phase.rank_correlation, Cell::Number)
+    }),
+    ("now_by_published", |l| ratio(l.entry.by_published)),
+];
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+fn ratio(ratio: Option<f64>) -> Cell {
+    Cell::known(ratio, Cell::Ratio)
+}
+
 /// The figures of both, a row for each contender of each phase.
 pub fn figures(comparisons: &[PublishedComparison]) -> Table {
-    const COLUMNS: [&str; 19] = [
-        "run",
-        "table",
-        "year",
-        "scale",
-        "phase",
-        "contender",
-        "contender_published",
-        "better",
-        "unit_published",
-        "published",
-        "unit_now",
-        "now_median",
-        "repeats",
-        "ratio_published",
-        "ratio_now",
-        "rank_published",
-        "rank_now",
-        "rank_correlation",
-        "now_by_published",
-    ];
-    let text = |text: &str| Cell::Text(text.to_owned());
     let has_labs = comparisons.iter().any(|one| one.lab.is_some());
-    let columns = COLUMNS.into_iter().chain(has_labs.then_some("lab"));
-    let lines = comparisons
-        .iter()
-        .flat_map(|one| one.lines.iter().map(move |line| (one, line)));
+    let columns = COLUMNS.iter().map(|(name, _)| *name);
+    let columns = columns.chain(has_labs.then_some("lab")).map(Column::new);
     let mut rows = Vec::new();
-    for (comparison, line) in lines {
-        for entry in &line.entries {
-            let pair = &comparison.contenders[entry.contender];
-            let mut cells = vec![
-                text(&comparison.run),
-                text(&comparison.table),
-                Cell::Count(u64::from(comparison.year)),
-                Cell::Number(comparison.scale),
-                text(&line.label),
-                text(&pair.now),
-                text(&pair.published),
-                text(line.better.name()),
-                text(&line.unit_published),
-                Cell::Published(entry.published),
-                text(&line.unit_now),
-                Cell::Number(entry.now),
-                Cell::Count(entry.repeats as u64),
-                Cell::known(entry.ratio_published, Cell::Ratio),
-                Cell::known(entry.ratio_now, Cell::Ratio),
-                Cell::Rank(entry.rank_published),
-                Cell::Rank(entry.rank_now),
-                Cell::known(line.rank_correlation, Cell::Number),
-                Cell::known(entry.by_published, Cell::Ratio),
-            ];
-            cells.extend(has_labs.then(|| Cell::known(comparison.lab.as_deref(), text)));
-            rows.push(Row::new("", cells));
+    for of in comparisons {
+        for phase in &of.lines {
+            for entry in &phase.entries {
+                let line = Line {
+                    of,
+                    phase,
+                    pair: &of.contenders[entry.contender],
+                    entry,
+                };
+                let cells = COLUMNS.iter().map(|(_, cell)| cell(&line));
+                let lab = has_labs.then(|| Cell::known(of.lab.as_deref(), text));
+                rows.push(Row::new("", cells.chain(lab).collect()));
+            }
         }
     }
-    Table {
-        name: "figures".to_owned(),
-        columns: columns.map(Column::new).collect(),
-        groups: vec![Group {
-            rows,
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    Table::new("figures", "", columns, rows)
 }
 
 impl PublishedComparison {
@@ -157,25 +155,15 @@ impl PublishedComparison {
                 .entries
                 .iter()
                 .map(|entry| {
-                    let label = Label {
-                        full: self.contenders[entry.contender].now.clone(),
-                        short: None,
-                        is_contender: true,
-                    };
-                    Row::new(label, line.cells(entry))
+                    let label = self.contenders[entry.contender].now.as_str();
+                    Row::new(Label::contender(label), line.cells(entry))
                 })
                 .collect(),
             note: line.correlation(),
             ..Group::default()
         };
-        Table {
-            name: "Then and now".to_owned(),
-            groups_are: "phase",
-            rows_are: "contender",
-            columns,
-            groups: self.lines.iter().map(group).collect(),
-            ..Table::default()
-        }
+        let groups = self.lines.iter().map(group);
+        Table::grouped("Then and now", ["phase", "contender"], columns, groups)
     }
 
     /// The heading, on one line.
@@ -311,19 +299,13 @@ impl PublishedComparison {
 
     /// The number of conclusions by result: `2 hold, 1 is reversed ...`.
     pub fn tally(&self) -> String {
-        let mut counts: Vec<(&str, usize)> = Vec::new();
-        for conclusion in &self.conclusions {
-            let words = conclusion.holding.words();
-            match counts.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, n)) => *n += 1,
-                None => counts.push((words, 1)),
-            }
-        }
-        let parts: Vec<String> = counts
+        let results = self
+            .conclusions
             .iter()
-            .map(|(words, n)| format!("{words}: {n}"))
-            .collect();
-        parts.join(", ")
+            .map(|one| (one.holding.words(), one));
+        let parts = by_key(results).into_iter();
+        let parts = parts.map(|(words, of)| format!("{words}: {}", of.len()));
+        parts.collect::<Vec<_>>().join(", ")
     }
 
     /// Contenders and phases of one side only.
@@ -436,10 +418,8 @@ impl CheckedConclusion {
         let causes = causes.map(|one| Text::from(format!("Cause: {}.", one.words())));
         let more = std::iter::once(now).chain(causes);
         Item {
-            lead: Some((self.holding.words().to_owned(), tone)),
-            text: self.text.as_str().into(),
             more: more.map(|text| (text, Tone::Soft)).collect(),
-            ..Item::default()
+            ..Item::new(self.holding.words(), tone, self.text.as_str())
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::terms;
 use conclusions::check_conclusions;
 use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
 use fsdyno_stats::{
-    Rule, Summary, Times, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
+    Rule, Times, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
 };
 use rerun::{Context, explain};
 use serde::Serialize;
@@ -438,10 +438,8 @@ impl ComparedPhase {
                     unit_now = Some(unit);
                 }
             }
-            let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
-            let (Some(published), Some(now)) =
-                (line.published(table, pair.in_table), Summary::of(&values))
-            else {
+            let published = line.published(table, pair.in_table);
+            let (Some(published), Some(now)) = (published, figures::summary(&figures)) else {
                 continue;
             };
             entries.push(Entry {

@@ -3,7 +3,8 @@
 
 use super::{Filter, Place};
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit};
-use crate::comparison::{Comparison, Line, Standing};
+use crate::comparison::{Comparison, Line};
+use crate::document::Outcome;
 use crate::terms;
 use fsdyno_stats::PairedRatio;
 use std::fmt::Write as _;
@@ -18,13 +19,12 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     let baseline = comparison.contenders.first()?;
     chart.title = format!("ratios to {baseline}");
     let mut rows = Rows::of(place);
-    for workload in &comparison.workloads {
-        for phase in &workload.phases {
-            let Some(line) = phase.lines.last() else {
-                continue;
-            };
-            if filter.takes(&workload.name, &phase.label) {
-                rows.line(&place.name(&workload.name, &phase.label), line);
+    for (workload, phase, line) in comparison.whole_times() {
+        if filter.takes(&workload.name, &phase.label) {
+            let group = comparison.place(workload, phase);
+            // The baseline has no row.
+            for at in place.contenders().filter(|at| *at > 0) {
+                rows.value(&group, at, line);
             }
         }
     }
@@ -33,10 +33,10 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
         let group = format!("geometric mean of {} phases", comparison.overall.phases);
         for at in place.contenders().filter(|at| *at > 0) {
             let ratio = comparison.overall.ratios.get(at).copied().flatten();
-            rows.push(&group, at, ratio, Standing::Plain);
+            rows.push(&group, at, ratio, None);
         }
     }
-    let open = rows.open;
+    let has_inconclusive = rows.has_inconclusive;
     chart.panels.push(rows.panel);
     chart.about = about(&chart, comparison);
     let mut note = format!("Left of 1: a time below that of {baseline}.");
@@ -47,7 +47,7 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
         note += " Thin: the ratios of all blocks.";
     }
     chart.notes.push(note);
-    if open {
+    if has_inconclusive {
         chart
             .notes
             .push("? inconclusive: too few repeats, or too wide a spread.".to_owned());
@@ -92,7 +92,7 @@ fn about(chart: &Chart, comparison: &Comparison) -> String {
 struct Rows<'a> {
     place: &'a Place<'a>,
     panel: Panel,
-    open: bool,
+    has_inconclusive: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -110,33 +110,32 @@ impl<'a> Rows<'a> {
                 rows: Vec::new(),
                 series: series.collect(),
             },
-            open: false,
+            has_inconclusive: false,
             place,
-        }
-    }
-
-    /// Adds a row for each contender except the baseline.
-    fn line(&mut self, group: &str, line: &Line) {
-        for at in self.place.contenders().filter(|at| *at > 0) {
-            self.value(group, at, line);
         }
     }
 
     fn value(&mut self, group: &str, at: usize, line: &Line) {
         let value = line.values.get(at).and_then(Option::as_ref);
-        let standing = value.map_or(Standing::Plain, |value| value.standing);
-        self.push(group, at, value.and_then(|value| value.ratio), standing);
+        let outcome = value.and_then(|value| value.outcome);
+        self.push(group, at, value.and_then(|value| value.ratio), outcome);
     }
 
-    fn push(&mut self, group: &str, at: usize, ratio: Option<PairedRatio>, standing: Standing) {
+    fn push(
+        &mut self,
+        group: &str,
+        at: usize,
+        ratio: Option<PairedRatio>,
+        outcome: Option<Outcome>,
+    ) {
         let row = u32::try_from(self.panel.rows.len()).unwrap_or(u32::MAX);
         let y = f64::from(row) + 0.5;
-        let mark = match standing {
-            Standing::Plain | Standing::Negligible => "",
-            Standing::Level => "\u{2248} ",
-            Standing::TooFew | Standing::Open => "? ",
+        let mark = match outcome {
+            Some(Outcome::Equivalent) => "\u{2248} ",
+            Some(Outcome::TooFew | Outcome::Inconclusive) => "? ",
+            _ => "",
         };
-        self.open |= mark == "? ";
+        self.has_inconclusive |= mark == "? ";
         let value = match ratio {
             Some(_) if at == 0 => "base".to_owned(),
             Some(ratio) => format!("{mark}{}\u{d7}", terms::ratio(ratio.middle)),
@@ -151,14 +150,14 @@ impl<'a> Rows<'a> {
         let mut series = self.panel.series.iter_mut();
         let series = series.find(|one| one.contender == at);
         if let (Some(series), Some(ratio)) = (series, ratio) {
-            let description = describe(&labels[at], at == 0, &ratio, standing);
+            let description = describe(&labels[at], at == 0, &ratio, outcome);
             series.marks.extend(marks(&ratio, y, at == 0, &description));
         }
     }
 }
 
 /// `xfs: 0.78 times, interval 0.74 to 0.81, 8 pairs`. // no contender
-fn describe(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) -> String {
+fn describe(label: &str, baseline: bool, ratio: &PairedRatio, outcome: Option<Outcome>) -> String {
     if baseline {
         return format!("{label}: the baseline");
     }
@@ -168,12 +167,12 @@ fn describe(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing
         let _ = write!(description, ", interval {low} to {high}");
     }
     let _ = write!(description, ", {}", terms::count(ratio.pairs, "pair"));
-    match standing {
-        Standing::Plain | Standing::Negligible => {}
-        Standing::Level => description.push_str(", indistinguishable"),
-        Standing::TooFew => description.push_str(", too few repeats to judge"),
-        Standing::Open => description.push_str(", inconclusive"),
-    }
+    description += match outcome {
+        Some(Outcome::Equivalent) => ", indistinguishable",
+        Some(Outcome::TooFew) => ", too few repeats to judge",
+        Some(Outcome::Inconclusive) => ", inconclusive",
+        _ => "",
+    };
     description
 }
 

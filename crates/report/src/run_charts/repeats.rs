@@ -4,8 +4,8 @@ use super::Place;
 use super::samples::time;
 use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
 use crate::comparison::{Line, PhaseTable};
+use crate::figures::summary;
 use crate::terms;
-use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
 /// Above this number of blocks, medians of neighbours are drawn.
@@ -70,8 +70,7 @@ fn marks(times: &[(u32, f64)], label: &str, drift: Option<f64>) -> Vec<Mark> {
     let every = times.len().div_ceil(POINTS).max(1);
     let middle = |chunk: &[(u32, f64)]| -> Option<(f64, f64, String)> {
         let block = |at: usize| f64::from(chunk[at].0) + 1.0;
-        let figures: Vec<f64> = chunk.iter().map(|(_, time)| *time).collect();
-        let summary = Summary::of(&figures)?;
+        let summary = summary(chunk)?;
         let (first, last) = (block(0), block(chunk.len() - 1));
         let blocks = if chunk.len() == 1 {
             format!("block {first}")

@@ -180,7 +180,6 @@ pub(super) fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Standing;
     use fsdyno_stats::Summary;
 
     fn value(times: Vec<(u32, f64)>) -> Value {
@@ -190,7 +189,7 @@ mod tests {
             adjusted: times.clone(),
             times,
             ratio: None,
-            standing: Standing::Plain,
+            outcome: None,
             best: false,
             drift: None,
             outliers: Vec::new(),

@@ -1,7 +1,8 @@
 //! Whether phases started in the requested cache state, and how this was verified.
 
 use super::Lab;
-use crate::document::{Audience, Block, Cell, Column, Group, Item, Row, Section, Table, Tone};
+use crate::document::{Audience, Block, Cell, Column, Item, Row, Section, Table, Tone};
+use crate::lists::{by_key, unique};
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
 
@@ -9,44 +10,31 @@ use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let comparison = lab.comparison;
     let proofs = proofs(lab.set);
-    let workloads = comparison.workloads.len();
-    let states = states(&proofs, workloads, comparison.contenders.len());
+    let states = states(&proofs, comparison.contenders.len());
     if states.is_empty() {
         return None;
     }
-    let items = states.into_iter().map(|state| Item {
-        lead: Some((state.requested.to_string(), Tone::Plain)),
-        text: state.summary.into(),
-        more: state
-            .exceptions
-            .into_iter()
-            .map(|text| (text.into(), Tone::Warning))
-            .collect(),
-        ..Item::default()
-    });
-    let rows = proofs.iter().map(|proof| {
-        let place = terms::phase(workloads, &proof.workload, &proof.phase);
-        Row {
-            place: Some(place.clone()),
-            ..Row::new(place, proof.cells())
+    let items = states.into_iter().map(|state| {
+        let exceptions = state.exceptions.into_iter();
+        Item {
+            more: exceptions
+                .map(|text| (text.into(), Tone::Warning))
+                .collect(),
+            ..Item::new(state.requested.to_string(), Tone::Plain, state.summary)
         }
     });
-    let table = Table {
-        name: "Cache states".to_owned(),
-        rows_are: "phase",
-        columns: vec![
-            Column::of_text("requested"),
-            Column::new("proven"),
-            Column::new("resident pages"),
-            Column::new("read at the device"),
-            Column::new("data"),
-        ],
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    };
+    let rows = proofs.iter().map(|proof| Row {
+        place: Some(proof.place.clone()),
+        ..Row::new(proof.place.as_str(), proof.cells())
+    });
+    let columns = [
+        Column::of_text("requested"),
+        Column::new("proven"),
+        Column::new("resident pages"),
+        Column::new("read at the device"),
+        Column::new("data"),
+    ];
+    let table = Table::new("Cache states", "phase", columns, rows);
     Some(
         Section::new("caches", "Cache states")
             .with(Block::List(items.collect()))
@@ -65,10 +53,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 /// The state of the caches in one phase, over all contenders and repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Proof {
-    /// The workload.
-    workload: String,
-    /// The phase.
-    phase: String,
+    /// The name of the phase.
+    place: String,
     /// The requested state.
     requested: CacheState,
     /// The number of samples in which it is proven.
@@ -93,8 +79,9 @@ struct Proof {
 
 /// The proofs of all phases that requested a cache state.
 fn proofs(set: &ResultSet) -> Vec<Proof> {
+    let workloads = &set.run.plan.workloads;
     let mut proofs = Vec::new();
-    for (w, workload) in set.run.plan.workloads.iter().enumerate() {
+    for (w, workload) in workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
             if phase.cache == CacheState::AsIs {
                 continue;
@@ -106,12 +93,8 @@ fn proofs(set: &ResultSet) -> Vec<Proof> {
             if samples.is_empty() {
                 continue;
             }
-            proofs.push(proof(
-                set,
-                (&workload.name, &phase.label),
-                phase.cache,
-                &samples,
-            ));
+            let place = terms::phase(workloads.len(), &workload.name, &phase.label);
+            proofs.push(proof(set, &place, phase.cache, &samples));
         }
     }
     proofs
@@ -119,12 +102,12 @@ fn proofs(set: &ResultSet) -> Vec<Proof> {
 
 fn proof(
     set: &ResultSet,
-    (workload, phase): (&str, &str),
+    place: &str,
     requested: CacheState,
     samples: &[(usize, &Sample)],
 ) -> Proof {
     let any_proven = samples.iter().any(|(_, s)| s.cache.proven);
-    let mut hows: Vec<String> = Vec::new();
+    let mut hows = Vec::new();
     let mut unproven: Vec<(String, String)> = Vec::new();
     for (contender, sample) in samples {
         let evidence = &sample.cache;
@@ -136,9 +119,7 @@ fn proof(
             );
         }
         let counts = evidence.proven || !any_proven;
-        if counts && !how.is_empty() && !hows.contains(&how) {
-            hows.push(how);
-        }
+        hows.extend(Some(how).filter(|how| counts && !how.is_empty()));
         let label = terms::printable(&set.run.plan.contenders[*contender].label);
         if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
             let reason = evidence
@@ -160,8 +141,7 @@ fn proof(
         .min_by_key(|(_, read, _)| *read)
         .map(|(c, read, _)| (terms::printable(&set.run.plan.contenders[*c].label), read));
     Proof {
-        workload: terms::printable(workload),
-        phase: terms::printable(phase),
+        place: terms::printable(place),
         requested,
         proven: samples.iter().filter(|(_, s)| s.cache.proven).count(),
         samples: samples.len(),
@@ -169,7 +149,7 @@ fn proof(
             .iter()
             .filter_map(|(_, s)| s.cache.resident_pages)
             .max(),
-        how: hows,
+        how: unique(hows),
         read_at_device: read.clone().min().zip(read.max()),
         data: samples
             .iter()
@@ -230,14 +210,14 @@ struct State {
 }
 
 /// The requested states.
-fn states(proofs: &[Proof], workloads: usize, contenders: usize) -> Vec<State> {
+fn states(proofs: &[Proof], contenders: usize) -> Vec<State> {
     [CacheState::Cold, CacheState::Warm]
         .into_iter()
         .filter_map(|requested| {
             let of_state: Vec<&Proof> =
                 proofs.iter().filter(|p| p.requested == requested).collect();
-            let mut exceptions = unproven(&of_state, workloads, contenders);
-            exceptions.extend(read_too_little(&of_state, workloads));
+            let mut exceptions = unproven(&of_state, contenders);
+            exceptions.extend(read_too_little(&of_state));
             (!of_state.is_empty()).then(|| State {
                 requested,
                 summary: summary(requested, &of_state),
@@ -260,38 +240,21 @@ fn summary(requested: CacheState, proofs: &[&Proof]) -> String {
         Some(0) if requested == CacheState::Cold => ", no page of the data in memory",
         _ => "",
     };
-    let mut hows: Vec<&str> = Vec::new();
-    for how in proofs.iter().flat_map(|p| &p.how) {
-        if !hows.contains(&how.as_str()) {
-            hows.push(how);
-        }
-    }
+    let hows = unique(proofs.iter().flat_map(|p| &p.how).map(String::as_str));
     let by = if hows.is_empty() { "" } else { "; by " };
     format!("{of}{resident}{by}{}", hows.join(", or by "))
 }
 
 /// Contenders and phases without proof, grouped by reason.
-fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<String> {
-    let mut each: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    for proof in proofs {
-        let phase = terms::phase(workloads, &proof.workload, &proof.phase);
-        for (contender, reason) in &proof.unproven {
-            let mut known = each.iter_mut();
-            match known.find(|(why, who, _)| why == reason && who == contender) {
-                Some((_, _, places)) => places.push(phase.clone()),
-                None => each.push((reason, contender, vec![phase.clone()])),
-            }
-        }
-    }
-    let mut grouped: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
-    for (reason, contender, places) in each {
-        let mut known = grouped.iter_mut();
-        match known.find(|(why, _, at)| *why == reason && *at == places) {
-            Some((_, who, _)) => who.push(contender.to_owned()),
-            None => grouped.push((reason, vec![contender.to_owned()], places)),
-        }
-    }
-    let sentence = |(reason, who, places): (&str, Vec<String>, Vec<String>)| {
+fn unproven(proofs: &[&Proof], contenders: usize) -> Vec<String> {
+    let each = by_key(proofs.iter().flat_map(|proof| {
+        let unproven = proof.unproven.iter();
+        unproven.map(|both| (both, proof.place.clone()))
+    }));
+    let each = each.into_iter();
+    let grouped =
+        by_key(each.map(|((contender, reason), places)| ((reason, places), contender.clone())));
+    let sentence = |((reason, places), who): ((&String, Vec<String>), Vec<String>)| {
         let who = if who.len() == contenders && contenders > 1 {
             format!("all {contenders} contenders")
         } else {
@@ -308,15 +271,14 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
 }
 
 /// Cold read-only phases that read less than their data from the devices.
-fn read_too_little(proofs: &[&Proof], workloads: usize) -> Vec<String> {
+fn read_too_little(proofs: &[&Proof]) -> Vec<String> {
     proofs
         .iter()
         .filter_map(|proof| {
             let (contender, least) = proof.read_less.as_ref()?;
-            let phase = terms::phase(workloads, &proof.workload, &proof.phase);
-            let data = proof.data;
+            let Proof { place, data, .. } = proof;
             Some(format!(
-                "{contender} at {phase}: only {least} of {data} were read at the device: \
+                "{contender} at {place}: only {least} of {data} were read at the device: \
                  compressed, shared, or held in a cache below"
             ))
         })
@@ -330,8 +292,7 @@ mod tests {
     fn proof(phase: &str, unproven: &[(&str, &str)]) -> Proof {
         let owned = |(who, why): &(&str, &str)| ((*who).to_owned(), (*why).to_owned());
         Proof {
-            workload: "tree".into(),
-            phase: phase.into(),
+            place: phase.into(),
             requested: CacheState::Cold,
             proven: 6 - 3 * unproven.len(),
             samples: 6,
@@ -345,7 +306,7 @@ mod tests {
     }
 
     fn check(proofs: &[Proof], summary: &str, exceptions: &[&str]) {
-        let states = states(proofs, 1, 2);
+        let states = states(proofs, 2);
         assert_eq!(states.len(), 1);
         assert_eq!(states[0].summary, summary);
         assert_eq!(states[0].exceptions, exceptions);

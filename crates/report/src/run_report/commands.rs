@@ -11,6 +11,8 @@ const BUDGET: usize = 400 << 10;
 
 /// The effective options, the commands of the first block, and the plan.
 pub fn blocks(set: &ResultSet, plan: String) -> Vec<Block> {
+    let names =
+        |record: &CellRecord| terms::of_cell(&set.run.plan, record.cell).map(terms::printable);
     let contenders = 0..set.run.plan.contenders.len();
     // The first cell of each contender that has commands.
     let first = contenders.filter_map(|c| {
@@ -23,13 +25,14 @@ pub fn blocks(set: &ResultSet, plan: String) -> Vec<Block> {
         options.map(|effective| {
             let about = terms::printable(&effective.source);
             let text = terms::printable_lines(&effective.text);
-            fold(contender(set, record), about, text)
+            let [contender, _] = names(record);
+            fold(contender, about, text)
         })
     });
     let cells = set.cells.iter();
     let cells = cells.filter(|r| r.cell.block == 0 && !r.commands.is_empty());
     let commands = cells.map(|record| {
-        let name = format!("{}, {}", contender(set, record), workload(set, record));
+        let name = names(record).join(", ");
         let about = terms::count(record.commands.len(), "command");
         fold(name, about, record.commands.iter().map(line).collect())
     });
@@ -84,14 +87,4 @@ fn line(command: &CommandRecord) -> String {
         terms::printable(&command.stage.to_string()),
         command.took_ns
     )
-}
-
-fn contender(set: &ResultSet, record: &CellRecord) -> String {
-    let contender = set.run.plan.contenders.get(record.cell.contender as usize);
-    contender.map_or_else(|| "?".to_owned(), |c| terms::printable(&c.label))
-}
-
-fn workload(set: &ResultSet, record: &CellRecord) -> String {
-    let workload = set.run.plan.workloads.get(record.cell.workload as usize);
-    workload.map_or_else(|| "?".to_owned(), |w| terms::printable(&w.name))
 }

@@ -2,13 +2,10 @@
 
 use super::Lab;
 use crate::comparison::Cost;
-use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Group, Quantity, Row, Section, Table};
 use fsdyno_model::{Bytes, DeviceUse};
 
-/// A kind of cost: its heading, its drop priority, and its cell.
-type Kind = (&'static str, u8, fn(&Cost) -> Cell);
-
-const KINDS: [Kind; 20] = [
+const KINDS: [Quantity<Cost>; 20] = [
     ("user", 0, |c| Cell::Duration(c.user)),
     ("sys", 0, |c| Cell::Duration(c.system)),
     ("machine", 3, |c| Cell::Duration(c.machine_busy)),
@@ -61,20 +58,12 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         for phase in workload.measured_phases() {
             let place = comparison.place(workload, phase);
             let rows = phase.costs.iter().enumerate().filter_map(|(at, cost)| {
-                let cells = KINDS.iter().map(|(_, _, cell)| Some(cell(cost.as_ref()?)));
-                let cells: Option<Vec<Cell>> = cells.collect();
-                Some(Row::new(lab.label(at), cells?))
+                let cost = cost.as_ref()?;
+                Some(Row::of_quantities(lab.label(at), &KINDS, cost))
             });
-            groups.push(Group {
-                heading: place.clone(),
-                place: Some(place),
-                rows: rows.collect(),
-                ..Group::default()
-            });
+            groups.push(Group::of_phase(place, rows.collect()));
         }
     }
-    let columns = KINDS.iter();
-    let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
     let has = |at: usize| {
         let mut rows = groups.iter().flat_map(|group| &group.rows);
         rows.any(|row| !row.cells[at].is_unknown())
@@ -95,14 +84,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     } else {
         ""
     };
-    let table = Table {
-        name: "Cost".to_owned(),
-        groups_are: "phase",
-        rows_are: "contender",
-        columns: columns.collect(),
-        groups,
-        ..Table::default()
-    };
+    let columns = Column::of_quantities(&KINDS);
+    let table = Table::grouped("Cost", ["phase", "contender"], columns, groups);
     Some(
         Section::new("costs", "Cost")
             .with(Block::Legend(
@@ -119,7 +102,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 }
 
 /// Removes droppable columns in which all values are unknown or zero.
-pub fn without_empty_columns(mut table: Table) -> Table {
+fn without_empty_columns(mut table: Table) -> Table {
     for at in (0..table.columns.len()).rev() {
         let is_empty = table.rows().all(|row| {
             row.cells.get(at).is_none_or(|cell| {

@@ -4,6 +4,7 @@
 use super::Lab;
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
 use crate::terms;
+use crate::why::median_sample;
 use fsdyno_model::disk_use::{Causes, Tallied};
 use fsdyno_model::{Bytes, DiskUse, Nanos, ResultSet, Sample};
 
@@ -141,31 +142,19 @@ fn table(lab: &Lab<'_>, name: &str, kinds: &[Kind], phases: &[(String, Vec<Used>
         !kind.is_rare || all.any(|one| (kind.cell)(one).sort_value() > Some(0.0))
     };
     let kinds: Vec<&Kind> = kinds.iter().filter(is_met).collect();
-    let groups = phases.iter().map(|(place, rows)| Group {
-        heading: place.clone(),
-        place: Some(place.clone()),
-        rows: rows
-            .iter()
-            .map(|one| Row {
-                detail: one.disk.map(|disk| format!("disk {disk}")),
-                ..Row::new(
-                    lab.label(one.contender),
-                    kinds.iter().map(|kind| (kind.cell)(one)).collect(),
-                )
-            })
-            .collect(),
-        ..Group::default()
+    let groups = phases.iter().map(|(place, rows)| {
+        let rows = rows.iter().map(|one| Row {
+            detail: one.disk.map(|disk| format!("disk {disk}")),
+            ..Row::new(
+                lab.label(one.contender),
+                kinds.iter().map(|kind| (kind.cell)(one)).collect(),
+            )
+        });
+        Group::of_phase(place.clone(), rows.collect())
     });
     let columns = kinds.iter();
     let columns = columns.map(|kind| Column::giving_way(kind.heading, kind.gives_way));
-    Table {
-        name: name.to_owned(),
-        groups_are: "phase",
-        rows_are: "contender",
-        columns: columns.collect(),
-        groups: groups.collect(),
-        ..Table::default()
-    }
+    Table::grouped(name, ["phase", "contender"], columns, groups)
 }
 
 /// The phases, each with the disks of all contenders.
@@ -175,8 +164,9 @@ fn phases(set: &ResultSet) -> Vec<(String, Vec<Used>)> {
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
             let samples = set.samples_of_all(w, p).into_iter().enumerate();
-            let rows = samples.flat_map(|(contender, samples)| {
-                middle(&samples).map_or_else(Vec::new, |sample| rows(contender, sample))
+            let rows = samples.flat_map(|(contender, mut samples)| {
+                samples.retain(|(_, sample)| !sample.disks.is_empty());
+                median_sample(&samples).map_or_else(Vec::new, |sample| rows(contender, sample))
             });
             let rows: Vec<Used> = rows.collect();
             if rows.is_empty() {
@@ -191,15 +181,6 @@ fn phases(set: &ResultSet) -> Vec<(String, Vec<Used>)> {
         }
     }
     all
-}
-
-/// The sample with the median time among those with figures; the shorter one of two.
-fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
-    let all = samples.iter().map(|(_, sample)| *sample);
-    let mut all: Vec<&Sample> = all.filter(|sample| !sample.disks.is_empty()).collect();
-    all.sort_by_key(|sample| sample.whole_ns());
-    let last = all.len().checked_sub(1)?;
-    Some(all[last / 2])
 }
 
 fn rows(contender: usize, sample: &Sample) -> Vec<Used> {

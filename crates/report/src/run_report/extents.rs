@@ -2,12 +2,9 @@
 
 use super::Lab;
 use crate::comparison::extents::{ExtentSummary, Found};
-use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Group, Quantity, Row, Section, Table};
 
-/// A quantity: its heading, its drop priority, and its cell.
-type Kind = (&'static str, u8, fn(&ExtentSummary) -> Cell);
-
-const KINDS: [Kind; 6] = [
+const KINDS: [Quantity<ExtentSummary>; 6] = [
     ("files", 0, |t| Cell::Count(t.files)),
     ("extents", 3, |t| Cell::Count(t.extents)),
     ("extents per file", 0, ExtentSummary::per_file_cell),
@@ -28,34 +25,19 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     if extents.phases.is_empty() {
         return None;
     }
-    let groups = extents.phases.iter().map(|counted| Group {
-        heading: counted.place.clone(),
-        place: Some(counted.place.clone()),
-        rows: counted
-            .contenders
-            .iter()
-            .map(|(at, found)| match found {
-                Found::Counted(counted) => {
-                    let cells = KINDS.iter().map(|(_, _, cell)| cell(counted));
-                    Row::new(lab.label(*at), cells.collect())
-                }
-                Found::Unavailable(reason) => {
-                    Row::without_cells(lab.label(*at), format!("not available: {reason}"))
-                }
-            })
-            .collect(),
-        ..Group::default()
+    let groups = extents.phases.iter().map(|counted| {
+        let rows = counted.contenders.iter();
+        let rows = rows.map(|(at, found)| match found {
+            Found::Counted(counted) => Row::of_quantities(lab.label(*at), &KINDS, counted),
+            Found::Unavailable(reason) => {
+                Row::without_cells(lab.label(*at), format!("not available: {reason}"))
+            }
+        });
+        Group::of_phase(counted.place.clone(), rows.collect())
     });
-    let columns = KINDS.iter();
-    let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
-    let table = Table {
-        name: extents.heading.clone(),
-        groups_are: "phase",
-        rows_are: "contender",
-        columns: columns.collect(),
-        groups: groups.collect(),
-        ..Table::default()
-    };
+    let columns = Column::of_quantities(&KINDS);
+    let kinds = ["phase", "contender"];
+    let table = Table::grouped(extents.heading.as_str(), kinds, columns, groups);
     Some(
         Section::new("fragments", extents.heading.as_str())
             .with(Block::Legend(extents.about.as_str().into()))

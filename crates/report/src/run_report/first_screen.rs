@@ -69,44 +69,34 @@ pub fn document(set: &ResultSet, options: &Options, rows: Rows) -> Document {
 /// The whole time of each phase, and the geometric mean of all.
 fn phases(lab: &Lab<'_>) -> Table {
     let comparison = lab.comparison;
-    let mut groups = Vec::new();
-    for workload in &comparison.workloads {
-        for phase in workload.measured_phases() {
-            let Some(line) = phase.lines.last() else {
-                continue;
-            };
-            let values = line.values.iter().flatten();
-            // A negligible time does not need three digits.
-            let scale =
-                terms::Scale::of_times(values.map(|value| value.summary.median.max(RESOLUTION_NS)));
-            let scale = if lab.options.clock {
-                terms::Scale::Clock
-            } else {
-                scale
-            };
-            let name = comparison.place(workload, phase);
-            groups.push(Group {
-                scale: Some(scale),
-                rows: vec![Row::new(
-                    format!("{name}, {}", scale.unit()),
-                    times(lab, line),
-                )],
-                ..Group::default()
-            });
+    let groups = comparison.whole_times().map(|(workload, phase, line)| {
+        let values = line.values.iter().flatten();
+        // A negligible time does not need three digits.
+        let times = values.map(|value| value.summary.median.max(RESOLUTION_NS));
+        let scale = if lab.options.clock {
+            terms::Scale::Clock
+        } else {
+            terms::Scale::of_times(times)
+        };
+        let name = format!("{}, {}", comparison.place(workload, phase), scale.unit());
+        Group {
+            scale: Some(scale),
+            rows: vec![Row::new(name, self::times(lab, line))],
+            ..Group::default()
         }
-    }
+    });
     let name = format!("geometric mean of {} phases", comparison.overall.phases);
     Table {
         name: "Whole times".to_owned(),
         rows_are: "phase",
         summary: mean(name, comparison, &comparison.overall),
-        ..table(lab, groups)
+        ..table(lab, groups.collect())
     }
 }
 
 fn table(lab: &Lab<'_>, groups: Vec<Group>) -> Table {
     Table {
-        columns: lab.labels().into_iter().map(Column::new).collect(),
+        columns: lab.columns().collect(),
         groups,
         overflow: Overflow::SplitWithBaseline,
         ..Table::default()
@@ -191,7 +181,7 @@ fn contenders(lab: &Lab<'_>) -> Table {
         let key = |at: usize| mean(at).unwrap_or(f64::INFINITY);
         key(*a).total_cmp(&key(*b))
     });
-    let lines = || comparison.phases().filter_map(|phase| phase.lines.last());
+    let lines = || comparison.whole_times().map(|(_, _, line)| line);
     let rows = order.iter().take(CONTENDERS).map(|at| {
         let counted = |wanted: &dyn Fn(&Line) -> bool| {
             let n = lines().filter(|line| wanted(line)).count();
@@ -217,18 +207,8 @@ fn contenders(lab: &Lab<'_>) -> Table {
         let more = format!("and {} more", all - CONTENDERS);
         rows.push(Row::new(more, vec![Cell::Empty; 5]));
     }
-    Table {
-        name: "Contenders".to_owned(),
-        rows_are: "contender",
-        columns: ["mean ratio", "fastest", "faster", "slower", "inconclusive"]
-            .map(Column::new)
-            .into(),
-        groups: vec![Group {
-            rows,
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let columns = ["mean ratio", "fastest", "faster", "slower", "inconclusive"];
+    Table::new("Contenders", "contender", columns.map(Column::new), rows)
 }
 
 /// Runs on model disks, for the end of the first screen of a measured run: the geometric mean of
@@ -246,11 +226,8 @@ pub fn model_disks(sets: &[(String, ResultSet)], options: &Options) -> Vec<Docum
         names.push(terms::printable(&set.run.id));
     }
     let list = |names: Vec<String>| {
-        Block::List(vec![Item {
-            lead: Some(("On model disks".to_owned(), Tone::Soft)),
-            text: names.join(", ").into(),
-            ..Item::default()
-        }])
+        let names = names.join(", ");
+        Block::List(vec![Item::new("On model disks", Tone::Soft, names)])
     };
     let document = |blocks| Document {
         blocks,
@@ -335,10 +312,8 @@ fn with_marks(mut text: Text, comparison: &Comparison, table: &Table) -> Text {
 /// The cells that were not measured, and the most important warnings, a line each.
 fn notes(comparisons: &Comparisons) -> Vec<Item> {
     let line = |lead: String, text: String, tone| Item {
-        lead: Some((lead, tone)),
-        text: text.into(),
         is_one_line: true,
-        ..Item::default()
+        ..Item::new(lead, tone, text)
     };
     let mut items = Vec::new();
     let counts = comparisons.cells.describe();
@@ -373,13 +348,10 @@ fn rest(set: &ResultSet, left_out: usize) -> Vec<Item> {
             terms::count(n, "more warning")
         ),
     };
-    let item = |what: &str, command: String| Item {
-        lead: Some((what.to_owned(), Tone::Soft)),
-        text: command.into(),
-        ..Item::default()
-    };
+    let more = format!("fsdyno report {id} --long ({more})");
+    let page = format!("fsdyno report {id} -o report.html");
     vec![
-        item("More", format!("fsdyno report {id} --long ({more})")),
-        item("Page", format!("fsdyno report {id} -o report.html")),
+        Item::new("More", Tone::Soft, more),
+        Item::new("Page", Tone::Soft, page),
     ]
 }

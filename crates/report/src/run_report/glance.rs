@@ -4,9 +4,7 @@
 use super::Lab;
 use crate::comparison::extents::Found;
 use crate::comparison::{Cost, WorkloadTable};
-use crate::document::{
-    Audience, Block, Cell, Column, Figure, Group, Overflow, Row, Section, Table, Text,
-};
+use crate::document::{Audience, Block, Cell, Figure, Group, Overflow, Row, Section, Table, Text};
 use crate::resolution::RESOLUTION_NS;
 use crate::terms::Scale;
 
@@ -27,14 +25,10 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         return None;
     }
     let blocks = |groups: Vec<Group>| {
+        let kinds = ["workload", "phase"];
         let table = Table {
-            name: "At a glance".to_owned(),
-            groups_are: "workload",
-            rows_are: "phase",
-            columns: lab.labels().into_iter().map(Column::new).collect(),
-            groups,
             overflow: Overflow::SplitWithBaseline,
-            ..Table::default()
+            ..Table::grouped("At a glance", kinds, lab.columns(), groups)
         };
         vec![Block::Legend(legend(lab)), table.into()]
     };

@@ -3,7 +3,7 @@
 
 use super::Lab;
 use super::overview::{compared, table};
-use crate::document::{Audience, Block, Cell, Column, Group, Row, Section, Table, VerdictCell};
+use crate::document::{Audience, Block, Cell, Column, Row, Section, Table, VerdictCell};
 
 /// The section; `None` if all contenders have the same layout.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
@@ -75,14 +75,6 @@ fn best_of_each(lab: &Lab<'_>, groups: &[(&str, Vec<usize>)]) -> Table {
             ..Row::new(row.place.as_str(), cells.collect())
         })
     });
-    Table {
-        name: "The fastest of each layout".to_owned(),
-        rows_are: "phase",
-        columns: groups.iter().map(|(name, _)| Column::new(*name)).collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let columns = groups.iter().map(|(name, _)| Column::new(*name));
+    Table::new("The fastest of each layout", "phase", columns, rows)
 }

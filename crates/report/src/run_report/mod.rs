@@ -26,9 +26,10 @@ pub use samples::figures;
 use crate::charts::Chart;
 use crate::comparison::{self, Comparison, Comparisons, Leaders, facts, labs};
 use crate::document::{
-    Block, Document, Figure, Filter, FilterItem, Label, Mark, Outcome, RatioTo, Section, Share,
-    ShareColour, Shares, Text, add_suffix,
+    Audience, Block, Column, Document, Figure, Filter, FilterItem, Label, Mark, Outcome, RatioTo,
+    Section, Share, ShareColour, Shares, Text, add_suffix,
 };
+use crate::lists::unique;
 use crate::options::Options;
 use crate::resolution::RESOLUTION;
 use crate::run_charts;
@@ -148,17 +149,14 @@ fn provenance(set: &ResultSet) -> Block {
         .unwrap_or_else(|error| format!("the plan has no JSON form: {error}"));
     Section::new("provenance", "Provenance")
         .with(Block::Facts(facts::facts(set)))
-        .with(Block::Only(
-            crate::document::Audience::Page,
-            commands::blocks(set, plan),
-        ))
+        .with(Block::Only(Audience::Page, commands::blocks(set, plan)))
         .into()
 }
 
 /// The phases by their fastest contender; `None` without a verdict.
 fn winners(comparison: &Comparison) -> Option<Shares> {
-    let lines = comparison.phases().filter_map(|phase| phase.lines.last());
-    let leaders: Vec<Option<Leaders>> = lines.map(comparison::Line::leaders).collect();
+    let lines = comparison.whole_times();
+    let leaders: Vec<Option<Leaders>> = lines.map(|(_, _, line)| line.leaders()).collect();
     leaders.iter().any(Option::is_some).then_some(())?;
     let won = |at: usize| {
         let leaders = leaders.iter().flatten();
@@ -255,26 +253,21 @@ fn page_title(comparisons: &Comparisons) -> String {
 
 /// The filters of the page; empty if there is no choice.
 fn filters(labs: &[Comparison]) -> Vec<Filter> {
-    fn insert(items: &mut Vec<FilterItem>, value: &str, of: Option<(String, &'static str)>) {
-        let item = FilterItem {
-            value: value.to_owned(),
-            of,
-        };
-        if !items.contains(&item) {
-            items.push(item);
-        }
-    }
+    let item = |value: &str, of| FilterItem {
+        value: value.to_owned(),
+        of,
+    };
     let [mut contenders, mut workloads, mut caches, mut phases] = [const { Vec::new() }; 4];
     for lab in labs.iter().filter(|lab| lab.measured()) {
         for label in &lab.contenders {
-            insert(&mut contenders, label, None);
+            contenders.push(item(label, None));
         }
         for workload in lab.workloads.iter().filter(|workload| workload.measured()) {
-            insert(&mut workloads, &workload.name, None);
+            workloads.push(item(&workload.name, None));
             for phase in workload.measured_phases() {
-                insert(&mut caches, phase.cache, None);
+                caches.push(item(phase.cache, None));
                 let of = Some((workload.name.clone(), phase.cache));
-                insert(&mut phases, &lab.place(workload, phase), of);
+                phases.push(item(&lab.place(workload, phase), of));
             }
         }
     }
@@ -287,7 +280,7 @@ fn filters(labs: &[Comparison]) -> Vec<Filter> {
     let kinds = kinds.into_iter().map(|(name, several, items)| Filter {
         name,
         several,
-        items,
+        items: unique(items),
     });
     // A single phase is kept, because the other filters use it.
     kinds
@@ -306,14 +299,13 @@ impl Lab<'_> {
             name = name.chars().take(NAME - 2).collect::<String>() + "..";
         }
         let short = format!("{name} [{}]", letters(at));
-        Label::contender(&self.comparison.contenders[at], short)
+        Label::contender(self.comparison.contenders[at].as_str()).with_short(short)
     }
 
-    /// The labels of all contenders.
-    fn labels(&self) -> Vec<Label> {
-        (0..self.comparison.contenders.len())
-            .map(|at| self.label(at))
-            .collect()
+    /// A column of each contender.
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        let all = 0..self.comparison.contenders.len();
+        all.map(|at| Column::new(self.label(at)))
     }
 
     /// A time of a contender as a cell; with its ratio if contenders are compared.
@@ -326,14 +318,9 @@ impl Lab<'_> {
                 Some(ratio) => RatioTo::Of {
                     middle: ratio.middle,
                     interval: ratio.interval.map(|of| (of.low, of.high)),
-                    outcome: match value.standing {
-                        comparison::Standing::Level => Some(Outcome::Equivalent),
-                        comparison::Standing::Open => Some(Outcome::Inconclusive),
-                        comparison::Standing::TooFew => Some(Outcome::TooFew),
-                        comparison::Standing::Plain | comparison::Standing::Negligible => None,
-                    },
+                    outcome: value.outcome,
                 },
-                None if value.standing == comparison::Standing::Negligible => RatioTo::Negligible,
+                None if value.outcome == Some(Outcome::Negligible) => RatioTo::Negligible,
                 None if at > 0 && self.comparison.compares() => RatioTo::Unknown,
                 None => RatioTo::None,
             },

@@ -34,14 +34,10 @@ fn warning(warning_summary: &WarningSummary) -> Item {
         );
     }
     let advice = Some(&warning_summary.advice).filter(|advice| !advice.is_empty());
+    let advice = advice.map(|advice| (Text::from(advice.as_str()), Tone::Soft));
     Item {
-        lead: Some((format!("! {}", warning_summary.kind), Tone::Warning)),
-        text: text.into(),
-        more: advice
-            .map(|advice| (Text::from(advice.as_str()), Tone::Soft))
-            .into_iter()
-            .collect(),
-        ..Item::default()
+        more: advice.into_iter().collect(),
+        ..Item::new(format!("! {}", warning_summary.kind), Tone::Warning, text)
     }
 }
 

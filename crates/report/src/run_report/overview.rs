@@ -5,7 +5,7 @@ use crate::comparison::overview::{Entry, Overview, Relation};
 use crate::comparison::{Comparison, TIERS};
 use crate::document::{
     Audience, Block, Cell, Column, Compared, Group, Item, Mark, Outcome, Overflow, Row, Section,
-    Table, Text, VerdictCell,
+    Table, Text, Tone, VerdictCell,
 };
 use fsdyno_stats::PairedRatio;
 
@@ -62,15 +62,11 @@ pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
             }),
         }
     }
+    let columns = among.iter().map(|at| Column::new(lab.label(*at)));
     Table {
-        name: name.to_owned(),
-        groups_are: "workload",
-        rows_are: "phase",
-        columns: among.iter().map(|at| Column::new(lab.label(*at))).collect(),
-        groups,
         summary: summary(&overview),
         overflow: Overflow::SplitWithBaseline,
-        bars: false,
+        ..Table::grouped(name, ["workload", "phase"], columns, groups)
     }
 }
 
@@ -156,9 +152,7 @@ fn means(lab: &Lab<'_>) -> Option<Block> {
     let means = overall.ratios.iter();
     let cells = means.map(|mean| Cell::known(mean.as_ref(), |mean| Cell::Ratio(mean.middle)));
     let name = format!("geometric mean of {} phases", overall.phases);
-    let row = Row::new(name, cells.collect());
-    let columns = lab.labels().into_iter().map(Column::new);
-    let mut rows = vec![row];
+    let mut rows = vec![Row::new(name, cells.collect())];
     let intervals = overall.ratios.iter().enumerate().map(|(at, mean)| {
         let interval = mean.and_then(|mean| mean.interval).filter(|_| at > 0);
         interval.map_or(Cell::Empty, |of| Cell::Interval(of.low, of.high))
@@ -178,15 +172,8 @@ fn means(lab: &Lab<'_>) -> Option<Block> {
                 "The mean of the ratios to the first contender, to durable where a phase writes.",
             ),
             Table {
-                name: "Geometric mean".to_owned(),
-                rows_are: "ratio",
-                columns: columns.collect(),
-                groups: vec![Group {
-                    rows,
-                    ..Group::default()
-                }],
                 overflow: Overflow::SplitWithBaseline,
-                ..Table::default()
+                ..Table::new("Geometric mean", "ratio", lab.columns(), rows)
             }
             .into(),
         ],
@@ -194,20 +181,16 @@ fn means(lab: &Lab<'_>) -> Option<Block> {
 }
 
 /// The tiers of all phases, for text formats.
-fn tiers(comparison: &Comparison) -> Vec<Block> {
+fn tiers(comparison: &Comparison) -> Option<Block> {
     let tiers = comparison.tiers();
     if tiers.is_empty() {
-        return Vec::new();
+        return None;
     }
     let items = tiers.into_iter().map(|(place, tiers)| Item {
-        lead: Some((place.clone(), crate::document::Tone::Plain)),
-        text: tiers.into(),
-        place: Some(place),
-        ..Item::default()
+        place: Some(place.clone()),
+        ..Item::new(place, Tone::Plain, tiers)
     });
     let list = Block::List(items.collect());
-    vec![Block::Only(
-        Audience::Text,
-        vec![Block::paragraph(TIERS), list],
-    )]
+    let blocks = vec![Block::paragraph(TIERS), list];
+    Some(Block::Only(Audience::Text, blocks))
 }

@@ -31,33 +31,24 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
             }
             let place = lab.comparison.place(workload, phase);
             groups.push(Group {
-                heading: place.clone(),
                 about: unit.row().unwrap_or_default(),
-                place: Some(place),
-                rows,
-                ..Group::default()
+                ..Group::of_phase(place, rows)
             });
         }
     }
     if groups.is_empty() {
         return None;
     }
-    let table = Table {
-        name: "Time by part".to_owned(),
-        groups_are: "phase",
-        rows_are: "contender",
-        columns: vec![
-            Column::new("time"),
-            Column::new("storage"),
-            Column::new("workload"),
-            Column::new("kthreads"),
-            Column::giving_way("rest", 2),
-            Column::giving_way("blocks", 3),
-            Column::giving_way("each", 1),
-        ],
-        groups,
-        ..Table::default()
-    };
+    let columns = [
+        Column::new("time"),
+        Column::new("storage"),
+        Column::new("workload"),
+        Column::new("kthreads"),
+        Column::giving_way("rest", 2),
+        Column::giving_way("blocks", 3),
+        Column::giving_way("each", 1),
+    ];
+    let table = Table::grouped("Time by part", ["phase", "contender"], columns, groups);
     let legend = format!(
         "The median sample. storage: {}. workload, kthreads: the processor ran for the workload, and \
          for kernel threads. rest: neither, such as timers. blocks: basic blocks that the kernel \

@@ -1,12 +1,13 @@
 //! Figures that programs report, other than times, by phase. The counts of processors are costs.
 
 use super::Lab;
-use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
+use crate::document::{Block, Cell, Figure, Group, Overflow, RatioTo, Row, Section, Table};
+use crate::figures::{Blocked, median_ratio, summary};
+use crate::lists::unique;
 use crate::terms::{self, Scale};
 use fsdyno_model::guest_kernel_time;
 use fsdyno_model::hardware::is_count;
 use fsdyno_model::{Better, ResultSet, Sample};
-use fsdyno_stats::Summary;
 
 /// A figure of a phase, by contender.
 struct Reported {
@@ -15,7 +16,7 @@ struct Reported {
     unit: String,
     better: Better,
     /// The figures of each contender by block.
-    figures: Vec<Vec<(u32, f64)>>,
+    figures: Vec<Vec<Blocked>>,
 }
 
 /// The section; `None` if no program reported a figure.
@@ -25,23 +26,17 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         return None;
     }
     let groups = reported.chunk_by(|one, next| one.phase == next.phase);
-    let groups = groups.map(|of_phase| Group {
-        heading: of_phase[0].phase.clone(),
-        place: Some(of_phase[0].phase.clone()),
-        rows: of_phase.iter().map(Reported::row).collect(),
-        ..Group::default()
+    let groups = groups.map(|of_phase| {
+        let rows = of_phase.iter().map(Reported::row);
+        Group::of_phase(of_phase[0].phase.clone(), rows.collect())
     });
+    let name = "What the programs report";
     let table = Table {
-        name: "What the programs report".to_owned(),
-        groups_are: "phase",
-        rows_are: "figure",
-        columns: lab.labels().into_iter().map(Column::new).collect(),
-        groups: groups.collect(),
         overflow: Overflow::SplitWithBaseline,
-        ..Table::default()
+        ..Table::grouped(name, ["phase", "figure"], lab.columns(), groups)
     };
     Some(
-        Section::new("reported", "What the programs report")
+        Section::new("reported", name)
             .with(Block::Legend(
                 "As the programs measured it: medians, with min-max; the ratio is to the first \
                  contender in the same block. + more is better, - less is better."
@@ -64,23 +59,12 @@ impl Reported {
 
     fn figure(&self, at: usize) -> Option<Figure> {
         let own = &self.figures[at];
-        let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
-        let summary = Summary::of(&values)?;
-        let pairs = own.iter().filter_map(|(block, value)| {
-            let (_, base) = self.figures[0].iter().find(|(other, _)| other == block)?;
-            (*base != 0.0).then(|| value / base)
-        });
-        let ratio = Summary::of(&pairs.collect::<Vec<_>>());
+        let summary = summary(own)?;
         Some(Figure {
             spread: (summary.n > 1).then_some((summary.min, summary.max)),
-            ratio: match ratio {
-                _ if at == 0 => RatioTo::Baseline,
-                Some(ratio) => RatioTo::Of {
-                    middle: ratio.median,
-                    interval: None,
-                    outcome: None,
-                },
-                None => RatioTo::None,
+            ratio: match at {
+                0 => RatioTo::Baseline,
+                _ => RatioTo::plain(median_ratio(own, &self.figures[0])),
             },
             ..Figure::of(summary.median)
         })
@@ -102,18 +86,12 @@ fn reported(set: &ResultSet) -> Vec<Reported> {
 }
 
 fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
-    let mut names: Vec<(&str, &str, Better)> = Vec::new();
-    for figure in samples
+    let names = samples
         .iter()
         .flatten()
         .flat_map(|(_, sample)| &sample.figures)
         .filter(|figure| !is_count(figure) && !guest_kernel_time::is_it(figure))
-    {
-        let name = (figure.name.as_str(), figure.unit.as_str(), figure.better);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+        .map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.better));
     let one = |(name, unit, better): (&str, &str, Better)| {
         let mut figures: Vec<Vec<(u32, f64)>> = samples
             .iter()
@@ -132,7 +110,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
             figures,
         }
     };
-    names.into_iter().map(one).collect()
+    unique(names).into_iter().map(one).collect()
 }
 
 /// Converts times in nanoseconds into the most readable unit. Returns the unit.

@@ -7,82 +7,156 @@
 //! the disks of a contender. A contender with several disks has a further row for each of them.
 
 use crate::comparison::labs::has_faults;
-use crate::document::{Cell, Column, Group, Row, Table};
-use fsdyno_model::disk_use::{DiskUse, Tallied};
+use crate::document::{Cell, Column, Row, Table};
+use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
 use fsdyno_model::{
-    CellRecord, DeviceUse, Fragmentation, KernelWork, LabShare, Outcome, ResultSet, Sample, Warning,
+    CellRecord, DeviceUse, Figure, Fragmentation, KernelWork, LabShare, Outcome, ResultSet, Sample,
+    Warning,
 };
 
-/// The columns, in order. `row` is `sample`, `disk` (one of several disks of a sample), `figure`,
-/// `warning` (of a sample, or of a cell without phase) or `outcome`.
-const COLUMNS: [&str; 57] = [
-    "row",
-    "run",
-    "plan",
-    "plan_hash",
-    "seed",
-    "scale",
-    "contender",
-    "filesystem",
-    "workload",
-    "dataset",
-    "block",
-    "cell",
-    "cell_started_unix_ns",
-    "cell_took_ns",
-    "outcome",
-    "outcome_at",
-    "outcome_reason",
-    "faulty_disks",
-    "phase",
-    "phase_kind",
-    "engine",
-    "method",
-    "cache",
-    "cache_proven",
-    "cache_resident_pages",
-    "return_ns",
-    "durable_ns",
-    "files",
-    "directories",
-    "data_bytes",
-    "calls",
-    "matches",
-    "user_ns",
-    "system_ns",
-    "machine_busy_ns",
-    "steal_ns",
-    "reads",
-    "read_bytes",
-    "writes",
-    "written_bytes",
-    "discards",
-    "discarded_bytes",
-    "flushes",
-    "device_busy_ns",
-    "space_before_bytes",
-    "space_after_bytes",
-    "extents",
-    "fragmented_files",
-    "extent_files",
-    "extent_data_bytes",
-    "extent_floor_bytes",
-    "extents_unavailable",
-    "warning",
-    "warning_message",
-    "figure",
-    "figure_value",
-    "figure_unit",
+/// What a row shows of a cell.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    /// `sample`, `disk`, `figure`, `warning` (of a sample, or of a cell without phase) or `outcome`.
+    row: &'static str,
+    set: &'a ResultSet,
+    record: &'a CellRecord,
+    /// The sample that names the phase.
+    phase: Option<&'a Sample>,
+    /// The sample whose figures are shown.
+    sample: Option<&'a Sample>,
+    /// One of several disks of the sample.
+    disk: Option<&'a DiskFigures>,
+    warning: Option<&'a Warning>,
+    figure: Option<&'a Figure>,
+}
+
+/// A column: its heading, and its cell of a row.
+type Field = (&'static str, fn(&Line<'_>) -> Cell);
+
+/// The columns of a cell, in order.
+const CELL: [Field; 18] = [
+    ("row", |l| text(l.row)),
+    ("run", |l| text(&l.set.run.id)),
+    ("plan", |l| text(&l.set.run.plan.name)),
+    ("plan_hash", |l| text(&l.set.run.plan_hash)),
+    ("seed", |l| Cell::Count(l.set.run.plan.seed)),
+    ("scale", |l| Cell::Number(l.set.run.plan.scale)),
+    ("contender", |l| {
+        let contender = l.set.run.plan.contenders.get(l.contender());
+        Cell::known(contender, |contender| text(&contender.label))
+    }),
+    ("filesystem", |l| {
+        let contender = l.set.run.plan.contenders.get(l.contender());
+        Cell::known(contender, |contender| text(&contender.filesystem))
+    }),
+    ("workload", |l| {
+        let workload = l.set.run.plan.workloads.get(l.workload());
+        Cell::known(workload, |workload| text(&workload.name))
+    }),
+    ("dataset", |l| {
+        let workload = l.set.run.plan.workloads.get(l.workload());
+        Cell::known(workload, |workload| text(&workload.dataset.to_string()))
+    }),
+    ("block", |l| Cell::Count(l.record.cell.block.into())),
+    ("cell", |l| Cell::Count(l.record.cell.index.into())),
+    ("cell_started_unix_ns", |l| {
+        Cell::Count(l.record.started_unix_ns)
+    }),
+    ("cell_took_ns", |l| Cell::Duration(l.record.took_ns)),
+    ("outcome", |l| text(l.outcome()[0])),
+    ("outcome_at", |l| match &l.record.outcome {
+        Outcome::Measured => Cell::Empty,
+        Outcome::Skipped { requirement, .. } => text(requirement),
+        Outcome::Failed(failure) => text(&failure.stage.to_string()),
+    }),
+    ("outcome_reason", |l| text(l.outcome()[1])),
+    ("faulty_disks", |l| text(&has_faults(l.set).to_string())),
 ];
 
-/// The place of the column `figure`.
-const FIGURE: usize = COLUMNS.len() - 3;
+/// A column, with the function that makes its cells.
+type Of<T> = (&'static str, fn(&T) -> Cell);
+
+/// The columns of a phase.
+const PHASE: [Of<Sample>; 2] = [
+    ("phase", |s| text(&s.label)),
+    ("phase_kind", |s| text(&s.kind)),
+];
+
+/// The columns of a sample.
+const SAMPLE: [Of<Sample>; 32] = [
+    ("engine", |s| text(&s.engine)),
+    ("method", |s| text(&s.method)),
+    ("cache", |s| text(s.cache.requested.name())),
+    ("cache_proven", |s| text(&s.cache.proven.to_string())),
+    ("cache_resident_pages", |s| count(s.cache.resident_pages)),
+    ("return_ns", |s| Cell::Duration(s.return_ns)),
+    ("durable_ns", |s| Cell::known(s.durable_ns, Cell::Duration)),
+    ("files", |s| Cell::Count(s.tally.files)),
+    ("directories", |s| Cell::Count(s.tally.directories)),
+    ("data_bytes", |s| Cell::Size(s.tally.bytes)),
+    ("calls", |s| Cell::Count(s.tally.calls)),
+    ("matches", |s| Cell::Count(s.tally.matches)),
+    ("user_ns", |s| Cell::Duration(s.cpu.user_ns)),
+    ("system_ns", |s| Cell::Duration(s.cpu.system_ns)),
+    ("machine_busy_ns", |s| Cell::Duration(s.cpu.machine_busy_ns)),
+    ("steal_ns", |s| Cell::Duration(s.cpu.steal_ns)),
+    ("reads", |s| device(s, |d| d.reads)),
+    ("read_bytes", |s| device(s, |d| d.read_bytes.0)),
+    ("writes", |s| device(s, |d| d.writes)),
+    ("written_bytes", |s| device(s, |d| d.written_bytes.0)),
+    ("discards", |s| device(s, |d| d.discards)),
+    ("discarded_bytes", |s| device(s, |d| d.discarded_bytes.0)),
+    ("flushes", |s| device(s, |d| d.flushes)),
+    ("device_busy_ns", |s| device(s, |d| d.busy_ns.0)),
+    ("space_before_bytes", |s| Cell::Size(s.space_before)),
+    ("space_after_bytes", |s| Cell::Size(s.space_after)),
+    ("extents", |s| extents(s, |e| e.extents)),
+    ("fragmented_files", |s| extents(s, |e| e.fragmented)),
+    ("extent_files", |s| extents(s, |e| e.files)),
+    ("extent_data_bytes", |s| extents(s, |e| e.bytes.0)),
+    ("extent_floor_bytes", |s| extents(s, |e| e.floor.0)),
+    ("extents_unavailable", |s| {
+        let counted = s.fragmentation.as_ref();
+        let reason = counted.and_then(|counted| counted.unavailable.as_deref());
+        Cell::known(reason, text)
+    }),
+];
+
+/// The columns of a warning.
+const WARNING: [Of<Warning>; 2] = [
+    ("warning", |warning| text(&warning.kind.to_string())),
+    ("warning_message", |warning| text(&warning.message)),
+];
+
+/// The columns of a figure that a program reported.
+const FIGURE: [Of<Figure>; 3] = [
+    ("figure", |figure| text(&figure.name)),
+    ("figure_value", |figure| Cell::Number(figure.value)),
+    ("figure_unit", |figure| text(&figure.unit)),
+];
 
 /// The additional columns of a run with several labs.
-const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
+const LAB: [&str; 2] = ["lab", "kernel"];
+
+/// The additional columns of a run whose kernels count their work, for the whole time of a phase.
+const KERNEL: [Of<KernelWork>; 10] = [
+    ("kernel_process_blocks", |w| Cell::Count(w.process_blocks)),
+    ("kernel_thread_blocks", |w| Cell::Count(w.kthread_blocks)),
+    ("kernel_interrupt_blocks", |w| {
+        Cell::Count(w.interrupt_blocks)
+    }),
+    ("kernel_system_calls", |w| Cell::Count(w.system_calls)),
+    ("kernel_copied_bytes", |w| Cell::Size(w.copied)),
+    ("kernel_cleared_bytes", |w| Cell::Size(w.cleared)),
+    ("kernel_checksummed_bytes", |w| Cell::Size(w.checksummed)),
+    ("kernel_disk_requests", |w| Cell::Count(w.disk_requests)),
+    ("kernel_waits", |w| Cell::Count(w.waits)),
+    ("charged_ns", |w| Cell::Duration(w.charged_ns)),
+];
 
 /// The additional columns of a run on model disks.
-const DISK_COLUMNS: [&str; 38] = [
+const DISK: [&str; 38] = [
     "disk",
     "disk_reads",
     "disk_read_bytes",
@@ -123,20 +197,6 @@ const DISK_COLUMNS: [&str; 38] = [
     "disk_busy_ns",
 ];
 
-/// The additional columns of a run whose kernels count their work, for the whole time of a phase.
-const KERNEL_COLUMNS: [&str; 10] = [
-    "kernel_process_blocks",
-    "kernel_thread_blocks",
-    "kernel_interrupt_blocks",
-    "kernel_system_calls",
-    "kernel_copied_bytes",
-    "kernel_cleared_bytes",
-    "kernel_checksummed_bytes",
-    "kernel_disk_requests",
-    "kernel_waits",
-    "charged_ns",
-];
-
 /// The raw samples of a run.
 pub fn figures(set: &ResultSet) -> Table {
     let labs = set.labs();
@@ -149,83 +209,146 @@ pub fn figures(set: &ResultSet) -> Table {
     let mut samples = set.cells.iter().flat_map(|record| &record.samples);
     let on_disks = samples.clone().any(|sample| !sample.disks.is_empty());
     let counted = samples.any(|sample| !sample.kernel.is_empty());
-    let lab_columns = LAB_COLUMNS.iter().filter(|_| !labs.is_empty());
-    let kernel_columns = KERNEL_COLUMNS.iter().filter(|_| counted);
-    let disk_columns = DISK_COLUMNS.iter().filter(|_| on_disks);
-    let columns = COLUMNS.iter().chain(lab_columns);
-    let columns = columns.chain(kernel_columns).chain(disk_columns);
+    let mut names: Vec<&str> = CELL.iter().map(|(name, _)| *name).collect();
+    names.extend(PHASE.iter().chain(&SAMPLE).map(|(name, _)| *name));
+    names.extend(WARNING.map(|(name, _)| name));
+    names.extend(FIGURE.map(|(name, _)| name));
+    names.extend(LAB.iter().filter(|_| !labs.is_empty()));
+    names.extend(KERNEL.iter().map(|(name, _)| *name).filter(|_| counted));
+    names.extend(DISK.iter().filter(|_| on_disks));
     let mut rows = Vec::new();
     for record in &set.cells {
         let of_lab = of_lab(set, labs, record);
-        let mut row = |mut cells: Vec<Cell>, kernel: Option<&KernelWork>, disks: Vec<Cell>| {
-            cells.resize(COLUMNS.len(), Cell::Empty);
-            cells.extend(of_lab.clone());
+        let mut row = |line: Line<'_>| {
+            let mut row: Vec<Cell> = CELL.iter().map(|(_, cell)| cell(&line)).collect();
+            row.extend(cells(&PHASE, line.phase));
+            row.extend(cells(&SAMPLE, line.sample));
+            row.extend(cells(&WARNING, line.warning));
+            row.extend(cells(&FIGURE, line.figure));
+            row.extend(of_lab.clone());
             if counted {
-                cells.extend(of_kernel(kernel));
+                let work = line.sample.and_then(Sample::whole_kernel_work);
+                row.extend(cells(&KERNEL, work));
             }
-            cells.extend(disks);
-            rows.push(Row::new("", cells));
+            row.extend(line.disks());
+            rows.push(Row::new("", row));
         };
-        for one in &record.warnings {
-            row(warning(cell(set, record, "warning"), one), None, Vec::new());
+        let whole = Line {
+            row: "outcome",
+            set,
+            record,
+            phase: None,
+            sample: None,
+            disk: None,
+            warning: None,
+            figure: None,
+        };
+        for warning in &record.warnings {
+            row(Line {
+                row: "warning",
+                warning: Some(warning),
+                ..whole
+            });
         }
         for sample in &record.samples {
-            let mut cells = cell(set, record, "sample");
-            cells.extend(of_sample(sample));
-            row(
-                cells,
-                sample.whole_kernel_work(),
-                if on_disks {
-                    all_disks(sample)
-                } else {
-                    Vec::new()
-                },
-            );
+            let phase = Some(sample);
+            row(Line {
+                row: "sample",
+                phase,
+                sample: phase,
+                ..whole
+            });
             for disk in sample.disks.iter().filter(|_| sample.disks.len() > 1) {
-                let mut cells = cell(set, record, "disk");
-                cells.extend([text(&sample.label), text(&sample.kind)]);
-                let number = Cell::Count(u64::from(disk.disk));
-                row(
-                    cells,
-                    None,
-                    of_disks(number, &disk.whole(), &disk.to_return),
-                );
+                row(Line {
+                    row: "disk",
+                    phase,
+                    disk: Some(disk),
+                    ..whole
+                });
             }
         }
         for sample in &record.samples {
-            let named = |row: &str| {
-                let mut cells = cell(set, record, row);
-                cells.extend([text(&sample.label), text(&sample.kind)]);
-                cells
-            };
-            for one in &sample.warnings {
-                row(warning(named("warning"), one), None, Vec::new());
+            let phase = Some(sample);
+            for warning in &sample.warnings {
+                row(Line {
+                    row: "warning",
+                    phase,
+                    warning: Some(warning),
+                    ..whole
+                });
             }
             for figure in &sample.figures {
-                let mut cells = named("figure");
-                cells.resize(FIGURE, Cell::Empty);
-                let (name, unit) = (text(&figure.name), text(&figure.unit));
-                cells.extend([name, Cell::Number(figure.value), unit]);
-                row(cells, None, Vec::new());
+                row(Line {
+                    row: "figure",
+                    phase,
+                    figure: Some(figure),
+                    ..whole
+                });
             }
         }
         if record.outcome != Outcome::Measured {
-            row(cell(set, record, "outcome"), None, Vec::new());
+            row(whole);
         }
     }
-    Table {
-        name: "samples".to_owned(),
-        columns: columns.map(|name| Column::new(*name)).collect(),
-        groups: vec![Group {
-            rows,
-            ..Group::default()
-        }],
-        ..Table::default()
+    Table::new("samples", "", names.into_iter().map(Column::new), rows)
+}
+
+impl Line<'_> {
+    fn contender(&self) -> usize {
+        self.record.cell.contender as usize
     }
+
+    fn workload(&self) -> usize {
+        self.record.cell.workload as usize
+    }
+
+    /// One of several disks, or the sum over all disks of the sample; empty without figures.
+    fn disks(&self) -> Vec<Cell> {
+        if let Some(disk) = self.disk {
+            let number = Cell::Count(disk.disk.into());
+            return of_disks(number, &disk.whole(), &disk.to_return);
+        }
+        let disks = self.sample.iter().flat_map(|sample| &sample.disks);
+        let until_return = disks.clone().map(|disk| disk.to_return);
+        let whole = disks.map(DiskFigures::whole).reduce(|sum, one| sum + one);
+        match (whole, until_return.reduce(|sum, one| sum + one)) {
+            (Some(whole), Some(until_return)) => of_disks(Cell::Empty, &whole, &until_return),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The outcome of the cell, and its reason.
+    fn outcome(&self) -> [&str; 2] {
+        match &self.record.outcome {
+            Outcome::Measured => ["measured", ""],
+            Outcome::Skipped { reason, .. } => ["skipped", reason],
+            Outcome::Failed(failure) => ["failed", &failure.message],
+        }
+    }
+}
+
+/// The cells of these columns; empty ones without a value.
+fn cells<T>(columns: &[Of<T>], of: Option<&T>) -> impl Iterator<Item = Cell> {
+    let columns = columns.iter();
+    columns.map(move |(_, cell)| of.map_or(Cell::Empty, cell))
 }
 
 fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
+}
+
+fn count(count: Option<u64>) -> Cell {
+    Cell::known(count, Cell::Count)
+}
+
+fn device(sample: &Sample, of: fn(&DeviceUse) -> u64) -> Cell {
+    count(sample.device.as_ref().map(of))
+}
+
+/// Empty if extents were not counted, or counting failed.
+fn extents(sample: &Sample, of: fn(&Fragmentation) -> u64) -> Cell {
+    let counted = sample.fragmentation.as_ref();
+    count(counted.filter(|one| one.unavailable.is_none()).map(of))
 }
 
 /// The lab and the kernel of a cell, if there are several labs.
@@ -237,136 +360,6 @@ fn of_lab(set: &ResultSet, labs: &[LabShare], record: &CellRecord) -> Vec<Cell> 
         let kernel = set.kernel_of(contender).unwrap_or_default();
         vec![text(&share.lab.to_string()), text(kernel)]
     })
-}
-
-/// The cell of a row, and its outcome.
-fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<Cell> {
-    let plan = &set.run.plan;
-    let contender = plan.contenders.get(record.cell.contender as usize);
-    let workload = plan.workloads.get(record.cell.workload as usize);
-    let (outcome, at, reason) = match &record.outcome {
-        Outcome::Measured => ("measured", String::new(), String::new()),
-        Outcome::Skipped {
-            requirement,
-            reason,
-            ..
-        } => ("skipped", requirement.clone(), reason.clone()),
-        Outcome::Failed(failure) => ("failed", failure.stage.to_string(), failure.message.clone()),
-    };
-    vec![
-        text(row),
-        text(&set.run.id),
-        text(&plan.name),
-        text(&set.run.plan_hash),
-        Cell::Count(plan.seed),
-        Cell::Number(plan.scale),
-        Cell::known(contender, |c| text(&c.label)),
-        Cell::known(contender, |c| text(&c.filesystem)),
-        Cell::known(workload, |w| text(&w.name)),
-        Cell::known(workload, |w| Cell::Text(w.dataset.to_string())),
-        Cell::Count(u64::from(record.cell.block)),
-        Cell::Count(u64::from(record.cell.index)),
-        Cell::Count(record.started_unix_ns),
-        Cell::Duration(record.took_ns),
-        text(outcome),
-        Cell::Text(at),
-        Cell::Text(reason),
-        Cell::Text(has_faults(set).to_string()),
-    ]
-}
-
-fn of_sample(sample: &Sample) -> Vec<Cell> {
-    let device = |of: fn(&DeviceUse) -> u64| {
-        Cell::known(sample.device.as_ref(), |device| Cell::Count(of(device)))
-    };
-    let (tally, cpu) = (sample.tally, sample.cpu);
-    let mut row = vec![
-        text(&sample.label),
-        text(&sample.kind),
-        text(&sample.engine),
-        text(&sample.method),
-        text(sample.cache.requested.name()),
-        Cell::Text(sample.cache.proven.to_string()),
-        Cell::known(sample.cache.resident_pages, Cell::Count),
-        Cell::Duration(sample.return_ns),
-        Cell::known(sample.durable_ns, Cell::Duration),
-        Cell::Count(tally.files),
-        Cell::Count(tally.directories),
-        Cell::Size(tally.bytes),
-        Cell::Count(tally.calls),
-        Cell::Count(tally.matches),
-        Cell::Duration(cpu.user_ns),
-        Cell::Duration(cpu.system_ns),
-        Cell::Duration(cpu.machine_busy_ns),
-        Cell::Duration(cpu.steal_ns),
-        device(|d| d.reads),
-        device(|d| d.read_bytes.0),
-        device(|d| d.writes),
-        device(|d| d.written_bytes.0),
-        device(|d| d.discards),
-        device(|d| d.discarded_bytes.0),
-        device(|d| d.flushes),
-        device(|d| d.busy_ns.0),
-        Cell::Size(sample.space_before),
-        Cell::Size(sample.space_after),
-    ];
-    row.extend(extent_cells(sample.fragmentation.as_ref()));
-    row
-}
-
-/// Empty if extents were not counted; only the reason if counting failed.
-fn extent_cells(counted: Option<&Fragmentation>) -> [Cell; 6] {
-    let mut row = [const { Cell::Empty }; 6];
-    let Some(counted) = counted else {
-        return row;
-    };
-    if let Some(reason) = &counted.unavailable {
-        row[5] = text(reason);
-        return row;
-    }
-    row[..5].clone_from_slice(&[
-        Cell::Count(counted.extents),
-        Cell::Count(counted.fragmented),
-        Cell::Count(counted.files),
-        Cell::Size(counted.bytes),
-        Cell::Size(counted.floor),
-    ]);
-    row
-}
-
-/// The work of the kernel; empty where it was not counted.
-fn of_kernel(work: Option<&KernelWork>) -> [Cell; KERNEL_COLUMNS.len()] {
-    let Some(work) = work else {
-        return [const { Cell::Empty }; KERNEL_COLUMNS.len()];
-    };
-    [
-        Cell::Count(work.process_blocks),
-        Cell::Count(work.kthread_blocks),
-        Cell::Count(work.interrupt_blocks),
-        Cell::Count(work.system_calls),
-        Cell::Size(work.copied),
-        Cell::Size(work.cleared),
-        Cell::Size(work.checksummed),
-        Cell::Count(work.disk_requests),
-        Cell::Count(work.waits),
-        Cell::Duration(work.charged_ns),
-    ]
-}
-
-/// The row of a warning.
-fn warning(mut row: Vec<Cell>, warning: &Warning) -> Vec<Cell> {
-    row.resize(FIGURE - 2, Cell::Empty);
-    row.extend([Cell::Text(warning.kind.to_string()), text(&warning.message)]);
-    row
-}
-
-/// The sum over all model disks of a sample; empty if there are no figures.
-fn all_disks(sample: &Sample) -> Vec<Cell> {
-    let until_return = sample.disks.iter().map(|disk| disk.to_return);
-    match (sample.on_disks(), until_return.reduce(|sum, one| sum + one)) {
-        (Some(whole), Some(until_return)) => of_disks(Cell::Empty, &whole, &until_return),
-        _ => Vec::new(),
-    }
 }
 
 fn of_disks(disk: Cell, whole: &DiskUse, until_return: &DiskUse) -> Vec<Cell> {

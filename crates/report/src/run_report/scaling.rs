@@ -4,10 +4,10 @@
 use super::Lab;
 use crate::charts::Kind;
 use crate::comparison::scaling::{self, Scaling};
-use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
+use crate::document::{Block, Cell, Figure, Group, Overflow, RatioTo, Row, Section, Table};
+use crate::figures::{Blocked, median_ratio, summary};
 use crate::terms;
 use fsdyno_model::ResultSet;
-use fsdyno_stats::Summary;
 
 /// The section; `None` if the run has only one number of workers.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
@@ -17,21 +17,17 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     if groups.is_empty() {
         return None;
     }
+    let name = "By the number of workers";
     let table = Table {
-        name: "By the number of workers".to_owned(),
-        groups_are: "phase",
-        rows_are: "workers",
-        columns: lab.labels().into_iter().map(Column::new).collect(),
-        groups,
         overflow: Overflow::Split,
-        ..Table::default()
+        ..Table::grouped(name, ["phase", "workers"], lab.columns(), groups)
     };
     let charts = lab
         .charts
         .iter()
         .filter(|chart| chart.kind == Kind::Scaling);
     Some(
-        Section::new("scaling", "By the number of workers")
+        Section::new("scaling", name)
             .with(Block::Legend(
                 "Operations, or files, a second by all workers together: medians. The ratio is to \
                  the fewest workers of the same contender in the same block."
@@ -67,21 +63,9 @@ fn of_phase(set: &ResultSet, scaling: &Scaling) -> Option<Group> {
     })
 }
 
-fn reached(own: &[(u32, f64)], fewest: Option<&Vec<(u32, f64)>>) -> Option<Figure> {
-    let median = |values: Vec<f64>| Summary::of(&values).map(|summary| summary.median);
-    let speedup = fewest.and_then(|fewest| {
-        let pairs = own.iter().filter_map(|(block, rate)| {
-            let (_, base) = fewest.iter().find(|(other, _)| other == block)?;
-            (*base > 0.0).then(|| rate / base)
-        });
-        median(pairs.collect())
-    });
+fn reached(own: &[Blocked], fewest: Option<&Vec<Blocked>>) -> Option<Figure> {
     Some(Figure {
-        ratio: speedup.map_or(RatioTo::None, |middle| RatioTo::Of {
-            middle,
-            interval: None,
-            outcome: None,
-        }),
-        ..Figure::of(median(own.iter().map(|(_, rate)| *rate).collect())?)
+        ratio: RatioTo::plain(fewest.and_then(|fewest| median_ratio(own, fewest))),
+        ..Figure::of(summary(own)?.median)
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Lab;
 use crate::comparison::{PhaseTable, WorkloadTable};
-use crate::document::{Block, Cell, Column, Group, Overflow, Row, Section, Table, Text};
+use crate::document::{Block, Cell, Group, Overflow, Row, Section, Table, Text};
 
 /// The section; `None` if nothing was measured.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
@@ -26,18 +26,13 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 }
 
 fn table(lab: &Lab<'_>, workload: &WorkloadTable) -> Table {
+    let groups = workload.measured_phases();
+    let groups = groups.map(|phase| group(lab, workload, phase));
+    let name = workload.name.as_str();
     Table {
-        name: workload.name.clone(),
-        groups_are: "phase",
-        rows_are: "time to",
-        columns: lab.labels().into_iter().map(Column::new).collect(),
-        groups: workload
-            .measured_phases()
-            .map(|phase| group(lab, workload, phase))
-            .collect(),
         overflow: Overflow::SplitWithBaseline,
         bars: true,
-        ..Table::default()
+        ..Table::grouped(name, ["phase", "time to"], lab.columns(), groups)
     }
 }
 

@@ -5,6 +5,7 @@ use super::Lab;
 use crate::comparison::overview::Relation;
 use crate::comparison::verdicts::LineVerdicts;
 use crate::document::{Audience, Block, Fold, Outcome, Section};
+use crate::lists::unique;
 use crate::why::{PhaseWhy, Why, document};
 
 /// The largest number of phases on a page: those with the largest differences.
@@ -47,8 +48,8 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
                 .filter(|phase| places.contains(&phase.phase.as_str()))
                 .collect(),
         });
-        add(&mut sources, why.sources);
-        add(&mut missing, why.missing);
+        sources.extend(why.sources);
+        missing.extend(why.missing);
     }
     let left_out = shorten(&mut pairs);
     if pairs.is_empty() {
@@ -67,7 +68,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
         )));
     }
     let missing = missing.iter().map(|text| format!("Not known: {text}"));
-    sources.extend(missing);
+    let sources = unique(sources.into_iter().chain(missing));
     blocks.push(
         Fold {
             name: "Where these figures come from, and what is not known".to_owned(),
@@ -83,14 +84,6 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
 
 fn differs(relation: &Relation) -> bool {
     matches!(relation.outcome, Outcome::Faster | Outcome::Slower)
-}
-
-fn add(all: &mut Vec<String>, more: Vec<String>) {
-    for one in more {
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
 }
 
 impl Pair {

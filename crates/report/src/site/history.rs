@@ -3,7 +3,8 @@
 use super::index::HistoryRow;
 use crate::document::{Block, Document, Fold, Section, add_suffix};
 use crate::formats;
-use crate::history::{By, Collector, History, Selection, SeriesHistory};
+use crate::history::{By, Collector, History, Selection};
+use crate::lists::{by_key, unique};
 use crate::options::Options;
 use crate::terms;
 use fsdyno_model::{Counter, ResultSet};
@@ -60,27 +61,20 @@ impl Histories {
     pub fn finish(self) -> Vec<PhasePage> {
         let histories = self.collectors.into_iter();
         let histories = histories.filter_map(|collector| collector.finish().ok());
-        let mut pages: Vec<PhasePage> = Vec::new();
-        for history in histories {
-            for phase in history.phases() {
-                let Some((workload, name)) = phase.first().map(SeriesHistory::place) else {
-                    continue;
-                };
-                let part = history.only(phase);
-                let known = pages
-                    .iter_mut()
-                    .find(|page| (&*page.workload, &*page.phase) == (workload, name));
-                match known {
-                    Some(page) => page.histories.push(part),
-                    None => pages.push(PhasePage {
-                        workload: workload.to_owned(),
-                        phase: name.to_owned(),
-                        histories: vec![part],
-                    }),
-                }
-            }
-        }
-        pages
+        let parts = histories.flat_map(|history| {
+            let parts = history.phases().filter_map(|phase| {
+                let (workload, name) = phase.first()?.place();
+                Some(((workload.to_owned(), name.to_owned()), history.only(phase)))
+            });
+            parts.collect::<Vec<_>>()
+        });
+        let pages = by_key(parts).into_iter();
+        let pages = pages.map(|((workload, phase), histories)| PhasePage {
+            workload,
+            phase,
+            histories,
+        });
+        pages.collect()
     }
 }
 
@@ -89,24 +83,13 @@ impl PhasePage {
     pub fn row(&self, file: &str) -> HistoryRow {
         let by_kernel = self.histories.first();
         let series = by_kernel.into_iter().flat_map(|history| &history.series);
-        let mut contenders: Vec<String> = Vec::new();
-        let mut kernels: Vec<&str> = Vec::new();
-        for one in series {
-            if !contenders.contains(&one.contender) {
-                contenders.push(one.contender.clone());
-            }
-            for point in &one.points {
-                if !kernels.contains(&&*point.label) {
-                    kernels.push(&point.label);
-                }
-            }
-        }
+        let points = series.clone().flat_map(|one| &one.points);
         HistoryRow {
             file: file.to_owned(),
             workload: self.workload.clone(),
             phase: self.phase.clone(),
-            contenders,
-            kernels: kernels.len(),
+            contenders: unique(series.map(|one| one.contender.clone())),
+            kernels: unique(points.map(|point| &point.label)).len(),
             runs: by_kernel.map_or(0, |history| history.runs),
             steps: by_kernel.map_or(0, History::steps),
         }

@@ -2,9 +2,10 @@
 //! it lacks only the search.
 
 use crate::formats::html;
+use crate::lists::unique;
 use crate::options::Assets;
 use crate::terms;
-use fsdyno_model::{Exploration, Outcome, ResultSet, Series};
+use fsdyno_model::{Contender, Exploration, Outcome, ResultSet, Series};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -50,12 +51,6 @@ impl RunRow {
             let phases = workload.phases.iter();
             phases.map(|phase| format!("{}/{}", workload.name, phase.label))
         });
-        let mut kernels: Vec<String> = Vec::new();
-        for kernel in set.labs().into_iter().flat_map(|share| share.kernels) {
-            if !kernels.contains(&kernel) {
-                kernels.push(kernel);
-            }
-        }
         let count = |is: fn(&Outcome) -> bool| {
             let cells = set.cells.iter();
             cells.filter(|record| is(&record.outcome)).count()
@@ -64,12 +59,8 @@ impl RunRow {
             file: file.to_owned(),
             id: set.run.id.clone(),
             started_unix_ns: set.run.started_unix_ns,
-            kernels,
-            contenders: plan
-                .contenders
-                .iter()
-                .map(|one| one.label.clone())
-                .collect(),
+            kernels: unique(set.labs().into_iter().flat_map(|share| share.kernels)),
+            contenders: labels(&plan.contenders),
             phases: phases.collect(),
             tags: tags.to_vec(),
             failed: count(|outcome| matches!(outcome, Outcome::Failed(_))),
@@ -86,12 +77,7 @@ impl CrashRow {
             file: file.to_owned(),
             id: series.info.id.clone(),
             started_unix_ns: series.info.started_unix_ns,
-            contenders: series
-                .info
-                .contenders
-                .iter()
-                .map(|one| one.label.clone())
-                .collect(),
+            contenders: labels(&series.info.contenders),
             result: format!(
                 "{}, {losing} with losses",
                 terms::count(series.power_cuts.len(), "power cut")
@@ -107,11 +93,7 @@ impl CrashRow {
             file: file.to_owned(),
             id: info.id.clone(),
             started_unix_ns: info.started_unix_ns,
-            contenders: info
-                .contenders
-                .iter()
-                .map(|one| one.label.clone())
-                .collect(),
+            contenders: labels(&info.contenders),
             result: format!(
                 "{}, {}",
                 terms::count(exploration.programs.len(), "program"),
@@ -119,6 +101,11 @@ impl CrashRow {
             ),
         }
     }
+}
+
+fn labels(contenders: &[Contender]) -> Vec<String> {
+    let contenders = contenders.iter();
+    contenders.map(|one| one.label.clone()).collect()
 }
 
 /// Renders the index.

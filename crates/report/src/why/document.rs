@@ -29,19 +29,12 @@ pub fn figures(why: &Why) -> Table {
         heading: phase.phase.clone(),
         ..group(phase)
     });
-    Table {
-        groups: groups.collect(),
-        ..empty(&why.contenders)
-    }
+    with_groups("", &why.contenders, groups.collect())
 }
 
 /// The figures of a phase.
 pub fn table(phase: &PhaseWhy, contenders: &[String; 2]) -> Table {
-    Table {
-        name: phase.phase.clone(),
-        groups: vec![group(phase)],
-        ..empty(contenders)
-    }
+    with_groups(&phase.phase, contenders, vec![group(phase)])
 }
 
 fn group(phase: &PhaseWhy) -> Group {
@@ -55,16 +48,12 @@ fn group(phase: &PhaseWhy) -> Group {
     }
 }
 
-fn empty(contenders: &[String; 2]) -> Table {
+fn with_groups(name: &str, contenders: &[String; 2], groups: Vec<Group>) -> Table {
     let column = |(label, letter): (&String, &str)| {
         let name = label.split(|c: char| !c.is_alphanumeric()).next();
         let short = format!("{} [{letter}]", name.unwrap_or_default());
-        Column::new(Label::contender(label, short))
+        Column::new(Label::contender(label.as_str()).with_short(short))
     };
-    Table {
-        groups_are: "phase",
-        rows_are: "figure",
-        columns: contenders.iter().zip(["a", "b"]).map(column).collect(),
-        ..Table::default()
-    }
+    let columns = contenders.iter().zip(["a", "b"]).map(column);
+    Table::grouped(name, ["phase", "figure"], columns, groups)
 }

@@ -14,6 +14,7 @@ use crate::comparison::labs;
 use crate::comparison::verdicts::LineVerdicts;
 use crate::comparison::warnings::about_work;
 use crate::history;
+use crate::lists::{applicable, unique};
 use crate::processor::Processor;
 use crate::resolution::{RESOLUTION, both_negligible};
 use crate::terms;
@@ -407,109 +408,106 @@ fn recorded(sample: &Sample) -> Option<DiskUse> {
     sample.disks.iter().map(of).reduce(|sum, one| sum + one)
 }
 
+fn any(phases: &[PhaseWhy], applies: impl FnMut(&Anatomy) -> bool) -> bool {
+    phases.iter().flat_map(|of| &of.anatomies).any(applies)
+}
+
 /// Whether a model processor charged any of both.
 fn charged(phases: &[PhaseWhy]) -> bool {
-    let mut anatomies = phases.iter().flat_map(|of| &of.anatomies);
-    anatomies.any(|of| of.charge.is_some())
+    any(phases, |of| of.charge.is_some())
 }
 
 fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
-    let met = |source| {
-        phases
-            .iter()
-            .flat_map(|of| &of.anatomies)
-            .any(|of| of.source == source)
-    };
-    let mut lines = Vec::new();
-    if charged(phases) {
-        lines.push(
+    let met = |source| any(phases, |of| of.source == source);
+    let all = [
+        (
+            charged(phases),
             "processor: the basic blocks, system calls and bytes that the kernel counted, at the \
-             prices of the profile"
-                .to_owned(),
-        );
-    }
-    if !virtual_time {
-        lines.push(
-            "processors: getrusage of the workers until return, /proc/stat until durable"
-                .to_owned(),
-        );
-    }
-    if met(Source::Recorder) {
-        lines.push("devices: the recorder of the model disks, exact".to_owned());
-    }
-    let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
-    if any(&|of| of.others_ns.is_some()) {
-        lines.push(
-            "kernel threads and other programs: /proc/PID/stat and schedstat, around the phase"
-                .to_owned(),
-        );
-    }
-    if any(&|of| of.traced.is_some()) {
-        lines.push(
+             prices of the profile",
+        ),
+        (
+            !virtual_time,
+            "processors: getrusage of the workers until return, /proc/stat until durable",
+        ),
+        (
+            met(Source::Recorder),
+            "devices: the recorder of the model disks, exact",
+        ),
+        (
+            any(phases, |of| of.others_ns.is_some()),
+            "kernel threads and other programs: /proc/PID/stat and schedstat, around the phase",
+        ),
+        (
+            any(phases, |of| of.traced.is_some()),
             "metadata and forced writes: the tracepoint block_bio_queue, as the file system marked \
-             its requests"
-                .to_owned(),
-        );
-    }
-    if met(Source::BlockStatistics) {
-        lines.push("devices: block statistics of the kernel, in its ticks".to_owned());
-    }
-    lines
+             its requests",
+        ),
+        (
+            met(Source::BlockStatistics),
+            "devices: block statistics of the kernel, in its ticks",
+        ),
+    ];
+    let met = applicable(all);
+    met.into_iter().map(str::to_owned).collect()
 }
 
 fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<String> {
-    let virtual_time = set.run.plan.in_virtual_time();
-    let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
-    let mut lines = Vec::new();
-    if virtual_time && charged(phases) {
-        let processor = Processor::of(&set.run.plan);
-        if processor == Processor::Model(None) {
-            lines.push(
-                "processor time of kernel threads: the processor profile cannot be read, so that it \
-                 is part of the workload's"
-                    .to_owned(),
-            );
-        }
-    } else if virtual_time {
-        lines.push(
+    let plan = &set.run.plan;
+    let virtual_time = plan.in_virtual_time();
+    let charged = charged(phases);
+    let devices_unknown = any(phases, |of| of.source == Source::Unknown);
+    let mut rows = phases.iter().flat_map(|of| &of.rows);
+    let all = [
+        (
+            virtual_time && charged && Processor::of(plan) == Processor::Model(None),
+            "processor time of kernel threads: the processor profile cannot be read, so that it is \
+             part of the workload's",
+        ),
+        (
+            virtual_time && !charged,
             "processor time: computing takes none here (a lab kernel that counts its work, and a \
-             processor other than `free`, charge it)"
-                .to_owned(),
-        );
-    } else if any(&|of| of.other_work_ns.is_none()) {
-        lines.push("processor time elsewhere: not counted".to_owned());
-    }
-    if any(&|of| of.source == Source::Unknown) {
-        lines.push("devices: not observed, so that waiting for them is in the rest".to_owned());
-    } else if any(&|of| of.waits.is_none()) {
-        lines.push("the time of requests by kind: not recorded by the kernel (before 5.5) or by the version of fsdyno that measured".to_owned());
-    }
-    if any(&|of| of.source != Source::Recorder) {
-        lines.push("seeks: only model disks record them".to_owned());
-    }
-    if phases
-        .iter()
-        .flat_map(|of| &of.rows)
-        .all(|row| row.name != rows::EXTENTS)
-    {
-        lines.push("extents per file: not counted (run --fragments)".to_owned());
-    }
-    if virtual_time {
-        lines.push(
+             processor other than `free`, charge it)",
+        ),
+        (
+            !virtual_time && any(phases, |of| of.other_work_ns.is_none()),
+            "processor time elsewhere: not counted",
+        ),
+        (
+            devices_unknown,
+            "devices: not observed, so that waiting for them is in the rest",
+        ),
+        (
+            !devices_unknown && any(phases, |of| of.waits.is_none()),
+            "the time of requests by kind: not recorded by the kernel (before 5.5) or by the \
+             version of fsdyno that measured",
+        ),
+        (
+            any(phases, |of| of.source != Source::Recorder),
+            "seeks: only model disks record them",
+        ),
+        (
+            rows.all(|row| row.name != rows::EXTENTS),
+            "extents per file: not counted (run --fragments)",
+        ),
+        (
+            virtual_time,
             "metadata and forced writes (FUA): a virtio disk receives neither; instead of a forced \
-             write, the guest's kernel sends a write and a flush"
-                .to_owned(),
-        );
-        return lines;
+             write, the guest's kernel sends a write and a flush",
+        ),
+    ];
+    let missing = applicable(all);
+    let mut missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+    if virtual_time {
+        return missing;
     }
-    let mut unobserved = unobserved(set, places);
-    if unobserved.is_empty() && any(&|of| of.others_ns.is_none()) {
-        unobserved.push(
+    let unobserved = unobserved(set, places);
+    if unobserved.is_empty() && any(phases, |of| of.others_ns.is_none()) {
+        missing.push(
             "what else the machine did, metadata and forced writes (FUA): not observed".to_owned(),
         );
     }
-    lines.append(&mut unobserved);
-    lines
+    missing.extend(unobserved);
+    missing
 }
 
 /// The unavailable observations of both contenders, each reason once.
@@ -519,12 +517,6 @@ fn unobserved(set: &ResultSet, places: [usize; 2]) -> Vec<String> {
     let observed = theirs
         .flat_map(|cell| &cell.samples)
         .filter_map(|sample| sample.observed.as_ref());
-    let mut lines: Vec<String> = Vec::new();
-    for why in observed.flat_map(|of| &of.unobserved) {
-        let why = terms::printable(why);
-        if !lines.contains(&why) {
-            lines.push(why);
-        }
-    }
-    lines
+    let reasons = observed.flat_map(|of| &of.unobserved);
+    unique(reasons.map(|why| terms::printable(why)))
 }

@@ -33,11 +33,10 @@ pub enum Dots {
 impl Dots {
     /// A dot for each sample, or bins if a page has too many samples.
     pub fn of(blocks: &[Block]) -> Self {
-        let mut tables = Vec::new();
-        bar_tables(blocks, &mut tables);
+        let tables = bar_tables(blocks);
         let cells = tables.iter().flat_map(|table| table.rows());
         let figures: Vec<&Figure> = cells
-            .flat_map(|row| row.cells.iter().filter_map(figure))
+            .flat_map(|row| row.cells.iter().filter_map(Cell::figure))
             .collect();
         let samples: usize = figures.iter().map(|figure| figure.samples.len()).sum();
         match DOTS / figures.len().max(1) {
@@ -53,7 +52,7 @@ impl Dots {
 pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
     let figures = group.rows.iter();
     let figures =
-        figures.filter_map(|row| Some((row.label.full.as_str(), figure(&row.cells[at])?)));
+        figures.filter_map(|row| Some((row.label.full.as_str(), row.cells[at].figure()?)));
     let figures: Vec<(&str, &Figure)> = figures.collect();
     if figures.is_empty() {
         return String::new();
@@ -61,7 +60,7 @@ pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
     let all = group
         .rows
         .iter()
-        .flat_map(|row| row.cells.iter().filter_map(figure));
+        .flat_map(|row| row.cells.iter().filter_map(Cell::figure));
     let longest = all.map(|figure| range(figure).1).fold(1.0, f64::max);
     let height = PITCH * u32::try_from(group.rows.len()).unwrap_or(2) + 1;
     let mut svg = format!(r#"<svg height="{height}" aria-hidden="true">"#);
@@ -77,13 +76,6 @@ pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
     }
     svg.push_str("</svg>");
     svg
-}
-
-fn figure(cell: &Cell) -> Option<&Figure> {
-    match cell {
-        Cell::Figure(figure) => Some(figure),
-        _ => None,
-    }
 }
 
 /// The minimum and the maximum.

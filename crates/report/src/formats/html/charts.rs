@@ -3,7 +3,7 @@
 
 use crate::charts::svg::{Appearance, Theme, render};
 use crate::charts::{Chart, Kind};
-use crate::document::Block;
+use crate::document::{Block, Medium, visit};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -32,8 +32,14 @@ pub struct Drawings {
 impl Drawings {
     /// Draws the charts of a document.
     pub fn of(blocks: &[Block]) -> Self {
-        let mut charts = Vec::new();
-        collect(blocks, &mut charts);
+        let mut charts: Vec<&Chart> = Vec::new();
+        visit(blocks, Medium::Page, &mut |block| match block {
+            Block::Charts(some) => charts.extend(some),
+            Block::Table(table) => {
+                charts.extend(table.groups.iter().flat_map(|group| &group.charts));
+            }
+            _ => {}
+        });
         let mut drawings = Self {
             drawn: BTreeMap::new(),
             left_out: 0,
@@ -73,21 +79,6 @@ impl Drawings {
     pub fn write(&self, html: &mut String, chart: &Chart) {
         if let Some(svg) = self.drawn.get(&chart.name) {
             let _ = writeln!(html, "<figure>{svg}</figure>");
-        }
-    }
-}
-
-fn collect<'a>(blocks: &'a [Block], charts: &mut Vec<&'a Chart>) {
-    for block in blocks {
-        match block {
-            Block::Charts(some) => charts.extend(some),
-            Block::Table(table) => {
-                charts.extend(table.groups.iter().flat_map(|group| &group.charts));
-            }
-            Block::Section(section) => collect(&section.blocks, charts),
-            Block::Fold(fold) => collect(&fold.blocks, charts),
-            Block::Only(_, blocks) => collect(blocks, charts),
-            _ => {}
         }
     }
 }

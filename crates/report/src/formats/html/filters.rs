@@ -57,8 +57,7 @@ fn fieldset(html: &mut String, filter: &Filter) {
 
 /// Whether some phase has a time to durable.
 fn writes(blocks: &[Block]) -> bool {
-    let mut tables = Vec::new();
-    super::bar_tables(blocks, &mut tables);
+    let tables = super::bar_tables(blocks);
     let mut groups = tables.iter().flat_map(|table| &table.groups);
     groups.any(|group| group.rows.len() > 1)
 }

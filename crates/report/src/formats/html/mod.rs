@@ -10,8 +10,9 @@ use super::cells::{Style, Symbols};
 use crate::charts::svg::theme;
 use crate::document::{
     Block, Cell, Document, Fold, Item, Mark, Medium, Section, Share, ShareColour, Shares, Span,
-    Table, Text, Tone,
+    Table, Text, Tone, visit,
 };
+use crate::lists::unique;
 use crate::options::{Assets, Options};
 use bars::Dots;
 use charts::Drawings;
@@ -56,9 +57,12 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
     let left_out = page.drawings.left_out();
     if left_out > 0 {
         let command = escape(&document.chart_command);
-        let _ = writeln!(
-            page.html,
-            r#"<p class="soft">{left_out} more charts would make this page too large: <code>{command}</code> draws them all.</p>"#
+        page.paragraph(
+            "soft",
+            &format!(
+                "{left_out} more charts would make this page too large: <code>{command}</code> \
+                 draws them all."
+            ),
         );
     }
     end(
@@ -172,26 +176,22 @@ impl Page {
     fn head(&mut self, document: &Document, assets: Assets) {
         begin(&mut self.html, document.page_title(), assets);
         if !document.subtitle.is_empty() {
-            let _ = writeln!(
-                self.html,
-                r#"<p class="sub">{}</p>"#,
-                escape(&document.subtitle)
-            );
+            self.paragraph("sub", &escape(&document.subtitle));
         }
         for text in &document.lead {
-            let _ = writeln!(self.html, r#"<p class="lead">{}</p>"#, inline(text));
+            self.paragraph("lead", &inline(text));
         }
         for shares in &document.winners {
             self.shares(shares);
         }
         if !document.status.is_empty() {
-            let _ = writeln!(
-                self.html,
-                r#"<p class="sub">{}</p>"#,
-                inline(&document.status)
-            );
+            self.paragraph("sub", &inline(&document.status));
         }
         begin_content(&mut self.html);
+    }
+
+    fn paragraph(&mut self, class: &str, html: &str) {
+        let _ = writeln!(self.html, r#"<p class="{class}">{html}</p>"#);
     }
 
     fn blocks(&mut self, blocks: &[Block], level: usize) {
@@ -205,9 +205,7 @@ impl Page {
             Block::Paragraph(text) => {
                 let _ = writeln!(self.html, "<p>{}</p>", inline(text));
             }
-            Block::Legend(text) => {
-                let _ = writeln!(self.html, r#"<p class="legend">{}</p>"#, inline(text));
-            }
+            Block::Legend(text) => self.paragraph("legend", &inline(text)),
             Block::List(items) => {
                 self.html += "<ul class=\"plain\">\n";
                 for item in items {
@@ -366,35 +364,26 @@ impl Page {
                            <code>fsdyno chart</code> draws them."
                 .to_owned(),
         };
-        let mut keys: Vec<&str> = Vec::new();
-        for row in table.rows() {
-            if !keys.contains(&row.label.full.as_str()) {
-                keys.push(&row.label.full);
-            }
-        }
+        let keys = unique(table.rows().map(|row| &row.label.full)).into_iter();
         let keys: Vec<String> = keys
-            .iter()
             .map(|key| format!(r#" <span class="key {key}"></span> <b>{key}</b>"#))
             .collect();
-        let keys = keys.concat();
         let _ = writeln!(
             self.html,
-            "<p>Bars are {medians} on a scale from zero{dots}{keys}</p>"
+            "<p>Bars are {medians} on a scale from zero{dots}{}</p>",
+            keys.concat()
         );
     }
 }
 
 /// The tables whose figures are drawn as bars.
-fn bar_tables<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
-    for block in blocks {
-        match block {
-            Block::Table(table) if table.bars => tables.push(table),
-            Block::Section(section) => bar_tables(&section.blocks, tables),
-            Block::Fold(fold) => bar_tables(&fold.blocks, tables),
-            Block::Only(_, blocks) => bar_tables(blocks, tables),
-            _ => {}
-        }
-    }
+fn bar_tables(blocks: &[Block]) -> Vec<&Table> {
+    let mut tables = Vec::new();
+    visit(blocks, Medium::Page, &mut |block| match block {
+        Block::Table(table) if table.bars => tables.push(table),
+        _ => {}
+    });
+    tables
 }
 
 /// The CSS class of a tone.

@@ -4,7 +4,7 @@
 use super::super::cells::Parts;
 use super::{Page, attribute, bars, breakable, escape};
 use crate::document::{
-    Cell, CheckedStates, Column, Compared, Figure, Group, Label, Outcome, Row, Table, VerdictCell,
+    Cell, CheckedStates, Column, Compared, Group, Label, Outcome, RatioTo, Row, Table, VerdictCell,
 };
 use crate::terms::{Scale, grouped};
 use std::fmt::Write as _;
@@ -333,10 +333,10 @@ impl Page {
             group
                 .rows
                 .iter()
-                .flat_map(|row| row.cells.iter().filter_map(figure))
+                .flat_map(|row| row.cells.iter().filter_map(Cell::figure))
         };
         let repeated = figures().any(|figure| figure.spread.is_some());
-        let compares = figures().any(|figure| figure.ratio != crate::document::RatioTo::None);
+        let compares = figures().any(|figure| figure.ratio != RatioTo::None);
         let writes = if group.rows.len() > 1 { " writes" } else { "" };
         let place = attribute("data-p", group.place.as_ref());
         let unit = scale.unit();
@@ -418,9 +418,9 @@ impl Page {
             );
         }
         if compares {
-            let ratio = match figure(cell).map(|figure| figure.ratio) {
-                Some(crate::document::RatioTo::Of { middle, .. }) => Some(middle),
-                Some(crate::document::RatioTo::Baseline) => Some(1.0),
+            let ratio = match cell.figure().map(|figure| figure.ratio) {
+                Some(RatioTo::Of { middle, .. }) => Some(middle),
+                Some(RatioTo::Baseline) => Some(1.0),
                 _ => None,
             };
             let (ratio, interval) = (
@@ -438,13 +438,6 @@ impl Page {
                 parts.ratio
             );
         }
-    }
-}
-
-fn figure(cell: &Cell) -> Option<&Figure> {
-    match cell {
-        Cell::Figure(figure) => Some(figure),
-        _ => None,
     }
 }
 

@@ -244,9 +244,7 @@ impl Layout {
 fn widths(tables: &[&Table], style: Style) -> Vec<Widths> {
     let mut widths = vec![Widths::default(); tables[0].columns.len()];
     for table in tables {
-        let groups = table.groups.iter();
-        let rows = groups.flat_map(|group| group.rows.iter().map(move |row| (Some(group), row)));
-        for (group, row) in rows.chain(table.summary.iter().map(|row| (None, row))) {
+        for (group, row) in table.grouped_rows() {
             for (widths, parts) in widths.iter_mut().zip(style.row(group, row)) {
                 widths.take(&parts);
             }

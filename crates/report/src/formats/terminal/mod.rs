@@ -6,7 +6,7 @@ mod table;
 
 use super::cells::{Style, Symbols};
 use crate::document::{
-    Audience, Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
+    Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone, visit,
 };
 use crate::options::Options;
 use paint::{Paint, clip, left, width, wrap};
@@ -59,15 +59,13 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
 
 /// Whether a table does not fit into the width, so that its columns are split.
 pub fn splits_a_table(document: &Document, options: &Options) -> bool {
-    let mut tables = Vec::new();
-    tables_in(&document.blocks, &mut tables);
     let style = Style {
         symbols: SYMBOLS,
         clock: options.clock,
     };
     let width = options.width.max(NARROWEST);
     let splits = |table: &Table| layout::Layout::of(&[table], width, style).runs.len() > 1;
-    tables.into_iter().any(splits)
+    tables_in(&document.blocks).into_iter().any(splits)
 }
 
 /// The report during rendering.
@@ -154,8 +152,7 @@ impl<'a> Screen<'a> {
     fn section(&mut self, section: &'a Section, level: usize) {
         if !section.part && self.depth == 0 {
             self.explained.clear();
-            self.peers.clear();
-            tables_in(&section.blocks, &mut self.peers);
+            self.peers = tables_in(&section.blocks);
         }
         self.line("");
         if section.part {
@@ -237,16 +234,13 @@ impl<'a> Screen<'a> {
 }
 
 /// The tables in these blocks that a terminal shows.
-fn tables_in<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
-    for block in blocks {
-        match block {
-            Block::Table(table) if !table.is_empty() => tables.push(table),
-            Block::Section(Section { blocks, .. })
-            | Block::Fold(Fold { blocks, .. })
-            | Block::Only(Audience::Text, blocks) => tables_in(blocks, tables),
-            _ => {}
-        }
-    }
+fn tables_in(blocks: &[Block]) -> Vec<&Table> {
+    let mut tables = Vec::new();
+    visit(blocks, Medium::Terminal, &mut |block| match block {
+        Block::Table(table) if !table.is_empty() => tables.push(table),
+        _ => {}
+    });
+    tables
 }
 
 /// Renders a text with the symbols of a terminal.
