@@ -13,7 +13,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use fsdyno_disk::Profile;
 use fsdyno_model::{CopyMethod, LabChoice, StateClass, printable};
 use fsdyno_recipes::{fs, layouts, options};
-use fsdyno_report::{Format, published, reruns, schemas};
+use fsdyno_report::{Format, published, schemas};
 use fsdyno_run::advise::Feature;
 use fsdyno_run::bisect::Metric;
 use fsdyno_run::resolve::{Catalogue, KindEntry};
@@ -111,7 +111,7 @@ fn values_of(command: &str, argument: &str, store: Option<&PathBuf>) -> Option<A
         (_, "lab") => whole(|| plain(LabChoice::FORMS)),
         ("run", "device") => whole(|| plain(["loop:", "ram:", "dir:", "/dev/"])),
         ("report", "published") | ("show", "name") => whole(tables),
-        ("rerun", "name") => whole(|| plain(reruns::ALL.iter().map(|one| one.name))),
+        ("rerun", "name") => whole(|| plain(published::ALL.iter().map(|one| one.name))),
         ("schema", "name") => whole(|| plain(schemas::ALL.map(|one| one.name))),
         ("completions", "shell") => whole(|| plain(SHELLS)),
         ("advise" | "report" | "rerun" | "show" | "why", "format") => {

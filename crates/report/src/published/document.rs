@@ -2,8 +2,7 @@
 
 use super::{Row as Line, Table as Published};
 use crate::document::{
-    Block, Cell, Column, Document, Figure, Group, Label, Mark, Number, Overflow, Row, Section,
-    Table, Text,
+    Block, Cell, Column, Document, Figure, Mark, Number, Overflow, Row, Section, Table, Text,
 };
 
 /// A published table.
@@ -31,28 +30,16 @@ pub fn document(published: &Published) -> Document {
 
 /// The figures, a row for each phase.
 pub fn figures(published: &Published) -> Table {
-    let column = |label: &str| {
-        Column::new(Label {
-            full: label.to_owned(),
-            ..Label::default()
-        })
-    };
-    let contenders = published.contenders.iter();
+    let columns = published.contenders.iter();
+    let columns = columns.map(|one| Column::new(one.label.as_str()));
     let rows = published.rows.iter().map(|row| {
         let cells = row.values.iter();
         let cells = cells.map(|value| Cell::known(*value, |value| cell(row, value)));
         Row::new(format!("{}, {}", row.label(), row.unit), cells.collect())
     });
     Table {
-        name: "Figures".to_owned(),
-        rows_are: "phase",
-        columns: contenders.map(|one| column(&one.label)).collect(),
-        groups: vec![Group {
-            rows: rows.collect(),
-            ..Group::default()
-        }],
         overflow: Overflow::Split,
-        ..Table::default()
+        ..Table::new("Figures", "phase", columns, rows)
     }
 }
 

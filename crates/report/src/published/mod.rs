@@ -2,7 +2,8 @@
 //!
 //! A table is two files in `data/published/`. The `.csv` file has the figures as printed. The
 //! `.toml` file has their source, the contenders, the corresponding phases of workloads, and the
-//! conclusions. A new table is these two files and a line in [`ALL`].
+//! conclusions. A new table is these two files, the file of its rerun ([`crate::reruns`]) and a line
+//! in [`ALL`].
 
 mod document;
 mod read;
@@ -24,6 +25,8 @@ pub struct Published {
     pub header: &'static str,
     /// The contents of its CSV file: one figure per row.
     pub figures: &'static str,
+    /// The contents of the file of its rerun.
+    pub rerun: &'static str,
 }
 
 macro_rules! published {
@@ -32,6 +35,7 @@ macro_rules! published {
             name: $name,
             header: include_str!(concat!("../../data/published/", $name, ".toml")),
             figures: include_str!(concat!("../../data/published/", $name, ".csv")),
+            rerun: include_str!(concat!("../../data/reruns/", $name, ".toml")),
         }),+]
     };
 }
@@ -81,23 +85,33 @@ pub struct Table {
 }
 
 /// A contender of a published table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Competitor {
     /// Its label.
     pub label: String,
     /// The file system.
     pub filesystem: String,
     /// Its options of mkfs or mount, if published.
+    #[serde(default)]
     pub variant: String,
     /// Its layout of devices.
+    #[serde(default = "single")]
     pub layout: String,
-    /// The kernels.
+    /// The kernels, as in the figures.
+    #[serde(skip_deserializing)]
     pub kernels: Vec<String>,
     /// The corresponding contenders, in short form; empty if there are none.
+    #[serde(default)]
     pub today: Vec<String>,
     /// Substitutes of another file system, in short form. They are used if a run has no
     /// corresponding contender.
+    #[serde(default)]
     pub instead: Vec<String>,
+}
+
+fn single() -> String {
+    "single".to_owned()
 }
 
 /// One row of a published table: one figure for each contender.
@@ -181,6 +195,18 @@ impl Published {
     /// Parses it.
     pub fn read(&self) -> Result<Table, PublishedError> {
         read::table(self)
+    }
+}
+
+impl Table {
+    /// The contender with this label, by index.
+    pub(crate) fn contender(&self, label: &str) -> Option<usize> {
+        self.contenders.iter().position(|one| one.label == label)
+    }
+
+    /// The line with this label.
+    pub(crate) fn line(&self, label: &str) -> Option<&Line> {
+        self.lines.iter().find(|one| one.label == label)
     }
 }
 

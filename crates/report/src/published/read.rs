@@ -20,9 +20,6 @@ pub enum PublishedError {
         name: &'static str,
         source: csv::Error,
     },
-    /// No table has this name.
-    #[error("`{name}` is no published table")]
-    None { name: &'static str },
     /// Its parts are inconsistent.
     #[error("the published table {name} does not fit together: {what}")]
     Unsound { name: &'static str, what: String },
@@ -41,29 +38,10 @@ struct Header {
     /// The name of the table in the rows, if an article had several.
     #[serde(default)]
     parts: Vec<String>,
-    contender: Vec<CompetitorText>,
+    contender: Vec<Competitor>,
     #[serde(default)]
     line: Vec<LineText>,
     conclusion: Vec<ConclusionText>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CompetitorText {
-    label: String,
-    filesystem: String,
-    #[serde(default)]
-    variant: String,
-    #[serde(default = "single")]
-    layout: String,
-    #[serde(default)]
-    today: Vec<String>,
-    #[serde(default)]
-    instead: Vec<String>,
-}
-
-fn single() -> String {
-    "single".to_owned()
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,15 +96,6 @@ pub(super) fn table(published: &Published) -> Result<Table, PublishedError> {
 
 /// Builds the table. Returns the first inconsistency as an error.
 fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, String> {
-    let contenders = header.contender.into_iter().map(|text| Competitor {
-        label: text.label,
-        filesystem: text.filesystem,
-        variant: text.variant,
-        layout: text.layout,
-        kernels: Vec::new(),
-        today: text.today,
-        instead: text.instead,
-    });
     let mut table = Table {
         name: name.to_owned(),
         title: header.title,
@@ -136,7 +105,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
         measured: header.measured,
         caveat: header.caveat,
         suite: header.suite,
-        contenders: contenders.collect(),
+        contenders: header.contender,
         rows: Vec::new(),
         lines: Vec::new(),
         conclusions: Vec::new(),
@@ -153,7 +122,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
         table.take_up(figure)?;
     }
     for text in header.line {
-        let line = table.line(text)?;
+        let line = table.read_line(text)?;
         table.lines.push(line);
     }
     for text in header.conclusion {
@@ -212,7 +181,7 @@ impl Table {
         Ok(())
     }
 
-    fn line(&self, text: LineText) -> Result<Line, String> {
+    fn read_line(&self, text: LineText) -> Result<Line, String> {
         let rows = self.rows_named(&text.rows)?;
         let same = |a: &usize| {
             let (a, b) = (&self.rows[*a], &self.rows[rows[0]]);
@@ -236,7 +205,7 @@ impl Table {
     fn conclusion(&self, text: ConclusionText) -> Result<Conclusion, String> {
         let named = |labels: &[String]| -> Result<Vec<usize>, String> {
             let place = |label: &String| {
-                let place = self.contenders.iter().position(|c| c.label == *label);
+                let place = self.contender(label);
                 place.ok_or_else(|| format!("no contender is called {label}"))
             };
             labels.iter().map(place).collect()

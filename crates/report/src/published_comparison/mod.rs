@@ -358,10 +358,10 @@ fn waits_for_nothing(sample: &Sample) -> bool {
 
 /// The rerun of this table, if the run is one.
 fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
-    let (rerun, ablation) = reruns::of_plan(&set.run.plan)?;
-    let is_it = rerun.name == table.name && ablation.is_none();
+    let (published, ablation) = reruns::of_plan(&set.run.plan)?;
+    let is_it = published.name == table.name && ablation.is_none();
     // A test reads all built-in reruns, so an error is impossible.
-    is_it.then(|| rerun.read(table).ok()).flatten()
+    is_it.then(|| published.read_rerun(table).ok()).flatten()
 }
 
 /// The workload and phase of the run for each line of a table. Where computing takes no time, lines

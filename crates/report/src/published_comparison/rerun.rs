@@ -2,6 +2,7 @@
 //! figures that differ from the published ones, with the measured causes.
 
 use super::{CheckedConclusion, ComparedPhase, Paired};
+use crate::lists::by_key;
 use crate::published::{Table, place};
 use crate::reruns::{Known, Setting, Shown};
 use crate::terms;
@@ -87,17 +88,6 @@ impl RerunSummary {
 }
 
 impl Cause {
-    /// The explanation of a conclusion that does not hold, if there is one.
-    pub(super) fn of_conclusion(
-        setting: &Setting,
-        context: Context<'_>,
-        place: usize,
-    ) -> Vec<Self> {
-        let known = setting.causes.iter();
-        let known = known.filter(|known| known.conclusion == Some(place));
-        known.map(|known| context.cause(known)).collect()
-    }
-
     /// The explanation on one line.
     pub fn words(&self) -> String {
         if self.measured.is_empty() {
@@ -107,23 +97,20 @@ impl Cause {
     }
 }
 
-/// A figure of another order of magnitude: its line and contender by index in the table, and the
-/// factor.
-struct FarFigure {
-    line: usize,
-    contender: usize,
+/// A figure of another order of magnitude: its line and contender in the table, and its factor.
+struct FarFigure<'a> {
+    line: &'a str,
+    contender: &'a str,
     text: String,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// The number of comparable figures, and those of another order of magnitude.
-    fn departed(&self) -> (usize, Vec<FarFigure>) {
+    fn departed(&self) -> (usize, Vec<FarFigure<'a>>) {
         let (mut all, mut departed) = (0, Vec::new());
         for line in self.lines {
-            let place = self.table.lines.iter();
-            let place = place.clone().position(|one| one.label == line.label);
             for entry in &line.entries {
-                let (Some(factor), Some(place)) = (entry.by_published, place) else {
+                let Some(factor) = entry.by_published else {
                     continue;
                 };
                 all += 1;
@@ -132,8 +119,8 @@ impl Context<'_> {
                 }
                 let pair = &self.pairs[entry.contender];
                 departed.push(FarFigure {
-                    line: place,
-                    contender: pair.in_table,
+                    line: &line.label,
+                    contender: &pair.published,
                     text: format!("{} {} ({}x)", pair.now, line.label, terms::ratio(factor)),
                 });
             }
@@ -154,8 +141,9 @@ impl Context<'_> {
 
     /// `xfs portage copy: 214 flushes`, from the first repeat. `None` if it was not measured.
     fn shown(&self, shown: &Shown) -> Option<String> {
-        let pair = self.pairs.iter().find(|p| p.in_table == shown.contender)?;
-        let line = &self.table.lines[shown.line];
+        let mut pairs = self.pairs.iter();
+        let pair = pairs.find(|pair| pair.published == shown.contender)?;
+        let line = self.table.line(&shown.line)?;
         let (workload, phase) = place(self.set, line)?;
         let samples = self.set.samples(pair.in_run, workload, phase);
         let (_, sample) = samples.first()?;
@@ -165,21 +153,19 @@ impl Context<'_> {
 }
 
 /// Figures of another order of magnitude, each with its first explanation, grouped by explanation.
-fn departures(setting: &Setting, context: Context<'_>, departed: &[FarFigure]) -> Vec<Departure> {
-    let known = |one: &FarFigure| {
-        let speaks = |known: &Known| {
-            known.lines.contains(&one.line) && known.contenders.contains(&one.contender)
+fn departures(
+    setting: &Setting,
+    context: Context<'_>,
+    departed: &[FarFigure<'_>],
+) -> Vec<Departure> {
+    let known = |one: &FarFigure<'_>| {
+        let is_of_it = |known: &Known| {
+            known.lines.iter().any(|line| line == one.line)
+                && known.contenders.iter().any(|label| label == one.contender)
         };
-        setting.causes.iter().position(speaks)
+        setting.causes.iter().position(is_of_it)
     };
-    let mut grouped: Vec<(Option<usize>, Vec<String>)> = Vec::new();
-    for one in departed {
-        let reason = known(one);
-        match grouped.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, figures)) => figures.push(one.text.clone()),
-            None => grouped.push((reason, vec![one.text.clone()])),
-        }
-    }
+    let grouped = by_key(departed.iter().map(|one| (known(one), one.text.clone())));
     let departure = |(reason, figures): (Option<usize>, Vec<String>)| Departure {
         figures,
         cause: reason.map(|reason| context.cause(&setting.causes[reason])),
@@ -201,7 +187,8 @@ fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
         if measured && pair.is_some_and(|pair| !context.pairs[pair].instead) {
             continue;
         }
-        let left_out = setting.left_out.iter().find(|one| one.contender == at);
+        let mut left_out = setting.left_out.iter();
+        let left_out = left_out.find(|one| one.contender == contender.label);
         let why = match (left_out, pair) {
             (Some(left_out), _) => left_out.why.clone(),
             (None, Some(pair)) => unmeasured(context.set, context.pairs[pair].in_run),
@@ -233,9 +220,13 @@ pub(super) fn explain(
     context: Context<'_>,
     conclusions: &mut [CheckedConclusion],
 ) {
-    for (place, conclusion) in conclusions.iter_mut().enumerate() {
+    for conclusion in conclusions {
         if conclusion.holding.departs() {
-            conclusion.causes = Cause::of_conclusion(setting, context, place);
+            let known = setting.causes.iter().filter(|known| {
+                let begin = known.conclusion.as_ref();
+                begin.is_some_and(|begin| conclusion.text.starts_with(begin))
+            });
+            conclusion.causes = known.map(|known| context.cause(known)).collect();
         }
     }
 }

@@ -2,7 +2,7 @@
 //! property, on the original disk and on a disk that differs in one property.
 
 use super::{Ablation, Setting};
-use crate::document::{self, Block, Cell, Column, Document, Group, Item, Section, Tone};
+use crate::document::{self, Block, Cell, Column, Document, Group, Item, Quantity, Section, Tone};
 use crate::published::{Line, Table, place};
 use crate::terms;
 use crate::terms::grouped;
@@ -75,6 +75,22 @@ pub struct Row {
     pub written: Option<Bytes>,
 }
 
+const QUANTITIES: [Quantity<Row>; 7] = [
+    ("return", 0, |row| Cell::Duration(row.return_ns)),
+    ("durable", 0, |row| {
+        Cell::known(row.durable_ns, Cell::Duration)
+    }),
+    ("now/then", 0, |row| {
+        Cell::known(row.by_published, Cell::Ratio)
+    }),
+    ("flushes", 1, |row| Cell::known(row.flushes, Cell::Count)),
+    ("waited", 2, |row| {
+        Cell::known(row.flush_wait_ns, Cell::Duration)
+    }),
+    ("writes", 3, |row| Cell::known(row.writes, Cell::Count)),
+    ("written", 4, |row| Cell::known(row.written, Cell::Size)),
+];
+
 /// The description of a disk, and the run on it.
 pub type Ran<'a> = (&'a str, &'a ResultSet);
 
@@ -103,7 +119,7 @@ impl AblationSummary {
             rerun: setting.name.clone(),
             question: ablation.question.clone(),
             scale,
-            published: table.contenders[ablation.reference].label.clone(),
+            published: ablation.reference.clone(),
             disks: disks.collect(),
             contenders: contenders
                 .map(|one| (one.contender.clone(), one.is.clone()))
@@ -137,15 +153,12 @@ impl AblationSummary {
 
     /// The ablation as a document.
     pub fn document(&self) -> Document {
-        let contenders = self.contenders.iter().map(|(name, is)| Item {
-            lead: Some((name.clone(), Tone::Plain)),
-            text: is.as_str().into(),
-            ..Item::default()
-        });
-        let disks = self.disks.iter().enumerate().map(|(at, disk)| Item {
-            lead: Some((format!("disk {}", at + 1), Tone::Plain)),
-            text: format!("{} (run {})", disk.disk, disk.run).into(),
-            ..Item::default()
+        let contenders = self.contenders.iter();
+        let contenders =
+            contenders.map(|(name, is)| Item::new(name.as_str(), Tone::Plain, is.as_str()));
+        let disks = self.disks.iter().enumerate().map(|(at, disk)| {
+            let text = format!("{} (run {})", disk.disk, disk.run);
+            Item::new(format!("disk {}", at + 1), Tone::Plain, text)
         });
         let read = self.read.iter().map(|text| format!("{text}."));
         Document {
@@ -165,17 +178,6 @@ impl AblationSummary {
 
     /// The figures, a row for each contender on each disk.
     pub fn figures(&self) -> document::Table {
-        const COLUMNS: [(&str, u8); 7] = [
-            ("return", 0),
-            ("durable", 0),
-            ("now/then", 0),
-            ("flushes", 1),
-            ("waited", 2),
-            ("writes", 3),
-            ("written", 4),
-        ];
-        let columns = COLUMNS.iter();
-        let columns = columns.map(|(name, gives_way)| Column::giving_way(*name, *gives_way));
         let groups = self.parts.iter().map(|part| Group {
             heading: part.heading(),
             rows: part
@@ -184,19 +186,13 @@ impl AblationSummary {
                 .map(|row| {
                     let name = &self.contenders[row.contender].0;
                     let name = format!("{name}, disk {}", row.disk + 1);
-                    document::Row::new(name, row.cells())
+                    document::Row::of_quantities(name, &QUANTITIES, row)
                 })
                 .collect(),
             ..Group::default()
         });
-        document::Table {
-            name: "The figures".to_owned(),
-            groups_are: "phase",
-            rows_are: "contender",
-            columns: columns.collect(),
-            groups: groups.collect(),
-            ..document::Table::default()
-        }
+        let columns = Column::of_quantities(&QUANTITIES);
+        document::Table::grouped("The figures", ["phase", "contender"], columns, groups)
     }
 
     /// The legend of the figures.
@@ -220,7 +216,8 @@ impl AblationSummary {
 
 impl Part {
     fn of(line: &Line, ablation: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
-        let published = line.published(table, ablation.reference);
+        let reference = table.contender(&ablation.reference);
+        let published = reference.and_then(|at| line.published(table, at));
         let mut rows = Vec::new();
         for (contender, requested) in ablation.contenders.iter().enumerate() {
             for (disk, (_, set)) in ran.iter().enumerate() {
@@ -269,19 +266,6 @@ impl Row {
             writes: device.map(|device| device.writes),
             written: device.map(|device| device.written_bytes),
         }
-    }
-
-    /// The figures in column order.
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::Duration(self.return_ns),
-            Cell::known(self.durable_ns, Cell::Duration),
-            Cell::known(self.by_published, Cell::Ratio),
-            Cell::known(self.flushes, Cell::Count),
-            Cell::known(self.flush_wait_ns, Cell::Duration),
-            Cell::known(self.writes, Cell::Count),
-            Cell::known(self.written, Cell::Size),
-        ]
     }
 
     /// The figure on this disk, compared with that on the other.

@@ -2,8 +2,8 @@
 //! contenders, disk, memory, differences from the original setup, and explanations of different
 //! figures.
 //!
-//! A rerun is a file in `data/reruns/` with the name of its table, and a line in [`ALL`]. Another
-//! module builds the plan. `published_comparison` reports the results.
+//! A rerun is a file in `data/reruns/` with the name of its table. Another module builds the plan.
+//! `published_comparison` reports the results.
 
 mod ablation;
 pub(crate) mod measure;
@@ -14,61 +14,28 @@ mod sound_tests;
 pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row};
 pub use read::RerunError;
 
-use crate::published::{PublishedError, Table};
+use crate::published::{self, Published, Table};
 use crate::terms;
 use fsdyno_cpu::{Prices, Profile};
 use fsdyno_model::{Bytes, Plan};
-use serde::{Deserialize, Serialize};
-
-/// A built-in rerun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rerun {
-    /// The name of its table, as on the command line.
-    pub name: &'static str,
-    /// The contents of its file.
-    pub text: &'static str,
-}
-
-macro_rules! reruns {
-    ($($name:literal),+ $(,)?) => {
-        &[$(Rerun {
-            name: $name,
-            text: include_str!(concat!("../../data/reruns/", $name, ".toml")),
-        }),+]
-    };
-}
-
-/// All reruns, in the order they are listed: oldest first.
-pub static ALL: &[Rerun] = reruns![
-    "bonnie-2001",
-    "mongo-2001",
-    "ufs-async-2004",
-    "atime-2007",
-    "zfs-two-disks-2008",
-    "btrfs-2008",
-];
+use serde::Deserialize;
 
 /// The prefix of the name of a rerun's plan; the name of the table follows.
 const PREFIX: &str = "rerun-";
 
-/// The rerun of the table with that name.
-pub fn find(name: &str) -> Option<&'static Rerun> {
-    ALL.iter().find(|rerun| rerun.name == name)
-}
-
-/// The rerun of a plan, and the name of the ablation if it is one.
-pub fn of_plan(plan: &Plan) -> Option<(&'static Rerun, Option<&str>)> {
+/// The table that a plan reruns, and the name of the ablation if it is one.
+pub fn of_plan(plan: &Plan) -> Option<(&'static Published, Option<&str>)> {
     let name = plan.name.strip_prefix(PREFIX)?;
     let (name, ablation) = match name.split_once('+') {
         Some((name, ablation)) => (name, Some(ablation)),
         None => (name, None),
     };
-    Some((find(name)?, ablation))
+    Some((published::find(name)?, ablation))
 }
 
-impl Rerun {
-    /// The name of its plan; with an ablation, the name of that plan.
-    pub fn plan_name(&self, ablation: Option<&str>) -> String {
+impl Published {
+    /// The name of the plan of its rerun; with an ablation, the name of that plan.
+    pub fn rerun_name(&self, ablation: Option<&str>) -> String {
         let name = self.name;
         ablation.map_or_else(
             || format!("{PREFIX}{name}"),
@@ -76,44 +43,46 @@ impl Rerun {
         )
     }
 
-    /// Its table.
-    pub fn table(&self) -> Result<Table, PublishedError> {
-        let table = crate::published::find(self.name);
-        table
-            .ok_or(PublishedError::None { name: self.name })?
-            .read()
-    }
-
-    /// Parses it and resolves its references to the table.
-    pub fn read(&self, table: &Table) -> Result<Setting, RerunError> {
+    /// Parses its rerun, and checks that the table has everything that it names.
+    pub fn read_rerun(&self, table: &Table) -> Result<Setting, RerunError> {
         read::setting(self, table)
     }
 }
 
-/// The settings of a rerun.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The settings of a rerun, as in its file. Contenders, lines and conclusions of the table are named
+/// by their labels.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setting {
     /// The name of its table.
+    #[serde(skip)]
     pub name: String,
     /// The profile of the disk.
     pub disk: String,
     /// The profile of the processor: the one of the publication, or the nearest.
     pub cpu: String,
     /// The used part of each disk, from its start.
+    #[serde(deserialize_with = "read::size")]
     pub partition: Bytes,
     /// The memory of the original machine.
+    #[serde(deserialize_with = "read::size")]
     pub memory: Bytes,
-    /// Whether the memory was published; otherwise it is an estimate.
-    pub memory_known: bool,
-    /// The additional memory of the guest, if it exceeds [`ITSELF`].
-    pub own_memory: Option<Bytes>,
+    /// Whether the memory is an estimate, because it was not published.
+    #[serde(default)]
+    pub memory_is_a_guess: bool,
+    /// The additional memory of the guest.
+    #[serde(default = "itself", deserialize_with = "read::size")]
+    pub own_memory: Bytes,
     /// The contenders in short form; the first is the baseline.
     pub contenders: Vec<String>,
     /// The differences from the original setup, with reasons.
+    #[serde(default)]
     pub differs: Vec<String>,
     /// The contenders of the table that do not run.
+    #[serde(default, rename = "left-out")]
     pub left_out: Vec<LeftOut>,
     /// The explanations of figures that differ from the published ones.
+    #[serde(default, rename = "cause")]
     pub causes: Vec<Known>,
     /// An additional ablation.
     pub ablation: Option<Ablation>,
@@ -123,13 +92,17 @@ pub struct Setting {
 /// cells fail.
 pub const ITSELF: Bytes = Bytes(80 << 20);
 
+fn itself() -> Bytes {
+    ITSELF
+}
+
 impl Setting {
     /// The memory of a guest for datasets of this scale: its own need, and the original memory
     /// multiplied by the scale. With all of the original memory, small datasets would fit in the
     /// page cache and not wait for a disk.
     pub fn guest_memory(&self, scale: f64) -> Bytes {
         const STEP: f64 = (1 << 20) as f64;
-        let itself = self.own_memory.unwrap_or(ITSELF).max(ITSELF);
+        let itself = self.own_memory.max(ITSELF);
         let part = self.memory.0 as f64 * scale;
         // Whole mebibytes. A float is exact far beyond the memory of any machine.
         #[expect(
@@ -165,11 +138,11 @@ impl Setting {
 
     /// The memory of the original machine and of the guests of a plan, as text.
     pub(crate) fn memory_text(&self, plan: &Plan) -> String {
-        let itself = self.own_memory.unwrap_or(ITSELF).max(ITSELF);
-        let known = if self.memory_known {
-            ""
-        } else {
+        let itself = self.own_memory.max(ITSELF);
+        let known = if self.memory_is_a_guess {
             " (a guess: it was not published)"
+        } else {
+            ""
         };
         let now = plan.guest.clone().unwrap_or_default().memory;
         let both = format!("{} then{known}; {now} now", self.memory);
@@ -189,24 +162,28 @@ impl Setting {
 }
 
 /// A contender of the table that does not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Its index in the table.
-    pub contender: usize,
+    /// Its label in the table.
+    pub contender: String,
     /// The reason.
     pub why: String,
 }
 
 /// An explanation of a difference from the published figures. It is reported if the difference
 /// occurs, with the measured figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Known {
-    /// The conclusion that does not hold, by index; or
-    pub conclusion: Option<usize>,
+    /// The first words of the conclusion that does not hold; or
+    pub conclusion: Option<String>,
     /// the contenders with figures of another order of magnitude, and
-    pub contenders: Vec<usize>,
+    #[serde(default)]
+    pub contenders: Vec<String>,
     /// the lines with these figures.
-    pub lines: Vec<usize>,
+    #[serde(default)]
+    pub lines: Vec<String>,
     /// The cause.
     pub text: String,
     /// The figures of this run that support it.
@@ -214,19 +191,21 @@ pub struct Known {
 }
 
 /// A figure that supports an explanation: of a contender, in a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shown {
-    /// The contender, by index in the table.
-    pub contender: usize,
-    /// The line, by index in the table.
-    pub line: usize,
+    /// The label of the contender in the table.
+    pub contender: String,
+    /// The label of the line.
+    pub line: String,
     /// The measure.
     pub of: Measure,
 }
 
 /// An ablation: the same work on contenders that differ in one property, on disks that differ in
 /// one property.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ablation {
     /// Its name, one word.
     pub name: String,
@@ -237,13 +216,13 @@ pub struct Ablation {
     /// The contenders in short form.
     pub contenders: Vec<AblationContender>,
     /// The contender of the table to which its figures are compared.
-    pub reference: usize,
+    pub reference: String,
     /// The results to report below the figures.
     pub read: Vec<String>,
 }
 
 /// A contender of an ablation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AblationContender {
     /// In short form.
@@ -253,7 +232,7 @@ pub struct AblationContender {
 }
 
 /// A figure of a sample that explains its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// Flush requests.

@@ -324,6 +324,7 @@ fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
         name: "rates",
         header: RATES,
         figures: RATES_FIGURES,
+        rerun: "",
     };
     let mut set = run(&["a", "b"], &[work("out", &["copy"])], &[&[10, 10]], 3);
     for record in &mut set.cells {

@@ -6,8 +6,9 @@ use fsdyno_model::{
     Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, KernelWork,
     ModelCpu, ModelDisk, Nanos, PhasePlan, Point, ResultSet, Workload,
 };
+use fsdyno_report::published::find;
 use fsdyno_report::published_comparison::{ConclusionResult, PublishedComparison};
-use fsdyno_report::reruns::{AblationSummary, find};
+use fsdyno_report::reruns::AblationSummary;
 use fsdyno_report::{Format, render_ablation, render_comparison};
 
 fn phase(kind: &str) -> PhasePlan {
@@ -77,7 +78,7 @@ fn compared(set: &ResultSet) -> PublishedComparison {
 }
 
 fn compare_with(set: &ResultSet, table: &str) -> PublishedComparison {
-    let table = find(table).unwrap().table().unwrap();
+    let table = find(table).unwrap().read().unwrap();
     let mut compared = PublishedComparison::in_each_lab(set, &table).unwrap();
     assert_eq!(compared.len(), 1);
     compared.remove(0)
@@ -220,9 +221,9 @@ fn a_rerun_fits_its_page() {
 
 #[test]
 fn the_cost_of_flushes_is_computed_from_two_runs() {
-    let rerun = find("btrfs-2008").unwrap();
-    let table = rerun.table().unwrap();
-    let setting = rerun.read(&table).unwrap();
+    let published = find("btrfs-2008").unwrap();
+    let table = published.read().unwrap();
+    let setting = published.read_rerun(&table).unwrap();
     let ablation = setting.ablation.clone().unwrap();
     // example
     let requested = ["xfs", "xfs:wsync"];

@@ -8,8 +8,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Plan, ResultSet};
 use fsdyno_report::Format;
-use fsdyno_report::published::Table;
-use fsdyno_report::reruns::{Ablation, AblationSummary, Rerun, Setting};
+use fsdyno_report::published::{Published, Table};
+use fsdyno_report::reruns::{Ablation, AblationSummary, Setting};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
 use std::path::Path;
@@ -19,7 +19,7 @@ const IGNORES_FLUSHES: &str = "[flush]\nignored = 1.0\n";
 
 /// An ablation and its rerun.
 pub struct AblationRun<'a> {
-    pub rerun: &'static Rerun,
+    pub published: &'static Published,
     pub table: &'a Table,
     pub setting: &'a Setting,
     pub ablation: &'a Ablation,
@@ -84,7 +84,7 @@ impl AblationRun<'_> {
         if faults.is_some() {
             name += "-ignored";
         }
-        plan.name = self.rerun.plan_name(Some(&name));
+        plan.name = self.published.rerun_name(Some(&name));
         if let Some(disk) = &mut plan.disk {
             disk.faults = faults.map(str::to_owned);
         }

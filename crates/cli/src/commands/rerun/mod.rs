@@ -12,8 +12,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::{Bytes, Plan, suggestion};
-use fsdyno_report::published::Table;
-use fsdyno_report::reruns::{self, Rerun, Setting};
+use fsdyno_report::published::{self, Published, Table};
+use fsdyno_report::reruns::Setting;
 use fsdyno_run::RunOptions;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let Some(name) = &args.name else {
         return list(args).map(|()| Code::Ok);
     };
-    let rerun = find(name)?;
-    let (table, setting) = understood(rerun)?;
+    let published = find(name)?;
+    let (table, setting) = understood(published)?;
     let stop = signals::cancel_token()?;
     // The output is checked first, because the run takes long.
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
     if !args.ablation {
-        let mut plan = plan(args, rerun, &table, &setting)?;
+        let mut plan = plan(args, published, &table, &setting)?;
         args.shard.restrict(&mut plan)?;
         let ended = run::fresh(plan, &execution(args), store, &stop)?;
         code = ended.code;
@@ -41,7 +41,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
         // A selection of contenders does not cover the ablation.
         Some(ablation) if !args.no_ablation && args.contenders.is_empty() => {
             let run = AblationRun {
-                rerun,
+                published,
                 table: &table,
                 setting: &setting,
                 ablation,
@@ -57,16 +57,16 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     }
 }
 
-fn find(name: &str) -> Result<&'static Rerun, CliError> {
-    reruns::find(name).ok_or_else(|| {
-        let way = suggestion(name, reruns::ALL.iter().map(|one| one.name));
+fn find(name: &str) -> Result<&'static Published, CliError> {
+    published::find(name).ok_or_else(|| {
+        let way = suggestion(name, published::ALL.iter().map(|one| one.name));
         CliError::usage(format!("`{name}` cannot be rerun ({way})"))
     })
 }
 
-fn understood(rerun: &Rerun) -> Result<(Table, Setting), CliError> {
-    let table = rerun.table().map_err(CliError::failure)?;
-    let setting = rerun.read(&table).map_err(CliError::failure)?;
+fn understood(published: &Published) -> Result<(Table, Setting), CliError> {
+    let table = published.read().map_err(CliError::failure)?;
+    let setting = published.read_rerun(&table).map_err(CliError::failure)?;
     Ok((table, setting))
 }
 
@@ -119,7 +119,7 @@ fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
 /// The plan of the rerun: the workloads of its suite that its table contains.
 fn plan(
     args: &RerunArgs,
-    rerun: &Rerun,
+    published: &Published,
     table: &Table,
     setting: &Setting,
 ) -> Result<Plan, CliError> {
@@ -135,7 +135,7 @@ fn plan(
             .iter()
             .any(|line| line.workload == workload.name)
     });
-    plan.name = rerun.plan_name(None);
+    plan.name = published.rerun_name(None);
     Ok(plan)
 }
 
@@ -189,13 +189,11 @@ struct Listed {
 
 fn list(args: &RerunArgs) -> Result<(), CliError> {
     let mut listed = Vec::new();
-    for rerun in reruns::ALL {
-        let (table, setting) = understood(rerun)?;
+    for published in published::ALL {
+        let (table, setting) = understood(published)?;
         let left_out = setting.left_out.iter();
         listed.push(Listed {
-            left_out: left_out
-                .map(|one| table.contenders[one.contender].label.clone())
-                .collect(),
+            left_out: left_out.map(|one| one.contender.clone()).collect(),
             name: table.name,
             year: table.year,
             title: table.title,

@@ -325,8 +325,8 @@ fn render_report(
     execution: &Execution,
     options: &Options,
 ) -> Result<Vec<u8>, CliError> {
-    if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
-        && let Ok(comparison) = published::compare(set, rerun.name, execution.format, options)
+    if let Some((table, None)) = reruns::of_plan(&set.run.plan)
+        && let Ok(comparison) = published::compare(set, table.name, execution.format, options)
     {
         return Ok(comparison);
     }
