@@ -36,8 +36,9 @@ pub mod why;
 pub use format::{Format, ReportError};
 pub use options::{Advice, Assets, Options};
 
-use advice::{AdviceReport, Recommendation};
-use formats::{Report, bencher, bonnie, json, openmetrics};
+use advice::Recommendation;
+use document::Document;
+use formats::{Report, bencher, bonnie, json, openmetrics, terminal};
 use fsdyno_model::{Exploration, ResultSet, Series};
 use history::History;
 use published::Published;
@@ -47,8 +48,11 @@ use run_json::RunReport;
 use run_report::first_screen::{self, LINES, Rows};
 use why::Why;
 
+/// A report in a format, or why it cannot be written.
+pub type Rendered = Result<Vec<u8>, ReportError>;
+
 /// Renders the report of a run.
-pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
+pub fn render(set: &ResultSet, format: Format, options: &Options) -> Rendered {
     match format {
         Format::BonnieCsv => bonnie::render(set),
         Format::Bencher => bencher::render(set),
@@ -71,16 +75,31 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<
 
 /// Renders the first screen of a run with the most detailed table that fits.
 fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
-    let mut screens = Rows::ALL.into_iter().map(|rows| {
-        let document = first_screen::document(set, options, rows);
-        let text = formats::terminal::render(&document, options);
-        let lines = text.split(|byte| *byte == b'\n').count() - 1;
-        let fits = lines <= LINES && !formats::terminal::splits_a_table(&document, options);
-        (text, fits || rows == Rows::None)
-    });
-    screens
-        .find(|(_, fits)| *fits)
-        .map_or_else(Vec::new, |(text, _)| text)
+    let screens = Rows::ALL.into_iter();
+    let screens = screens.map(|rows| first_screen::document(set, options, rows));
+    let fits = |screen: &Document| !terminal::splits_a_table(screen, options);
+    first_that_fits(screens, options, fits)
+}
+
+/// Renders the first of these screens that has at most [`LINES`] lines and fits otherwise, or else
+/// the last one.
+fn first_that_fits(
+    screens: impl Iterator<Item = Document>,
+    options: &Options,
+    fits: impl Fn(&Document) -> bool,
+) -> Vec<u8> {
+    let mut text = Vec::new();
+    for screen in screens {
+        text = terminal::render(&screen, options);
+        if lines(&text) <= LINES && fits(&screen) {
+            break;
+        }
+    }
+    text
+}
+
+fn lines(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b'\n').count() - 1
 }
 
 /// Renders runs in virtual time below the report of the measured run that they belong to: a row for
@@ -91,20 +110,15 @@ pub fn render_model_disks(
     sets: &[(String, ResultSet)],
     options: &Options,
 ) -> Vec<u8> {
-    let lines = |text: &[u8]| text.split(|byte| *byte == b'\n').count() - 1;
     let used = lines(&first_screen(measured, options));
     let documents = first_screen::model_disks(sets, options).into_iter();
-    let mut texts = documents.map(|document| formats::terminal::render(&document, options));
+    let mut texts = documents.map(|document| terminal::render(&document, options));
     let fits = |text: &Vec<u8>| options.long || used + lines(text) <= LINES;
     texts.find(fits).unwrap_or_default()
 }
 
 /// Renders a published table. CSV has the figures as they were published.
-pub fn render_published(
-    published: &Published,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+pub fn render_published(published: &Published, format: Format, options: &Options) -> Rendered {
     if format == Format::Csv {
         return Ok(published.figures.as_bytes().to_vec());
     }
@@ -126,7 +140,7 @@ pub fn render_comparison(
     comparisons: &[PublishedComparison],
     format: Format,
     options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+) -> Rendered {
     let table = comparisons.first().map_or("", |one| &one.table);
     let report = Report {
         what: &format!("the comparison with the published table {table}"),
@@ -140,11 +154,7 @@ pub fn render_comparison(
 }
 
 /// Renders an ablation.
-pub fn render_ablation(
-    ablation: &AblationSummary,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+pub fn render_ablation(ablation: &AblationSummary, format: Format, options: &Options) -> Rendered {
     let report = Report {
         what: &format!("the ablation of {}", ablation.rerun),
         document: &|| ablation.document(),
@@ -154,7 +164,7 @@ pub fn render_ablation(
 }
 
 /// Renders the causes of the difference between two contenders.
-pub fn render_why(why: &Why, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
+pub fn render_why(why: &Why, format: Format, options: &Options) -> Rendered {
     let report = Report {
         what: &format!("the difference between two contenders of {}", why.run),
         document: &|| why::document::document(why),
@@ -169,7 +179,7 @@ pub fn render_run_comparison(
     checked: &[compare::Checked<'_>],
     format: Format,
     options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+) -> Rendered {
     let thresholds = checked.iter().map(Into::into).collect();
     let value = compare::Comparisons::of(&[(comparison.clone(), thresholds)]);
     let report = Report {
@@ -184,11 +194,7 @@ pub fn render_run_comparison(
 }
 
 /// Renders a history.
-pub fn render_history(
-    history: &History,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+pub fn render_history(history: &History, format: Format, options: &Options) -> Rendered {
     let report = Report {
         what: "the history",
         document: &|| history::document(history),
@@ -198,11 +204,7 @@ pub fn render_history(
 }
 
 /// Renders a series of crash tests.
-pub fn render_crash(
-    series: &Series,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+pub fn render_crash(series: &Series, format: Format, options: &Options) -> Rendered {
     let report = Report {
         what: &format!("the series {}", series.info.id),
         document: &|| crash::document(series),
@@ -212,11 +214,7 @@ pub fn render_crash(
 }
 
 /// Renders a series of crash tests with every power cut and its environment.
-pub fn render_crash_details(
-    series: &Series,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+pub fn render_crash_details(series: &Series, format: Format, options: &Options) -> Rendered {
     let report = Report {
         what: &format!("the series {}", series.info.id),
         document: &|| crash::details(series),
@@ -231,7 +229,7 @@ pub fn render_exploration(
     exploration: &Exploration,
     format: Format,
     options: &Options,
-) -> Result<Vec<u8>, ReportError> {
+) -> Rendered {
     let report = Report {
         what: &format!("the exploration {}", exploration.info.id),
         document: &|| {
@@ -244,28 +242,16 @@ pub fn render_exploration(
 }
 
 /// Renders advice, on a terminal on one screen.
-pub fn render_advice(
-    advice: &Recommendation,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<u8>, ReportError> {
-    match format {
-        Format::Terminal => {
-            let mut screens = advice::ROWS.into_iter().map(|rows| {
-                let text = formats::terminal::render(&advice::document(advice, rows), options);
-                let lines = text.split(|byte| *byte == b'\n').count() - 1;
-                (text, lines <= LINES || Some(&rows) == advice::ROWS.last())
-            });
-            let shown = screens.find(|(_, fits)| *fits);
-            Ok(shown.map_or_else(Vec::new, |(text, _)| text))
-        }
-        format => {
-            let report = Report {
-                what: "the advice",
-                document: &|| advice::document(advice, usize::MAX),
-                figures: &|| advice::figures(advice),
-            };
-            formats::render(&report, &AdviceReport::of(advice), format, options)
-        }
+pub fn render_advice(advice: &Recommendation, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal {
+        let screens = advice::ROWS.into_iter();
+        let screens = screens.map(|rows| advice::document(advice, rows));
+        return Ok(first_that_fits(screens, options, |_| true));
     }
+    let report = Report {
+        what: "the advice",
+        document: &|| advice::document(advice, usize::MAX),
+        figures: &|| advice::figures(advice),
+    };
+    formats::render(&report, advice, format, options)
 }

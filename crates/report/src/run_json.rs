@@ -1,7 +1,7 @@
 //! The JSON of a run: its cells as they were recorded, and the results that reports show.
 
-use crate::compare::{Measure, RunVerdict};
-use crate::comparison::{self, Comparison, Comparisons, PhaseTable, labs};
+use crate::compare::RunVerdict;
+use crate::comparison::{self, Comparison, Comparisons, Measure, PhaseTable, labs};
 use fsdyno_model::{CellRecord, Nanos, ResultSet, RunInfo};
 use fsdyno_stats::PairedRatio;
 use schemars::JsonSchema;
@@ -158,10 +158,7 @@ fn lab(comparison: &Comparison, share: &ResultSet) -> LabResults {
                 phases.push(PhaseResult {
                     workload: planned.name.clone(),
                     phase: planned_phase.label.clone(),
-                    measure: match line.measure {
-                        comparison::Measure::Return => Measure::Return,
-                        comparison::Measure::Durable => Measure::Durable,
-                    },
+                    measure: line.measure,
                     whole: at + 1 == phase.lines.len(),
                     variance_removed: line.removed,
                     fastest: line.leaders().and_then(|one| one.winner()).map(name),
@@ -234,7 +231,7 @@ fn overall(comparison: &Comparison, name: &impl Fn(usize) -> String) -> Option<O
     })
 }
 
-fn interval(ratio: &PairedRatio) -> Option<RatioInterval> {
+pub(crate) fn interval(ratio: &PairedRatio) -> Option<RatioInterval> {
     let (low, high) = ratio.interval.map(|of| (of.low, of.high))?;
     Some(RatioInterval { low, high })
 }

@@ -3,7 +3,7 @@
 //! Schemas are open: a later version of the program may add properties. The number in `schema`
 //! is raised when a property is removed, or changes its type or its meaning.
 
-use crate::advice::AdviceReport;
+use crate::advice::Recommendation;
 use crate::compare::Comparisons;
 use crate::history::History;
 use crate::run_json::RunReport;
@@ -69,7 +69,7 @@ pub const ALL: [Schema; 8] = [
         name: "advice",
         title: "Which file system to choose for some work",
         printed_by: "`fsdyno advise --format json`",
-        generate: SchemaGenerator::into_root_schema_for::<AdviceReport>,
+        generate: SchemaGenerator::into_root_schema_for::<Recommendation>,
     },
     Schema {
         name: "crash",

@@ -7,7 +7,7 @@ use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
 use fsdyno_report::compare::{
-    Checked, Comparisons, RunComparison, Threshold, ThresholdVerdict, check,
+    Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check,
 };
 use fsdyno_report::{Format, render_run_comparison};
 use fsdyno_store::Store;
@@ -79,8 +79,8 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         }
     }
     let beyond = |one: &Checked<'_>| {
-        one.holds == ThresholdVerdict::No
-            || (args.fail_on_inconclusive && one.holds == ThresholdVerdict::Inconclusive)
+        one.holds == ThresholdResult::Beyond
+            || (args.fail_on_inconclusive && one.holds == ThresholdResult::Inconclusive)
     };
     Ok(if checked.iter().flatten().any(beyond) {
         Code::Beyond

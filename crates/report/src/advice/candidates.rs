@@ -1,40 +1,60 @@
 //! The measured contenders of a run with the sum of the times of their phases.
 
-use super::Safety;
+use super::CrashTests;
 use crate::comparison::{Comparisons, Value};
+use crate::figures::summary;
 use crate::terms;
-use fsdyno_model::{Contender, ResultSet, StopReason};
-use fsdyno_stats::{PairedRatio, Summary, Times, Verdict, Verdicts, judge_table, ratio_paired};
+use fsdyno_model::{Contender, Nanos, ResultSet, StopReason};
+use fsdyno_stats::{PairedRatio, Times, Verdict, Verdicts, judge_table, ratio_paired};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A measured contender.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "MeasuredContender")]
 pub struct Candidate {
-    /// Its label, escaped for printing.
+    /// Its label.
+    #[serde(rename = "contender")]
     pub label: String,
     /// It, as in the plan.
-    pub contender: Contender,
-    /// The median of the sum of all phases, nanoseconds: durable where a phase writes, else to return.
+    #[serde(skip)]
+    pub planned: Contender,
+    /// Its file system.
+    pub filesystem: String,
+    /// The median of the sum of all phases: durable where a phase writes, else to return.
+    #[serde(serialize_with = "whole")]
+    #[schemars(with = "u64")]
     pub total_ns: f64,
-    /// The median of each phase.
+    /// The phases, in order.
     pub phases: Vec<PhaseTime>,
     /// Whether it may be recommended.
     pub eligible: bool,
-    /// What its options cost in safety.
+    /// What its options cost in safety; null if nothing.
     pub costs: Option<String>,
-    /// The results of crash tests.
-    pub safety: Safety,
+    /// The results of crash tests; null if it was not tested.
+    pub crash_tests: Option<CrashTests>,
 }
 
 /// The time of a phase.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[schemars(rename = "PhaseFigure")]
 pub struct PhaseTime {
-    /// The name of the phase in the report.
+    /// The phase.
     pub phase: String,
-    /// The median, nanoseconds.
+    /// The median.
+    #[serde(serialize_with = "whole")]
+    #[schemars(with = "u64")]
     pub time_ns: f64,
+}
+
+/// Whole nanoseconds.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde requires"
+)]
+fn whole<S: Serializer>(ns: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    Nanos::from_seconds(ns / 1e9).0.serialize(serializer)
 }
 
 /// What is not recommended, and why.
@@ -103,12 +123,8 @@ impl Field {
         if let Some(comparison) = &lab {
             rule = comparison.rule.clone();
             let phases: Vec<_> = comparison
-                .workloads
-                .iter()
-                .flat_map(|workload| workload.phases.iter().map(move |phase| (workload, phase)))
-                .filter_map(|(workload, phase)| {
-                    Some((comparison.place(workload, phase), phase.lines.last()?))
-                })
+                .whole_times()
+                .map(|(workload, phase, line)| (comparison.place(workload, phase), line))
                 .collect();
             for (at, label) in comparison.contenders.iter().enumerate() {
                 let mut contenders = (0..).zip(&plan.contenders);
@@ -124,15 +140,14 @@ impl Field {
                 };
                 let values: Vec<&Value> = times.iter().map(|(_, value)| *value).collect();
                 let total = totals(&values, |value| &value.adjusted);
-                let figures = totals(&values, |value| &value.times);
-                let figures: Vec<f64> = figures.iter().map(|(_, sum)| *sum).collect();
-                let Some(summary) = Summary::of(&figures) else {
+                let Some(summary) = summary(&totals(&values, |value| &value.times)) else {
                     continue;
                 };
                 field.totals.push(total);
                 field.candidates.push(Candidate {
                     label: label.clone(),
-                    contender: contender.clone(),
+                    planned: contender.clone(),
+                    filesystem: terms::printable(&contender.filesystem),
                     total_ns: summary.median,
                     phases: times
                         .into_iter()
@@ -143,7 +158,7 @@ impl Field {
                         .collect(),
                     eligible: true,
                     costs: None,
-                    safety: Safety::NotTested,
+                    crash_tests: None,
                 });
             }
         }

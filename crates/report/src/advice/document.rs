@@ -1,12 +1,13 @@
 //! The advice as a report: on a terminal it is one screen.
 
-use super::{Candidate, Departure, Effect, Pair, Recommendation, RunnerUp, Safety, Validation};
+use super::{Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation};
+use crate::compare::RunVerdict;
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Label, Row, Section, Table, Tone,
 };
+use crate::lists::by_key;
 use crate::terms;
 use fsdyno_model::Nanos;
-use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
 /// The numbers of rows of each table and list on a screen, of which the first that fits is shown.
@@ -72,17 +73,17 @@ fn lead(advice: &Recommendation) -> String {
     let Some(choice) = &advice.choice else {
         return "No contender can be recommended: the reasons are below.".to_owned();
     };
-    let best = &advice.candidates[choice.best].label;
+    let best = &choice.contender;
     let mut text = match &choice.runner_up {
         None => format!("Choose {best}: no other contender is left."),
         Some(other) => {
-            let label = &advice.candidates[other.at].label;
+            let label = &other.contender;
             let ratio = terms::ratio(other.ratio);
             match other.verdict {
-                Some(Verdict::Faster) => {
+                Some(RunVerdict::Faster) => {
                     format!("Choose {best}: {ratio} times faster than {label}, the runner-up.")
                 }
-                Some(Verdict::Indistinguishable) => format!(
+                Some(RunVerdict::Equivalent) => format!(
                     "No difference that you would notice: {best} and {label} are equivalent \
                      (within {}). Choose by features and safety; {best} is slightly faster.",
                     terms::percent(advice.margin)
@@ -130,8 +131,7 @@ fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
                 docs/model-processors.md."
             .to_owned();
     }
-    let paired = other.and_then(|other| other.paired);
-    let interval = paired.and_then(|ratio| Some((ratio.middle, ratio.interval?, ratio.pairs)));
+    let interval = other.and_then(|other| Some((other.middle?, other.interval?, other.pairs)));
     match interval {
         Some((middle, interval, pairs)) => format!(
             "How sure: the ratio is {} (95 % interval {} to {}, {pairs} repeats).",
@@ -176,20 +176,12 @@ fn phases(advice: &Recommendation, shown: usize) -> Option<Table> {
         0 => "total".to_owned(),
         n => format!("total, with {n} more"),
     };
+    let name = "Times, to durable where a phase writes";
+    let columns = [best.label.as_str(), other.label.as_str(), "ratio"].map(Column::new);
+    let rows = rows.into_iter().map(|(_, row)| row);
     Some(Table {
-        name: "Times, to durable where a phase writes".to_owned(),
-        rows_are: "phase",
-        columns: vec![
-            Column::new(best.label.as_str()),
-            Column::new(other.label.as_str()),
-            Column::new("ratio"),
-        ],
-        groups: vec![Group {
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
-            ..Group::default()
-        }],
         summary: vec![Row::new(total, cells(best.total_ns, other.total_ns))],
-        ..Table::default()
+        ..Table::new(name, "phase", columns, rows)
     })
 }
 
@@ -200,10 +192,10 @@ fn duration(ns: f64) -> Cell {
 /// What would turn the decision.
 fn turn(advice: &Recommendation) -> Option<String> {
     let other = advice.choice.as_ref()?.runner_up.as_ref()?;
-    if other.verdict == Some(Verdict::Indistinguishable) {
+    if other.verdict == Some(RunVerdict::Equivalent) {
         return None;
     }
-    let label = &advice.candidates[other.at].label;
+    let label = &other.contender;
     Some(match &other.turn {
         Some(turn) => format!(
             "What would turn it: with more than {} times as much of `{}`, {label} wins.",
@@ -216,46 +208,37 @@ fn turn(advice: &Recommendation) -> Option<String> {
 
 /// All contenders, fastest first.
 fn contenders(advice: &Recommendation, rows: usize) -> Table {
-    let ranking = advice.ranking();
+    let ranking = &advice.candidates;
     let choice = advice.choice.as_ref();
     let best = choice.map(|choice| &advice.candidates[choice.best]);
     let shown = rows.min(ranking.len());
-    let row = |one: &&Candidate| {
+    let row = |one: &Candidate| {
         let ratio = match best {
             Some(best) if best.total_ns > 0.0 => Cell::Ratio(one.total_ns / best.total_ns),
             _ => Cell::Unknown,
         };
-        let label = Label {
-            full: one.label.clone(),
-            short: None,
-            is_contender: true,
-        };
-        let safety = Cell::Text(if is_screen(rows) {
-            one.safety.brief()
+        let label = Label::contender(one.label.as_str());
+        let describe = if is_screen(rows) {
+            CrashTests::brief
         } else {
-            one.safety.describe()
-        });
+            CrashTests::describe
+        };
+        let tests = one.crash_tests.as_ref();
+        let safety = Cell::Text(tests.map_or_else(|| "not tested".to_owned(), describe));
         Row::new(label, vec![duration(one.total_ns), ratio, safety])
     };
-    Table {
-        name: "Contenders".to_owned(),
-        rows_are: "contender",
-        columns: vec![
-            Column::new("total"),
-            Column::new("ratio"),
-            Column::of_text("violations"),
-        ],
-        groups: vec![Group {
-            rows: ranking.iter().take(shown).map(row).collect(),
-            note: ranking
-                .len()
-                .checked_sub(shown)
-                .filter(|more| *more > 0)
-                .map(|more| format!("{} slower.", terms::count(more, "more contender"))),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let columns = [
+        Column::new("total"),
+        Column::new("ratio"),
+        Column::of_text("violations"),
+    ];
+    let more = ranking.len() - shown;
+    let group = Group {
+        rows: ranking.iter().take(shown).map(row).collect(),
+        note: (more > 0).then(|| format!("{} slower.", terms::count(more, "more contender"))),
+        ..Group::default()
+    };
+    Table::grouped("Contenders", ["", "contender"], columns, [group])
 }
 
 /// The options that the time budget left out.
@@ -268,11 +251,10 @@ fn left_out(advice: &Recommendation) -> Option<String> {
 fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, String)> {
     let choice = advice.choice.iter();
     let options = choice.flat_map(|choice| &choice.unsafe_options);
-    options.map(|(at, ratio)| {
-        let one = &advice.candidates[*at];
+    options.map(|one| {
         let costs = one.costs.as_deref().unwrap_or_default();
-        let text = format!("{} times faster, but {costs}", terms::ratio(*ratio));
-        (one.label.clone(), text)
+        let text = format!("{} times faster, but {costs}", terms::ratio(one.gain));
+        (one.contender.clone(), text)
     })
 }
 
@@ -280,12 +262,9 @@ fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, Stri
 fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
     let mut reasons: Vec<(String, String)> = unsafe_options(advice).collect();
     let own = reasons.len();
-    for one in &advice.dropped {
-        match reasons[own..].iter_mut().find(|(_, why)| *why == one.why) {
-            Some((names, _)) => *names = format!("{names}, {}", one.name),
-            None => reasons.push((one.name.clone(), one.why.clone())),
-        }
-    }
+    let dropped = advice.dropped.iter();
+    let dropped = by_key(dropped.map(|one| (&one.why, one.name.as_str()))).into_iter();
+    reasons.extend(dropped.map(|(why, names)| (names.join(", "), why.clone())));
     if reasons.len() > rows {
         let names: Vec<String> = reasons.drain(rows..).map(|(names, _)| names).collect();
         reasons.push((
@@ -294,10 +273,8 @@ fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
         ));
     }
     let items = reasons.into_iter().map(|(names, why)| Item {
-        lead: Some((names, Tone::Plain)),
-        text: why.into(),
         is_one_line: is_screen(rows),
-        ..Item::default()
+        ..Item::new(names, Tone::Plain, why)
     });
     let list = Block::List(items.collect());
     let section = Section::new("not-recommended", "Not recommended").with(list);
@@ -307,13 +284,13 @@ fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
 /// The commands that make and mount the choice.
 fn commands(advice: &Recommendation) -> Option<Block> {
     let choice = advice.choice.as_ref()?;
-    let (best, commands) = (&advice.candidates[choice.best], &choice.commands);
-    let mut lines = commands.make.clone();
-    if let Some(fstab) = &commands.fstab {
+    let best = &advice.candidates[choice.best];
+    let mut lines = choice.make.clone();
+    if let Some(fstab) = &choice.fstab {
         lines.push(format!("/etc/fstab: {fstab}"));
     }
-    if best.safety == Safety::NotTested {
-        let filesystem = terms::printable(&best.contender.filesystem);
+    if best.crash_tests.is_none() {
+        let filesystem = &best.filesystem;
         lines.push(format!(
             "fsdyno crash --fs {filesystem}   # it is not tested"
         ));
@@ -355,16 +332,9 @@ fn validation(validation: &Validation, rows: usize) -> Block {
         let pairs = terms::count(left_out, "more pair");
         Block::paragraph(format!("With -o page.html: the causes of {pairs}."))
     });
-    let table = Table {
-        name: "Predicted and measured ratios".to_owned(),
-        rows_are: "pair",
-        columns: ["predicted", "measured", "error"].map(Column::new).into(),
-        groups: vec![Group {
-            rows: pairs.iter().take(rows).map(row).collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    };
+    let columns = ["predicted", "measured", "error"].map(Column::new);
+    let name = "Predicted and measured ratios";
+    let table = Table::new(name, "pair", columns, pairs.iter().take(rows).map(row));
     let mut section = Section::new("validation", "Predicted and measured")
         .with(Block::paragraph(text))
         .with(table);
@@ -392,24 +362,15 @@ fn departure(pair: &Pair, departure: &Departure, is_brief: bool) -> Block {
 
 /// The figures of all measured contenders: the total, and each phase.
 pub fn figures(advice: &Recommendation) -> Table {
-    let ranking = advice.ranking();
+    let ranking = &advice.candidates;
     let phases = ranking.first().map_or(&[][..], |one| &one.phases);
-    let row = |one: &&Candidate| {
+    let row = |one: &Candidate| {
         let phases = one.phases.iter().map(|phase| phase.time_ns);
         let times = std::iter::once(one.total_ns).chain(phases);
         Row::new(one.label.as_str(), times.map(Cell::Number).collect())
     };
     let columns = phases.iter().map(|phase| format!("{} ns", phase.phase));
-    Table {
-        rows_are: "contender",
-        columns: std::iter::once("total ns".to_owned())
-            .chain(columns)
-            .map(Column::new)
-            .collect(),
-        groups: vec![Group {
-            rows: ranking.iter().map(row).collect(),
-            ..Group::default()
-        }],
-        ..Table::default()
-    }
+    let columns = std::iter::once("total ns".to_owned()).chain(columns);
+    let columns = columns.map(Column::new);
+    Table::new("", "contender", columns, ranking.iter().map(row))
 }

@@ -3,24 +3,24 @@
 
 mod candidates;
 mod document;
-mod json;
 mod safety;
 mod validation;
 
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
-pub use json::AdviceReport;
-pub use safety::Safety;
+pub use safety::CrashTests;
 pub use validation::{Departure, Pair, Validation};
 
+use crate::compare::RunVerdict;
 use crate::comparison::Comparisons;
 use crate::comparison::warnings::about_work;
+use crate::run_json::{self, RatioInterval};
 use crate::terms;
 use candidates::Field;
 use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload};
-use fsdyno_stats::{PairedRatio, Verdict};
+use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What the advice is made of.
 pub struct Question<'a> {
@@ -83,54 +83,78 @@ pub struct Commands {
     pub fstab: Option<String>,
 }
 
-/// The advice.
-#[derive(Debug, Clone)]
+/// Which file system to choose for some work, and why.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "AdviceReport")]
 pub struct Recommendation {
-    /// The names of the runs.
+    /// The version of this structure.
+    #[schemars(extend("const" = Recommendation::SCHEMA))]
+    pub schema: u32,
+    /// The names of the runs in the store; the last one decides.
     pub runs: Vec<String>,
-    /// The work: phases and datasets, escaped for printing.
+    /// The work: phases and datasets.
     pub work: String,
     /// When the first of them started: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// The profile of the model disk, if the runs were in virtual time.
+    /// The profile of the model disk; null if the runs were on image files in real time.
     pub model_disk: Option<String>,
+    /// The device to which the profile was fitted; null if it was not.
+    pub fit: Option<DeviceFit>,
     /// Whether the figures have no noise.
     pub certain: bool,
-    /// The smallest difference that matters.
+    /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
-    /// All measured contenders, those of the last run first.
-    pub candidates: Vec<Candidate>,
     /// The warnings about work that is not what the runs should measure.
     pub warnings: Vec<String>,
-    /// The choice; `None` if no contender can be recommended.
+    /// The recommended contender; null if none can be recommended.
     pub choice: Option<Choice>,
-    /// The measured options of the runs.
+    /// All measured contenders, fastest first.
+    #[serde(rename = "contenders")]
+    pub candidates: Vec<Candidate>,
+    /// The measured options.
     pub options: Vec<VariantNote>,
-    /// The options that the time budget left out, escaped for printing.
+    /// Contenders with options that the time budget left out.
     pub left_out: Vec<String>,
-    /// The device to which the model disk was fitted.
-    pub fit: Option<DeviceFit>,
-    /// What is not recommended, and why.
+    /// What is not recommended.
     pub dropped: Vec<Dropped>,
-    /// The contenders that were not measured, because the time budget ended.
+    /// The number of contenders that were not measured, because the time budget ended.
     pub unmeasured: usize,
-    /// The comparison with a run in real time.
+    /// The prediction compared with a run in real time; null without `--validate`.
     pub validation: Option<Validation>,
 }
 
 /// The recommended contender.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "ChosenContender")]
 pub struct Choice {
+    /// Its label.
+    pub contender: String,
     /// It, by its index among the candidates.
+    #[serde(skip)]
     pub best: usize,
-    /// The best of another file system, or else of another contender that was requested.
-    pub runner_up: Option<RunnerUp>,
-    /// Its options, compared with its file system's defaults.
+    /// The time of the defaults as a multiple of its time; null if its options are the defaults.
+    #[serde(rename = "options_gain", serialize_with = "Effect::gain")]
+    #[schemars(with = "Option<f64>")]
     pub options: Effect,
-    /// The commands that make and mount it.
-    pub commands: Commands,
-    /// Options that are faster and cost safety, by index, with their ratio to the choice.
-    pub unsafe_options: Vec<(usize, f64)>,
+    /// The best of another file system, or else of another contender; null if no other is left.
+    pub runner_up: Option<RunnerUp>,
+    /// The commands that make it, in order.
+    pub make: Vec<String>,
+    /// Its line of fstab(5); null if it is not mounted by one.
+    pub fstab: Option<String>,
+    /// Options that are faster and cost safety.
+    pub unsafe_options: Vec<UnsafeOptions>,
+}
+
+/// Options that are faster and cost safety.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct UnsafeOptions {
+    /// The label of the contender.
+    pub contender: String,
+    /// The time of the choice as a multiple of its time.
+    pub gain: f64,
+    /// What they cost.
+    pub costs: Option<String>,
 }
 
 /// The effect of options of the recommended file system.
@@ -145,18 +169,37 @@ pub enum Effect {
 }
 
 /// The runner-up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "RunnerUpContender")]
 pub struct RunnerUp {
+    /// Its label.
+    pub contender: String,
     /// It, by its index among the candidates.
+    #[serde(skip)]
     pub at: usize,
     /// Its total time as a multiple of that of the choice.
     pub ratio: f64,
-    /// The same, paired by block, with its interval. `None` if no block has both.
-    pub paired: Option<PairedRatio>,
-    /// The verdict on the choice compared with it.
-    pub verdict: Option<Verdict>,
-    /// What would turn the decision; `None` if no single phase can.
+    /// The same, paired by block; `None` if no block has both.
+    #[serde(skip)]
+    pub middle: Option<f64>,
+    /// The 95 % interval of the ratio; null with too few repeats.
+    pub interval: Option<RatioInterval>,
+    /// The number of repeats in that interval.
+    pub pairs: usize,
+    /// The verdict on the choice compared with it; null with too few repeats.
+    pub verdict: Option<RunVerdict>,
+    /// The phase that would turn the decision first; null if none can.
     pub turn: Option<Turn>,
+}
+
+impl Effect {
+    fn gain<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let gain = match self {
+            Self::Faster(ratio) => Some(*ratio),
+            Self::NotMeasured | Self::NoDifference => None,
+        };
+        gain.serialize(serializer)
+    }
 }
 
 /// The phase that would turn a decision first.
@@ -169,6 +212,9 @@ pub struct Turn {
 }
 
 impl Recommendation {
+    /// The version of the structure that this program writes.
+    pub const SCHEMA: u32 = 1;
+
     /// The advice on some runs.
     pub fn of(question: &Question<'_>) -> Self {
         let set = question.later.last().unwrap_or(question.defaults);
@@ -192,14 +238,26 @@ impl Recommendation {
             one.costs = notes
                 .filter(|note| terms::printable(&note.label) == one.label)
                 .find_map(|note| note.costs.clone());
-            one.safety = Safety::of(&one.contender, question.explorations);
-            if let Some(why) = question.safety.and_then(|class| one.safety.fails(class)) {
+            one.crash_tests = CrashTests::of(&one.planned, question.explorations);
+            let required = one.crash_tests.as_ref().zip(question.safety);
+            if let Some(why) = required.and_then(|(tests, class)| tests.fails(class)) {
                 dropped.push(Dropped::new(&one.label, why));
                 one.eligible = false;
             }
             one.eligible &= one.costs.is_none();
         }
-        let choice = Choice::of(&field, &candidates, question);
+        let mut choice = Choice::of(&field, &candidates, question);
+        // Fastest first.
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        order.sort_by(|a, b| candidates[*a].total_ns.total_cmp(&candidates[*b].total_ns));
+        let place = |of: usize| order.iter().position(|at| *at == of).unwrap_or(of);
+        if let Some(choice) = &mut choice {
+            choice.best = place(choice.best);
+            if let Some(other) = &mut choice.runner_up {
+                other.at = place(other.at);
+            }
+        }
+        candidates.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
         let plan = &set.run.plan;
         let runs = || std::iter::once(question.defaults).chain(question.later);
         let mut warnings = Vec::new();
@@ -209,6 +267,7 @@ impl Recommendation {
             }
         }
         Self {
+            schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
             work: work(plan),
             started_unix_ns: question.defaults.run.started_unix_ns,
@@ -235,13 +294,6 @@ impl Recommendation {
                 .validated
                 .map(|measured| Validation::of(question.defaults, measured)),
         }
-    }
-
-    /// The candidates, fastest first.
-    fn ranking(&self) -> Vec<&Candidate> {
-        let mut all: Vec<&Candidate> = self.candidates.iter().collect();
-        all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
-        all
     }
 }
 
@@ -270,9 +322,9 @@ pub fn best_two(set: &ResultSet) -> Vec<Contender> {
     all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
     let mut best: Vec<Contender> = Vec::new();
     for one in all {
-        let is_new = |other: &Contender| other.filesystem != one.contender.filesystem;
+        let is_new = |other: &Contender| other.filesystem != one.planned.filesystem;
         if best.len() < 2 && best.iter().all(is_new) {
-            best.push(one.contender.clone());
+            best.push(one.planned.clone());
         }
     }
     best
@@ -344,33 +396,42 @@ impl Choice {
             (true, false) => Effect::NotMeasured,
         };
         let others = eligible.iter().copied().filter(|at| *at != best);
-        let of_another =
-            |at: &usize| own[*at].contender.filesystem != own[best].contender.filesystem;
+        let of_another = |at: &usize| own[*at].planned.filesystem != own[best].planned.filesystem;
         let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
             // Contenders of one file system that the user compares.
             fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
         });
         let next = next.map(needed);
-        let runner_up = next.map(|at| RunnerUp {
-            at,
-            ratio: own[at].total_ns / own[best].total_ns,
-            paired: field.ratio(at, best),
-            verdict: field.verdict(best, at),
-            turn: turn(&own[best], &own[at]),
+        let runner_up = next.map(|at| {
+            let paired = field.ratio(at, best);
+            RunnerUp {
+                contender: own[at].label.clone(),
+                at,
+                ratio: own[at].total_ns / own[best].total_ns,
+                middle: paired.map(|paired| paired.middle),
+                interval: paired.as_ref().and_then(run_json::interval),
+                pairs: paired.map_or(0, |paired| paired.pairs),
+                verdict: field.verdict(best, at).map(RunVerdict::of),
+                turn: turn(&own[best], &own[at]),
+            }
         });
         let is_unsafe = |at: &usize| {
             own[*at].costs.is_some() && field.verdict(*at, best) == Some(Verdict::Faster)
         };
-        let unsafe_options: Vec<(usize, f64)> = (0..own.len())
-            .filter(is_unsafe)
-            .map(|at| (at, own[best].total_ns / own[at].total_ns))
-            .collect();
+        let unsafe_options = (0..own.len()).filter(is_unsafe).map(|at| UnsafeOptions {
+            contender: own[at].label.clone(),
+            gain: own[best].total_ns / own[at].total_ns,
+            costs: own[at].costs.clone(),
+        });
+        let Commands { make, fstab } = (question.commands)(&own[best].planned);
         Some(Self {
+            contender: own[best].label.clone(),
             best,
             runner_up,
             options,
-            commands: (question.commands)(&own[best].contender),
-            unsafe_options,
+            make,
+            fstab,
+            unsafe_options: unsafe_options.collect(),
         })
     }
 }

@@ -2,37 +2,32 @@
 
 use crate::terms;
 use fsdyno_model::{Contender, Exploration, Score, StateClass};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The results of crash tests of a contender.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Safety {
-    /// No exploration has this file system.
-    NotTested,
-    /// The sums of the explorations.
-    Tested {
-        /// Whether the explorations have the same options, not only the same file system.
-        same_options: bool,
-        /// Distinct violations.
-        violations: usize,
-        /// The weakest class of states that shows one.
-        weakest: Option<StateClass>,
-        /// The strongest class that was checked.
-        strongest: Option<StateClass>,
-        /// Distinct states.
-        states: u64,
-    },
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct CrashTests {
+    /// Whether the tests had the same options. If not, they had the defaults of the file system.
+    pub same_options: bool,
+    /// Distinct violations.
+    pub violations: usize,
+    /// The weakest class of states that shows one; null without violations.
+    pub weakest: Option<StateClass>,
+    /// The strongest class that was checked; null if none was.
+    pub strongest: Option<StateClass>,
+    /// Distinct states.
+    pub states: u64,
 }
 
-impl Safety {
+impl CrashTests {
     /// The results of a contender; if it was not tested, those of its file system with defaults.
-    pub(super) fn of(contender: &Contender, explorations: &[Exploration]) -> Self {
+    pub(super) fn of(contender: &Contender, explorations: &[Exploration]) -> Option<Self> {
         let same = |one: &Contender| one.mkfs == contender.mkfs && one.mount == contender.mount;
         let plain = |one: &Contender| one.mkfs.is_empty() && one.mount.is_empty();
         let tested = Self::among(contender, explorations, true, same);
-        tested
-            .or_else(|| Self::among(contender, explorations, false, plain))
-            .unwrap_or(Self::NotTested)
+        tested.or_else(|| Self::among(contender, explorations, false, plain))
     }
 
     fn among(
@@ -72,7 +67,7 @@ impl Safety {
                 }
             }
         }
-        explored.then_some(Self::Tested {
+        explored.then_some(Self {
             same_options,
             violations: found.len(),
             weakest,
@@ -83,42 +78,20 @@ impl Safety {
 
     /// Why it does not meet a required class; `None` if no violation of it is known.
     pub(super) fn fails(&self, class: StateClass) -> Option<String> {
-        let Self::Tested {
-            weakest: Some(weakest),
-            violations,
-            ..
-        } = self
-        else {
-            return None;
-        };
-        (*weakest <= class).then(|| {
-            format!(
-                "{} in crash states of class {weakest}",
-                terms::count(*violations, "violation")
-            )
-        })
+        let weakest = self.weakest.filter(|weakest| *weakest <= class)?;
+        let violations = terms::count(self.violations, "violation");
+        Some(format!("{violations} in crash states of class {weakest}"))
     }
 
     /// The results in a few words: `none up to C2`, `2 from C1 on`.
     pub fn brief(&self) -> String {
-        let Self::Tested {
-            same_options,
-            violations,
-            weakest,
-            strongest,
-            ..
-        } = self
-        else {
-            return "not tested".to_owned();
-        };
-        let found = match (weakest, strongest) {
-            (Some(class), _) => {
-                format!("{} from {class} on", terms::count(*violations, "violation"))
-            }
+        let violations = terms::count(self.violations, "violation");
+        let found = match (self.weakest, self.strongest) {
+            (Some(class), _) => format!("{violations} from {class} on"),
             (None, Some(class)) => format!("no violation up to {class}"),
             (None, None) => "no violation".to_owned(),
         };
-        if *same_options {
+        if self.same_options {
             found
         } else {
             format!("{found} (defaults)")
@@ -127,28 +100,18 @@ impl Safety {
 
     /// The results as text: `no violation in 1,200 crash states up to class C2`.
     pub fn describe(&self) -> String {
-        let Self::Tested {
-            same_options,
-            violations,
-            weakest,
-            strongest,
-            states,
-        } = self
-        else {
-            return "not tested".to_owned();
-        };
-        let states = terms::grouped(*states);
-        let found = match (weakest, strongest) {
-            (Some(class), _) => format!(
-                "{} in {states} crash states, from class {class} on",
-                terms::count(*violations, "violation")
-            ),
+        let violations = terms::count(self.violations, "violation");
+        let states = terms::grouped(self.states);
+        let found = match (self.weakest, self.strongest) {
+            (Some(class), _) => {
+                format!("{violations} in {states} crash states, from class {class} on")
+            }
             (None, Some(class)) => {
                 format!("no violation in {states} crash states up to class {class}")
             }
             (None, None) => format!("no violation in {states} crash states"),
         };
-        if *same_options {
+        if self.same_options {
             found
         } else {
             format!("not tested with these options; its defaults have {found}")

@@ -100,7 +100,7 @@ impl Validation {
             .filter_map(|one| {
                 let mut others = there.iter();
                 let other = others.find(|other| other.label == one.label)?;
-                let labels = [one.contender.label.as_str(), one.label.as_str()];
+                let labels = [one.planned.label.as_str(), one.label.as_str()];
                 Some((labels, one.total_ns, other.total_ns))
             })
             .collect();

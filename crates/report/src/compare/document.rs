@@ -1,6 +1,6 @@
 //! A comparison of runs, as a document.
 
-use super::{Checked, Line, RunComparison, ThresholdVerdict};
+use super::{Checked, Line, RunComparison, ThresholdResult};
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Outcome, Row, Section, Table, Tone,
 };
@@ -36,7 +36,7 @@ pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document
     }
     let section = Section::new("times", "Times")
         .with(Block::Legend(legend.into()))
-        .with(times(comparison));
+        .with(table("Times", comparison.lines_of(true)));
     document.blocks.push(section.into());
     document.blocks.extend(counts(comparison));
     document.blocks.extend(thresholds(checked));
@@ -67,10 +67,6 @@ pub fn figures(comparison: &RunComparison) -> Table {
     table("Figures", comparison.lines.iter())
 }
 
-fn times(comparison: &RunComparison) -> Table {
-    table("Times", comparison.lines_of(true))
-}
-
 fn table<'a>(name: &str, lines: impl Iterator<Item = &'a Line>) -> Table {
     let lines: Vec<&Line> = lines.collect();
     let by_contender = lines.chunk_by(|one, next| one.contender == next.contender);
@@ -79,20 +75,14 @@ fn table<'a>(name: &str, lines: impl Iterator<Item = &'a Line>) -> Table {
         rows: lines.iter().filter_map(|line| row(line)).collect(),
         ..Group::default()
     });
-    Table {
-        name: name.to_owned(),
-        groups_are: "contender",
-        rows_are: "phase",
-        columns: vec![
-            Column::new("first"),
-            Column::new("this"),
-            Column::new("ratio"),
-            Column::giving_way("95\u{a0}%", 1),
-            Column::of_text("verdict"),
-        ],
-        groups: groups.collect(),
-        ..Table::default()
-    }
+    let columns = [
+        Column::new("first"),
+        Column::new("this"),
+        Column::new("ratio"),
+        Column::giving_way("95\u{a0}%", 1),
+        Column::of_text("verdict"),
+    ];
+    Table::grouped(name, ["contender", "phase"], columns, groups)
 }
 
 fn row(line: &Line) -> Option<Row> {
@@ -137,11 +127,8 @@ fn differences(comparison: &RunComparison) -> Option<Block> {
         } else {
             ""
         };
-        Item {
-            lead: Some((one.what.to_owned(), Tone::Plain)),
-            text: format!("{} -> {}{forbids}", one.base, one.run).into(),
-            ..Item::default()
-        }
+        let text = format!("{} -> {}{forbids}", one.base, one.run);
+        Item::new(one.what, Tone::Plain, text)
     });
     let section = Section::new("differences", "What differs");
     (!comparison.differences.is_empty()).then(|| section.with(Block::List(items.collect())).into())
@@ -151,16 +138,16 @@ fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
     let count = |holds| checked.iter().filter(|one| one.holds == holds).count();
     let heading = format!(
         "Thresholds: {} met, {} exceeded, {} inconclusive",
-        count(ThresholdVerdict::Yes),
-        count(ThresholdVerdict::No),
-        count(ThresholdVerdict::Inconclusive)
+        count(ThresholdResult::Kept),
+        count(ThresholdResult::Beyond),
+        count(ThresholdResult::Inconclusive)
     );
     let failed = checked
         .iter()
-        .filter(|one| one.holds != ThresholdVerdict::Yes);
+        .filter(|one| one.holds != ThresholdResult::Kept);
     let items = failed.map(|one| {
         let (verdict, tone) = match one.holds {
-            ThresholdVerdict::No => ("EXCEEDED", Tone::Bad),
+            ThresholdResult::Beyond => ("EXCEEDED", Tone::Bad),
             _ => (
                 "inconclusive, for it may be chance: add repeats",
                 Tone::Warning,
@@ -170,15 +157,11 @@ fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
             || format!("less than {RESOLUTION} in one run"),
             |ratio| format!("{}x", terms::ratio(ratio.middle)),
         );
-        Item {
-            lead: Some((one.threshold.to_string(), tone)),
-            text: format!(
-                "{by}: {verdict}, {} / {} at {}",
-                one.line.workload, one.line.phase, one.line.contender,
-            )
-            .into(),
-            ..Item::default()
-        }
+        let text = format!(
+            "{by}: {verdict}, {} / {} at {}",
+            one.line.workload, one.line.phase, one.line.contender,
+        );
+        Item::new(one.threshold.to_string(), tone, text)
     });
     let section = Section::new("thresholds", heading);
     (!checked.is_empty()).then(|| section.with(Block::List(items.collect())).into())

@@ -1,6 +1,7 @@
 //! The JSON of `fsdyno compare --json`.
 
-use super::{Checked, Difference, Line, RunComparison, ThresholdVerdict};
+use super::{Checked, Difference, Line, RunComparison, ThresholdResult};
+use crate::comparison::Measure;
 use fsdyno_model::Metric;
 use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
@@ -132,16 +133,6 @@ pub struct CheckedThreshold {
     pub holds: ThresholdResult,
 }
 
-/// A time of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// Until the work had returned.
-    Return,
-    /// Until it was durable.
-    Durable,
-}
-
 /// A time or a count of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -167,18 +158,6 @@ pub enum RunVerdict {
     /// The difference is within the margin.
     Equivalent,
     /// More repeats are needed.
-    Inconclusive,
-}
-
-/// Whether a threshold is exceeded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdResult {
-    /// The ratio does not exceed it.
-    Kept,
-    /// The ratio exceeds it, and that is significant.
-    Beyond,
-    /// The ratio exceeds it, and that is not significant.
     Inconclusive,
 }
 
@@ -269,15 +248,6 @@ fn compared_count(line: &Line) -> Option<ComparedCount> {
     })
 }
 
-fn metric(line: &Line) -> ComparedMetric {
-    match line.metric {
-        Metric::Return => ComparedMetric::Return,
-        Metric::Durable => ComparedMetric::Durable,
-        Metric::Blocks => ComparedMetric::Blocks,
-        Metric::Instructions => ComparedMetric::Instructions,
-    }
-}
-
 impl From<&Checked<'_>> for CheckedThreshold {
     fn from(checked: &Checked<'_>) -> Self {
         Self {
@@ -285,12 +255,13 @@ impl From<&Checked<'_>> for CheckedThreshold {
             contender: checked.line.contender.clone(),
             workload: checked.line.workload.clone(),
             phase: checked.line.phase.clone(),
-            measure: metric(checked.line),
-            holds: match checked.holds {
-                ThresholdVerdict::Yes => ThresholdResult::Kept,
-                ThresholdVerdict::No => ThresholdResult::Beyond,
-                ThresholdVerdict::Inconclusive => ThresholdResult::Inconclusive,
+            measure: match checked.line.metric {
+                Metric::Return => ComparedMetric::Return,
+                Metric::Durable => ComparedMetric::Durable,
+                Metric::Blocks => ComparedMetric::Blocks,
+                Metric::Instructions => ComparedMetric::Instructions,
             },
+            holds: checked.holds,
         }
     }
 }

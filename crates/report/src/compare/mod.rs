@@ -12,9 +12,9 @@ pub use differences::{Difference, differences};
 pub use document::{document, figures};
 pub use json::{
     CheckedThreshold, ComparedCount, ComparedMetric, ComparedRun, ComparedTime, Comparisons, Count,
-    CountVerdict, Measure, RunVerdict, ThresholdResult,
+    CountVerdict, RunVerdict,
 };
-pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdVerdict, check};
+pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check};
 
 use crate::comparison::warnings::about_work;
 use crate::resolution::{both_negligible, have_ratio};

@@ -3,6 +3,8 @@
 use super::{Line, RunComparison};
 use fsdyno_model::Metric;
 use fsdyno_stats::{Rule, Verdict, judge_unpaired};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,14 +21,15 @@ pub struct Threshold {
     limit: f64,
 }
 
-/// The result of a threshold for one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThresholdVerdict {
+/// Whether a threshold is exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdResult {
     /// The ratio does not exceed it.
-    Yes,
-    /// The ratio exceeds it significantly.
-    No,
-    /// The ratio exceeds it, but not significantly. More repeats may decide.
+    Kept,
+    /// The ratio exceeds it, and that is significant.
+    Beyond,
+    /// The ratio exceeds it, and that is not significant.
     Inconclusive,
 }
 
@@ -38,7 +41,7 @@ pub struct Checked<'a> {
     /// The line.
     pub line: &'a Line,
     /// The result.
-    pub holds: ThresholdVerdict,
+    pub holds: ThresholdResult,
 }
 
 /// A threshold that cannot be parsed, or that matches no phase.
@@ -193,10 +196,10 @@ pub fn check<'a>(
                 .ratio
                 .is_some_and(|ratio| threshold.is_beyond(ratio.middle));
             let holds = match verdict {
-                _ if line.is_negligible() => ThresholdVerdict::Yes,
-                Some(verdict) if verdict == wrong => ThresholdVerdict::No,
-                _ if beyond => ThresholdVerdict::Inconclusive,
-                _ => ThresholdVerdict::Yes,
+                _ if line.is_negligible() => ThresholdResult::Kept,
+                Some(verdict) if verdict == wrong => ThresholdResult::Beyond,
+                _ if beyond => ThresholdResult::Inconclusive,
+                _ => ThresholdResult::Kept,
             };
             Checked {
                 threshold,

@@ -8,8 +8,8 @@ use fsdyno_model::{
 use fsdyno_report::advice::{
     Commands, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, helpful,
 };
+use fsdyno_report::compare::RunVerdict;
 use fsdyno_report::{Format, Options, render_advice};
-use fsdyno_stats::Verdict;
 
 fn commands(contender: &Contender) -> Commands {
     Commands {
@@ -165,7 +165,7 @@ fn in_real_time_the_interval_of_the_ratio_is_printed_and_noise_decides_nothing()
     let set = one_phase(&["ext4", "xfs"], &[fast, slow]);
     let advice = Recommendation::of(&question(&set));
     let other = advice.choice.as_ref().unwrap().runner_up.clone().unwrap();
-    assert_eq!(other.verdict, Some(Verdict::Faster));
+    assert_eq!(other.verdict, Some(RunVerdict::Faster));
     let text = terminal(&advice);
     assert!(
         text.contains("95 % interval") && text.contains("8 repeats"),

@@ -4,9 +4,9 @@ use crate::fixture::{self, one_phase};
 use crate::{text, wide};
 use fsdyno_model::{HardwareEvent, Metric, Nanos, Point, ResultSet};
 use fsdyno_report::Format;
-use fsdyno_report::compare::ThresholdVerdict::{Inconclusive, No, Yes};
+use fsdyno_report::compare::ThresholdResult::{Beyond, Inconclusive, Kept};
 use fsdyno_report::compare::{
-    Comparisons, RunComparison, Threshold, ThresholdVerdict, check, differences,
+    Comparisons, RunComparison, Threshold, ThresholdResult, check, differences,
 };
 use fsdyno_report::{Options, render_run_comparison};
 use fsdyno_stats::Verdict;
@@ -146,20 +146,20 @@ fn other_input_content_forbids_a_comparison_and_unknown_content_is_reported() {
 fn only_significant_ratios_exceed_a_threshold() {
     let (was, now) = both();
     let comparison = RunComparison::of(&was, &now, 0.02);
-    let holds = |text: &str| -> Vec<ThresholdVerdict> {
+    let holds = |text: &str| -> Vec<ThresholdResult> {
         let threshold = [text.parse::<Threshold>().unwrap()];
         let checked = check(&comparison, &threshold).unwrap();
         checked.iter().map(|one| one.holds).collect()
     };
-    assert_eq!(holds("copy.durable > 1.05"), [Yes, No]);
-    assert_eq!(holds("copy > 1.05"), [Yes, No]);
+    assert_eq!(holds("copy.durable > 1.05"), [Kept, Beyond]);
+    assert_eq!(holds("copy > 1.05"), [Kept, Beyond]);
     assert_eq!(
         holds("* > 1.19"),
-        [Yes, Inconclusive],
+        [Kept, Inconclusive],
         "1.2 and 1.19 are too near"
     );
-    assert_eq!(holds("copy.return < 0.95"), [Yes, Yes]);
-    assert_eq!(holds("tree/copy.return < 1.1"), [No, Yes]);
+    assert_eq!(holds("copy.return < 0.95"), [Kept, Kept]);
+    assert_eq!(holds("tree/copy.return < 1.1"), [Beyond, Kept]);
     let error = |text: &str| {
         let threshold = [text.parse::<Threshold>().unwrap()];
         check(&comparison, &threshold).unwrap_err().to_string()
@@ -203,14 +203,14 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     // The margin of times does not hide it, and no time changed.
     let mut times = comparison.lines_of(true);
     assert!(times.all(|line| line.verdict == same));
-    let holds = |text: &str| -> Vec<ThresholdVerdict> {
+    let holds = |text: &str| -> Vec<ThresholdResult> {
         let threshold = [text.parse::<Threshold>().unwrap()];
         let checked = check(&comparison, &threshold).unwrap();
         checked.iter().map(|one| one.holds).collect()
     };
-    assert_eq!(holds("copy.blocks > 1.01"), [No, Yes]);
-    assert_eq!(holds("*.blocks > 1.004"), [No, No]);
-    assert_eq!(holds("copy > 1.001"), [Yes, Yes], "without a name: times");
+    assert_eq!(holds("copy.blocks > 1.01"), [Beyond, Kept]);
+    assert_eq!(holds("*.blocks > 1.004"), [Beyond, Beyond]);
+    assert_eq!(holds("copy > 1.001"), [Kept, Kept], "without a name: times");
     let render = |format| {
         let bytes = render_run_comparison(&comparison, &[], format, &Options::default());
         String::from_utf8(bytes.unwrap()).unwrap()
@@ -269,8 +269,8 @@ fn instructions_are_compared_and_shown_as_a_cost() {
     }
     let threshold = ["*.instructions > 1.05".parse::<Threshold>().unwrap()];
     let checked = check(&comparison, &threshold).unwrap();
-    let holds: Vec<ThresholdVerdict> = checked.iter().map(|one| one.holds).collect();
-    assert_eq!(holds, [No, No]);
+    let holds: Vec<ThresholdResult> = checked.iter().map(|one| one.holds).collect();
+    assert_eq!(holds, [Beyond, Beyond]);
     let report = text(&was, Format::Markdown, &wide(200));
     assert!(
         report.contains("user instr") && report.contains("1,000,000"),
@@ -304,8 +304,8 @@ fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
     let comparison = RunComparison::of(&was, &now, 0.02);
     let threshold = ["copy.durable > 1.05".parse::<Threshold>().unwrap()];
     let checked = check(&comparison, &threshold).unwrap();
-    let holds: Vec<ThresholdVerdict> = checked.iter().map(|one| one.holds).collect();
-    assert_eq!(holds, [Yes, No]);
+    let holds: Vec<ThresholdResult> = checked.iter().map(|one| one.holds).collect();
+    assert_eq!(holds, [Kept, Beyond]);
     let bytes = render_run_comparison(&comparison, &checked, Format::Terminal, &Options::default());
     let shown = String::from_utf8(bytes.unwrap()).unwrap();
     assert!(
