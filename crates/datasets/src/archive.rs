@@ -4,9 +4,8 @@
 //! anything is created. An archive that is damaged, too large, or that would write outside of its
 //! target directory is refused.
 
-use crate::tree::make_root;
 use crate::unpack::unpack;
-use crate::work_dir::{SOURCE, WorkDir};
+use crate::work_dir::{SOURCE, WorkDir, make_root};
 use crate::{Dataset, DatasetError, Facts, Form, scan, shown};
 use fsdyno_model::{Bytes, CancelToken, Warning};
 use std::fs::File;

@@ -6,7 +6,7 @@ use crate::DatasetError;
 use crate::attributes::{Attributes, Lost};
 use crate::entry;
 use crate::survey::{self, is_sparse};
-use crate::tree::make_root;
+use crate::work_dir::make_root;
 use fsdyno_model::{CancelToken, Capabilities, EntryKind, LeftOut};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};

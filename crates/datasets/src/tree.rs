@@ -10,8 +10,8 @@ use crate::survey::{self, Survey};
 use crate::work_dir::{SOURCE, WorkDir};
 use crate::{Dataset, DatasetError, Facts, Form, shown};
 use fsdyno_model::{CancelToken, Warning, WarningKind};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{self, CWD, Mode, OFlags};
+use rustix::fd::AsFd;
+use rustix::fs;
 use std::path::{Path, PathBuf};
 
 /// A directory of the user.
@@ -82,14 +82,6 @@ impl Dataset for Tree {
         warnings.extend(left_out.warning());
         Ok(warnings)
     }
-}
-
-/// Creates the directory of a tree, and opens it.
-pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
-    fs::mkdir(path, Mode::RWXU).map_err(|errno| DatasetError::io("make directory", path, errno))?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(CWD, path, flags, Mode::empty())
-        .map_err(|errno| DatasetError::io("open", path, errno))
 }
 
 /// A warning about attributes that could not be kept.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::trees::{Comparison, compare};
 use fsdyno_model::{Bytes, Capabilities};
+use rustix::fs::{CWD, Mode};
 use std::ffi::{CString, OsStr};
 use std::fs as files;
 use std::io::{Seek, SeekFrom, Write};

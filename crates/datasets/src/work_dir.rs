@@ -1,7 +1,10 @@
 //! The work directory of a cell: its archive and its trees.
 
+use crate::DatasetError;
 use fsdyno_model::{Capabilities, Needs};
-use std::path::PathBuf;
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, CWD, Mode, OFlags};
+use std::path::{Path, PathBuf};
 
 /// The name of the tree that a dataset is created as.
 pub const SOURCE: &str = "source";
@@ -56,4 +59,12 @@ impl WorkDir {
         self.made += 1;
         self.root.join(format!("{kind}-{}", self.made))
     }
+}
+
+/// Creates the directory of a tree, and opens it.
+pub(crate) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
+    fs::mkdir(path, Mode::RWXU).map_err(|errno| DatasetError::io("make directory", path, errno))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(CWD, path, flags, Mode::empty())
+        .map_err(|errno| DatasetError::io("open", path, errno))
 }

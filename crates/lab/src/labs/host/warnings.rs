@@ -5,7 +5,7 @@ use fsdyno_load::{kinds, phases, programs};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
 use fsdyno_observe::noise;
 
-/// LowerLayer this time, scheduler slices and program start-up distort a figure too much.
+/// Below this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
 
 /// All warnings about a sample; `repeated` if it is one of several passes.

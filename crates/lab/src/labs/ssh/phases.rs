@@ -18,7 +18,7 @@ use fsdyno_model::{
 };
 use std::path::Path;
 
-/// LowerLayer this time, scheduler slices and program start-up distort a figure too much.
+/// Below this time, scheduler slices and program start-up distort a figure too much.
 const SHORT: Nanos = Nanos(20_000_000);
 /// The minimum time of a phase, as a multiple of the overhead or the resolution of its clock.
 const LONG_ENOUGH: u64 = 50;
