@@ -50,7 +50,7 @@ pub fn leading(ranks: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>)
             let verdict_on = verdict(place, leader);
             matches!(
                 verdict_on,
-                Some(Verdict::Indistinguishable | Verdict::Inconclusive)
+                Some(Verdict::Equivalent | Verdict::Inconclusive)
             )
         };
         leader.is_some_and(|leader| leader == place || level(leader))

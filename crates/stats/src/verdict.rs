@@ -32,7 +32,7 @@ pub enum Verdict {
     Slower,
     /// They differ by less than the margin. This is shown by an interval within the margin, not
     /// assumed.
-    Indistinguishable,
+    Equivalent,
     /// The comparison is inconclusive: it needs more repeats.
     Inconclusive,
 }
@@ -131,8 +131,8 @@ impl Default for Rule {
 /// comparison with fewer than 3 pairs in common blocks.
 ///
 /// *Faster* and *slower* need a test that the ratio is beyond the margin, with a p-value adjusted
-/// over the family, by [`holm`] or by [`benjamini_hochberg`]. *Indistinguishable* needs an interval of the ratio
-/// wholly within the margin (two one-sided tests): D. J. Schuirmann, "A Comparison of the Two
+/// over the family, by [`holm`] or by [`benjamini_hochberg`]. *Equivalent* needs an interval of the
+/// ratio wholly within the margin (two one-sided tests): D. J. Schuirmann, "A Comparison of the Two
 /// One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average
 /// Bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680. All other
 /// comparisons are *inconclusive*.
@@ -306,7 +306,7 @@ fn at_once(family: &[Paired], judging: Judging) -> Vec<Option<Verdict>> {
         Some(match (p <= level, above) {
             (true, true) => Verdict::Slower,
             (true, false) => Verdict::Faster,
-            _ if equivalent(&one.logs, margin, level) => Verdict::Indistinguishable,
+            _ if equivalent(&one.logs, margin, level) => Verdict::Equivalent,
             _ => Verdict::Inconclusive,
         })
     })
@@ -344,7 +344,7 @@ fn of_certain(log: f64, margin: f64) -> Verdict {
     match log {
         log if log > margin => Verdict::Slower,
         log if log < -margin => Verdict::Faster,
-        _ => Verdict::Indistinguishable,
+        _ => Verdict::Equivalent,
     }
 }
 
@@ -408,7 +408,7 @@ pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Ve
             (true, true) => Verdict::Slower,
             (true, false) => Verdict::Faster,
             _ if interval.is_some_and(|of| -margin <= of.low && of.high <= margin) => {
-                Verdict::Indistinguishable
+                Verdict::Equivalent
             }
             _ => Verdict::Inconclusive,
         })
@@ -470,13 +470,13 @@ mod tests {
         check(&tenth_less, &slow, Verdict::Faster);
         check(&slow, &tenth_less, Verdict::Slower);
         let one_percent: Vec<f64> = slow.iter().map(|time| time * 1.01).collect();
-        check(&one_percent, &slow, Verdict::Indistinguishable);
+        check(&one_percent, &slow, Verdict::Equivalent);
         let wider = Rule {
             margin: 0.15,
             ..Rule::default()
         };
         let verdict = judge(&blocks(&tenth_less), &blocks(&slow), &wider);
-        assert_eq!(verdict, Some(Verdict::Indistinguishable));
+        assert_eq!(verdict, Some(Verdict::Equivalent));
     }
 
     #[test]
@@ -499,7 +499,7 @@ mod tests {
         let verdict = |a, b| judge(&one(a), &one(b), &rule);
         assert_eq!(verdict(1.03, 1.0), Some(Verdict::Slower));
         assert_eq!(verdict(1.0, 1.03), Some(Verdict::Faster));
-        assert_eq!(verdict(1.01, 1.0), Some(Verdict::Indistinguishable));
+        assert_eq!(verdict(1.01, 1.0), Some(Verdict::Equivalent));
         // Noise in figures that should have none: they are judged as usual.
         let (a, b) = (blocks(&[1.0, 1.2]), blocks(&[1.0, 1.0]));
         assert_eq!(judge(&a, &b, &rule), None);

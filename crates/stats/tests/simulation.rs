@@ -334,12 +334,12 @@ fn differences_of_five_percent_are_found_and_of_one_percent_are_never_faster() {
     assert!(five(Verdict::Slower) >= 270 && five(Verdict::Faster) == 0);
     let one = of(1.01);
     println!(
-        "1 %: {} of 300 indistinguishable, {} open",
-        one(Verdict::Indistinguishable),
+        "1 %: {} of 300 equivalent, {} inconclusive",
+        one(Verdict::Equivalent),
         one(Verdict::Inconclusive)
     );
     assert!(one(Verdict::Slower) <= 3 && one(Verdict::Faster) == 0);
-    assert!(one(Verdict::Indistinguishable) >= 150);
+    assert!(one(Verdict::Equivalent) >= 150);
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn adaptive_repeats_take_less_time_than_fixed_repeats_of_the_same_precision() {
             Verdict::Slower,
             Verdict::Slower,
             Verdict::Faster,
-            Verdict::Indistinguishable,
+            Verdict::Equivalent,
         ]
         .map(Some);
         right += usize::from(with_baseline[..4] == expected);

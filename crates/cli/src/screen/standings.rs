@@ -119,7 +119,7 @@ impl Standings {
                     match verdicts.of(one, 0) {
                         Some(Verdict::Faster) => summary.decided[0] += 1,
                         Some(Verdict::Slower) => summary.decided[1] += 1,
-                        Some(Verdict::Indistinguishable) => summary.decided[2] += 1,
+                        Some(Verdict::Equivalent) => summary.decided[2] += 1,
                         None | Some(Verdict::Inconclusive) => {
                             let ratio = ratio_paired(&figures[one], &figures[0]);
                             summary.open.push(OpenOne {

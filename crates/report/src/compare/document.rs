@@ -96,7 +96,7 @@ fn row(line: &Line) -> Option<Row> {
         Some(Verdict::Slower) if is_time => Outcome::Slower,
         Some(Verdict::Faster) => Outcome::Fewer,
         Some(Verdict::Slower) => Outcome::More,
-        Some(Verdict::Indistinguishable) => Outcome::Equivalent,
+        Some(Verdict::Equivalent) => Outcome::Equivalent,
         Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     };
     let name = format!("{} / {}, {}", line.workload, line.phase, line.metric.name());

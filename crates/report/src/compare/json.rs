@@ -180,7 +180,7 @@ impl RunVerdict {
         match verdict {
             Verdict::Faster => Self::Faster,
             Verdict::Slower => Self::Slower,
-            Verdict::Indistinguishable => Self::Equivalent,
+            Verdict::Equivalent => Self::Equivalent,
             Verdict::Inconclusive => Self::Inconclusive,
         }
     }
@@ -242,7 +242,7 @@ fn compared_count(line: &Line) -> Option<ComparedCount> {
         verdict: line.verdict.map(|verdict| match verdict {
             Verdict::Faster => CountVerdict::Fewer,
             Verdict::Slower => CountVerdict::More,
-            Verdict::Indistinguishable => CountVerdict::Equivalent,
+            Verdict::Equivalent => CountVerdict::Equivalent,
             Verdict::Inconclusive => CountVerdict::Inconclusive,
         }),
     })

@@ -136,7 +136,7 @@ fn judge(lines: &mut [Line], rule: &Rule, is_of_it: impl Fn(&Line) -> bool) {
     let mut family: Vec<&mut Line> = Vec::new();
     for line in lines.iter_mut().filter(|line| is_of_it(line)) {
         if line.is_negligible() {
-            line.verdict = Some(Verdict::Indistinguishable);
+            line.verdict = Some(Verdict::Equivalent);
         } else {
             family.push(line);
         }

@@ -37,7 +37,7 @@ impl Leaders {
         let equivalent = !level.is_empty()
             && level
                 .iter()
-                .all(|(_, verdict)| *verdict == Some(Verdict::Indistinguishable));
+                .all(|(_, verdict)| *verdict == Some(Verdict::Equivalent));
         let mut among: Vec<usize> = level.into_iter().map(|(at, _)| at).collect();
         among.push(lowest);
         among.sort_unstable();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn only_a_contender_that_is_faster_than_all_others_wins() {
-        use Verdict::{Faster, Inconclusive, Indistinguishable};
+        use Verdict::{Equivalent, Faster, Inconclusive};
         let of = |verdicts: [Option<Verdict>; 2]| {
             let figures = [Some(2.0), Some(1.0), None, Some(3.0)];
             Leaders::of(&figures, |one, other| {
@@ -187,7 +187,7 @@ mod tests {
         };
         assert_eq!(of([Some(Faster); 2]), leaders(&[1], false));
         assert_eq!(of([Some(Faster); 2]).unwrap().winner(), Some(1));
-        let level = Some(Indistinguishable);
+        let level = Some(Equivalent);
         assert_eq!(of([level, Some(Faster)]), leaders(&[0, 1], true));
         assert_eq!(of([level, Some(Inconclusive)]), leaders(&[0, 1, 3], false));
         assert_eq!(of([Some(Faster), None]), leaders(&[1, 3], false));

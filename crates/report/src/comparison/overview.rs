@@ -60,7 +60,7 @@ fn outcome(verdict: Option<Verdict>) -> Outcome {
     match verdict {
         Some(Verdict::Faster) => Outcome::Faster,
         Some(Verdict::Slower) => Outcome::Slower,
-        Some(Verdict::Indistinguishable) => Outcome::Equivalent,
+        Some(Verdict::Equivalent) => Outcome::Equivalent,
         Some(Verdict::Inconclusive) => Outcome::Inconclusive,
         None => Outcome::TooFew,
     }

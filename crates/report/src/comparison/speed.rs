@@ -84,7 +84,7 @@ impl Line {
     /// The verdict on one contender compared with another. Two negligible times are equivalent.
     pub fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
         if one != other && self.both_negligible(one, other) {
-            return Some(Verdict::Indistinguishable);
+            return Some(Verdict::Equivalent);
         }
         self.verdicts.of(one, other)
     }
@@ -141,7 +141,7 @@ impl Line {
                 Some(Value {
                     ratio: None,
                     outcome: match verdicts.of(at, 0) {
-                        Some(Verdict::Indistinguishable) => Some(Outcome::Equivalent),
+                        Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
                         Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
                         None if at > 0 && most >= FEWEST => Some(Outcome::TooFew),
                         _ => None,

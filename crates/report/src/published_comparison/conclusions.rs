@@ -116,7 +116,7 @@ impl Outcome {
         match verdict {
             Some(Verdict::Faster) => Self::Ahead,
             Some(Verdict::Slower) => Self::Trailing,
-            Some(Verdict::Indistinguishable | Verdict::Inconclusive) => Self::Level,
+            Some(Verdict::Equivalent | Verdict::Inconclusive) => Self::Level,
             None => Self::TooFew,
         }
     }

@@ -500,7 +500,7 @@ impl ComparedPhase {
     /// disk are equivalent.
     pub(super) fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
         if self.entries[one].idle && self.entries[other].idle {
-            return Some(Verdict::Indistinguishable);
+            return Some(Verdict::Equivalent);
         }
         self.verdicts.of(one, other)
     }
@@ -544,10 +544,7 @@ impl ComparedPhase {
 }
 
 fn is_level(verdict: Option<Verdict>) -> bool {
-    matches!(
-        verdict,
-        Some(Verdict::Indistinguishable | Verdict::Inconclusive)
-    )
+    matches!(verdict, Some(Verdict::Equivalent | Verdict::Inconclusive))
 }
 
 fn correlation(entries: &[Entry]) -> Option<f64> {

@@ -132,7 +132,7 @@ fn mean(name: String, comparison: &Comparison, overall: &Overall) -> Vec<Row> {
     let cells = overall.ratios.iter().enumerate().map(|(at, ratio)| {
         let outcome = match overall.verdict(at, 0) {
             _ if at == 0 => None,
-            Some(Verdict::Indistinguishable) => Some(Outcome::Equivalent),
+            Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
             Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
             None if judged => Some(Outcome::TooFew),
             _ => None,

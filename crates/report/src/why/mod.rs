@@ -353,7 +353,7 @@ impl Compared<'_> {
             Verdict::Faster
         };
         match self.verdict {
-            Some(Verdict::Indistinguishable) => Some(format!(
+            Some(Verdict::Equivalent) => Some(format!(
                 "the two are equivalent within the margin of {margin}, so there is nothing to explain"
             )),
             Some(Verdict::Inconclusive) => {

@@ -119,7 +119,7 @@ impl Counted<'_> {
         let [most, least] = [a, b].map(|at| self.labels[at].as_str());
         let each = units[a].each();
         let mut text = match self.verdict([a, b]) {
-            Some(Verdict::Indistinguishable) => format!(
+            Some(Verdict::Equivalent) => format!(
                 "{most} and {least} execute equally many kernel blocks within {}: {long} and \
                  {short} {each}",
                 terms::percent(self.margin())

@@ -198,7 +198,7 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     let counts: Vec<_> = comparison.lines_of(false).collect();
     assert!(counts.iter().all(|line| line.metric == Metric::Blocks));
     let verdicts: Vec<_> = counts.iter().map(|line| line.verdict).collect();
-    let same = Some(Verdict::Indistinguishable);
+    let same = Some(Verdict::Equivalent);
     assert_eq!(verdicts, [Some(Verdict::Slower), same]);
     // The margin of times does not hide it, and no time changed.
     let mut times = comparison.lines_of(true);

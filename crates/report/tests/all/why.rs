@@ -570,7 +570,7 @@ fn explanations_agree_with_the_verdicts_of_the_report() {
         let verdict = line.verdict(0, 1);
         let margin = ["0 %", "2 %", "10 %"][(turn % 3) as usize];
         match verdict {
-            Some(Verdict::Indistinguishable) => {
+            Some(Verdict::Equivalent) => {
                 assert!(
                     has("equivalent within the margin of") && has(margin),
                     "{sentence}"

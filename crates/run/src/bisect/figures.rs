@@ -201,7 +201,7 @@ impl Figures {
         let change = match judge(commit, good, &Rule::of(&set.run)) {
             Some(Verdict::Slower) => Change::Rises,
             Some(Verdict::Faster) => Change::Falls,
-            Some(Verdict::Indistinguishable) => Change::None,
+            Some(Verdict::Equivalent) => Change::None,
             Some(Verdict::Inconclusive) | None => Change::Undecided,
         };
         let mut phase = plan.workloads[workload].phases.iter();

@@ -222,10 +222,7 @@ fn judge(set: &ResultSet) -> TrialVerdict {
         TrialVerdict::Faster
     } else if any(Verdict::Slower) {
         TrialVerdict::Slower
-    } else if verdicts
-        .iter()
-        .all(|v| *v == Some(Verdict::Indistinguishable))
-    {
+    } else if verdicts.iter().all(|v| *v == Some(Verdict::Equivalent)) {
         TrialVerdict::Equivalent
     } else {
         TrialVerdict::Inconclusive
