@@ -3,7 +3,7 @@
 
 use fsdyno_stats::{OUTLYING, Summary, Verdict, drift, outliers};
 
-pub use fsdyno_stats::FEWEST;
+pub use fsdyno_stats::MIN_PAIRS;
 
 /// Figures of one contender, each with its block.
 pub type Blocked = (u32, f64);

@@ -57,7 +57,7 @@ pub use table::{Verdicts, best_set, judge_table, open_in};
 pub use tiers::{rank_intervals, tiers};
 pub use times::Times;
 pub use verdict::{
-    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Verdict, judge, judge_all, judge_unpaired, reached,
+    EXACT_FROM, LEVEL, MARGIN, MIN_PAIRS, Rule, Verdict, judge, judge_all, judge_unpaired, reached,
 };
 
 #[cfg(test)]

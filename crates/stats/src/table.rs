@@ -2,7 +2,7 @@
 
 use crate::interim::Analysis;
 use crate::times::Times;
-use crate::verdict::{FEWEST, LEVEL, Paired, Rule, Verdict, is_unsettled, judge_until};
+use crate::verdict::{LEVEL, MIN_PAIRS, Paired, Rule, Verdict, is_unsettled, judge_until};
 
 /// The verdicts of one line, for each pair of contenders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,7 +54,7 @@ pub fn best_set(times: &Times, rule: &Rule) -> Vec<bool> {
         for at in 0..kept.len() {
             let others = (0..kept.len()).filter(|other| *other != at);
             let paired = others.map(|other| line.paired(at, other));
-            let enough = |paired: &Paired| paired.logs.len() >= FEWEST;
+            let enough = |paired: &Paired| paired.logs.len() >= MIN_PAIRS;
             let paired: Vec<Paired> = paired.filter(enough).collect();
             let level = level / paired.len().max(1) as f64;
             let slower = |paired: &Paired| {

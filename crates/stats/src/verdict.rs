@@ -13,7 +13,7 @@ pub const MARGIN: f64 = 0.02;
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 /// The smallest number of pairs with a verdict.
-pub const FEWEST: usize = 3;
+pub const MIN_PAIRS: usize = 3;
 
 /// The smallest number of pairs at which the exact test can reject.
 pub const EXACT_FROM: usize = 6;
@@ -284,7 +284,8 @@ fn at_once(family: &[Paired], judging: Judging) -> Vec<Option<Verdict>> {
         ..
     } = judging;
     let still = |one: &&Paired| certain && one.logs.iter().all(|log| same(*log, one.logs[0]));
-    let judged = |one: &&Paired| one.logs.len() >= FEWEST || (still(one) && !one.logs.is_empty());
+    let judged =
+        |one: &&Paired| one.logs.len() >= MIN_PAIRS || (still(one) && !one.logs.is_empty());
     let compared = family.iter().filter(judged).count().max(1) as f64;
     let p = |one: &Paired| {
         if judged(&one) && !still(&one) {
@@ -386,7 +387,7 @@ fn half_width(paired: &Paired) -> Option<f64> {
 pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let logs = |of: &[f64]| of.iter().map(|time| time.ln()).collect::<Vec<f64>>();
-    let enough = if rule.certain { 1 } else { FEWEST };
+    let enough = if rule.certain { 1 } else { MIN_PAIRS };
     let both: Vec<Option<(Vec<f64>, Vec<f64>)>> = family
         .iter()
         .map(|(a, b)| (a.len().min(b.len()) >= enough).then(|| (logs(a), logs(b))))

@@ -182,11 +182,11 @@ pub(crate) fn id_of_whole_exploration(info: &ExplorationInfo) -> String {
 
 /// A name in characters that need no quoting in a shell or a file name.
 fn plain(suite: &str) -> String {
-    const LONGEST: usize = 60;
+    const MAX_CHARACTERS: usize = 60;
     let suite: String = suite
         .chars()
         .map(|c| if in_id(c) { c } else { '-' })
-        .take(LONGEST)
+        .take(MAX_CHARACTERS)
         .collect();
     let suite = suite.trim_matches('-');
     if suite.is_empty() { "run" } else { suite }.to_owned()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The font of pictures.
 pub const FONT: &str = "DejaVu Sans Condensed";
 /// The largest number of pixels of a picture. It keeps memory below 1 GiB.
-const MOST_PIXELS: f64 = 200e6;
+const MAX_PIXELS: f64 = 200e6;
 
 /// An error while a picture is rendered.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub fn of_svg(svg: &str, zoom: f32) -> Result<Vec<u8>, PngError> {
     let size = tree.size();
     let (wide, tall) = ((size.width() * zoom).ceil(), (size.height() * zoom).ceil());
     let too_large = PngError::Size { wide, tall };
-    if f64::from(wide) * f64::from(tall) > MOST_PIXELS {
+    if f64::from(wide) * f64::from(tall) > MAX_PIXELS {
         return Err(too_large);
     }
     #[expect(

@@ -21,7 +21,7 @@ pub struct Difference {
 }
 
 /// Longer values are not printed, only the fact that they differ.
-const MOST_SHOWN: usize = 60;
+const MAX_CHARACTERS: usize = 60;
 
 /// All differences.
 pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
@@ -41,7 +41,7 @@ fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: Stri
         return;
     }
     let shown = |text: String| {
-        if text.chars().count() > MOST_SHOWN {
+        if text.chars().count() > MAX_CHARACTERS {
             "...".to_owned()
         } else {
             terms::printable(&text)

@@ -3,7 +3,7 @@
 
 use super::leaders::Leaders;
 use super::{Comparison, Line};
-use crate::figures::{FEWEST, INTERVALS_FROM};
+use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::lists::by_key;
 use crate::resolution::{RESOLUTION, is_negligible};
 use crate::terms;
@@ -304,7 +304,7 @@ impl<'a> Standing<'a> {
 
     fn too_few(&self, set: &ResultSet) -> String {
         let remedy = match set.run.plan.adaptive {
-            None => format!("At least {FEWEST} are needed ({}).", extension(set)),
+            None => format!("At least {MIN_PAIRS} are needed ({}).", extension(set)),
             Some(_) => format!(
                 "The first analysis is after {} repeats: continue with `fsdyno run --resume {}`.",
                 set.run.plan.repeats,

@@ -28,7 +28,7 @@ pub use speed::{Line, Measure, Rank, Value};
 pub use warnings::{Unmeasured, WarningSummary};
 
 use crate::document::Outcome;
-use crate::figures::{FEWEST, INTERVALS_FROM};
+use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::terms;
 use fsdyno_model::{CacheState, Contender, ErrorRate, ResultSet};
 use terms::Scale;
@@ -168,7 +168,7 @@ impl Comparison {
 
     /// Whether there are enough repeats for verdicts.
     pub fn judged(&self) -> bool {
-        self.repeats.1 >= FEWEST || self.rule.certain
+        self.repeats.1 >= MIN_PAIRS || self.rule.certain
     }
 
     /// The legend of the verdicts: margin and error rate.

@@ -2,7 +2,7 @@
 
 use super::warnings::not_warm;
 use crate::document::Outcome;
-use crate::figures::{Blocked, FEWEST, astray, summary, trend};
+use crate::figures::{Blocked, MIN_PAIRS, astray, summary, trend};
 use crate::resolution::{both_negligible, have_ratio, is_negligible};
 use fsdyno_model::Sample;
 use fsdyno_stats::{
@@ -143,7 +143,7 @@ impl Line {
                     outcome: match verdicts.of(at, 0) {
                         Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
                         Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
-                        None if at > 0 && most >= FEWEST => Some(Outcome::TooFew),
+                        None if at > 0 && most >= MIN_PAIRS => Some(Outcome::TooFew),
                         _ => None,
                     },
                     best: false,

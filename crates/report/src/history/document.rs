@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The largest number of counters in the description of a step.
-const MOST_MOVED: usize = 6;
+const MAX_COUNTERS: usize = 6;
 
 /// Builds the document.
 pub fn document(history: &History) -> Document {
@@ -189,9 +189,9 @@ fn item(metric: Counter, series: &SeriesHistory, step: &Step) -> Item {
 
 /// Counters with both figures, those that changed most.
 pub(crate) fn listed(all: &[Moved]) -> String {
-    let mut shown: Vec<String> = all.iter().take(MOST_MOVED).map(moved).collect();
-    if all.len() > MOST_MOVED {
-        shown.push(format!("and {} more", all.len() - MOST_MOVED));
+    let mut shown: Vec<String> = all.iter().take(MAX_COUNTERS).map(moved).collect();
+    if all.len() > MAX_COUNTERS {
+        shown.push(format!("and {} more", all.len() - MAX_COUNTERS));
     }
     shown.join("; ")
 }

@@ -11,7 +11,7 @@ use fsdyno_stats::{ChangePoint, Detection, Summary, change_points};
 
 /// The fewest runs in which a step can be significant: the best split of 10 has a chance of
 /// 2 / C(10, 5) = 0.8 %.
-const FEWEST_NOISY: usize = 10;
+const MIN_NOISY_RUNS: usize = 10;
 
 /// Builds a series, whose observations are in the order of their places on the axis.
 pub(super) fn series(
@@ -60,9 +60,9 @@ pub(super) fn series(
     if metric.unit() == CounterUnit::Nanoseconds {
         steps.retain(|step| !both_negligible(step.before, step.after));
     }
-    let note = (!exact && observations.len() < FEWEST_NOISY).then(|| {
+    let note = (!exact && observations.len() < MIN_NOISY_RUNS).then(|| {
         format!(
-            "{} with noise: steps need {FEWEST_NOISY} or more.",
+            "{} with noise: steps need {MIN_NOISY_RUNS} or more.",
             terms::count(observations.len(), "run")
         )
     });

@@ -11,7 +11,7 @@ pub use rerun::{Cause, Departure, NotRun, RerunSummary};
 
 use crate::comparison::labs::has_faults;
 use crate::comparison::{Lab, labs};
-use crate::figures::{self, Blocked, FEWEST};
+use crate::figures::{self, Blocked, MIN_PAIRS};
 use crate::processor::Processor;
 use crate::published::{Competitor, Line, Table, Today, place};
 use crate::reruns;
@@ -311,7 +311,7 @@ impl PublishedComparison {
             return false;
         }
         let mut entries = self.lines.iter().flat_map(|line| &line.entries);
-        entries.all(|entry| entry.repeats < FEWEST)
+        entries.all(|entry| entry.repeats < MIN_PAIRS)
     }
 }
 

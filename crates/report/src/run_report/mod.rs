@@ -232,7 +232,7 @@ fn subtitle(set: &ResultSet, comparisons: &Comparisons) -> String {
 
 fn page_title(comparisons: &Comparisons) -> String {
     // The length of a heading with two lines, characters.
-    const LONGEST: usize = 80;
+    const MAX_CHARACTERS: usize = 80;
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
     let named = terms::list(&contenders);
@@ -246,7 +246,7 @@ fn page_title(comparisons: &Comparisons) -> String {
     match contenders.len() {
         0 => "Nothing compared".to_owned(),
         1 => format!("{named}, measured"),
-        _ if named.chars().count() <= LONGEST => format!("{named} {compared}"),
+        _ if named.chars().count() <= MAX_CHARACTERS => format!("{named} {compared}"),
         n => format!("{n} file systems and settings {compared}"),
     }
 }

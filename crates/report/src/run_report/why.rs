@@ -9,7 +9,7 @@ use crate::lists::unique;
 use crate::why::{PhaseWhy, Why, document};
 
 /// The largest number of phases on a page: those with the largest differences.
-const MOST: usize = 60;
+const MAX_PHASES: usize = 60;
 
 /// A contender that differs from the baseline.
 struct Pair {
@@ -118,7 +118,7 @@ fn shorten(pairs: &mut Vec<Pair>) -> usize {
     let phases = pairs.iter().flat_map(|pair| &pair.phases);
     let mut differences: Vec<u64> = phases.map(difference).collect();
     differences.sort_unstable_by(|a, b| b.cmp(a));
-    let Some(least) = differences.get(MOST).copied() else {
+    let Some(least) = differences.get(MAX_PHASES).copied() else {
         return 0;
     };
     for pair in &mut *pairs {

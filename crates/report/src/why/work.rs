@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 const BYTES_FROM: u64 = 1 << 20;
 
 /// The largest number of kernel threads in a sentence.
-const MOST_THREADS: usize = 3;
+const MAX_THREADS: usize = 3;
 
 /// What the work of a phase is divided by.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,7 +183,7 @@ pub(super) fn threads(work: &KernelWork) -> String {
     }
     let all = work.blocks();
     let whole = share(work.kthread_blocks, all);
-    let busy = work.threads.iter().take(MOST_THREADS);
+    let busy = work.threads.iter().take(MAX_THREADS);
     let busy: Vec<_> = busy.filter(|thread| 100 * thread.blocks >= all).collect();
     match busy[..] {
         [] => whole,

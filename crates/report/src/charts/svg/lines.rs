@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// The horizontal gap between panels, pixels.
 const GAP: f64 = 28.0;
 /// The smallest width of a panel that shares its line with others, pixels.
-const LEAST: f64 = 330.0;
+const MIN_PANEL_WIDTH: f64 = 330.0;
 /// The height of the title above a panel, pixels.
 const HEAD: f64 = 22.0;
 /// The height of the axis below a panel, pixels.
@@ -20,7 +20,7 @@ const SAMPLE: f64 = 30.0;
 /// Draws the panels of a chart below the legend.
 pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
     names(paper, chart);
-    let columns = columns(chart, paper.wide, LEAST, GAP);
+    let columns = columns(chart, paper.wide, MIN_PANEL_WIDTH, GAP);
     let wide = (paper.wide - GAP * (columns - 1) as f64) / columns as f64;
     for line in chart.panels.chunks(columns) {
         let top = paper.y;
@@ -88,7 +88,7 @@ impl<'a> Field<'a> {
         let drawn = panel.series.iter().filter(|one| !one.marks.is_empty());
         let named = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
         let named = named.fold(0.0, f64::max) + 10.0;
-        let ends = (wide >= LEAST && named <= 0.3 * wide).then_some(named);
+        let ends = (wide >= MIN_PANEL_WIDTH && named <= 0.3 * wide).then_some(named);
         // The name of the last position is below the end of the axis.
         let last = panel.x.names.last().map_or(0.0, |name| width(name, SMALL));
         let right = origin.0 + wide - ends.unwrap_or(6.0).max(last.min(0.3 * wide) / 2.0 - 4.0);

@@ -108,10 +108,10 @@ impl<'a> PlacedScale<'a> {
 
     /// The names of as many positions as fit, the last one included.
     fn named(&self) -> Vec<(f64, String)> {
-        const LONGEST: f64 = 110.0;
+        const MAX_NAME_WIDTH: f64 = 110.0;
         const GAP: f64 = 10.0;
         let names = &self.axis.names;
-        let name = |at: usize| fitting(&names[at], LONGEST, SMALL);
+        let name = |at: usize| fitting(&names[at], MAX_NAME_WIDTH, SMALL);
         let wide = (0..names.len()).map(|at| width(&name(at), SMALL));
         let wide = wide.fold(0.0, f64::max) + GAP;
         let all = (0..names.len()).filter_map(|at| Some((at, self.at(at as f64)?)));

@@ -9,13 +9,13 @@ use crate::terms::Scale;
 use std::fmt::Write as _;
 
 /// The length of the longest bar, as a part of the width; the rest is room for its dot.
-const LONGEST_PERCENT: f64 = 97.0;
+const MAX_BAR_PERCENT: f64 = 97.0;
 /// The height of one bar with its gap, pixels.
 const PITCH: u32 = 13;
 /// Above this number of dots on a page, samples are drawn in bins.
 const DOTS: usize = 4_000;
 /// The smallest number of bins that shows a distribution.
-const FEWEST_BINS: usize = 5;
+const MIN_BINS: usize = 5;
 /// The radius of the dot of one sample, and of the largest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
@@ -41,7 +41,7 @@ impl Dots {
         let samples: usize = figures.iter().map(|figure| figure.samples.len()).sum();
         match DOTS / figures.len().max(1) {
             _ if samples <= DOTS => Self::Each,
-            0..FEWEST_BINS => Self::None,
+            0..MIN_BINS => Self::None,
             bins => Self::Bins(bins.min(48)),
         }
     }
@@ -84,7 +84,7 @@ fn range(figure: &Figure) -> (f64, f64) {
 }
 
 fn x(time_ns: f64, longest: f64) -> String {
-    format!("{:.1}%", time_ns / longest * LONGEST_PERCENT)
+    format!("{:.1}%", time_ns / longest * MAX_BAR_PERCENT)
 }
 
 fn bar(svg: &mut String, class: &str, figure: &Figure, top: u32, longest: f64) {
