@@ -88,7 +88,7 @@ fn attempt(
             let mut text = String::new();
             // The process number is optional: an unreadable file gives an error without it.
             let _ = file.read_to_string(&mut text);
-            return Err(StoreError::Live {
+            return Err(StoreError::RunInProgress {
                 id: run_id.to_owned(),
                 pid: text.trim().parse().ok(),
             });

@@ -82,7 +82,7 @@ pub enum StoreError {
         "run `{id}` is in progress in another process{}; wait for its end, or interrupt it",
         pid.map(|pid| format!(" ({pid})")).unwrap_or_default()
     )]
-    Live {
+    RunInProgress {
         id: String,
         /// The process, if its number could be read.
         pid: Option<u32>,

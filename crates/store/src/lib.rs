@@ -38,7 +38,7 @@ pub use migrate::{APPLICATION_ID, SCHEMA_VERSION};
 pub use query::RunSummary;
 pub use resolve::Named;
 pub use series::SeriesSummary;
-pub use shards::{Joined, Unit};
+pub use shards::{JoinedShards, Unit};
 
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

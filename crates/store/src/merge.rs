@@ -5,7 +5,7 @@ use crate::error::Refusal;
 use crate::insert::{insert_cell, insert_run};
 use crate::query::result_set;
 use crate::resolve::{id_of_whole, id_of_whole_exploration, id_of_whole_series, is_taken};
-use crate::shards::{self, Joined};
+use crate::shards::{self, JoinedShards};
 use crate::{Store, StoreError, exploration, series};
 use fsdyno_model::{Exploration, ResultSet, Series, Shard};
 use rusqlite::Transaction;
@@ -28,13 +28,13 @@ pub struct Merged {
     /// copy was interrupted and the other resumed, or two machines chose the same id.
     pub differing: Vec<String>,
     /// The runs that shards were joined into.
-    pub joined: Vec<Joined>,
+    pub joined: Vec<JoinedShards>,
     /// Stores and shards that were not imported, each with the reason.
     pub refused: Vec<String>,
 }
 
 /// The contents of another store.
-struct Incoming {
+struct StoreContents {
     path: PathBuf,
     runs: Vec<(ResultSet, Vec<String>)>,
     series: Vec<Series>,
@@ -63,7 +63,7 @@ impl Store {
         for paths in others.chunks(AT_ONCE) {
             let mut incoming = Vec::new();
             for path in paths {
-                match Incoming::read(path) {
+                match StoreContents::read(path) {
                     Err(error) if others.len() == 1 => return Err(error),
                     Err(error) => merged.refused.push(error.to_string()),
                     Ok(mut store) => {
@@ -96,7 +96,7 @@ impl Store {
     }
 }
 
-impl Incoming {
+impl StoreContents {
     fn read(path: &Path) -> Result<Self, StoreError> {
         let other = Store::open_existing_read_only(path)?;
         let mut runs = Vec::new();

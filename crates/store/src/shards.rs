@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 
 /// A run, a series or an exploration that shards were joined into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinedShards {
     /// Its id.
     pub id: String,
     /// What it consists of.
@@ -31,7 +31,7 @@ pub struct Joined {
     pub missing: Vec<Shard>,
 }
 
-impl Joined {
+impl JoinedShards {
     fn of(id: &str, unit: Unit, [recorded, planned]: [u64; 2], missing: BTreeSet<Shard>) -> Self {
         Self {
             id: id.to_owned(),
@@ -94,13 +94,13 @@ pub fn join(
     let (mut new, mut failed) = (Vec::new(), Vec::new());
     for record in &theirs.cells {
         match compare(transaction, &id, theirs, record)? {
-            Known::No => new.push(record),
-            Known::Failed(key) => {
+            RecordState::Missing => new.push(record),
+            RecordState::Failed(key) => {
                 new.push(record);
                 failed.push(key);
             }
-            Known::Yes => {}
-            Known::Contradicts(why) => return Ok(Err(why)),
+            RecordState::Recorded => {}
+            RecordState::Contradicts(why) => return Ok(Err(why)),
         }
     }
     for key in failed {
@@ -158,11 +158,11 @@ fn differing<'a>(
 }
 
 /// Whether a cell of a shard is recorded in the whole.
-enum Known {
-    No,
+enum RecordState {
+    Missing,
     /// It failed, and the shard measured it; with the key of its row.
     Failed(i64),
-    Yes,
+    Recorded,
     /// Its figures differ, although they cannot; with the message.
     Contradicts(String),
 }
@@ -172,7 +172,7 @@ fn compare(
     id: &str,
     theirs: &ResultSet,
     record: &CellRecord,
-) -> Result<Known, Refusal> {
+) -> Result<RecordState, Refusal> {
     let index = record.cell.index;
     let known: Option<(i64, String, i64)> = transaction
         .prepare_cached(
@@ -183,14 +183,14 @@ fn compare(
         })
         .optional()?;
     let Some((key, outcome, started)) = known else {
-        return Ok(Known::No);
+        return Ok(RecordState::Missing);
     };
     let measured = matches!(record.outcome, Outcome::Measured);
     if started == signed(record.started_unix_ns) || !measured {
-        return Ok(Known::Yes);
+        return Ok(RecordState::Recorded);
     }
     if outcome == "failed" {
-        return Ok(Known::Failed(key));
+        return Ok(RecordState::Failed(key));
     }
     let disk = text_of(
         transaction,
@@ -199,9 +199,9 @@ fn compare(
     )?;
     let same = outcome != "measured" || disk.as_deref() == text(record, Effective::DISK);
     if same || !theirs.run.plan.in_virtual_time() {
-        return Ok(Known::Yes);
+        return Ok(RecordState::Recorded);
     }
-    Ok(Known::Contradicts(format!(
+    Ok(RecordState::Contradicts(format!(
         "cell {index} of {} differs from the one that is recorded in {id}, although time is \
          virtual; run it again on both machines, and compare their block traces (--disk-trace)",
         name(&theirs.run)
@@ -355,7 +355,11 @@ pub fn join_exploration(
 
 /// Notes whether the joined run, series or exploration is complete; returns what is missing if it
 /// has this number of shards.
-pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result<Joined, Refusal> {
+pub fn finish(
+    transaction: &Transaction<'_>,
+    id: &str,
+    of: NonZeroU32,
+) -> Result<JoinedShards, Refusal> {
     let Some(whole) = run(transaction, id)? else {
         if let Some(info) = exploration::info(transaction, id)? {
             return finish_exploration(transaction, &info, of);
@@ -384,14 +388,14 @@ pub fn finish(transaction: &Transaction<'_>, id: &str, of: NonZeroU32) -> Result
         params![id, missing.is_empty().then_some("complete")],
     )?;
     let counts = [recorded.len() as u64, planned];
-    Ok(Joined::of(id, Unit::Cell, counts, missing))
+    Ok(JoinedShards::of(id, Unit::Cell, counts, missing))
 }
 
 fn finish_series(
     transaction: &Transaction<'_>,
     id: &str,
     of: NonZeroU32,
-) -> Result<Joined, Refusal> {
+) -> Result<JoinedShards, Refusal> {
     let recorded = power_cuts(transaction, id)?;
     let planned = info(transaction, id)?.map_or(0, |info| info.power_cuts());
     let missing = missing(&recorded, planned, |place| Shard::with(place, of));
@@ -400,14 +404,14 @@ fn finish_series(
         params![id, missing.is_empty().then_some("complete")],
     )?;
     let counts = [recorded.len() as u64, planned];
-    Ok(Joined::of(id, Unit::PowerCut, counts, missing))
+    Ok(JoinedShards::of(id, Unit::PowerCut, counts, missing))
 }
 
 fn finish_exploration(
     transaction: &Transaction<'_>,
     whole: &ExplorationInfo,
     of: NonZeroU32,
-) -> Result<Joined, Refusal> {
+) -> Result<JoinedShards, Refusal> {
     let recorded = exploration::units(transaction, &whole.id, "true")?;
     let missing: BTreeSet<Shard> = whole
         .units()
@@ -422,7 +426,7 @@ fn finish_exploration(
         params![whole.id, missing.is_empty()],
     )?;
     let counts = [recorded.len() as u64, whole.programs()];
-    Ok(Joined::of(&whole.id, Unit::Program, counts, missing))
+    Ok(JoinedShards::of(&whole.id, Unit::Program, counts, missing))
 }
 
 /// The shards of the units that are planned and not recorded.

@@ -70,7 +70,7 @@ fn a_killed_process_loses_no_recorded_cell_and_releases_its_lock() {
         let error = store.claim("r").unwrap_err();
         let pid = victim.0.id();
         assert!(
-            matches!(error, StoreError::Live { pid: Some(p), .. } if p == pid),
+            matches!(error, StoreError::RunInProgress { pid: Some(p), .. } if p == pid),
             "{error}"
         );
         drop(victim);

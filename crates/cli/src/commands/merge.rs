@@ -3,7 +3,7 @@
 use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-use fsdyno_store::{Joined, Store, Unit};
+use fsdyno_store::{JoinedShards, Store, Unit};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -62,13 +62,13 @@ pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
 }
 
 /// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or what is missing.
-fn line(joined: &Joined, digest: Option<&str>) -> String {
+fn line(joined: &JoinedShards, digest: Option<&str>) -> String {
     let unit = match joined.unit {
         Unit::Cell => "cells",
         Unit::PowerCut => "power cuts",
         Unit::Program => "programs",
     };
-    let Joined {
+    let JoinedShards {
         id,
         unit: _,
         recorded,

@@ -29,20 +29,20 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
     if !comparison.compares() {
         return "No phase has figures of two contenders: there is nothing to compare.".to_owned();
     }
-    let standing = Standing::of(comparison);
-    if standing.phases.is_empty() {
+    let figures = AnswerFigures::of(comparison);
+    if figures.phases.is_empty() {
         return format!(
             "Every phase takes less than {RESOLUTION}, which is negligible: raise --scale."
         );
     }
-    let judged = standing.phases.iter().any(|line| line.leaders().is_some());
+    let judged = figures.phases.iter().any(|line| line.leaders().is_some());
     if !judged {
-        return standing.too_few(set);
+        return figures.too_few(set);
     }
-    match &standing.leaders {
-        Some(leaders) if leaders.among.len() == 1 => standing.decided(leaders.among[0]),
-        Some(leaders) if leaders.equivalent => standing.equivalent(leaders),
-        leaders => standing.inconclusive(leaders.as_ref(), set),
+    match &figures.leaders {
+        Some(leaders) if leaders.among.len() == 1 => figures.decided(leaders.among[0]),
+        Some(leaders) if leaders.equivalent => figures.equivalent(leaders),
+        leaders => figures.inconclusive(leaders.as_ref(), set),
     }
 }
 
@@ -61,7 +61,7 @@ fn extension(set: &ResultSet) -> String {
 }
 
 /// What is known about the contenders of a comparison.
-struct Standing<'a> {
+struct AnswerFigures<'a> {
     comparison: &'a Comparison,
     /// The whole times of the phases with figures of two contenders that are not all negligible.
     phases: Vec<&'a Line>,
@@ -71,7 +71,7 @@ struct Standing<'a> {
     leaders: Option<Leaders>,
 }
 
-impl<'a> Standing<'a> {
+impl<'a> AnswerFigures<'a> {
     fn of(comparison: &'a Comparison) -> Self {
         let lines = comparison.whole_times().map(|(_, _, line)| line);
         let counts = |line: &&Line| {

@@ -42,7 +42,7 @@ struct Series<'a> {
 }
 
 /// A finding at one place, with its weight.
-struct Seen {
+struct Finding {
     place: String,
     /// The block, if the finding is about one.
     block: Option<u32>,
@@ -52,8 +52,8 @@ struct Seen {
 
 impl Series<'_> {
     /// A finding about the series.
-    fn seen(&self, message: &str, weight: f64) -> Seen {
-        Seen {
+    fn finding(&self, message: &str, weight: f64) -> Finding {
+        Finding {
             place: format!("{} {}", self.label, self.phase),
             block: None,
             message: format!("{} at {}{message}", self.phase, self.label),
@@ -93,7 +93,7 @@ impl<'a> Figures<'a> {
     /// Leaders that are not distinguishable although their medians differ by a large factor.
     fn spread_wide(&self) -> Option<WarningSummary> {
         let labels = &self.comparison.contenders;
-        let (mut seen, mut most) = (Vec::new(), 0);
+        let (mut findings, mut most) = (Vec::new(), 0);
         for (workload, table, line) in self.comparison.whole_times() {
             let phase = self.comparison.place(workload, table);
             let values = line.values.iter().enumerate();
@@ -111,7 +111,7 @@ impl<'a> Figures<'a> {
                     continue;
                 }
                 most = most.max(value.summary.n.min(first.summary.n));
-                seen.push(Seen {
+                findings.push(Finding {
                     place: phase.clone(),
                     block: None,
                     message: format!(
@@ -127,12 +127,12 @@ impl<'a> Figures<'a> {
         }
         let repeats = (2 * most).max(INTERVALS_FROM);
         let advice = format!("more repeats may decide: --repeats {repeats}");
-        summarize(WarningKind::Imprecise, seen, advice)
+        summarize(WarningKind::Imprecise, findings, advice)
     }
 
     /// Series that rise or fall over the blocks.
     fn drifting(&self) -> Option<WarningSummary> {
-        let seen = self.series().filter_map(|one| {
+        let findings = self.series().filter_map(|one| {
             let by = one.value.drift?;
             let message = format!(
                 ": time to {} {} by {:.0} % of its median from the first to the last of {} blocks",
@@ -141,11 +141,11 @@ impl<'a> Figures<'a> {
                 by.abs() * 100.0,
                 one.value.summary.n,
             );
-            Some(one.seen(&message, by.abs()))
+            Some(one.finding(&message, by.abs()))
         });
         summarize(
             WarningKind::Drift,
-            seen,
+            findings,
             "ratios are taken within blocks and bear it, medians and ranges do not: look for what \
              changed (heat, a device that fills, other load); 1 series in 20 drifts by chance",
         )
@@ -153,7 +153,7 @@ impl<'a> Figures<'a> {
 
     /// Outliers.
     fn outlying(&self) -> Option<WarningSummary> {
-        let seen = self.series().flat_map(|one| {
+        let findings = self.series().flat_map(|one| {
             let (scale, median) = (one.table.scale(), one.value.summary.median);
             let outliers = one.value.outliers.iter();
             outliers.map(move |(block, time)| {
@@ -165,15 +165,15 @@ impl<'a> Figures<'a> {
                     scale.show(median),
                     unit = scale.unit(),
                 );
-                Seen {
+                Finding {
                     block: Some(*block),
-                    ..one.seen(&message, (time / median).ln().abs())
+                    ..one.finding(&message, (time / median).ln().abs())
                 }
             })
         });
         summarize(
             WarningKind::Outlier,
-            seen,
+            findings,
             "it is counted, never dropped: look for what else ran then; a median of more repeats \
              feels it less",
         )
@@ -181,7 +181,7 @@ impl<'a> Figures<'a> {
 
     /// Series that are multimodal.
     fn has_modes(&self) -> Option<WarningSummary> {
-        let seen = self.series().filter_map(|one| {
+        let findings = self.series().filter_map(|one| {
             let times: Vec<f64> = one.value.times.iter().map(|(_, time)| *time).collect();
             let modes = modes(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
             let scale = one.table.scale();
@@ -194,11 +194,11 @@ impl<'a> Figures<'a> {
                 scale.show(modes.low),
                 unit = scale.unit(),
             );
-            Some(one.seen(&message, modes.high / modes.low))
+            Some(one.finding(&message, modes.high / modes.low))
         });
         summarize(
             WarningKind::Multimodal,
-            seen,
+            findings,
             "a median shows only one mode, look at every figure; something happens in some \
              repeats and not in others (a journal that is written back, a cache that overflows): \
              a longer phase holds it every time",
@@ -207,7 +207,7 @@ impl<'a> Figures<'a> {
 
     /// Series of ratios to the baseline with serial dependence.
     fn dependent(&self) -> Option<WarningSummary> {
-        let seen = self.series().filter_map(|one| {
+        let findings = self.series().filter_map(|one| {
             let base = one.line.values.first()?.as_ref()?;
             if std::ptr::eq(base, one.value) {
                 return None;
@@ -219,11 +219,11 @@ impl<'a> Figures<'a> {
             let p = dependence(&ratios.collect::<Vec<_>>()).filter(|p| *p < RARE)?;
             let message =
                 format!(": ratios to the baseline resemble those of the block before (p = {p:.4})");
-            Some(one.seen(&message, -p))
+            Some(one.finding(&message, -p))
         });
         summarize(
             WarningKind::Dependent,
-            seen,
+            findings,
             "the interval may be too narrow, because correlated repeats carry less information: look \
              for a cause that lasts over several blocks, or spread the run over more time",
         )
@@ -231,7 +231,7 @@ impl<'a> Figures<'a> {
 
     /// Phases in which the first block is the slowest of most contenders by a large factor.
     fn slow_first(&self) -> Option<WarningSummary> {
-        let mut seen = Vec::new();
+        let mut findings = Vec::new();
         for (phase, _, line) in self.lines() {
             let first_is_off = |value: &Value| {
                 let slow = value
@@ -253,7 +253,7 @@ impl<'a> Figures<'a> {
                 Some(first / value.summary.median)
             });
             let most = times.fold(1.0, f64::max);
-            seen.push(Seen {
+            findings.push(Finding {
                 message: format!(
                     "{phase}: the first block is far slower than the others at {off} of {all} \
                      contenders, up to {most:.1} times the median"
@@ -265,7 +265,7 @@ impl<'a> Figures<'a> {
         }
         summarize(
             WarningKind::WarmUp,
-            seen,
+            findings,
             "it is counted, and medians bear it: the machine had to wake (memory given back, \
              processors asleep); one more repeat makes up for it",
         )
@@ -276,13 +276,13 @@ impl<'a> Figures<'a> {
 /// a finding in both of its times counts once.
 fn summarize(
     kind: WarningKind,
-    seen: impl IntoIterator<Item = Seen>,
+    findings: impl IntoIterator<Item = Finding>,
     advice: impl Into<String>,
 ) -> Option<WarningSummary> {
-    let mut seen: Vec<Seen> = seen.into_iter().collect();
-    seen.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let message = seen.first()?.message.clone();
-    let met = unique(seen.into_iter().map(|one| (one.place, one.block)));
+    let mut findings: Vec<Finding> = findings.into_iter().collect();
+    findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let message = findings.first()?.message.clone();
+    let met = unique(findings.into_iter().map(|one| (one.place, one.block)));
     let (count, varies) = (met.len(), met.len() > 1);
     Some(WarningSummary {
         kind,

@@ -176,7 +176,7 @@ pub struct OnlyOne {
 /// A run and a table without common contenders or phases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("run {run} and the published table {table} share nothing: {what}")]
-pub struct NothingShared {
+pub struct NoCommonFigures {
     /// The run.
     pub run: String,
     /// The table.
@@ -191,7 +191,7 @@ impl PublishedComparison {
 
     /// Compares a run with a table, each lab separately. A lab that shares nothing with the table
     /// is listed in the first comparison.
-    pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NothingShared> {
+    pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NoCommonFigures> {
         let (mut compared, mut unmatched, mut why) = (Vec::new(), Vec::new(), None);
         for (lab, share) in labs::shares(set) {
             match Self::of(&share, table) {
@@ -215,8 +215,8 @@ impl PublishedComparison {
     }
 
     /// Compares a run of one lab with a table.
-    fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
-        let nothing = |what| NothingShared {
+    fn of(set: &ResultSet, table: &Table) -> Result<Self, NoCommonFigures> {
+        let nothing = |what| NoCommonFigures {
             run: set.run.id.clone(),
             table: table.name.clone(),
             what,

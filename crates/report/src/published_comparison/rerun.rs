@@ -4,7 +4,7 @@
 use super::{CheckedConclusion, ComparedPhase, Paired};
 use crate::lists::by_key;
 use crate::published::{Table, place};
-use crate::reruns::{Known, Setting, Shown};
+use crate::reruns::{KnownCause, Setting, Shown};
 use crate::terms;
 use fsdyno_model::{Outcome, ResultSet};
 use serde::Serialize;
@@ -128,7 +128,7 @@ impl<'a> Context<'a> {
         (all, departed)
     }
 
-    fn cause(&self, known: &Known) -> Cause {
+    fn cause(&self, known: &KnownCause) -> Cause {
         Cause {
             text: known.text.clone(),
             measured: known
@@ -159,7 +159,7 @@ fn departures(
     departed: &[FarFigure<'_>],
 ) -> Vec<Departure> {
     let known = |one: &FarFigure<'_>| {
-        let is_of_it = |known: &Known| {
+        let is_of_it = |known: &KnownCause| {
             known.lines.iter().any(|line| line == one.line)
                 && known.contenders.iter().any(|label| label == one.contender)
         };

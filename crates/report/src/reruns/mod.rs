@@ -83,7 +83,7 @@ pub struct Setting {
     pub left_out: Vec<LeftOut>,
     /// The explanations of figures that differ from the published ones.
     #[serde(default, rename = "cause")]
-    pub causes: Vec<Known>,
+    pub causes: Vec<KnownCause>,
     /// An additional ablation.
     pub ablation: Option<Ablation>,
 }
@@ -175,7 +175,7 @@ pub struct LeftOut {
 /// occurs, with the measured figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Known {
+pub struct KnownCause {
     /// The first words of the conclusion that does not hold; or
     pub conclusion: Option<String>,
     /// the contenders with figures of another order of magnitude, and

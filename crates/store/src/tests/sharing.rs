@@ -39,7 +39,7 @@ fn a_run_is_locked_by_one_process_at_a_time() {
     let error = theirs.claim("r").unwrap_err();
     let pid = std::process::id();
     assert!(
-        matches!(&error, StoreError::Live { id, pid: Some(p) } if id == "r" && *p == pid),
+        matches!(&error, StoreError::RunInProgress { id, pid: Some(p) } if id == "r" && *p == pid),
         "{error}"
     );
     let other = theirs.claim("r2").unwrap();
@@ -74,7 +74,7 @@ fn a_live_run_is_not_removed() {
     theirs.begin(&specimen::run("r", 1)).unwrap();
     let _claim = ours.claim("r").unwrap();
     let error = theirs.remove("r").unwrap_err();
-    assert!(matches!(error, StoreError::Live { .. }), "{error}");
+    assert!(matches!(error, StoreError::RunInProgress { .. }), "{error}");
     assert_eq!(theirs.runs().unwrap().len(), 1);
 }
 

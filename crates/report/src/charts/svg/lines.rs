@@ -1,7 +1,7 @@
 //! Panels with two axes. Lines have the dash pattern and the marker of their contenders. The legend
 //! is above; if there is room, names are also at the ends of the lines.
 
-use super::paper::{LETTERS, Paper, SMALL, columns, dashes, fitting, n, symbol, width};
+use super::canvas::{Canvas, LETTERS, SMALL, columns, dashes, fitting, n, symbol, width};
 use super::scale::PlacedScale;
 use crate::charts::{Axis, Chart, Mark, Panel, Series};
 use std::fmt::Write as _;
@@ -18,44 +18,44 @@ const AXIS: f64 = 36.0;
 const SAMPLE: f64 = 30.0;
 
 /// Draws the panels of a chart below the legend.
-pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
-    names(paper, chart);
-    let columns = columns(chart, paper.wide, MIN_PANEL_WIDTH, GAP);
-    let wide = (paper.wide - GAP * (columns - 1) as f64) / columns as f64;
+pub(super) fn draw(canvas: &mut Canvas, chart: &Chart) {
+    names(canvas, chart);
+    let columns = columns(chart, canvas.wide, MIN_PANEL_WIDTH, GAP);
+    let wide = (canvas.wide - GAP * (columns - 1) as f64) / columns as f64;
     for line in chart.panels.chunks(columns) {
-        let top = paper.y;
+        let top = canvas.y;
         let mut lowest = top;
         for (column, panel) in line.iter().enumerate() {
             let left = (wide + GAP) * column as f64;
             let field = Field::of(chart, panel, (left, top), wide);
-            field.draw(paper);
+            field.draw(canvas);
             lowest = lowest.max(field.bottom + AXIS);
         }
-        paper.y = lowest;
+        canvas.y = lowest;
     }
 }
 
 /// The legend: the contenders with their dash patterns and markers, wrapped to the width.
-fn names(paper: &mut Paper, chart: &Chart) {
+fn names(canvas: &mut Canvas, chart: &Chart) {
     let mut x = 0.0;
-    paper.down(18.0);
+    canvas.down(18.0);
     for at in chart.drawn() {
         let name = &chart.contenders[at];
-        let wide = (SAMPLE + width(name, LETTERS) + 14.0).min(paper.wide);
-        if x > 0.0 && x + wide > paper.wide {
+        let wide = (SAMPLE + width(name, LETTERS) + 14.0).min(canvas.wide);
+        if x > 0.0 && x + wide > canvas.wide {
             x = 0.0;
-            paper.down(18.0);
+            canvas.down(18.0);
         }
-        let y = paper.y - 4.0;
-        paper.open(at, name);
+        let y = canvas.y - 4.0;
+        canvas.open(at, name);
         let path = format!("M{} {}h24", n(x), n(y - 4.0));
-        paper.stroke(&path, dashes(at), name);
-        paper.shape("m", &symbol(at, (x + 12.0, y - 4.0), 4.0), name);
-        paper.label((x + SAMPLE, y), wide - SAMPLE, LETTERS, name);
-        paper.close();
+        canvas.stroke(&path, dashes(at), name);
+        canvas.shape("m", &symbol(at, (x + 12.0, y - 4.0), 4.0), name);
+        canvas.label((x + SAMPLE, y), wide - SAMPLE, LETTERS, name);
+        canvas.close();
         x += wide;
     }
-    paper.down(6.0);
+    canvas.down(6.0);
 }
 
 /// A panel with its position.
@@ -111,7 +111,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn draw(&self, paper: &mut Paper) {
+    fn draw(&self, canvas: &mut Canvas) {
         let room = self.right - self.origin.0;
         let (title, label) = (&self.panel.title, self.y.label());
         let up = if label.starts_with(title) {
@@ -119,46 +119,46 @@ impl<'a> Field<'a> {
         } else {
             format!("{title}: {label}")
         };
-        paper.text(
+        canvas.text(
             (self.origin.0, self.origin.1 + 13.0),
             "p",
             &fitting(&up, room, LETTERS),
         );
         for (y, text) in self.y.ticks(26.0) {
-            paper.line("g", (self.left, y), (self.right, y));
-            paper.anchored((self.left - 5.0, y + 4.0), "k", "end", &text);
+            canvas.line("g", (self.left, y), (self.right, y));
+            canvas.anchored((self.left - 5.0, y + 4.0), "k", "end", &text);
         }
         for (x, text) in self.x.ticks(50.0) {
-            paper.line("g", (x, self.bottom), (x, self.bottom + 4.0));
-            paper.anchored((x, self.bottom + 16.0), "k", "middle", &text);
+            canvas.line("g", (x, self.bottom), (x, self.bottom + 4.0));
+            canvas.anchored((x, self.bottom + 16.0), "k", "middle", &text);
         }
-        paper.line("g", (self.left, self.bottom), (self.right, self.bottom));
+        canvas.line("g", (self.left, self.bottom), (self.right, self.bottom));
         let middle = f64::midpoint(self.left, self.right);
-        paper.anchored((middle, self.bottom + 30.0), "k", "middle", &self.x.label());
-        paper.series(self.chart, self.panel, |paper, one, mark| {
-            self.mark(paper, one.contender, mark, one.marks.len() > 60)
+        canvas.anchored((middle, self.bottom + 30.0), "k", "middle", &self.x.label());
+        canvas.series(self.chart, self.panel, |canvas, one, mark| {
+            self.mark(canvas, one.contender, mark, one.marks.len() > 60)
         });
         if self.ends.is_some() {
-            self.names_at_ends(paper);
+            self.names_at_ends(canvas);
         }
     }
 
     /// Draws a mark. `None` if it is outside the scale.
-    fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark, small: bool) -> Option<()> {
+    fn mark(&self, canvas: &mut Canvas, style: usize, mark: &Mark, small: bool) -> Option<()> {
         match mark {
             Mark::Line { points, label } => {
                 let path = self.path(points);
                 if path.is_empty() {
                     return None;
                 }
-                paper.stroke(&path, dashes(style), label);
+                canvas.stroke(&path, dashes(style), label);
             }
             Mark::Dot { x, y, label }
             | Mark::Middle { x, y, label }
             | Mark::Bar { x, y, label } => {
                 let at = (self.x.at(*x)?, self.y.at(*y)?);
                 let r = if small { 2.0 } else { 3.6 };
-                paper.shape("m", &symbol(style, at, r), label);
+                canvas.shape("m", &symbol(style, at, r), label);
             }
             Mark::Bin {
                 low,
@@ -181,7 +181,7 @@ impl<'a> Field<'a> {
             } => {
                 let (low, high, y) = (self.x.at(*low)?, self.x.at(*high)?, self.y.at(*y)?);
                 let path = format!("M{} {}H{}", n(low), n(y), n(high));
-                paper.shape("r", &path, label);
+                canvas.shape("r", &path, label);
             }
         }
         Some(())
@@ -202,7 +202,7 @@ impl<'a> Field<'a> {
     }
 
     /// The names at the ends of the lines, moved so that they do not overlap.
-    fn names_at_ends(&self, paper: &mut Paper) {
+    fn names_at_ends(&self, canvas: &mut Canvas) {
         const MIN_DISTANCE: f64 = 12.0;
         let end = |one: &Series| {
             let mut lines = one.marks.iter().filter_map(|mark| match mark {
@@ -227,9 +227,9 @@ impl<'a> Field<'a> {
         }
         for (y, contender) in ends {
             let name = &self.chart.contenders[contender];
-            paper.open(contender, name);
-            paper.text((self.right + 4.0, y + 4.0), "k", name);
-            paper.close();
+            canvas.open(contender, name);
+            canvas.text((self.right + 4.0, y + 4.0), "k", name);
+            canvas.close();
         }
     }
 }

@@ -2,16 +2,16 @@
 //! picture contains the colours of a theme.
 //!
 //! This module draws the frame around the panels of a chart. Rows are in `rows`, lines in `lines`,
-//! axes in `scale`, elements and text in `paper`, colours in [`theme`].
+//! axes in `scale`, elements and text in `canvas`, colours in [`theme`].
 
+mod canvas;
 mod lines;
-mod paper;
 mod rows;
 mod scale;
 pub mod theme;
 
 use super::Chart;
-use paper::{Paper, SMALL, fitting, wrapped};
+use canvas::{Canvas, SMALL, fitting, wrapped};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use theme::standalone;
@@ -89,40 +89,40 @@ pub fn render(chart: &Chart, appearance: Appearance) -> String {
         MARGIN
     };
     let wide = appearance.wide() - 2.0 * margin;
-    let mut paper = Paper::new(wide);
-    paper.down(20.0);
+    let mut canvas = Canvas::new(wide);
+    canvas.down(20.0);
     let title = fitting(&chart.title, wide, 13.0);
-    paper.text((0.0, paper.y - 6.0), "t", &title);
-    paper.down(4.0);
+    canvas.text((0.0, canvas.y - 6.0), "t", &title);
+    canvas.down(4.0);
     if chart.panels.iter().any(|panel| panel.y.is_some()) {
-        lines::draw(&mut paper, chart);
+        lines::draw(&mut canvas, chart);
     } else {
-        rows::draw(&mut paper, chart);
+        rows::draw(&mut canvas, chart);
     }
     if chart.is_empty() {
-        paper.down(18.0);
-        paper.text((0.0, paper.y - 4.0), "k", "nothing was measured");
+        canvas.down(18.0);
+        canvas.text((0.0, canvas.y - 4.0), "k", "nothing was measured");
     }
-    let left_out = paper.left_out;
+    let left_out = canvas.left_out;
     let omission = (left_out > 0)
         .then(|| format!("{left_out} marks have no place on their scale and are not drawn."));
     for note in chart.notes.iter().chain(omission.as_ref()) {
         for line in wrapped(note, wide, SMALL) {
-            paper.down(14.0);
-            paper.text((0.0, paper.y - 3.0), "k", &line);
+            canvas.down(14.0);
+            canvas.text((0.0, canvas.y - 3.0), "k", &line);
         }
     }
-    paper.down(4.0);
-    frame(chart, appearance.theme, &paper, margin)
+    canvas.down(4.0);
+    frame(chart, appearance.theme, &canvas, margin)
 }
 
 /// Wraps the elements in an `svg` element with a description.
-fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
-    let escaped = paper::escaped;
+fn frame(chart: &Chart, theme: Theme, canvas: &Canvas, margin: f64) -> String {
+    let escaped = canvas::escaped;
     let (name, title, about) = (&chart.name, escaped(&chart.title), escaped(&chart.about));
     let (inside, standing) = (theme == Theme::Page, theme != Theme::Page);
-    let (wide, tall) = (paper.wide + 2.0 * margin, paper.y.ceil() + 2.0 * margin);
-    let mut svg = String::with_capacity(paper.svg.len() + about.len() + 2048);
+    let (wide, tall) = (canvas.wide + 2.0 * margin, canvas.y.ceil() + 2.0 * margin);
+    let mut svg = String::with_capacity(canvas.svg.len() + about.len() + 2048);
     let size = if inside {
         String::new()
     } else {
@@ -142,7 +142,7 @@ fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
             0.0 - margin
         );
     }
-    svg.push_str(&paper.svg);
+    svg.push_str(&canvas.svg);
     svg.push_str("</svg>\n");
     svg
 }

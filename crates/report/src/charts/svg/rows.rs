@@ -1,7 +1,7 @@
 //! Panels of rows. Labels are in a column at the left, or above their rows if they are long or the
 //! chart is narrow. Panels share a line if there is room.
 
-use super::paper::{LETTERS, Paper, columns, fitting, n, symbol, width};
+use super::canvas::{Canvas, LETTERS, columns, fitting, n, symbol, width};
 use super::scale::PlacedScale;
 use crate::charts::{Chart, Mark, Panel, Row};
 use std::fmt::Write as _;
@@ -64,17 +64,17 @@ impl Layout {
 }
 
 /// Draws the panels of a chart.
-pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
-    let layout = Layout::of(paper.wide, chart);
+pub(super) fn draw(canvas: &mut Canvas, chart: &Chart) {
+    let layout = Layout::of(canvas.wide, chart);
     for line in chart.panels.chunks(layout.columns) {
-        let top = paper.y;
+        let top = canvas.y;
         let mut lowest = top;
         for (column, panel) in line.iter().enumerate() {
             let left = layout.gutter + (layout.field + GAP) * column as f64;
             let field = Field::of(&layout, chart, panel, (left, top));
-            lowest = field.draw(paper, column == 0).max(lowest);
+            lowest = field.draw(canvas, column == 0).max(lowest);
         }
-        paper.y = lowest + 4.0;
+        canvas.y = lowest + 4.0;
     }
 }
 
@@ -150,36 +150,36 @@ impl<'a> Field<'a> {
     }
 
     /// Draws the panel and returns its bottom.
-    fn draw(&self, paper: &mut Paper, first: bool) -> f64 {
-        paper.text((self.left, self.top + 12.0), "p", &self.panel.title);
-        self.draw_background(paper);
-        self.labels(paper, first);
-        paper.series(self.chart, self.panel, |paper, one, mark| {
-            self.mark(paper, one.contender, mark)
+    fn draw(&self, canvas: &mut Canvas, first: bool) -> f64 {
+        canvas.text((self.left, self.top + 12.0), "p", &self.panel.title);
+        self.draw_background(canvas);
+        self.labels(canvas, first);
+        canvas.series(self.chart, self.panel, |canvas, one, mark| {
+            self.mark(canvas, one.contender, mark)
         });
         self.bottom() + if self.bars { 8.0 } else { AXIS }
     }
 
     /// The background of the marks: ticks, reference line, zero line.
-    fn draw_background(&self, paper: &mut Paper) {
+    fn draw_background(&self, canvas: &mut Canvas) {
         let bottom = self.bottom();
         if self.bars {
-            self.upright(paper, "g", self.x.zero());
+            self.upright(canvas, "g", self.x.zero());
             return;
         }
         for (x, text) in self.x.ticks(54.0) {
-            self.upright(paper, "g", x);
-            paper.anchored((x, bottom + 14.0), "k", "middle", &text);
+            self.upright(canvas, "g", x);
+            canvas.anchored((x, bottom + 14.0), "k", "middle", &text);
         }
         if let Some(x) = self.panel.x.reference.and_then(|at| self.x.at(at)) {
-            self.upright(paper, "z", x);
+            self.upright(canvas, "z", x);
         }
         let middle = f64::midpoint(self.left, self.right());
-        paper.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
+        canvas.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
     }
 
     /// A vertical line through all rows that does not cross the labels between them.
-    fn upright(&self, paper: &mut Paper, class: &str, x: f64) {
+    fn upright(&self, canvas: &mut Canvas, class: &str, x: f64) {
         let mut path = String::new();
         let mut end = f64::NEG_INFINITY;
         for top in &self.rows {
@@ -193,11 +193,11 @@ impl<'a> Field<'a> {
         }
         let _ = write!(path, "V{}", n(end));
         if !self.rows.is_empty() {
-            paper.path(class, &path);
+            canvas.path(class, &path);
         }
     }
 
-    fn labels(&self, paper: &mut Paper, first: bool) {
+    fn labels(&self, canvas: &mut Canvas, first: bool) {
         let mut group = "";
         let label_column = self.layout.gutter > 0.0;
         for (row, top) in self.panel.rows.iter().zip(&self.rows) {
@@ -207,7 +207,7 @@ impl<'a> Field<'a> {
                 let y = top - if label_column { 5.0 } else { 5.0 + ABOVE };
                 let text = fitting(group, self.layout.field + self.layout.gutter, LETTERS);
                 let x = if label_column { 0.0 } else { self.left };
-                paper.text((x, y), "p", &text);
+                canvas.text((x, y), "p", &text);
             }
             let end = self.left + self.layout.field;
             let y = if label_column {
@@ -215,7 +215,7 @@ impl<'a> Field<'a> {
             } else {
                 top - 3.0
             };
-            paper.open(row.contender, contender);
+            canvas.open(row.contender, contender);
             if first || !label_column {
                 let (x, room) = if label_column {
                     (0.0, self.layout.gutter)
@@ -223,18 +223,18 @@ impl<'a> Field<'a> {
                     (self.left, self.layout.field - width(&row.value, LETTERS))
                 };
                 let at = (x + 5.0, y - 4.0);
-                paper.shape("m", &symbol(row.contender, at, 4.0), contender);
-                paper.label((x + SYMBOL, y), room - SYMBOL - 6.0, LETTERS, contender);
+                canvas.shape("m", &symbol(row.contender, at, 4.0), contender);
+                canvas.label((x + SYMBOL, y), room - SYMBOL - 6.0, LETTERS, contender);
             }
-            paper.anchored((end, y), "", "end", &row.value);
-            paper.close();
+            canvas.anchored((end, y), "", "end", &row.value);
+            canvas.close();
         }
     }
 
     /// Draws a mark. `None` if it is outside the scale.
-    fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark) -> Option<()> {
+    fn mark(&self, canvas: &mut Canvas, style: usize, mark: &Mark) -> Option<()> {
         match mark {
-            Mark::Dot { x, y, label } => paper.dot((self.x.at(*x)?, self.y(*y)), label),
+            Mark::Dot { x, y, label } => canvas.dot((self.x.at(*x)?, self.y(*y)), label),
             Mark::Bin {
                 low,
                 high,
@@ -245,7 +245,7 @@ impl<'a> Field<'a> {
                 let (low, high, foot) = (self.x.at(*low)?, self.x.at(*high)?, self.y(*y));
                 let tall = (part * self.tall * 0.64).max(1.0);
                 let wide = (high - low).max(1.0);
-                paper.rect("h", (low, foot - tall), (wide, tall), label);
+                canvas.rect("h", (low, foot - tall), (wide, tall), label);
             }
             Mark::Range {
                 low,
@@ -259,7 +259,7 @@ impl<'a> Field<'a> {
                     format!("M{} {}H{}", n(low), n(y), n(high)),
                     format!("M{} {}v6", n(high), n(y - 3.0)),
                 ];
-                paper.shape("r", &path.concat(), label);
+                canvas.shape("r", &path.concat(), label);
             }
             Mark::Interval {
                 low,
@@ -269,16 +269,16 @@ impl<'a> Field<'a> {
             } => {
                 let (low, high, y) = (self.x.at(*low)?, self.x.at(*high)?, self.y(*y));
                 let (wide, tall) = ((high - low).max(1.0), 8.0);
-                paper.rect("i", (low, y - tall / 2.0), (wide, tall), label);
+                canvas.rect("i", (low, y - tall / 2.0), (wide, tall), label);
             }
             Mark::Middle { x, y, label } => {
                 let at = (self.x.at(*x)?, self.y(*y));
-                paper.shape("m", &symbol(style, at, 5.0), label);
+                canvas.shape("m", &symbol(style, at, 5.0), label);
             }
             Mark::Bar { x, y, label } => {
                 let (end, zero, y) = (self.x.at(*x)?, self.x.zero(), self.y(*y));
                 let (from, wide) = (end.min(zero), (end - zero).abs().max(0.5));
-                paper.rect("b", (from, y - 6.0), (wide, 12.0), label);
+                canvas.rect("b", (from, y - 6.0), (wide, 12.0), label);
             }
             Mark::Line { points, label } => {
                 let mut path = String::new();
@@ -287,7 +287,7 @@ impl<'a> Field<'a> {
                     let (x, y) = (n(self.x.at(*x)?), n(self.y(*y)));
                     let _ = write!(path, "{letter}{x} {y}");
                 }
-                paper.stroke(&path, super::paper::dashes(style), label);
+                canvas.stroke(&path, super::canvas::dashes(style), label);
             }
         }
         Some(())

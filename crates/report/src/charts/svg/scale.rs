@@ -1,6 +1,6 @@
 //! Maps values to positions along an axis, and formats the tick labels.
 
-use super::paper::{SMALL, fitting, width};
+use super::canvas::{SMALL, fitting, width};
 use crate::charts::{Axis, Scale, Unit};
 use crate::terms::{self, grouped, significant};
 

@@ -9,9 +9,9 @@ pub(super) const LETTERS: f64 = 12.0;
 /// The font size of axis figures and notes, pixels.
 pub(super) const SMALL: f64 = 11.0;
 
-/// A drawing that grows downwards.
+/// The SVG elements of a chart so far. Content is added from top to bottom.
 #[derive(Debug)]
-pub(super) struct Paper {
+pub(super) struct Canvas {
     /// Its width.
     pub(super) wide: f64,
     /// The current vertical position.
@@ -22,7 +22,7 @@ pub(super) struct Paper {
     pub(super) left_out: usize,
 }
 
-impl Paper {
+impl Canvas {
     pub(super) fn new(wide: f64) -> Self {
         Self {
             wide,
