@@ -145,7 +145,7 @@ pub fn label(contender: &Contender) -> Label {
     Label::contender(terms::printable(&contender.label))
 }
 
-/// How many files were lost.
+/// The number of lost files.
 fn lost(recoveries: &[&Recovery]) -> String {
     let judged = recoveries.iter().filter_map(|one| one.judgement.as_ref());
     let unjudged = recoveries.len() - judged.clone().count();
@@ -166,7 +166,8 @@ fn lost(recoveries: &[&Recovery]) -> String {
     lost.join("; ")
 }
 
-/// How files were lost. For a file system without a journal, also the state before the checker ran.
+/// The lost files by kind. For a file system without a journal, also the state before the checker
+/// ran.
 fn losses(power_cuts: &[&PowerCut]) -> Vec<String> {
     let recoveries = power_cuts.iter().map(|power_cut| &power_cut.recovery);
     let judgements = recoveries.clone();
@@ -297,7 +298,7 @@ pub fn with_environment<'a>(
     facts
 }
 
-/// How a file system recovered from a power cut, in few words.
+/// The recovery of a file system from a power cut, in few words.
 fn recovered(power_cut: &PowerCut) -> String {
     let Recovery {
         corrected_by,
@@ -322,7 +323,7 @@ fn recovered(power_cut: &PowerCut) -> String {
     parts.join("; ")
 }
 
-/// What the disk lost at the power cut: data that it had not written to its medium.
+/// The data that the disk lost at the power cut, because it had not written it to its medium.
 pub fn lost_by_disk(power_cut: &PowerCut) -> Option<String> {
     let CacheLoss {
         lost,

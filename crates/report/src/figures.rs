@@ -1,5 +1,5 @@
-//! Which contenders lead, and which trends and outliers a report mentions. The verdicts come from
-//! `fsdyno-stats`.
+//! The leading contenders, and the trends and outliers that a report mentions. The verdicts come
+//! from `fsdyno-stats`.
 
 use fsdyno_stats::{OUTLYING, Summary, Verdict, drift, outliers};
 

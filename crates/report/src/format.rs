@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats, in the order they are listed.
+    /// All formats, in the order in which they are listed.
     pub const ALL: [Self; 8] = [
         Self::Terminal,
         Self::Html,

@@ -3,9 +3,10 @@
 //!
 //! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
 //! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
-//! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]), an exploration of crash states
-//! ([`exploration`]), advice on a choice ([`advice`]). The renderers are in [`formats`]. A [`site`] is made of the pages of a store.
-//! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
+//! difference ([`why`]), the history of a store ([`history`]), a series of crash tests ([`crash`]),
+//! an exploration of crash states ([`exploration`]), advice on a choice ([`advice`]). The renderers
+//! are in [`formats`]. A [`site`] is made of the pages of a store. This crate has no SQL, no clock
+//! and no terminal detection: the same input gives the same bytes.
 
 pub mod advice;
 pub mod charts;
@@ -48,7 +49,7 @@ use run_json::RunReport;
 use run_report::first_screen::{self, LINES, Rows};
 use why::Why;
 
-/// A report in a format, or why it cannot be written.
+/// A report in a format, or the reason why it cannot be written.
 pub type Rendered = Result<Vec<u8>, ReportError>;
 
 /// Renders the report of a run.

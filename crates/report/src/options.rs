@@ -27,10 +27,10 @@ pub struct Options {
 /// The place of the style sheet and the script of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Assets {
-    /// In the page, which loads nothing.
+    /// They are in the page, which loads nothing.
     #[default]
     Inline,
-    /// In files of a site.
+    /// They are in files of a site.
     Shared {
         /// The path from the page to the root of the site: empty, or with a slash at its end.
         root: &'static str,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The processor of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Processor {
-    /// That of the machine: its time is measured.
+    /// The processor of the machine: its time is measured.
     Machine,
     /// Virtual time in which computing takes none.
     Free,
@@ -20,13 +20,14 @@ pub enum Processor {
 /// The time that virtual time advanced for computing during the compared time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Charge {
-    /// For the workload: system calls, page faults and interrupts, with all bytes that the kernel
-    /// copies, clears and checksums, and all requests to disks; and the bytes that fsdyno searches.
+    /// The time for the workload: system calls, page faults and interrupts, with all bytes that the
+    /// kernel copies, clears and checksums, and all requests to disks; and the bytes that fsdyno
+    /// searches.
     pub workload_ns: u64,
-    /// For the blocks of kernel threads.
+    /// The time for the blocks of kernel threads.
     pub kernel_threads_ns: u64,
-    /// Of the workload: for bytes that the kernel copies, clears and checksums; none if the profile
-    /// of the processor cannot be read.
+    /// The part of the workload for bytes that the kernel copies, clears and checksums; none if the
+    /// profile of the processor cannot be read.
     pub bytes_ns: Option<u64>,
 }
 
@@ -43,7 +44,8 @@ impl Processor {
         }
     }
 
-    /// Whether computing took no time in a run: its processor is free, or its kernel counted nothing.
+    /// Whether computing took no time in a run: its processor is free, or its kernel counted
+    /// nothing.
     pub fn is_free_in(set: &ResultSet) -> bool {
         let charged = |sample: &Sample| sample.kernel.iter().any(|work| work.charged_ns.0 > 0);
         let mut samples = set.cells.iter().flat_map(|record| &record.samples);

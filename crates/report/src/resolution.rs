@@ -7,7 +7,7 @@
 /// the clock.
 pub const RESOLUTION_NS: f64 = 1e6;
 
-/// The resolution in words.
+/// The resolution as text.
 pub const RESOLUTION: &str = "1 ms";
 
 /// Printed instead of a ratio of two negligible times.

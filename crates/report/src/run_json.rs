@@ -30,7 +30,7 @@ pub struct LabResults {
     pub answer: String,
     /// The contender that ratios and verdicts refer to.
     pub baseline: String,
-    /// How ratios are estimated.
+    /// The estimator of ratios.
     pub ratio_estimator: RatioEstimator,
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
@@ -40,7 +40,7 @@ pub struct LabResults {
     pub phases: Vec<PhaseResult>,
 }
 
-/// How ratios are estimated.
+/// The estimator of ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioEstimator {
@@ -79,12 +79,12 @@ pub struct PhaseResult {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// Which time it is.
+    /// The kind of time.
     pub measure: Measure,
     /// Whether it is the whole time of the phase, which answers and means use.
     pub whole: bool,
-    /// The share of the variance within blocks that is removed by the adjustment for the speed of the
-    /// machine before each phase; null if ratios and verdicts use the times as measured.
+    /// The share of the variance within blocks that is removed by the adjustment for the speed of
+    /// the machine before each phase; null if ratios and verdicts use the times as measured.
     pub variance_removed: Option<f64>,
     /// The fastest contender by verdict, if there is one.
     pub fastest: Option<String>,
@@ -117,7 +117,7 @@ pub struct ContenderResult {
     /// Whether the median is below the resolution of times (1 ms).
     pub negligible: bool,
     /// The median of the basic blocks that the kernel of its guest executed during the phase; null
-    /// where it does not count them, and for a time that is not the whole time of the phase.
+    /// if it does not count them, and for a time that is not the whole time of the phase.
     pub kernel_blocks: Option<u64>,
 }
 

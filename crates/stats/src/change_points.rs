@@ -15,7 +15,7 @@ const PERMUTATIONS: u32 = 499;
 /// The seed of the permutations: the same figures give the same change points.
 const SEED: u64 = 0x005e_ed0f_fc4a_49e5;
 
-/// How a series is searched.
+/// The way in which a series is searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Detection {
     /// The figures have no noise, as in virtual time: each change of the level is real.
@@ -52,11 +52,11 @@ impl ChangePoint {
     }
 }
 
-/// The change points of a series of figures that are not negative, in ascending order. A figure that
-/// is not finite, or is negative, gives none.
+/// The change points of a series of figures that are not negative, in ascending order. A figure
+/// that is not finite, or is negative, gives none.
 ///
-/// Figures without noise: a change point is where a figure differs from the first one of its level by
-/// more than the margin. A slow drift is found as soon as its sum exceeds the margin.
+/// Figures without noise: a change point is where a figure differs from the first one of its level
+/// by more than the margin. A slow drift is found as soon as its sum exceeds the margin.
 ///
 /// Figures with noise: E-divisive with means, as `MongoDB` and Hunter use it, on logarithms. The
 /// statistic is the energy distance with exponent 1 of both parts of a segment, of the best split.
@@ -196,8 +196,8 @@ fn best_split(values: &[f64]) -> Option<(usize, f64)> {
     best
 }
 
-/// The share of permutations within the segments whose best split has the same statistic or a larger
-/// one, the given order included.
+/// The share of permutations within the segments whose best split has the same statistic or a
+/// larger one, the given order included.
 fn significance(
     values: &[f64],
     bounds: &[(usize, usize)],

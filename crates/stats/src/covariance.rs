@@ -1,15 +1,15 @@
 //! Times adjusted for the speed of the machine, which was measured by a probe before each time.
 //!
-//! Analysis of covariance: R. A. Fisher, "Statistical Methods for Research Workers", 4th ed. (1932),
-//! section 49.1. The logarithm of a time is adjusted by the logarithms of its probes. The slopes are
-//! fitted by least squares without the effects of blocks and contenders. They are not negative: a
-//! slower machine makes nothing faster.
+//! Analysis of covariance: R. A. Fisher, "Statistical Methods for Research Workers", 4th ed.
+//! (1932), section 49.1. The logarithm of a time is adjusted by the logarithms of its probes. The
+//! slopes are fitted by least squares without the effects of blocks and contenders. They are not
+//! negative: a slower machine makes nothing faster.
 //!
 //! The slopes of a block are those of the other blocks. So they do not depend on its own noise. If
 //! two contenders are equal, exchanging them within a block reverses the sign of its adjusted log
 //! ratio, as it does without adjustment. The same fit measures how much variance the adjustment
-//! removes: M. Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", Journal of
-//! the Royal Statistical Society B 36 (1974), 111-147.
+//! removes: M. Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", Journal
+//! of the Royal Statistical Society B 36 (1974), 111-147.
 //!
 //! The assumption is that contenders do not affect the probes. A probe that differs by contender is
 //! not used.
@@ -19,10 +19,10 @@ use crate::verdict::Paired;
 use fsdyno_model::Probe;
 use std::collections::BTreeMap;
 
-/// The fewest blocks with all times and probes for an adjustment.
+/// The smallest number of blocks with all times and probes for an adjustment.
 const MIN_BLOCKS: usize = 6;
 
-/// The fewest degrees of freedom of what is left after a fit of two slopes.
+/// The smallest number of residual degrees of freedom after a fit of two slopes.
 const MIN_DEGREES_OF_FREEDOM: usize = 6;
 
 /// A probe differs by contender if a test of all pairs of contenders finds it at this level.
@@ -51,9 +51,10 @@ type Figures = Vec<(u32, f64)>;
 /// The times of one phase after an adjustment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Adjusted {
-    /// By contender.
+    /// The times by contender.
     pub figures: Vec<Figures>,
-    /// The share of the variance within blocks that the adjustment removes; `None` if there is none.
+    /// The share of the variance within blocks that the adjustment removes; `None` if there is
+    /// none.
     pub removed: Option<f64>,
 }
 

@@ -17,8 +17,8 @@ pub struct Interval {
 /// The two-sided p-value of Kendall's test: the probability of this balance of rising over falling
 /// pairs, or a larger one, among all orders of `n` distinct values.
 ///
-/// By the recurrence over the number of inversions: M. G. Kendall, "A New Measure of Rank
-/// Correlation", Biometrika 30 (1938), 81-93. Large samples use its normal approximation.
+/// The method is the recurrence over the number of inversions: M. G. Kendall, "A New Measure of
+/// Rank Correlation", Biometrika 30 (1938), 81-93. Large samples use its normal approximation.
 pub(crate) fn kendall(n: usize, balance: u64) -> f64 {
     if n > COUNTED {
         return approximately(n, balance);

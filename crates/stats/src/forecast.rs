@@ -11,8 +11,8 @@ const POWER: f64 = 0.8;
 
 /// The asymptotic efficiency of the signed rank test compared with Student's test on normal noise.
 ///
-/// J. L. Hodges and E. L. Lehmann, "The Efficiency of Some Nonparametric Competitors of the t-Test",
-/// The Annals of Mathematical Statistics 27 (1956), 324-335.
+/// J. L. Hodges and E. L. Lehmann, "The Efficiency of Some Nonparametric Competitors of the
+/// t-Test", The Annals of Mathematical Statistics 27 (1956), 324-335.
 const EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
 
 /// More repeats than this are no useful answer.
@@ -39,8 +39,8 @@ pub struct Forecast {
 /// for equivalence if it is within. J. Cohen, "Statistical Power Analysis for the Behavioral
 /// Sciences", 2nd ed. (1988), section 2.4; for equivalence K. F. Phillips, "Power of the two
 /// one-sided tests procedure in bioequivalence", Journal of Pharmacokinetics and Biopharmaceutics
-/// 18 (1990), 137-144. The level is the family's, divided by the number of comparisons: with a false
-/// discovery rate fewer repeats may do.
+/// 18 (1990), 137-144. The level is the family's, divided by the number of comparisons: with a
+/// false discovery rate fewer repeats may do.
 pub fn forecast(
     times: Series<'_>,
     baseline: Series<'_>,

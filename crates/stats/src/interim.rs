@@ -12,22 +12,23 @@ pub struct InterimAnalyses {
     pub least: u32,
     /// The number of blocks before the last analysis.
     pub most: u32,
-    /// How the error budget is spent.
+    /// The rule by which the error budget is spent.
     pub spending: Spending,
 }
 
-/// How the error budget is spent. Each analysis may use only what earlier ones left.
+/// The rule by which the error budget is spent. Each analysis may use only what earlier ones left.
 ///
 /// K. K. G. Lan and D. L. `DeMets`, "Discrete Sequential Boundaries for Clinical Trials",
 /// Biometrika 70 (1983), 659-663.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spending {
-    /// In proportion to the blocks, of the most. This is the case rho = 1 of K. Kim and D. L.
-    /// `DeMets`, "Design and Analysis of Group Sequential Tests Based on the Type I Error Spending
-    /// Rate Function", Biometrika 74 (1987), 149-154. A run that ends early, as most do, keeps most
-    /// of its budget unused.
+    /// The budget is spent in proportion to the blocks, relative to the largest number of blocks.
+    /// This is the case rho = 1 of K. Kim and D. L. `DeMets`, "Design and Analysis of Group
+    /// Sequential Tests Based on the Type I Error Spending Rate Function", Biometrika 74 (1987),
+    /// 149-154. A run that ends early, as most do, keeps most of its budget unused.
     Proportional,
-    /// Each interim analysis uses `INTERIM` of what is left, each end of the run `END`.
+    /// Each interim analysis uses the part `INTERIM` of the remaining budget, each end of the run
+    /// uses the part `END`.
     ///
     /// An end is the most blocks, or the time limit. The time limit depends on the total time of
     /// blocks. If contenders are equal, their times within a block can be exchanged, which does not
@@ -198,7 +199,7 @@ mod tests {
         near(&of(analyses(&[], false), 10), &[(6, 0.1), (8, 0.09)]);
         let ended = [(6, 0.1), (8, 0.09), (10, 0.6075)];
         near(&of(analyses(&[], true), 10), &ended);
-        // An extension keeps what the first end decided, and spends what it left.
+        // An extension keeps the decisions of the first end, and spends the budget that it left.
         let more = of(analyses(&[10], true), 13);
         near(&more[..3], &ended);
         assert!(

@@ -3,14 +3,14 @@
 //! A sample is described by [`Summary`], [`median_interval`] and [`geometric_mean`]. Contenders are
 //! compared by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]). [`judge_table`] gives
 //! the verdicts on all comparisons of a table, also if the figures decide the number of repeats
-//! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_unpaired`], [`judge_unpaired`]). Ranks
-//! and tiers are in [`rank_intervals`] and [`tiers`], and [`rank_correlation`] compares two orders.
-//! [`outliers`], [`drift`], [`modes`] and [`dependence`] raise warnings about a series.
+//! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_unpaired`], [`judge_unpaired`]).
+//! Ranks and tiers are in [`rank_intervals`] and [`tiers`], and [`rank_correlation`] compares two
+//! orders. [`outliers`], [`drift`], [`modes`] and [`dependence`] raise warnings about a series.
 //! [`change_points()`] finds the steps of a history.
 //!
-//! The crate has no clocks, no units and no text for readers. The same figures give the same results:
-//! permutations have a fixed seed. Times of file systems are skewed and multimodal. A function that
-//! assumes a normal distribution documents it.
+//! The crate has no clocks, no units and no text for readers. The same figures give the same
+//! results: permutations have a fixed seed. Times of file systems are skewed and multimodal. A
+//! function that assumes a normal distribution documents it.
 //!
 //! Samples must not contain NaN or infinite values. A function that finds one returns `None`, or
 //! ignores it if its documentation states that.

@@ -5,8 +5,9 @@ use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
 /// The distribution function of the standard normal distribution at `z`.
 ///
-/// By the series of the error function near the middle, and by its continued fraction in the tails:
-/// M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 7.1.6 and 7.1.14.
+/// The method is the series of the error function near the middle, and its continued fraction in
+/// the tails: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 7.1.6
+/// and 7.1.14.
 pub(crate) fn below(z: f64) -> f64 {
     let x = z.abs() / SQRT_2;
     let beyond = if x < 2.5 {

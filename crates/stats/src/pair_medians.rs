@@ -1,8 +1,8 @@
 //! The confidence interval of a median, for any distribution.
 //!
-//! By the sign test: the number of figures above the median is binomial. W. R. Thompson, "On
-//! Confidence Ranges for the Median", Annals of Mathematical Statistics 7 (1936), 122-128; M.
-//! Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), section 3.6.
+//! The interval is that of the sign test: the number of figures above the median is binomial. W. R.
+//! Thompson, "On Confidence Ranges for the Median", Annals of Mathematical Statistics 7 (1936),
+//! 122-128; M. Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), section 3.6.
 
 use crate::describe::sorted;
 use crate::exact::Interval;

@@ -4,8 +4,9 @@ use crate::describe::mean;
 
 /// The upper tail probability of Student's t at `t`; one half with zero degrees of freedom.
 ///
-/// By the finite series over the angle `atan(t / sqrt(df))`, one for even and one for odd degrees:
-/// M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
+/// The method is the finite series over the angle `atan(t / sqrt(df))`, one for even and one for
+/// odd degrees: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3
+/// and 26.7.4.
 pub(crate) fn above(t: f64, df: u32) -> f64 {
     if df == 0 || t.is_nan() {
         return 0.5;
@@ -33,8 +34,8 @@ pub(crate) fn above(t: f64, df: u32) -> f64 {
 }
 
 /// The one-sided p-values of Student's test that the mean is above, and below, `limit`. `None` with
-/// fewer than two values. Where the values depend on `fitted` slopes, as many degrees of freedom are
-/// lost.
+/// fewer than two values. Where the values depend on `fitted` slopes, as many degrees of freedom
+/// are lost.
 ///
 /// Student, "The Probable Error of a Mean", Biometrika 6 (1908), 1-25.
 pub(crate) fn beyond(values: &[f64], limit: f64, fitted: usize) -> Option<(f64, f64)> {
@@ -45,7 +46,8 @@ pub(crate) fn beyond(values: &[f64], limit: f64, fitted: usize) -> Option<(f64, 
     Some(tails(middle - limit, error, df))
 }
 
-/// The same for the difference of the means of two unpaired samples, without equal variances.
+/// The one-sided p-values for the difference of the means of two unpaired samples, without equal
+/// variances.
 ///
 /// B. L. Welch, "The Generalization of 'Student's' Problem when Several Different Population
 /// Variances are Involved", Biometrika 34 (1947), 28-35; the degrees of freedom are rounded down.

@@ -37,9 +37,9 @@ impl Verdicts {
 ///
 /// A contender leaves the set if it is slower than another one. The test is one-sided, at the level
 /// divided by the number of others. If the fastest contender leaves the set, one of these tests is
-/// wrong. J. C. Hsu, "Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the
-/// Best", The Annals of Statistics 12 (1984), 1136-1144, with the tests of [`judge_table`] and with
-/// Bonferroni's instead of Dunnett's critical value, which assumes normal noise.
+/// wrong. J. C. Hsu, "Constrained Simultaneous Confidence Intervals for Multiple Comparisons with
+/// the Best", The Annals of Statistics 12 (1984), 1136-1144, with the tests of [`judge_table`] and
+/// with Bonferroni's instead of Dunnett's critical value, which assumes normal noise.
 pub fn best_set(times: &Times, rule: &Rule) -> Vec<bool> {
     let blocks = times.blocks();
     let once = || {

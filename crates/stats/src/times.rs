@@ -30,8 +30,8 @@ impl Times {
         Self::of(all.map(|of| of.iter().map(timed).collect()).collect())
     }
 
-    /// The geometric means of several lines, which have the same contenders. A block has a mean of a
-    /// contender if all lines have a figure of it.
+    /// The geometric means of several lines, which have the same contenders. A block has a mean of
+    /// a contender if all lines have a figure of it.
     pub fn mean<'a>(lines: impl IntoIterator<Item = &'a Self>) -> Self {
         let phases = lines.into_iter().flat_map(|line| line.phases.clone());
         Self {

@@ -68,7 +68,8 @@ impl Rule {
         Self::with(&run.plan, ends_independently(run))
     }
 
-    /// Whether the report of a run that stopped after this number of blocks analyses them as an end.
+    /// Whether the report of a run that stopped after this number of blocks analyses them as an
+    /// end.
     pub fn is_end(run: &RunInfo, blocks: u32) -> bool {
         ends_independently(run) || blocks == run.plan.most_repeats()
     }
@@ -196,7 +197,7 @@ fn before(series: Series<'_>, block: u32) -> Vec<(u32, f64)> {
     before.copied().collect()
 }
 
-/// How one analysis judges.
+/// The rules of one analysis.
 #[derive(Clone, Copy)]
 struct Judging {
     margin: f64,

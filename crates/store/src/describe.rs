@@ -11,7 +11,7 @@ const MEANINGS: &str = include_str!("schema/columns.txt");
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// What a row is, in Markdown.
+    /// The meaning of a row, in Markdown.
     pub about: String,
     /// Its columns, in the order of the schema.
     pub columns: Vec<Column>,
@@ -30,7 +30,7 @@ pub struct Column {
     pub nullable: Option<bool>,
     /// The unit of its values; empty for names and texts.
     pub unit: String,
-    /// What it contains, in Markdown.
+    /// Its content, in Markdown.
     pub meaning: String,
 }
 

@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an operation on a store failed.
+/// The reason why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum StoreError {
@@ -199,7 +199,7 @@ fn listed(names: &[String]) -> String {
     text
 }
 
-/// Why a transaction was rolled back.
+/// The reason why a transaction was rolled back.
 pub(crate) enum Refusal {
     /// `SQLite` returned an error.
     Sqlite(rusqlite::Error),

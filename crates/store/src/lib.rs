@@ -1,11 +1,12 @@
 //! The store: all SQL of fsdyno. Records runs and reads them back whole.
 //!
-//! A store is one `SQLite` file. [`describe::tables`] lists its tables and columns; the reference of
-//! the store is made from it. This crate opens and migrates stores ([`Store::open`]), records
+//! A store is one `SQLite` file. [`describe::tables`] lists its tables and columns; the reference
+//! of the store is made from it. This crate opens and migrates stores ([`Store::open`]), records
 //! runs ([`Store::begin`], [`Store::record`]) and reads them ([`Store::load`], [`Store::runs`]). It
 //! resolves names ([`Store::resolve`]), imports another store ([`Store::merge`]) and locks a live
 //! run ([`Store::claim`]). Series of power cuts ([`Store::begin_series`] ...) and explorations
-//! ([`Store::begin_exploration`] ...) have the same functions. This crate computes no statistics, and the caller passes the path of the store.
+//! ([`Store::begin_exploration`] ...) have the same functions. This crate computes no statistics,
+//! and the caller passes the path of the store.
 
 mod claim;
 pub mod describe;

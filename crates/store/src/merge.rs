@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// How many stores are imported in one transaction. Each transaction waits for the disk.
+/// The number of stores that are imported in one transaction. Each transaction waits for the disk.
 const AT_ONCE: usize = 64;
 
 /// The result of an import, in the order of the other stores; of each the runs, oldest first, then

@@ -146,8 +146,8 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 
 /// Migrates a store to the current schema, whole or not at all.
 ///
-/// Foreign keys are off meanwhile: recreating a table would delete the rows that refer to it. The
-/// caller turns them on.
+/// Foreign keys are off during the migration: recreating a table would delete the rows that refer
+/// to it. The caller turns them on.
 pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     let failed = || fault(path, "bringing the schema up to date");
     connection

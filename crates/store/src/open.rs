@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for another writer.
+/// The time that a writer waits for another writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The largest text or row that is read or written, bytes.
@@ -203,7 +203,7 @@ fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError
 }
 
 /// Hardens a connection: a schema can execute nothing outside its own tables, and no value is
-/// larger than what fsdyno writes (<https://sqlite.org/security.html>).
+/// larger than the values that fsdyno writes (<https://sqlite.org/security.html>).
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (option, on) in [
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -249,7 +249,7 @@ fn cannot_index(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Opens a file that no process changes meanwhile.
+/// Opens a file that no process changes while it is open.
 fn immutable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX

@@ -40,11 +40,11 @@ pub(crate) struct Place {
     name: OsString,
 }
 
-/// Who can change an existing store.
+/// The users who can change an existing store.
 pub(crate) enum Ownership {
-    /// Only its user.
+    /// Only its user can change it.
     Own(Place),
-    /// Other users too.
+    /// Other users can change it too.
     Foreign(PathBuf),
 }
 

@@ -27,7 +27,7 @@ pub struct RunSummary {
     pub started_unix_ns: u64,
     /// When it ended; none if it has not.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended; none if it has not.
+    /// The reason why it ended; none if it has not.
     pub stop: Option<StopReason>,
     /// Whether a process works on it. A run that has no end and is not running was killed.
     pub running: bool,
@@ -188,8 +188,8 @@ struct Cells<'c> {
 }
 
 impl Cells<'_> {
-    /// Adds all rows of the run in a table, in one pass. The function gets the key of the cell, with
-    /// which a row begins.
+    /// Adds all rows of the run in a table, in one pass. The function gets the key of the cell,
+    /// with which a row begins.
     fn add(
         &mut self,
         table: &str,

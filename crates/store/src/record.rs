@@ -60,7 +60,7 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Records that a run ended, when and why.
+    /// Records that a run ended, with the time and the reason.
     pub fn end(
         &mut self,
         run_id: &str,
@@ -71,7 +71,8 @@ impl Store {
         self.set_end("run", &operation, run_id, Some((reason, at_unix_ns)))
     }
 
-    /// Records when and why a run, a series or an exploration ended; without an end, that it resumes.
+    /// Records the time and the reason of the end of a run, a series or an exploration; without an
+    /// end, that it resumes.
     pub(crate) fn set_end(
         &mut self,
         table: &str,
@@ -104,7 +105,8 @@ impl Store {
         self.known_or_refused(known, run_id)
     }
 
-    /// Deletes a run, a series or an exploration with all its rows; an error if a process works on it.
+    /// Deletes a run, a series or an exploration with all its rows; an error if a process works on
+    /// it.
     pub fn remove(&mut self, id: &str) -> Result<(), StoreError> {
         let _claim = self.claim(id)?;
         let known = self.write(&format!("removing `{id}`"), |transaction| {
@@ -118,8 +120,8 @@ impl Store {
         self.known_or_refused(known, id)
     }
 
-    /// Gives a run, a series or an exploration another id; an error if a process works on it, or if the new id is
-    /// taken or cannot be typed.
+    /// Gives a run, a series or an exploration another id; an error if a process works on it, or if
+    /// the new id is taken or cannot be typed.
     pub fn rename(&mut self, id: &str, new: &str) -> Result<(), StoreError> {
         const ALL: [&str; 9] = [
             "UPDATE run SET id = ?2 WHERE id = ?1",

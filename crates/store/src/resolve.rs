@@ -1,4 +1,5 @@
-//! Names of runs, of series of power cuts and of explorations: creates new ids and resolves names that a user typed.
+//! Names of runs, of series of power cuts and of explorations: creates new ids and resolves names
+//! that a user typed.
 
 use crate::error::fault;
 use crate::row::{all, only};
@@ -54,8 +55,8 @@ impl Store {
         Ok(Named::Exploration(id))
     }
 
-    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag for
-    /// the latest run with it, or a prefix, or else any part, that matches exactly one run.
+    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag
+    /// for the latest run with it, or a prefix, or else any part, that matches exactly one run.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         self.find_id(name, &self.ids()?)
     }

@@ -18,7 +18,7 @@ pub struct SeriesSummary {
     pub started_unix_ns: u64,
     /// When it ended; none if it has not.
     pub ended_unix_ns: Option<u64>,
-    /// Why it ended; none if it has not.
+    /// The reason why it ended; none if it has not.
     pub stop: Option<StopReason>,
     /// The labels of its contenders.
     pub contenders: Vec<String>,

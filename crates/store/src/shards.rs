@@ -21,7 +21,7 @@ use std::num::NonZeroU32;
 pub struct JoinedShards {
     /// Its id.
     pub id: String,
-    /// What it consists of.
+    /// The kind of its units.
     pub unit: Unit,
     /// The number of its recorded units.
     pub recorded: u64,
@@ -43,7 +43,7 @@ impl JoinedShards {
     }
 }
 
-/// What a run, a series or an exploration consists of.
+/// The unit of a run, a series or an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// The cells of a run.
@@ -112,7 +112,7 @@ pub fn join(
     Ok(Ok(id))
 }
 
-/// Why the figures of a shard are not compared with those of the whole.
+/// The reason why the figures of a shard are not compared with those of the whole.
 fn other_system(
     transaction: &Transaction<'_>,
     whole: &RunInfo,
@@ -287,7 +287,8 @@ fn power_cuts(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<BTree
 
 /// Adds the programs of a shard to the whole exploration, which is created if it does not exist;
 /// returns its id. A program that is recorded there stays, unless it failed and the shard explored
-/// it. Adding a shard twice changes nothing. The inner error is the reason why the shard is refused.
+/// it. Adding a shard twice changes nothing. The inner error is the reason why the shard is
+/// refused.
 pub fn join_exploration(
     transaction: &Transaction<'_>,
     theirs: &Exploration,
@@ -353,8 +354,8 @@ pub fn join_exploration(
     Ok(Ok(whole.id))
 }
 
-/// Notes whether the joined run, series or exploration is complete; returns what is missing if it
-/// has this number of shards.
+/// Notes whether the joined run, series or exploration is complete. Returns its counts and the
+/// shards that lack units, of this number of shards.
 pub fn finish(
     transaction: &Transaction<'_>,
     id: &str,

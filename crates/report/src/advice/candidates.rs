@@ -17,12 +17,12 @@ pub struct Candidate {
     /// Its label.
     #[serde(rename = "contender")]
     pub label: String,
-    /// It, as in the plan.
+    /// The contender, as in the plan.
     #[serde(skip)]
     pub planned: Contender,
     /// Its file system.
     pub filesystem: String,
-    /// The median of the sum of all phases: durable where a phase writes, else to return.
+    /// The median of the sum of all phases: to durable if a phase writes, else to return.
     #[serde(serialize_with = "whole")]
     #[schemars(with = "u64")]
     pub total_ns: f64,
@@ -30,7 +30,7 @@ pub struct Candidate {
     pub phases: Vec<PhaseTime>,
     /// Whether it may be recommended.
     pub eligible: bool,
-    /// What its options cost in safety; null if nothing.
+    /// The safety that its options cost; null if they cost none.
     pub costs: Option<String>,
     /// The results of crash tests; null if it was not tested.
     pub crash_tests: Option<CrashTests>,
@@ -57,7 +57,7 @@ fn whole<S: Serializer>(ns: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Nanos::from_seconds(ns / 1e9).0.serialize(serializer)
 }
 
-/// What is not recommended, and why.
+/// A file system or a contender that is not recommended, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Dropped {
     /// The file system, or the label of a contender; escaped for printing.
@@ -108,7 +108,8 @@ fn ran_all_workloads(set: &ResultSet, contender: u32) -> bool {
 }
 
 impl Field {
-    /// The contenders that have all phases of all workloads. The others are dropped with the reason.
+    /// The contenders that have all phases of all workloads. The others are dropped with the
+    /// reason.
     pub fn of(set: &ResultSet) -> Self {
         let mut field = Self {
             candidates: Vec::new(),
@@ -163,7 +164,7 @@ impl Field {
             }
         }
         field.drop_others(set);
-        // One line: the error rate is of all its pairs together.
+        // There is one line, so that the error rate covers all its pairs together.
         let verdicts = judge_table(
             &[&Times::without_probes(&field.totals)],
             &rule.family_wise(),

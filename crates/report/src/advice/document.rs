@@ -10,7 +10,7 @@ use crate::terms;
 use fsdyno_model::Nanos;
 use std::fmt::Write as _;
 
-/// The numbers of rows of each table and list on a screen, of which the first that fits is shown.
+/// The numbers of rows of each table and list on a screen. The first number that fits is used.
 pub const ROWS: [usize; 5] = [6, 5, 4, 3, 2];
 
 /// The advice, with at most this number of rows in each table and list.
@@ -49,7 +49,7 @@ fn is_screen(rows: usize) -> bool {
     ROWS.contains(&rows)
 }
 
-/// Where it was measured, the runs, and the work.
+/// The place of the measurement, the runs, and the work.
 fn place(advice: &Recommendation) -> String {
     let runs = advice.runs.join(" and ");
     let place = match (&advice.model_disk, &advice.fit) {
@@ -123,7 +123,7 @@ fn lead(advice: &Recommendation) -> String {
     text
 }
 
-/// How sure the recommendation is.
+/// The certainty of the recommendation.
 fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
     if advice.certain {
         return "How sure: virtual time has no noise, so the figures are exact for the models of \
@@ -189,7 +189,7 @@ fn duration(ns: f64) -> Cell {
     Cell::Duration(Nanos::from_seconds(ns / 1e9))
 }
 
-/// What would turn the decision.
+/// The change of the work that would turn the decision.
 fn turn(advice: &Recommendation) -> Option<String> {
     let other = advice.choice.as_ref()?.runner_up.as_ref()?;
     if other.verdict == Some(RunVerdict::Equivalent) {
@@ -258,7 +258,8 @@ fn unsafe_options(advice: &Recommendation) -> impl Iterator<Item = (String, Stri
     })
 }
 
-/// What is not recommended: the names by reason, with options that cost safety first.
+/// The file systems and contenders that are not recommended: their names by reason, those with
+/// options that cost safety first.
 fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
     let mut reasons: Vec<(String, String)> = unsafe_options(advice).collect();
     let own = reasons.len();
@@ -344,7 +345,7 @@ fn validation(validation: &Validation, rows: usize) -> Block {
     section.into()
 }
 
-/// Why the measurement departs from the prediction.
+/// The reason why the measurement departs from the prediction.
 fn departure(pair: &Pair, departure: &Departure, is_brief: bool) -> Block {
     let [one, other] = &pair.labels;
     let Departure {

@@ -1,5 +1,6 @@
-//! Advice: which contender of some runs to choose, by how much it is better, and what would change the
-//! choice. It judges the sum of the durable times of all phases with the rule of all reports.
+//! Advice: the contender of some runs to choose, how much better it is, and the change of the work
+//! that would change the choice. It judges the sum of the durable times of all phases with the rule
+//! of all reports.
 
 mod candidates;
 mod document;
@@ -22,7 +23,7 @@ use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// What the advice is made of.
+/// The input of the advice.
 pub struct Question<'a> {
     /// The run of all file systems with their defaults.
     pub defaults: &'a ResultSet,
@@ -64,11 +65,11 @@ pub struct DeviceFit {
 pub struct VariantNote {
     /// The label of the contender.
     pub label: String,
-    /// The label of the contender without them; without the last of them, if they were joined.
+    /// The label of the contender without these options; without the last one, if they were joined.
     pub base: String,
-    /// What they change.
+    /// The change that they make.
     pub why: String,
-    /// What they cost in safety.
+    /// The safety that they cost.
     pub costs: Option<String>,
     /// The document that describes them.
     pub source: String,
@@ -83,7 +84,7 @@ pub struct Commands {
     pub fstab: Option<String>,
 }
 
-/// Which file system to choose for some work, and why.
+/// The file system to choose for some work, with the reasons.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 #[schemars(rename = "AdviceReport")]
 pub struct Recommendation {
@@ -115,7 +116,7 @@ pub struct Recommendation {
     pub options: Vec<VariantNote>,
     /// Contenders with options that the time budget left out.
     pub left_out: Vec<String>,
-    /// What is not recommended.
+    /// The file systems and contenders that are not recommended.
     pub dropped: Vec<Dropped>,
     /// The number of contenders that were not measured, because the time budget ended.
     pub unmeasured: usize,
@@ -129,7 +130,7 @@ pub struct Recommendation {
 pub struct Choice {
     /// Its label.
     pub contender: String,
-    /// It, by its index among the candidates.
+    /// Its index among the candidates.
     #[serde(skip)]
     pub best: usize,
     /// The time of the defaults as a multiple of its time; null if its options are the defaults.
@@ -153,18 +154,18 @@ pub struct UnsafeOptions {
     pub contender: String,
     /// The time of the choice as a multiple of its time.
     pub gain: f64,
-    /// What they cost.
+    /// The safety that they cost.
     pub costs: Option<String>,
 }
 
 /// The effect of options of the recommended file system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
-    /// None were measured.
+    /// No options were measured.
     NotMeasured,
-    /// None of them is faster by a verdict: its defaults are recommended.
+    /// No options are faster by a verdict: the defaults are recommended.
     NoDifference,
-    /// They are recommended: the ratio of the time of the defaults to theirs.
+    /// The options are recommended: the ratio of the time of the defaults to theirs.
     Faster(f64),
 }
 
@@ -174,12 +175,12 @@ pub enum Effect {
 pub struct RunnerUp {
     /// Its label.
     pub contender: String,
-    /// It, by its index among the candidates.
+    /// Its index among the candidates.
     #[serde(skip)]
     pub at: usize,
     /// Its total time as a multiple of that of the choice.
     pub ratio: f64,
-    /// The same, paired by block; `None` if no block has both.
+    /// This multiple, paired by block; `None` if no block has both.
     #[serde(skip)]
     pub middle: Option<f64>,
     /// The 95 % interval of the ratio; null with too few repeats.
@@ -207,7 +208,7 @@ impl Effect {
 pub struct Turn {
     /// The phase.
     pub phase: String,
-    /// How many times as much of it the work needs, so that both take the same time.
+    /// The factor by which the work needs more of it, so that both take the same time.
     pub factor: f64,
 }
 
@@ -398,7 +399,7 @@ impl Choice {
         let others = eligible.iter().copied().filter(|at| *at != best);
         let of_another = |at: &usize| own[*at].planned.filesystem != own[best].planned.filesystem;
         let next = fastest(&mut others.clone().filter(of_another)).or_else(|| {
-            // Contenders of one file system that the user compares.
+            // The user compares contenders of one file system.
             fastest(&mut others.filter(|at| defaults != *at && base_of(*at).is_none()))
         });
         let next = next.map(needed);
@@ -438,8 +439,8 @@ impl Choice {
 
 /// The phase whose share in the work must grow least so that both contenders take the same time.
 ///
-/// With weight `w` of one phase, the times are `T1 + (w-1) t1` and `T2 + (w-1) t2`. They are equal at
-/// `w = 1 + (T2 - T1) / (t1 - t2)`.
+/// With weight `w` of one phase, the times are `T1 + (w-1) t1` and `T2 + (w-1) t2`. They are equal
+/// at `w = 1 + (T2 - T1) / (t1 - t2)`.
 fn turn(best: &Candidate, other: &Candidate) -> Option<Turn> {
     let lead = other.total_ns - best.total_ns;
     let phases = best.phases.iter().zip(&other.phases);
@@ -454,6 +455,6 @@ fn turn(best: &Candidate, other: &Candidate) -> Option<Turn> {
 /// The comparison of the lab that has the most measured contenders, of a run.
 fn comparison(set: &ResultSet) -> Option<crate::comparison::Comparison> {
     let labs = Comparisons::of(set).labs.into_iter();
-    // The first of equal ones.
+    // Of equal ones, the first is returned.
     labs.rev().max_by_key(|lab| lab.measured_contenders().len())
 }

@@ -1,4 +1,4 @@
-//! What the explorations of crash states of a store found on a contender.
+//! The findings of the explorations of crash states of a store on a contender.
 
 use crate::terms;
 use fsdyno_model::{Contender, Exploration, Score, StateClass};
@@ -13,9 +13,9 @@ pub struct CrashTests {
     pub same_options: bool,
     /// Distinct violations.
     pub violations: usize,
-    /// The weakest class of states that shows one; null without violations.
+    /// The weakest class of states that shows a violation; null without violations.
     pub weakest: Option<StateClass>,
-    /// The strongest class that was checked; null if none was.
+    /// The strongest class that was checked; null if no class was checked.
     pub strongest: Option<StateClass>,
     /// Distinct states.
     pub states: u64,
@@ -76,7 +76,7 @@ impl CrashTests {
         })
     }
 
-    /// Why it does not meet a required class; `None` if no violation of it is known.
+    /// The reason why it does not meet a required class; `None` if no violation of it is known.
     pub(super) fn fails(&self, class: StateClass) -> Option<String> {
         let weakest = self.weakest.filter(|weakest| *weakest <= class)?;
         let violations = terms::count(self.violations, "violation");

@@ -1,5 +1,5 @@
-//! The predicted ratios of contenders compared with measured ones. Where the order of a pair departs
-//! from the prediction, the phase that departs most is explained as `why` does.
+//! The predicted ratios of contenders compared with measured ones. Where the order of a pair
+//! departs from the prediction, the phase that departs most is explained as `why` does.
 
 use super::candidates::Field;
 use crate::terms;
@@ -19,7 +19,7 @@ pub struct Validation {
     pub run: String,
     /// Each pair of contenders that both runs have, in the order of the plan.
     pub pairs: Vec<Pair>,
-    /// Spearman's rank correlation of the ratios; Null with fewer than three pairs.
+    /// Spearman's rank correlation of the ratios; null with fewer than three pairs.
     pub correlation: Option<f64>,
     /// The median of the error factors, measured / predicted or its inverse; null without pairs.
     pub median_error: Option<f64>,
@@ -34,11 +34,13 @@ pub struct Pair {
     pub predicted: f64,
     /// The measured ratio.
     pub measured: f64,
-    /// Why the measurement departs from the prediction; null if the order is the predicted one.
+    /// The reason why the measurement departs from the prediction; null if the order is the
+    /// predicted one.
     pub departure: Option<Departure>,
 }
 
-/// The phase that departs most from its prediction, with the difference between both contenders in it.
+/// The phase that departs most from its prediction, with the difference between both contenders in
+/// it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Departure {
     /// The phase.
@@ -83,7 +85,8 @@ impl Pair {
         factor.max(1.0 / factor)
     }
 
-    /// Whether the measured order of both is the opposite of the predicted one, by more than a margin.
+    /// Whether the measured order of the two contenders is the opposite of the predicted one, by
+    /// more than a margin.
     fn is_reversed(&self, margin: f64) -> bool {
         let (predicted, measured) = (self.predicted.ln(), self.measured.ln());
         predicted * measured < 0.0 && predicted.abs().max(measured.abs()) > margin.ln_1p()

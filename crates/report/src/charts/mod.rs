@@ -61,7 +61,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order charts are listed.
+    /// All kinds, in the order in which charts are listed.
     pub const ALL: [Self; 8] = [
         Self::Overview,
         Self::Samples,

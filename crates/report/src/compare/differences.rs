@@ -7,23 +7,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// One thing that two runs do not have in common.
+/// A difference between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Difference {
-    /// What it is.
+    /// The property that differs.
     pub what: &'static str,
-    /// In the first run, fit to print.
+    /// Its value in the first run, escaped for printing.
     pub base: String,
-    /// In the other.
+    /// Its value in the other run, escaped for printing.
     pub run: String,
-    /// Whether their figures are of different things.
+    /// Whether it forbids a comparison of the figures.
     pub forbids: bool,
 }
 
-/// Longer values are not printed, only the fact that they differ.
+/// The largest number of characters of a printed value. A longer one is printed as `...`.
 const MAX_CHARACTERS: usize = 60;
 
-/// All differences.
+/// All differences between two runs.
 pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
     let mut all = of_plans(&base.run.plan, &other.run.plan);
     let kernels = |set: &ResultSet| {

@@ -57,7 +57,7 @@ fn counts(comparison: &RunComparison) -> Option<Block> {
     Some(section.with(table).into())
 }
 
-/// Whether a time has no ratio, because one of both is below the resolution.
+/// Whether a time has no ratio, because one of the times is below the resolution.
 fn is_below_resolution(line: &Line) -> bool {
     line.metric.is_time() && line.ratio.is_some() && line.shown_ratio().is_none()
 }

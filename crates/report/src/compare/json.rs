@@ -28,7 +28,7 @@ pub struct ComparedRun {
     pub margin: f64,
     /// The warnings about work that is not what the runs should measure.
     pub warnings: Vec<String>,
-    /// What differs between the runs.
+    /// The differences between the runs.
     pub differences: Vec<Difference>,
     /// Each time of a phase of a contender that both runs have.
     pub lines: Vec<ComparedTime>,
@@ -49,7 +49,7 @@ pub struct ComparedTime {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// Which time it is.
+    /// The kind of time.
     pub measure: Measure,
     /// The times of the first run by repeat, nanoseconds.
     pub base_ns: Vec<f64>,
@@ -76,7 +76,7 @@ pub struct ComparedCount {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// What was counted.
+    /// The kind of count.
     pub count: Count,
     /// The counts of the first run by repeat.
     pub base: Vec<f64>,
@@ -92,7 +92,7 @@ pub struct ComparedCount {
     pub verdict: Option<CountVerdict>,
 }
 
-/// What is counted in a phase.
+/// A kind of count of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
@@ -102,7 +102,7 @@ pub enum Count {
     Instructions,
 }
 
-/// How a count compares with that of the first run.
+/// The verdict on a count, compared with that of the first run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountVerdict {
@@ -127,7 +127,7 @@ pub struct CheckedThreshold {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// Which time or count it is.
+    /// The kind of time or count.
     pub measure: ComparedMetric,
     /// The result.
     pub holds: ThresholdResult,
@@ -147,7 +147,7 @@ pub enum ComparedMetric {
     Instructions,
 }
 
-/// How a run, or a contender, compares with the first one.
+/// The verdict on a run or a contender, compared with the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunVerdict {

@@ -36,7 +36,7 @@ pub struct RunComparison {
     pub run: String,
     /// The warnings about work that is not what the runs should measure.
     pub warnings: Vec<String>,
-    /// What differs between them.
+    /// The differences between them.
     pub differences: Vec<Difference>,
     /// The smallest difference of times that matters.
     pub margin: f64,

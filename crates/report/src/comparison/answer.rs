@@ -50,7 +50,7 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
 fn extension(set: &ResultSet) -> String {
     let plan = &set.run.plan;
     match plan.adaptive {
-        // It has not reached its number of repeats, or its maximum.
+        // The run has not reached its number of repeats, or its maximum.
         _ if set.run.stop != Some(StopReason::Complete) => "--resume RUN".to_owned(),
         None => {
             let enough = INTERVALS_FROM.max(2 * plan.repeats as usize);
@@ -60,7 +60,7 @@ fn extension(set: &ResultSet) -> String {
     }
 }
 
-/// What is known about the contenders of a comparison.
+/// The figures of a comparison from which its answer is built.
 struct AnswerFigures<'a> {
     comparison: &'a Comparison,
     /// The whole times of the phases with figures of two contenders that are not all negligible.
@@ -107,7 +107,7 @@ impl<'a> AnswerFigures<'a> {
         self.joined(these, "and")
     }
 
-    /// The same with another word before the last.
+    /// The first names, and the number of the others, with this word before the last.
     fn joined(&self, these: &[usize], word: &str) -> String {
         let shown = if these.len() > NAMED {
             NAMED - 1
@@ -135,7 +135,7 @@ impl<'a> AnswerFigures<'a> {
         self.ratios.get(at).copied().flatten().unwrap_or(f64::NAN)
     }
 
-    /// How many times faster one is than another: `1.4 times`.
+    /// The factor by which one is faster than another: `1.4 times`.
     fn times(&self, one: usize, other: usize) -> Option<String> {
         let times = self.ratios[other]? / self.ratios[one]?;
         // 0.5 % is less than any margin in use.
@@ -247,7 +247,8 @@ impl<'a> AnswerFigures<'a> {
         text
     }
 
-    /// What is decided if several may be the fastest, but not all: by how much the others are slower.
+    /// The decided part of an answer if several may be the fastest, but not all: by how much the
+    /// others are slower.
     fn ahead(&self, among: &[usize], all: &[usize]) -> Option<String> {
         let known = |at: &usize| self.ratios.get(*at).copied().flatten().is_some();
         let lowest = |these: &[usize]| {

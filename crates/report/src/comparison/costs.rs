@@ -16,13 +16,13 @@ pub struct Cost {
     pub machine_busy: Nanos,
     /// Time stolen by the hypervisor.
     pub steal: Nanos,
-    /// Basic blocks that the kernel of its guest executed, where it counts them.
+    /// Basic blocks that the kernel of its guest executed, if it counts them.
     pub blocks: Option<u64>,
-    /// Those of kernel threads.
+    /// Basic blocks that kernel threads executed.
     pub thread_blocks: Option<u64>,
-    /// The time that virtual time advanced for them.
+    /// The time that virtual time advanced for these blocks.
     pub charged: Option<Nanos>,
-    /// Hardware events of the workload, in the order of [`HardwareEvent::ALL`], where the processors
+    /// Hardware events of the workload, in the order of [`HardwareEvent::ALL`], if the processors
     /// count them.
     pub events: [Option<u64>; 4],
     /// Device traffic, if it is observable.

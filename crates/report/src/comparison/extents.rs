@@ -4,7 +4,7 @@ use crate::document::Cell;
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 
-/// All counts.
+/// All counts of extents of a comparison.
 #[derive(Debug, Clone)]
 pub struct ExtentCounts {
     /// Only files above this size are counted; `None` if every file counts.

@@ -25,7 +25,7 @@ pub fn has_faults(set: &ResultSet) -> bool {
 /// The comparison of a run, lab by lab.
 #[derive(Debug, Clone)]
 pub struct Comparisons {
-    /// One for each lab, in the order of the plan.
+    /// The comparisons of the labs, in the order of the plan.
     pub labs: Vec<Comparison>,
     /// The warnings of the whole run, deduplicated.
     pub warning_summaries: Vec<WarningSummary>,
@@ -121,7 +121,7 @@ impl Comparisons {
         labs.any(|lab| lab.compares_kernels)
     }
 
-    /// Why there are several comparisons.
+    /// The reason why there are several comparisons.
     pub fn why_separate(&self) -> &'static str {
         if self.compares_kernels() {
             ON_KERNELS
@@ -139,8 +139,8 @@ impl Comparisons {
         }
     }
 
-    /// The answers, a sentence for each lab. On disks with faults, they begin with the note that the
-    /// figures are no basis for a choice.
+    /// The answers, a sentence for each lab. On disks with faults, they begin with the note that
+    /// the figures are no basis for a choice.
     pub fn answers(&self) -> Vec<String> {
         let has_same_name = |lab: &Lab| {
             let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());

@@ -9,7 +9,7 @@ use fsdyno_stats::{
 /// The contenders that may be the fastest, by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaders {
-    /// In ascending order. A single one is the fastest.
+    /// Their indices, in ascending order. A single one is the fastest.
     pub among: Vec<usize>,
     /// Whether several are equivalent, so that none of them matters more than the others.
     pub equivalent: bool,

@@ -40,9 +40,9 @@ pub struct Row<'a> {
 /// One contender in one phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// Compared with the baseline.
+    /// The comparison with the baseline.
     pub to_base: Relation,
-    /// Compared with the lowest median.
+    /// The comparison with the contender that has the lowest median.
     pub to_best: Relation,
 }
 
@@ -151,7 +151,8 @@ fn entries(line: &Line, among: &[usize]) -> Vec<Option<Entry>> {
     among.iter().map(of).collect()
 }
 
-/// The geometric mean of the ratios of each contender to one of them, over these phases. Empty if there are fewer than two such phases, or no block has all of them.
+/// The geometric mean of the ratios of each contender to one of them, over these phases. Empty if
+/// there are fewer than two such phases, or no block has all of them.
 fn means(lines: &[&Line], among: &[usize], base: usize) -> Vec<PairedRatio> {
     if lines.len() < 2 || among.len() < 2 {
         return Vec::new();

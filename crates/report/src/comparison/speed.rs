@@ -15,16 +15,16 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Until the work had returned.
+    /// The time until the work had returned.
     Return,
-    /// Until it was durable.
+    /// The time until it was durable.
     Durable,
 }
 
 /// One time of one phase, all contenders.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Which time.
+    /// The kind of time.
     pub measure: Measure,
     /// Its figures by contender; `None` if a contender has none.
     pub values: Vec<Option<Value>>,

@@ -40,8 +40,8 @@ pub struct Unmeasured {
 }
 
 impl WarningSummary {
-    /// Its place among the kinds of warning, the most important first: what makes figures wrong,
-    /// then what makes them noisy, then what is only missing.
+    /// Its place among the kinds of warning, the most important first: kinds that make figures
+    /// wrong, then kinds that make them noisy, then kinds about missing data.
     pub fn importance(&self) -> u8 {
         match self.kind {
             WarningKind::IncompleteRecording
@@ -81,8 +81,8 @@ impl WarningSummary {
     }
 }
 
-/// All warnings of a run, in the order of their first occurrence. First are those about work that is
-/// not what the run should measure.
+/// All warnings of a run, in the order of their first occurrence. First are those about work that
+/// is not what the run should measure.
 pub(super) fn warning_summaries(set: &ResultSet) -> Vec<WarningSummary> {
     let plan = &set.run.plan;
     let mut warning_summaries: Vec<WarningSummary> = Vec::new();

@@ -91,16 +91,16 @@ pub struct Figure {
 /// The format of a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Number {
-    /// With three digits.
+    /// The number has three digits.
     #[default]
     Measured,
-    /// With three significant digits.
+    /// The number has three significant digits.
     Significant,
-    /// With three digits, in seconds.
+    /// The number has three digits, and its unit is seconds.
     MeasuredSeconds,
-    /// As published.
+    /// The number has its published digits.
     Published,
-    /// As published, in seconds.
+    /// The number has its published digits, and its unit is seconds.
     PublishedSeconds,
 }
 
@@ -168,9 +168,9 @@ pub struct VerdictCell {
     pub contender: Option<String>,
     /// Its median, nanoseconds.
     pub time_ns: Option<f64>,
-    /// Compared with the baseline; `None` if only the comparison with the fastest is shown.
+    /// The comparison with the baseline; `None` if only the comparison with the fastest is shown.
     pub to_base: Option<Compared>,
-    /// Compared with the fastest.
+    /// The comparison with the fastest.
     pub to_best: Compared,
 }
 
@@ -201,7 +201,7 @@ impl RatioTo {
         })
     }
 
-    /// The same without the interval.
+    /// The ratio without its interval.
     #[must_use]
     pub fn without_interval(self) -> Self {
         match self {

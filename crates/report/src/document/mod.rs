@@ -215,7 +215,7 @@ pub struct Filter {
 pub struct FilterItem {
     /// Its name.
     pub value: String,
-    /// For a phase: its workload and the state of its caches.
+    /// The workload and the state of the caches of a phase.
     pub of: Option<(String, &'static str)>,
 }
 

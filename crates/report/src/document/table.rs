@@ -19,7 +19,7 @@ pub struct Table {
     pub groups: Vec<Group>,
     /// The summary rows.
     pub summary: Vec<Row>,
-    /// How columns are handled that do not fit.
+    /// The handling of columns that do not fit.
     pub overflow: Overflow,
     /// Whether the page draws the figures of a group as bars.
     pub bars: bool,
@@ -40,7 +40,7 @@ pub struct Column {
 /// ([`Column::gives_way`]), and its cell.
 pub type Quantity<T> = (&'static str, u8, fn(&T) -> Cell);
 
-/// How columns are handled that do not fit.
+/// The handling of columns that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
     /// The least important columns are dropped.
@@ -57,7 +57,7 @@ pub enum Overflow {
 pub struct Label {
     /// The name.
     pub full: String,
-    /// Its name in a narrow table. The renderer then prints a legend of both.
+    /// Its name in a narrow table. The renderer then prints a legend of both names.
     pub short: Option<String>,
     /// Whether it is a contender, which the page can hide.
     pub is_contender: bool,

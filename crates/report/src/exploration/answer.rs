@@ -1,4 +1,4 @@
-//! The answer of an exploration in a few lines: what was broken, and how much was checked.
+//! The answer of an exploration in a few lines: the broken promises and the extent of the check.
 
 use super::name;
 use super::totals::Totals;
@@ -10,7 +10,7 @@ use fsdyno_model::{
 };
 use std::collections::BTreeSet;
 
-/// Which file systems broke a promise.
+/// The file systems that broke a promise.
 pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
     let contenders = exploration.info.contenders.iter().map(name).zip(totals);
     let explored: Vec<_> = contenders.filter(|(_, of)| of.programs > 0).collect();
@@ -52,7 +52,7 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
     format!("{sentence}.")
 }
 
-/// How far the exploration is.
+/// The progress of the exploration.
 pub fn status(exploration: &Exploration) -> String {
     let info = &exploration.info;
     let ended = match info.stop {
@@ -209,7 +209,8 @@ fn share(class: StateClass, count: &ClassCount) -> String {
     }
 }
 
-/// The meaning of the counts, and how states were chosen; the brief form has what a verdict needs.
+/// The meaning of the counts, and the choice of states; the brief form has the parts that a verdict
+/// needs.
 pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Block {
     let Search {
         programs,

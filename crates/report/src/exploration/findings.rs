@@ -1,4 +1,4 @@
-//! The findings of an exploration, each with what proves and repeats it.
+//! The findings of an exploration, each with its evidence and the command that repeats it.
 
 use super::answer::counted;
 use super::name;
@@ -8,16 +8,16 @@ use crate::terms::{printable, printable_lines};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Contender, Exploration, ExplorationInfo, Score};
 
-/// The most findings of a section that are initially unfolded on the page.
+/// The largest number of findings of a section that are initially unfolded on the page.
 const UNFOLDED: usize = 3;
 
-/// The most findings of a contender in the brief form.
+/// The largest number of findings of a contender in the brief form.
 const LISTED: usize = 5;
 
-/// The most characters of a text in the brief form: two lines.
+/// The largest number of characters of a text in the brief form: two lines.
 const BRIEF: usize = 140;
 
-/// The most characters of a line in the brief form.
+/// The largest number of characters of a line in the brief form.
 const LINE: usize = 74;
 
 /// A section for each way of scoring that has findings.
@@ -160,7 +160,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     }
 }
 
-/// A finding with all that belongs to it.
+/// A finding with all its details.
 fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Found) -> Fold {
     let finding = &found.finding;
     let numbers: Vec<String> = found.programs.iter().map(ToString::to_string).collect();
@@ -255,7 +255,7 @@ fn again(info: &ExplorationInfo, contender: &Contender, state: &str) -> String {
     printable(&shell_line(&words))
 }
 
-/// At most this many characters of a text.
+/// A text, truncated to this number of characters.
 fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

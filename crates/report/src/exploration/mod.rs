@@ -1,5 +1,5 @@
-//! An exploration of crash states: what each file system recovers from the states that a power cut
-//! can leave, and what its promises cost.
+//! An exploration of crash states: the recovery of each file system from the states that a power
+//! cut can leave, and the cost of its promises.
 
 mod answer;
 mod findings;
@@ -74,7 +74,7 @@ const STATES: [Quantity<Totals>; 11] = [
     ("C5", 0, |of| Cell::Count(of.states_with(Score::Disk))),
 ];
 
-/// What the promises of a contender cost.
+/// The cost of the promises of a contender.
 const COSTS: [Quantity<Totals>; 4] = [
     ("operations", 0, |of| Cell::Count(of.cost.operations)),
     ("operations/s", 0, |of| Cell::known(of.rate(), Cell::Count)),
@@ -141,9 +141,9 @@ fn rows(exploration: &Exploration, all: &[Quantity<Totals>], totals: &[Totals]) 
     contenders.map(row).collect()
 }
 
-/// How many states were checked, and what was found: a row for each contender.
+/// The checked states and the findings: a row for each contender.
 fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
-    // A column in which nothing can be is left out.
+    // A column that can have no value is left out.
     let search = &exploration.info.search;
     let is_shown = |name: &str| match name {
         "nested" => search.nested,
@@ -163,7 +163,7 @@ fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
     Table::new("Checked states", "contender", columns, rows)
 }
 
-/// What the promises cost: a row for each contender.
+/// The cost of the promises: a row for each contender.
 fn costs(exploration: &Exploration, totals: &[Totals]) -> Table {
     let rows = rows(exploration, &COSTS, totals);
     let columns = Column::of_quantities(&COSTS);
@@ -242,7 +242,7 @@ fn facts(exploration: &Exploration) -> Vec<(&'static str, String)> {
     with_environment(facts, guests, &info.provenance)
 }
 
-/// What the documents of each contender promise beyond POSIX.
+/// The promises beyond POSIX in the documents of each contender.
 fn extra_promises(extra: &BTreeMap<String, Vec<DeclaredPromise>>) -> String {
     let of = |(label, declared): (&String, &Vec<DeclaredPromise>)| {
         let promises = declared.iter();

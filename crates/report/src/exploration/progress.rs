@@ -67,7 +67,7 @@ impl Progress {
     /// `412 of 2,700 programs, 212,000 states (1,900/s), 3 findings, 12:30 of 30:00`; `elapsed` is
     /// the real time of this session.
     pub fn line(&self, elapsed: Nanos, budget: Option<Nanos>) -> String {
-        // A rate of the first moment means nothing.
+        // In the first moment, a rate has no meaning.
         let rate = (elapsed.0 >= 1_000_000_000).then(|| {
             let rate = u128::from(self.states) * 1_000_000_000 / u128::from(elapsed.0);
             format!(" ({}/s)", grouped(u64::try_from(rate).unwrap_or(u64::MAX)))

@@ -16,22 +16,22 @@ pub struct Totals {
     pub states: StateCounts,
     /// The costs.
     pub cost: ProgramCost,
-    /// What was found, violations first, then by number of states.
+    /// The findings, violations first, then by number of states.
     pub found: Vec<Found>,
 }
 
 /// Findings on one contender whose least programs have the same signature.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// That signature.
+    /// The signature.
     pub signature: String,
     /// The finding that shows it best: minimised, with the fewest operations, in the first program.
     pub finding: Finding,
     /// The number of the program of that finding.
     pub number: u32,
-    /// That program, in its text form.
+    /// The program of that finding, in its text form.
     pub program: String,
-    /// How many checked states show it, of all programs.
+    /// The number of checked states that show it, over all programs.
     pub states: u64,
     /// The programs that show it.
     pub programs: BTreeSet<u32>,
@@ -131,14 +131,14 @@ impl Totals {
         add(&mut sums.bytes_requested, cost.bytes_requested);
     }
 
-    /// What was found and is scored so.
+    /// The findings with this score.
     pub fn scored(&self, score: Score) -> impl Iterator<Item = &Found> {
         let found = self.found.iter();
         found.filter(move |one| one.finding.score() == score)
     }
 
-    /// How many states show something that is scored so. A state that shows two findings counts
-    /// twice.
+    /// The number of states that show a finding with this score. A state that shows two findings
+    /// counts twice.
     pub fn states_with(&self, score: Score) -> u64 {
         let states = self.scored(score).map(|one| one.states);
         states.fold(0, u64::saturating_add)

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 /// Renders the medians of a run, with the minimum and the maximum as bounds.
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
-    // Times on disks with faults have a separate name, so that they are not part of another history.
+    // Times on disks with faults have a separate name, so that they are not part of another
+    // history.
     let disks = if has_faults(set) {
         " (faulty disks)"
     } else {

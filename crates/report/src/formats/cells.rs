@@ -9,15 +9,15 @@ use fsdyno_model::{Bytes, Nanos};
 /// The symbols of a renderer.
 #[derive(Debug, Clone, Copy)]
 pub struct Symbols {
-    /// For an unknown figure.
+    /// The symbol for an unknown figure.
     pub unknown: &'static str,
-    /// Between the limits of a range.
+    /// The symbol between the limits of a range.
     pub dash: &'static str,
-    /// After a ratio.
+    /// The symbol after a ratio.
     pub times: &'static str,
-    /// Before a ratio that is within the margin.
+    /// The symbol before a ratio that is within the margin.
     pub equivalent: &'static str,
-    /// Before and after an inconclusive ratio.
+    /// The symbols before and after an inconclusive ratio.
     pub inconclusive: [&'static str; 2],
 }
 

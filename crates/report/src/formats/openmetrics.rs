@@ -1,5 +1,6 @@
 //! `OpenMetrics` text: the times of a run as gauges in seconds, and its counts, for Prometheus and
-//! compatible programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
+//! compatible programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version
+//! 1.0.0.
 
 use super::exported;
 use crate::comparison::labs::has_faults;

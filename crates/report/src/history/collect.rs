@@ -11,7 +11,7 @@ use fsdyno_model::{Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Why there is no history.
+/// The reason why there is no history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum NoHistory {
@@ -43,7 +43,7 @@ pub struct Collector {
     labels: BTreeSet<String>,
     phases: BTreeSet<String>,
     without_commit: BTreeSet<String>,
-    /// About work that is not what the runs should measure.
+    /// Warnings about work that is not what the runs should measure.
     warnings: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ impl Collector {
         }
     }
 
-    /// The history of what was added.
+    /// The history of the added runs.
     pub fn finish(mut self) -> Result<History, NoHistory> {
         self.check_names()?;
         // A label selects only this contender. Otherwise a name of a file system selects all of it.
@@ -210,8 +210,8 @@ impl Collector {
         })
     }
 
-    /// Gives each observation its place on the axis, which all series share, and sorts them. Returns
-    /// the names of the places.
+    /// Gives each observation its place on the axis, which all series share, and sorts them.
+    /// Returns the names of the places.
     fn place_observations(&mut self) -> Vec<String> {
         let by = self.selection.by;
         let observations = self.series.iter().flat_map(|one| &one.observations);
@@ -301,7 +301,7 @@ impl Collector {
         Ok(())
     }
 
-    /// What distinguishes a series from others of the same contender and phase.
+    /// The conditions that distinguish a series from others of the same contender and phase.
     fn conditions(&self, one: &Collected) -> Vec<String> {
         let same = |other: &&Collected| {
             !std::ptr::eq(*other, one)
@@ -348,7 +348,7 @@ fn on_the_axis(plan: &Plan, by: By) -> Plan {
     plan
 }
 
-/// The plan of one contender and one workload, without what a history follows.
+/// The plan with only one contender and one workload, without the skipped phases.
 fn reduced(plan: &Plan, contender: usize, workload: usize) -> Plan {
     Plan {
         contenders: vec![plan.contenders[contender].clone()],
@@ -365,7 +365,7 @@ fn are_comparable(one: &Plan, other: &Plan) -> bool {
             .any(|difference| difference.forbids)
 }
 
-/// What a series has that another one has not, in words.
+/// The conditions of a series that another one does not have, as text.
 fn distinctions(collected: &Collected, other: &Collected) -> Vec<String> {
     let (one, other_plan) = (&collected.plan, &other.plan);
     let all = differences::of_plans(one, other_plan).into_iter();
@@ -409,8 +409,8 @@ fn observation(
     }
 }
 
-/// The commit in the release of a kernel that was built in a git repository: `6.12.0-00012-gabcdef0`
-/// (`CONFIG_LOCALVERSION_AUTO`, scripts/setlocalversion of Linux 6.12).
+/// The commit in the release of a kernel that was built in a git repository:
+/// `6.12.0-00012-gabcdef0` (`CONFIG_LOCALVERSION_AUTO`, scripts/setlocalversion of Linux 6.12).
 fn commit_in(kernel: &str) -> Option<String> {
     let mut parts = kernel.split(['-', ' ', '+']);
     parts.find_map(|part| {

@@ -1,4 +1,4 @@
-//! How the figures of a history are printed: amounts, changes, places and headings.
+//! The text form of the figures of a history: amounts, changes, places and headings.
 
 use super::json::{History, SeriesHistory};
 use crate::terms::{self, Scale, grouped, whole};

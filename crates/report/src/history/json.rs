@@ -36,7 +36,8 @@ pub struct SeriesHistory {
     pub workload: String,
     /// The phase.
     pub phase: String,
-    /// What differs from other series of the same contender and phase; empty if it is the only one.
+    /// The differences from other series of the same contender and phase; empty if it is the only
+    /// one.
     pub conditions: Vec<String>,
     /// Whether the figures have no noise.
     pub exact: bool,
@@ -46,7 +47,7 @@ pub struct SeriesHistory {
     pub points: Vec<Point>,
     /// The steps, in the same order.
     pub steps: Vec<Step>,
-    /// Why no step can be detected.
+    /// The reason why no step can be detected; none if steps can be detected.
     pub note: Option<String>,
 }
 
@@ -96,7 +97,7 @@ pub struct Step {
     pub p: Option<f64>,
     /// The other figures that changed by more than the margin, the largest change first.
     pub moved: Vec<Moved>,
-    /// What else differs between the two runs.
+    /// The other differences between the two runs.
     pub changed: Vec<Difference>,
 }
 
@@ -113,7 +114,7 @@ pub struct Moved {
     pub ratio: Option<f64>,
 }
 
-/// How a warning about a run begins.
+/// The start of a warning about a run.
 pub(super) fn of_run(id: &str) -> String {
     format!("run {id}: ")
 }

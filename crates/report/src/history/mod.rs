@@ -1,8 +1,8 @@
-//! The history of the phases of a store over kernels, dates or commits: a series of figures for each
-//! contender and phase, the steps of its level, and the counters that moved with each step.
+//! The history of the phases of a store over kernels, dates or commits: a series of figures for
+//! each contender and phase, the steps of its level, and the counters that moved with each step.
 //!
-//! Runs are added one by one ([`Collector`]), so that only their figures are kept. A series contains
-//! only comparable figures: with another dataset, scale, disk or lab, a new series begins.
+//! Runs are added one by one ([`Collector`]), so that only their figures are kept. A series
+//! contains only comparable figures: with another dataset, scale, disk or lab, a new series begins.
 
 mod chart;
 mod collect;
@@ -43,8 +43,8 @@ pub struct Selection {
     pub by: By,
     /// The figure to follow; by default the time to durable.
     pub metric: Option<Counter>,
-    /// The smallest change that is a step; by default [`EXACT_MARGIN`] for figures without noise, and
-    /// else the margin of the last run.
+    /// The smallest change that is a step; by default [`EXACT_MARGIN`] for figures without noise,
+    /// and else the margin of the last run.
     pub margin: Option<f64>,
     /// Commits from the oldest to the newest, as far as their order is known.
     pub commits: Vec<String>,

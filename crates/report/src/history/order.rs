@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares two names with numbers in them by the values of the numbers: `6.9` is before `6.12`, and
-/// a release candidate is before its release.
+/// Compares two names with numbers in them by the values of the numbers: `6.9` is before `6.12`,
+/// and a release candidate is before its release.
 pub fn natural(one: &str, other: &str) -> Ordering {
     let (mut left, mut right) = (one, other);
     loop {

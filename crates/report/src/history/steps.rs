@@ -1,4 +1,4 @@
-//! The points of a series, the steps between them, and what moved with each step.
+//! The points of a series, the steps between them, and the counters that moved with each step.
 
 use super::json::{Moved, Point, SeriesHistory, Step};
 use super::observation::{Collected, Observation};
@@ -89,7 +89,8 @@ fn of_run(one: &Observation, counter: Counter) -> Option<f64> {
     Some(Summary::of(one.figures.get(&counter)?)?.median)
 }
 
-/// The figure of several runs. Figures without noise are equal; if they are not, the last run counts.
+/// The figure of several runs. Figures without noise are equal; if they are not, the last run
+/// counts.
 fn of_group(group: &[Observation], counter: Counter, exact: bool) -> Option<f64> {
     let medians: Vec<f64> = group
         .iter()
@@ -148,7 +149,7 @@ fn contradiction(
     ))
 }
 
-/// What steps are computed from.
+/// The input from which steps are computed.
 struct Context<'a> {
     metric: Counter,
     margin: f64,

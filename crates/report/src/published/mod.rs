@@ -2,8 +2,8 @@
 //!
 //! A table is two files in `data/published/`. The `.csv` file has the figures as printed. The
 //! `.toml` file has their source, the contenders, the corresponding phases of workloads, and the
-//! conclusions. A new table is these two files, the file of its rerun ([`crate::reruns`]) and a line
-//! in [`ALL`].
+//! conclusions. A new table is these two files, the file of its rerun ([`crate::reruns`]) and a
+//! line in [`ALL`].
 
 mod document;
 mod read;
@@ -40,7 +40,7 @@ macro_rules! published {
     };
 }
 
-/// All tables, in the order they are listed: oldest first.
+/// All tables, in the order in which they are listed: the oldest first.
 pub static ALL: &[Published] = published![
     "bonnie-2001",
     "mongo-2001",

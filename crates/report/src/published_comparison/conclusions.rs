@@ -63,12 +63,12 @@ pub struct Compared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Ahead.
+    /// It is ahead.
     Ahead,
-    /// Behind.
+    /// It is behind.
     #[serde(rename = "behind")]
     Trailing,
-    /// Not distinguishable from the other.
+    /// It is not distinguishable from the other contender.
     Level,
     /// There are too few figures for a verdict.
     TooFew,

@@ -214,7 +214,7 @@ impl PublishedComparison {
         facts
     }
 
-    /// What virtual time consists of, as text.
+    /// The parts of virtual time, as text.
     fn time(&self) -> String {
         const SAME: &str = "A figure is the same each time, so that one repeat is judged";
         match &self.processor {
@@ -277,7 +277,7 @@ impl PublishedComparison {
         text
     }
 
-    /// Which figures are comparable.
+    /// A sentence on the figures that are comparable.
     fn how_to_compare(&self) -> &'static str {
         let full = (self.scale - 1.0).abs() < 1e-9;
         match (&self.rerun, full) {

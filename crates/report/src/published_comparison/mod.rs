@@ -46,8 +46,8 @@ pub struct PublishedComparison {
     pub scale: f64,
     /// Whether the run used virtual time. Its figures are then deterministic.
     pub virtual_time: bool,
-    /// The model processor of virtual time; none if the processor was the machine's, or computing took
-    /// no time.
+    /// The model processor of virtual time; none if the processor was the machine's, or computing
+    /// took no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
     /// The details of a rerun; `None` if the run is not one.
@@ -181,7 +181,7 @@ pub struct NoCommonFigures {
     pub run: String,
     /// The table.
     pub table: String,
-    /// What they do not share.
+    /// The reason, a clause.
     pub what: &'static str,
 }
 
@@ -483,7 +483,7 @@ fn judge(lines: &mut [ComparedPhase], rule: &Rule) {
         entries.map(|entry| entry.figures.clone()).collect()
     });
     let figures: Vec<Vec<Vec<Blocked>>> = figures.collect();
-    // Not adjusted: a published figure may be a rate.
+    // The figures are not adjusted: a published figure may be a rate.
     let families: Vec<Times> = figures
         .iter()
         .map(|line| Times::without_probes(line))

@@ -49,8 +49,8 @@ impl Published {
     }
 }
 
-/// The settings of a rerun, as in its file. Contenders, lines and conclusions of the table are named
-/// by their labels.
+/// The settings of a rerun, as in its file. Contenders, lines and conclusions of the table are
+/// named by their labels.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
@@ -176,12 +176,13 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownCause {
-    /// The first words of the conclusion that does not hold; or
+    /// The first words of the conclusion that does not hold. Otherwise, contenders and lines are
+    /// given.
     pub conclusion: Option<String>,
-    /// the contenders with figures of another order of magnitude, and
+    /// The contenders with figures of another order of magnitude.
     #[serde(default)]
     pub contenders: Vec<String>,
-    /// the lines with these figures.
+    /// The lines with these figures.
     #[serde(default)]
     pub lines: Vec<String>,
     /// The cause.
@@ -225,7 +226,7 @@ pub struct Ablation {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AblationContender {
-    /// In short form.
+    /// The contender, in short form.
     pub contender: String,
     /// The property that it represents.
     pub is: String,

@@ -75,8 +75,8 @@ fn chart(place: &Place<'_>, filter: &Filter, scaling: &Scaling) -> Option<Chart>
     Some(chart)
 }
 
-/// The intervals, the line, and the medians of one contender. `moved` moves a position by a fraction
-/// of the axis.
+/// The intervals, the line, and the medians of one contender. `moved` moves a position by a
+/// fraction of the axis.
 fn marks(
     place: &Place<'_>,
     scaling: &Scaling,

@@ -34,7 +34,7 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// All, the most detailed first.
+    /// All kinds of rows, the most detailed first.
     pub const ALL: [Self; 4] = [Self::Phases, Self::Workloads, Self::Contenders, Self::None];
 }
 
@@ -261,7 +261,7 @@ pub fn model_disks(sets: &[(String, ResultSet)], options: &Options) -> Vec<Docum
     vec![document(all), document(vec![names])]
 }
 
-/// What the figures are, and the marks that occur.
+/// The meaning of the figures, and of the marks that occur.
 fn legend(comparison: &Comparison, table: &Table, rows: Rows) -> Text {
     let mut text = match rows {
         Rows::Phases => Text::from(format!(

@@ -14,10 +14,11 @@ use fsdyno_model::{
     Warning,
 };
 
-/// What a row shows of a cell.
+/// The part of a cell that a row shows.
 #[derive(Clone, Copy)]
 struct Line<'a> {
-    /// `sample`, `disk`, `figure`, `warning` (of a sample, or of a cell without phase) or `outcome`.
+    /// `sample`, `disk`, `figure`, `warning` (of a sample, or of a cell without phase) or
+    /// `outcome`.
     row: &'static str,
     set: &'a ResultSet,
     record: &'a CellRecord,
@@ -25,7 +26,7 @@ struct Line<'a> {
     phase: Option<&'a Sample>,
     /// The sample whose figures are shown.
     sample: Option<&'a Sample>,
-    /// One of several disks of the sample.
+    /// The disk of a row about one of several disks of the sample.
     disk: Option<&'a DiskFigures>,
     warning: Option<&'a Warning>,
     figure: Option<&'a Figure>,

@@ -1,5 +1,5 @@
-//! The index of a site: histories, runs and crash tests as tables, with a search. Without JavaScript
-//! it lacks only the search.
+//! The index of a site: histories, runs and crash tests as tables, with a search. Without
+//! JavaScript it lacks only the search.
 
 use crate::formats::html;
 use crate::lists::unique;

@@ -1,8 +1,8 @@
-//! A static site of a store: a page for each run, a history page for each phase, and an index with a
-//! search by contender and phase.
+//! A static site of a store: a page for each run, a history page for each phase, and an index with
+//! a search by contender and phase.
 //!
-//! Pages share their style sheets and scripts, which are files of the site. They load nothing else, so
-//! that the site opens from a directory, without a server.
+//! Pages share their style sheets and scripts, which are files of the site. They load nothing else,
+//! so that the site opens from a directory, without a server.
 
 mod history;
 mod index;
@@ -32,8 +32,8 @@ pub struct File {
     pub bytes: Vec<u8>,
 }
 
-/// A site that is being built. Each page is returned as soon as it is complete, so that a site may be
-/// larger than memory.
+/// A site that is being built. Each page is returned as soon as it is complete, so that a site may
+/// be larger than memory.
 #[derive(Debug)]
 pub struct Site {
     options: Options,
@@ -58,7 +58,8 @@ impl Site {
         }
     }
 
-    /// Adds a run with its tags, and returns its page. Runs are added from the oldest to the newest.
+    /// Adds a run with its tags, and returns its page. Runs are added from the oldest to the
+    /// newest.
     pub fn run(&mut self, set: &ResultSet, tags: &[String]) -> Result<File, ReportError> {
         self.histories.add(set, tags);
         let name = self.unique("runs", &set.run.id);

@@ -20,7 +20,7 @@ const MORE: f64 = 1.25;
 /// From this share of all processors on, the load of other programs may hide the cause.
 const LOADED: f64 = 0.05;
 
-/// What a difference may be carried by.
+/// A cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -32,7 +32,7 @@ pub enum Cause {
     KernelThreads,
     /// The devices serve reads.
     Reads,
-    /// The same, for as many bytes in more requests, of files in more fragments.
+    /// The devices serve reads: the same bytes in more requests, because files have more extents.
     #[serde(rename = "fragments")]
     Extents,
     /// The devices serve writes.

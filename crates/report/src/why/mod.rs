@@ -42,15 +42,15 @@ pub struct Why {
     pub contenders: [String; 2],
     /// Whether both ran in virtual time.
     pub virtual_time: bool,
-    /// The processor of virtual time, in words; none in real time.
+    /// The processor of virtual time, as text; none in real time.
     pub processor: Option<String>,
     /// The warnings about work that is not what the run should measure.
     pub warnings: Vec<String>,
-    /// Where the figures come from.
+    /// The sources of the figures.
     pub sources: Vec<String>,
-    /// What is not known, and why.
+    /// The figures that are not known, each with the reason.
     pub missing: Vec<String>,
-    /// The phases that both have, that of the greatest difference first.
+    /// The phases that both have, the phase with the largest difference first.
     pub phases: Vec<PhaseWhy>,
 }
 
@@ -59,23 +59,23 @@ pub struct Why {
 pub struct PhaseWhy {
     /// The workload and the phase, as a heading.
     pub phase: String,
-    /// In how many blocks both were measured.
+    /// The number of blocks in which both were measured.
     pub blocks: usize,
-    /// Both by parts: the sample in the middle by its time.
+    /// The time of both by parts, of their samples with the median time.
     pub anatomies: [Anatomy; 2],
-    /// What the parts are called, in their order.
+    /// The names of the parts, in their order.
     pub part_names: [&'static str; Part::COUNT],
-    /// The time of the second less that of the first.
+    /// The time of the second contender minus that of the first.
     pub difference_ns: i64,
-    /// What carries the difference, where something does.
+    /// The cause of the difference; none if there is no single cause.
     pub cause: Option<Cause>,
-    /// The figures, in words.
+    /// The figures, as text.
     pub rows: Vec<Row>,
-    /// The sentence about it.
+    /// The explanation of the difference, one sentence.
     pub sentence: String,
 }
 
-/// Why two contenders cannot be compared.
+/// The reason why two contenders cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the message describes the fields")]
 pub enum WhyError {
@@ -127,7 +127,7 @@ impl Why {
         )
     }
 
-    /// The same with the verdicts of their lab.
+    /// The comparison of two contenders, with the verdicts of their lab.
     pub(crate) fn judged(
         set: &ResultSet,
         labels: [&str; 2],
@@ -187,7 +187,7 @@ struct Pair<'a> {
     among: [usize; 2],
 }
 
-/// The contender with this label; without its state (`ext4 fill=80%`) where only one has it.
+/// The contender with this label; without its state (`ext4 fill=80%`) if only one contender has it.
 fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let contenders = &set.run.plan.contenders;
     let found = contenders.iter().position(|one| one.label == label);
@@ -338,8 +338,8 @@ impl Compared<'_> {
         })
     }
 
-    /// Why there is no difference to explain, by the verdict of the report. `None` with too few
-    /// repeats: the measured difference is explained.
+    /// The reason why there is no difference to explain, by the verdict of the report. `None` with
+    /// too few repeats: the measured difference is explained.
     fn objection(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
         if both_negligible(a.whole_ns as f64, b.whole_ns as f64) {
             return Some(format!(
@@ -391,7 +391,7 @@ fn blocks_of_both(samples: [&[(u32, &Sample)]; 2]) -> usize {
     both.count()
 }
 
-/// The sample with the median time; the shorter one of two.
+/// The sample with the median time; of two, the shorter one.
 pub(crate) fn median_sample<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
     let mut sorted: Vec<&Sample> = samples.iter().map(|(_, sample)| *sample).collect();
     sorted.sort_by_key(|sample| sample.whole_ns());
@@ -412,7 +412,7 @@ fn any(phases: &[PhaseWhy], applies: impl FnMut(&Anatomy) -> bool) -> bool {
     phases.iter().flat_map(|of| &of.anatomies).any(applies)
 }
 
-/// Whether a model processor charged any of both.
+/// Whether a model processor charged at least one of the two.
 fn charged(phases: &[PhaseWhy]) -> bool {
     any(phases, |of| of.charge.is_some())
 }

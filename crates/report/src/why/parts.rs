@@ -13,10 +13,10 @@ use fsdyno_model::{Nanos, Observed, Sample, Traced, Waits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The part of the time that is storage, in words.
+/// The part of the time that is storage, as text.
 pub const STORAGE: &str = "the processor was idle, and the device had requests in flight";
 
-/// Where time may have gone.
+/// A part of the time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -30,17 +30,17 @@ pub enum Part {
     KernelThreads,
     /// The devices served reads, and no worker ran.
     Reads,
-    /// The same, of writes.
+    /// The devices served writes, and no worker ran.
     Writes,
-    /// Of discards.
+    /// The devices served discards, and no worker ran.
     Discards,
-    /// Of flushes.
+    /// The devices served flushes, and no worker ran.
     Flushes,
     /// The devices had requests in flight of an unknown kind.
     Device,
-    /// The devices had requests in flight, and workers may have run meanwhile.
+    /// The devices had requests in flight, and workers may have run at the same time.
     Either,
-    /// Neither: locks, kernel threads, timers, stolen time; and the devices, where they are unknown.
+    /// The rest: locks, kernel threads, timers, stolen time; and the devices, if they are unknown.
     Rest,
 }
 
@@ -48,7 +48,7 @@ impl Part {
     /// The number of parts.
     pub const COUNT: usize = 11;
 
-    /// All, in the order they are listed.
+    /// All parts, in the order in which they are listed.
     pub const ALL: [Self; Self::COUNT] = [
         Self::User,
         Self::Kernel,
@@ -93,29 +93,29 @@ pub enum Source {
     Recorder,
     /// The block statistics of the kernel.
     BlockStatistics,
-    /// Nobody.
+    /// The figures are unknown.
     Unknown,
 }
 
-/// What is known of the time of one sample.
+/// The time of one sample with its parts, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Anatomy {
-    /// The time of the phase: until it was durable where it writes, else until it had returned.
+    /// The time of the phase: until it was durable if it writes, else until it had returned.
     pub whole_ns: u64,
-    /// Its parts by [`Part::ALL`], which add up to it; none where workers ran at the same time.
+    /// Its parts by [`Part::ALL`], which add up to it; none if workers ran at the same time.
     pub parts_ns: Option<[u64; Part::COUNT]>,
     /// Processor time of the workers, user and kernel; none in virtual time, which does not measure
     /// it.
     pub workers_ns: Option<[u64; 2]>,
     /// The charge of a model processor; none without one, and if the kernel did not count its work.
     pub charge: Option<Charge>,
-    /// Processor time elsewhere in the machine meanwhile; none if it was not counted.
+    /// Processor time of the rest of the machine during the phase; none if it was not counted.
     #[serde(rename = "elsewhere_ns")]
     pub other_work_ns: Option<u64>,
-    /// Of that, processor time of kernel threads and of processes that serve file systems; none if
-    /// it was not counted.
+    /// Processor time of kernel threads and of processes that serve file systems, a part of
+    /// `elsewhere_ns`; none if it was not counted.
     pub kernel_threads_ns: Option<u64>,
-    /// Of that, processor time of other programs; none if it was not counted.
+    /// Processor time of other programs, a part of `elsewhere_ns`; none if it was not counted.
     pub others_ns: Option<u64>,
     /// Metadata and forced writes among the requests; none without tracepoints.
     pub traced: Option<Traced>,
@@ -125,7 +125,8 @@ pub struct Anatomy {
     pub waits: Option<Waits>,
     /// The source of the device figures.
     pub source: Source,
-    /// Of the busy time, what is certainly within the phase, and by which times it is divided.
+    /// The busy time that is certainly within the phase, and the request times by which it is
+    /// divided.
     #[serde(skip)]
     within: (u64, Option<Waits>),
     /// Processors, and the time beyond the phase in which kernel threads were counted.

@@ -16,12 +16,12 @@ use std::borrow::Cow;
 /// The name of the row of extents.
 pub const EXTENTS: &str = "extents per file";
 
-/// One figure of both; none where it is not known.
+/// One figure of both contenders; none if it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Row {
-    /// What it is.
+    /// The name of the figure.
     pub name: Cow<'static, str>,
-    /// Of each of the two.
+    /// The figure of each contender, as text.
     pub texts: [Option<String>; 2],
 }
 

@@ -1,4 +1,4 @@
-//! The work of the kernel that was counted in two samples, in words: basic blocks for each
+//! The work of the kernel that was counted in two samples, as text: basic blocks for each
 //! operation, the share of kernel threads by name, and that of bytes.
 
 use crate::compare::MARGIN_OF_COUNTS;
@@ -14,12 +14,12 @@ const BYTES_FROM: u64 = 1 << 20;
 /// The largest number of kernel threads in a sentence.
 const MAX_THREADS: usize = 3;
 
-/// What the work of a phase is divided by.
+/// The unit by which the work of a phase is divided.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unit {
     /// `2 KiB write`, `file`, `MiB`; empty if it is not divided.
     name: String,
-    /// How many a sample has.
+    /// The number of these units in a sample.
     count: f64,
 }
 
@@ -69,7 +69,7 @@ impl Unit {
         blocks as f64 / self.count
     }
 
-    /// The same as text.
+    /// A number of blocks, divided, as text.
     pub fn divide(&self, blocks: u64) -> String {
         let each = self.each_of(blocks);
         if each >= 100.0 {
@@ -98,7 +98,7 @@ pub(super) struct Counted<'a> {
     pub labels: [String; 2],
     /// Their compared samples.
     pub samples: [&'a Sample; 2],
-    /// The charges of these.
+    /// The charges of these samples.
     pub charges: [Option<Charge>; 2],
     /// All their samples, with blocks.
     pub all: [&'a [(u32, &'a Sample)]; 2],
@@ -107,7 +107,7 @@ pub(super) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// The sentence; `None` if one of both has no counts.
+    /// The sentence; `None` if a contender has no counts.
     pub fn sentence(&self) -> Option<String> {
         let works = [0, 1].map(|at| self.samples[at].whole_kernel_work());
         let works = [works[0]?, works[1]?];

@@ -1,4 +1,5 @@
-//! Advice on made runs: the choice, its certainty, what would turn it, and what is dropped.
+//! Advice on made runs: the choice, its certainty, the change that would turn it, and the
+//! contenders that are dropped.
 
 use crate::explored;
 use crate::fixture::{one_phase, workload};

@@ -79,7 +79,7 @@ fn mixed() -> ResultSet {
     )
 }
 
-/// The same as a run of the corresponding suite.
+/// The given run as a run of the corresponding suite.
 pub fn classic() -> ResultSet {
     let mut set = mixed();
     set.run.plan.name = "classic-2008".into();

@@ -1,4 +1,4 @@
-//! Histories of several runs: points, steps, what moved with them, and every format.
+//! Histories of several runs: points, steps, the counters that moved with them, and every format.
 
 use crate::fixture;
 use fsdyno_model::{Counter, DeviceUse, DiskTime, ModelDisk, ResultSet};
@@ -28,8 +28,8 @@ fn run(kernel: &str, day: u64, times: [u64; 2], flushes: [u64; 2]) -> ResultSet 
     set
 }
 
-/// Four kernels, measured out of order: with 6.9 ext4 becomes slower by flushes, and with 6.12 XFS a
-/// little faster.
+/// Four kernels, measured out of order: with 6.9 ext4 becomes slower by flushes, and with 6.12 XFS
+/// a little faster.
 fn kernels() -> Vec<ResultSet> {
     vec![
         run("Linux 6.12.1 x86_64", 0, [2500, 1797], [24, 7]),

@@ -186,7 +186,7 @@ const PRICES: &str = "title = \"t\"\nsource = \"s\"\n[prices]\nblock_ns = 1.0\n\
                       system_call_ns = 100.0\ncopy_ns = 1.0\nclear_ns = 1.0\ncrc32c_ns = 1.0\n\
                       request_ns = 0.0\n";
 
-/// Both on a model disk and a model processor.
+/// Puts both contenders on a model disk and a model processor.
 fn charged(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
     let mut set = on_model_disks(two(one, other));
     set.run.plan.cpu = Some(ModelCpu {

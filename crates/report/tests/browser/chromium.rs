@@ -120,7 +120,8 @@ impl Browser {
             "Runtime.exceptionThrown" => true,
             "Runtime.consoleAPICalled" => loud(&parameters["type"]),
             "Log.entryAdded" => loud(&parameters["entry"]["level"]),
-            // A page is a single document and must load nothing else; a page of a site only its files.
+            // A page is a single document and must load nothing else; a page of a site only its
+            // files.
             "Network.requestWillBeSent" => {
                 let url = parameters["request"]["url"].as_str().unwrap_or_default();
                 let of_site = format!("file://{}/assets/", self.home.path().display());

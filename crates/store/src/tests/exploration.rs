@@ -287,12 +287,12 @@ fn the_digest_of_an_exploration_does_not_depend_on_the_split() {
     }
     digests.dedup();
     assert_eq!(digests.len(), 1);
-    // The digest covers what was found.
+    // The digest covers the findings.
     let (_store, path) = shard("1/1", 1, |_, programs| programs[2].findings[0].count += 1);
     let mut ours = WorkDir::new().open();
     let id = ours.merge(&path).unwrap().joined[0].id.clone();
     assert_ne!(ours.exploration(&id).unwrap().digest(), digests[0]);
-    // And its least form.
+    // The digest covers the least form of a finding too.
     let (_store, path) = shard("1/1", 1, |_, programs| {
         let minimal = programs[2].findings[0].minimal.as_mut().unwrap();
         minimal.state = "0/1/c2/2".into();

@@ -1,4 +1,4 @@
-//! Which files open as a store, which are refused, and that a refusal changes nothing.
+//! Files that open as a store and files that are refused; a refusal changes nothing.
 
 use super::{WorkDir, specimen};
 use crate::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};

@@ -94,7 +94,7 @@ fn shards_become_one_run_in_any_number_and_order() {
         assert_eq!((joined.recorded, joined.planned), (16, 24));
         assert_eq!(joined.missing, ["2/3".parse::<Shard>().unwrap()]);
         assert_eq!(ours.load(&joined.id).unwrap().run.stop, None);
-        // The rest, and once more what is there.
+        // The remaining cells, and again the recorded ones.
         for _ in 0..2 {
             let merged = ours.merge_all(&paths).unwrap();
             assert_eq!(merged.joined[0].missing, []);

@@ -1,5 +1,5 @@
-//! A run, a series and an exploration that set every field of the model and contain every variant. The tests of the
-//! store and the fuzz target `store_rows` use them.
+//! A run, a series and an exploration that set every field of the model and contain every variant.
+//! The tests of the store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;

@@ -129,8 +129,8 @@ impl Canvas {
         );
     }
 
-    /// Draws the marks of a panel, those of a contender as a group. The function returns `None` for a
-    /// mark outside its scale.
+    /// Draws the marks of a panel, those of a contender as a group. The function returns `None` for
+    /// a mark outside its scale.
     pub(super) fn series(
         &mut self,
         chart: &Chart,
@@ -160,7 +160,8 @@ impl Canvas {
     }
 }
 
-/// The number of panels of a chart in a line of this width, the same in each line as far as possible.
+/// The number of panels of a chart in a line of this width, the same in each line as far as
+/// possible.
 pub(super) fn columns(chart: &Chart, wide: f64, least: f64, gap: f64) -> usize {
     let count = chart.panels.len().max(1);
     #[expect(

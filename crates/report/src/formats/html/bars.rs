@@ -19,7 +19,7 @@ const MIN_BINS: usize = 5;
 /// The radius of the dot of one sample, and of the largest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
-/// How samples are drawn.
+/// The representation of samples in bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dots {
     /// A dot for each sample.
