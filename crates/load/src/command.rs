@@ -337,10 +337,10 @@ fn end_group(leader: u32, usage: &mut Usage) -> usize {
 /// A line may contain a path of any length. Its beginning is removed, because its end has the
 /// reason.
 fn last_lines(text: &str) -> String {
-    const LONGEST: usize = 300;
+    const MAX_LINE_CHARS: usize = 300;
     let lines: Vec<String> = text
         .lines()
-        .map(|line| match line.char_indices().nth_back(LONGEST) {
+        .map(|line| match line.char_indices().nth_back(MAX_LINE_CHARS) {
             Some((place, _)) => format!("...{}", &line[place..]),
             None => line.to_owned(),
         })

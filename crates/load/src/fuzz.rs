@@ -14,8 +14,8 @@ pub fn read_program(name: &str, printed: &str) -> Option<Result<Vec<Figure>, Unr
     Some(program.parse(printed).map(|report| report.figures))
 }
 
-/// The largest tree of a recording that a fuzz target performs, bytes.
-const LARGEST_TREE: u64 = 8 << 20;
+/// The maximum size of a recorded tree that a fuzz target creates, bytes.
+const MAX_TREE_BYTES: u64 = 8 << 20;
 
 /// Plans the replay of a recording, and checks that each wait is for an operation that began earlier.
 /// If the tree of the recording is small, `tree` makes it, and the operations are performed there.
@@ -30,7 +30,7 @@ pub fn replay(recording: Recording, tree: impl FnOnce() -> Option<PathBuf>) {
             assert!((before as usize) < at, "{at} waits for {before}");
         }
     }
-    if plan.peak > LARGEST_TREE {
+    if plan.peak > MAX_TREE_BYTES {
         return;
     }
     let Some(tree) = tree() else {

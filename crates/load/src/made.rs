@@ -20,7 +20,7 @@ pub const RECORD: &str = ".fsdyno-made";
 const HEADER: &str = "made by fsdyno: name, nanoseconds since 1970 at birth, inode";
 
 /// The maximum size of a record, which normally has a few lines.
-const LONGEST: u64 = 1 << 20;
+const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// The entries that fsdyno made in a directory.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Made {
         let mut text = String::new();
         match open_own(&path) {
             Ok(file) => {
-                file.take(LONGEST)
+                file.take(MAX_RECORD_BYTES)
                     .read_to_string(&mut text)
                     .map_err(|source| Untrusted::Io {
                         act: "read",

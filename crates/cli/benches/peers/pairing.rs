@@ -6,8 +6,8 @@ use crate::measure::{self, Measured};
 use fsdyno_stats::{PairedRatio, ratio_paired};
 use std::time::{Duration, Instant};
 
-/// Minimum of pairs: fewer give no interval at 95 %.
-pub const FEWEST: usize = 6;
+/// The minimum number of pairs: fewer give no interval at 95 %.
+pub const MIN_PAIRS: usize = 6;
 
 /// One of the two commands.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Pairing {
         }
         let watched = Watched::start();
         while figures.ours.len() < length.most {
-            if figures.ours.len() >= FEWEST.min(length.most) && begun.elapsed() > length.time {
+            if figures.ours.len() >= MIN_PAIRS.min(length.most) && begun.elapsed() > length.time {
                 break;
             }
             if figures.ours.len() % 2 == 0 {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Terminal rows that stay free above the view.
 const ROWS_ABOVE: usize = 8;
-/// The maximum of inconclusive comparisons, for a terminal of any height.
-const MOST_OPEN: usize = 16;
+/// The maximum number of inconclusive comparisons, for a terminal of any height.
+const MAX_INCONCLUSIVE: usize = 16;
 /// Below this number of columns there is no bar, and the cell has its own line.
 const NARROW: usize = 60;
 /// Maximum width of the bar.
@@ -106,7 +106,7 @@ impl View {
         let mut lines = vec![self.progress(now, width, color)];
         lines.extend(self.current_cell(now, width, color));
         let room = rows.saturating_sub(ROWS_ABOVE + lines.len() + 2);
-        lines.extend(self.comparisons(width, room.min(MOST_OPEN), color));
+        lines.extend(self.comparisons(width, room.min(MAX_INCONCLUSIVE), color));
         let fitting = lines.iter().map(|line| truncate_str(line, width, "..."));
         fitting.collect::<Vec<_>>().join("\n")
     }

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a line that is acknowledged, and of what a program prints to standard error.
-const LONGEST: u64 = 4096;
+/// The maximum length of an acknowledged line, and of the kept text on standard error, bytes.
+const MAX_LINE: u64 = 4096;
 
-/// The most lines of an application.
-const MOST_LINES: usize = 10_000;
+/// The maximum number of lines of an application.
+const MAX_LINES: usize = 10_000;
 
 /// An application that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,12 +37,17 @@ pub fn execute(
     let mut output = child.stdout.take().map(BufReader::new);
     while let Some(output) = &mut output {
         let mut line = Vec::new();
-        if output.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        if output
+            .by_ref()
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
             break;
         }
-        if lines.len() == MOST_LINES {
+        if lines.len() == MAX_LINES {
             end(&mut child);
-            let failed = format!("printed more than {MOST_LINES} lines");
+            let failed = format!("printed more than {MAX_LINES} lines");
             return Ok(Executed {
                 failed: Some(failed),
                 ..Executed::default()
@@ -109,7 +114,7 @@ fn first_of(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<St
         let mut kept = Vec::new();
         if let Some(mut stream) = stream {
             // A stream that cannot be read has ended.
-            let _ = stream.by_ref().take(LONGEST).read_to_end(&mut kept);
+            let _ = stream.by_ref().take(MAX_LINE).read_to_end(&mut kept);
             let _ = io::copy(&mut stream, &mut io::sink());
         }
         String::from_utf8_lossy(&kept).into_owned()

@@ -14,21 +14,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The deepest directory that is read. A broken file system may have a loop.
-const DEEPEST: usize = 64;
+/// The maximum depth of a directory that is read. A broken file system may have a loop.
+const MAX_DEPTH: usize = 64;
 
-/// The most names of one directory that are read.
-const MOST_NAMES: usize = 10_000;
+/// The maximum number of names that are read of one directory.
+const MAX_NAMES: usize = 10_000;
 
-/// The most bytes of a tree, roughly. A broken file system may show any number of files.
-const MOST_OF_TREE: usize = 1 << 20;
+/// The approximate maximum size of a tree, bytes. A broken file system may show any number of
+/// files.
+const MAX_TREE_BYTES: usize = 1 << 20;
 
 /// Roughly the bytes of an entry besides its path, and of a run.
 const ENTRY: usize = 200;
 const RUN: usize = 80;
 
-/// The most bytes of data that are read of a file; holes do not count.
-const MOST_BYTES: u64 = 256 << 20;
+/// The maximum size of the data that are read of a file, bytes; holes do not count.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Bytes of one read.
 const CHUNK: usize = 256 << 10;
@@ -42,7 +43,7 @@ pub fn dump(root: &Path) -> Tree {
         entries: BTreeMap::new(),
         inodes: BTreeMap::new(),
         buffer: vec![0; CHUNK],
-        room: MOST_OF_TREE,
+        room: MAX_TREE_BYTES,
         other: None,
     };
     match open(root, DIRECTORY, Mode::empty()) {
@@ -107,7 +108,7 @@ impl Reader {
         let mut names = Vec::new();
         let listed = names_in(directory, &mut names);
         note(&mut entry, listed);
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             note(&mut entry, Err(Errno::LOOP));
             names.clear();
         }
@@ -244,7 +245,7 @@ fn names_in(directory: &OwnedFd, names: &mut Vec<Vec<u8>>) -> Result<(), Errno> 
         if !matches!(name, b"." | b"..") {
             names.push(name.to_vec());
         }
-        if names.len() >= MOST_NAMES {
+        if names.len() >= MAX_NAMES {
             return Err(Errno::TOOBIG);
         }
     }
@@ -309,7 +310,7 @@ fn read_runs(
             add(runs, found);
             at += count as u64;
             total += count as u64;
-            if total > MOST_BYTES {
+            if total > MAX_FILE_BYTES {
                 return Err(Errno::FBIG);
             }
         }

@@ -23,8 +23,8 @@ pub use crate::command::application::{Executed, check, execute};
 pub use dump::{dump, try_use};
 pub use judge::judge;
 pub use perform::{FailedOperation, Performed, Point, perform};
-pub use random::{MOST_STEPS, random_program};
-pub use recorded::{MOST_OPERATIONS, RecordedProgram, recorded_program};
+pub use random::{MAX_STEPS, random_program};
+pub use recorded::{MAX_OPERATIONS, RecordedProgram, recorded_program};
 pub use write::write;
 
 /// The number of directories.

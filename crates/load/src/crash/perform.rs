@@ -17,8 +17,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest write, bytes.
-const LONGEST: u64 = 64 << 20;
+/// The maximum length of one write, bytes.
+const MAX_WRITE: u64 = 64 << 20;
 
 /// The alignment of direct writes, and the part of a mapping that is written at a time.
 const BLOCK: usize = 4096;
@@ -300,7 +300,7 @@ impl Performer {
 
 /// The content that an operation writes from this offset on.
 fn filled(number: u32, offset: u64, length: u64) -> Result<Vec<u8>, Errno> {
-    if length > LONGEST {
+    if length > MAX_WRITE {
         return Err(Errno::FBIG);
     }
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];

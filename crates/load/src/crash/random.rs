@@ -4,8 +4,8 @@ use super::script::{Act, Operation as Step, Script, State};
 use super::{DIRECTORIES, UNSYNCED, UNSYNCED_FILES, directory};
 use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
 
-/// The most operations of the script in a program.
-pub const MOST_STEPS: u32 = 2000;
+/// The maximum number of operations of the script in a program.
+pub const MAX_STEPS: u32 = 2000;
 
 /// The first operations of the script of a seed, each as the operations that make it durable, and
 /// with a write to another file without fsync before it. Lengths are multiples of 16 bytes.
@@ -20,7 +20,7 @@ pub fn random_program(seed: u64, steps: u32) -> Program {
         operations: Vec::new(),
     };
     let mut script = Script::new(seed);
-    for number in 1..=u64::from(steps.min(MOST_STEPS)) {
+    for number in 1..=u64::from(steps.min(MAX_STEPS)) {
         let step = script.next();
         write_unsynced(number, step.unsynced, &mut program.operations);
         perform(&step, &mut program.operations);

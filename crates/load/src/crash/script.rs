@@ -8,10 +8,10 @@ use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::BTreeMap;
 
 /// The maximum number of files.
-const MOST_FILES: usize = 120;
+const MAX_FILES: usize = 120;
 
 /// The maximum length of one write, bytes.
-const LONGEST: u64 = 48 << 10;
+const MAX_WRITE: u64 = 48 << 10;
 
 /// The block size of contents, bytes; each block has its own seed.
 const BLOCK: usize = 4096;
@@ -105,7 +105,7 @@ impl Script {
         let seed = self.seed.at(self.done);
         self.done += 1;
         let act = self.choose(seed.part("act"));
-        let length = 1 + seed.part("length").below(LONGEST);
+        let length = 1 + seed.part("length").below(MAX_WRITE);
         let (file, before) = if act == Act::Create {
             self.made += 1;
             (self.made, None)
@@ -152,7 +152,7 @@ impl Script {
             before,
             after,
             // retired word kept: it is part of the seed of recorded tests.
-            unsynced: 1 + seed.part("beside").below(LONGEST),
+            unsynced: 1 + seed.part("beside").below(MAX_WRITE),
         }
     }
 
@@ -161,7 +161,7 @@ impl Script {
             return Act::Create;
         }
         match seed.below(100) {
-            0..30 if self.live.len() < MOST_FILES => Act::Create,
+            0..30 if self.live.len() < MAX_FILES => Act::Create,
             0..55 => Act::Append,
             55..75 => Act::Replace,
             75..85 => Act::Move,
@@ -211,7 +211,7 @@ mod tests {
             let count = operations.iter().filter(|o| o.act == act).count();
             assert!(count > 100, "{act:?}: {count}");
         }
-        assert!(one.live().len() <= MOST_FILES);
+        assert!(one.live().len() <= MAX_FILES);
         for operation in operations {
             assert_eq!(operation.before.is_none(), operation.act == Act::Create);
             assert_eq!(operation.after.is_none(), operation.act == Act::Remove);

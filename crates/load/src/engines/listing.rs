@@ -9,7 +9,7 @@ const SPACE: usize = 32 * 1024;
 /// The bytes before the name: `d_ino`, `d_off`, `d_reclen`, `d_type`.
 const HEAD: usize = 19;
 /// The length of a record with the shortest name: records are padded to eight bytes.
-const SHORTEST: usize = 24;
+const MIN_RECORD_BYTES: usize = 24;
 
 /// Part of a directory's entries, and the position in them.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Default for Listing {
         buffer[SPACE] = 0;
         Self {
             buffer,
-            order: Vec::with_capacity(SPACE / SHORTEST),
+            order: Vec::with_capacity(SPACE / MIN_RECORD_BYTES),
             taken: 0,
             as_listed: false,
         }
@@ -74,9 +74,9 @@ impl Listing {
         let (mut at, mut last) = (0, 0);
         let (mut rises, mut falls) = (true, true);
         // A record has at least one byte of name, its zero and padding.
-        while let Some(record) = self.buffer[..bytes.min(SPACE)].get(at..at + SHORTEST) {
+        while let Some(record) = self.buffer[..bytes.min(SPACE)].get(at..at + MIN_RECORD_BYTES) {
             let length = usize::from(u16::from_ne_bytes([record[16], record[17]]));
-            if length < SHORTEST {
+            if length < MIN_RECORD_BYTES {
                 break;
             }
             let dots = matches!(record[HEAD..], [b'.', 0, ..] | [b'.', b'.', 0, ..]);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn an_unterminated_name_ends_with_the_buffer() {
         let mut listing = Listing::default();
-        let at = SPACE - SHORTEST;
+        let at = SPACE - MIN_RECORD_BYTES;
         listing.space()[..at].fill(b'x');
         listing.space()[16..18].copy_from_slice(&u16::try_from(at).unwrap().to_ne_bytes());
         listing.space()[at..].fill(b'y');

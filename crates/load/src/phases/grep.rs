@@ -17,8 +17,8 @@ use std::io;
 /// and in Rust's.
 pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
 
-/// A longer line is searched in parts of this size, bytes.
-const LONGEST_LINE: usize = 64 << 20;
+/// The maximum length of a line, bytes. A longer line is searched in parts of this size.
+const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// The kind `grep`.
 pub static KIND: PhaseKind = PhaseKind {
@@ -155,7 +155,7 @@ impl<E: Calls> FileReader<E> for GrepAll<'_> {
             } else {
                 memchr::memrchr(b'\n', &buffer[..have]).map_or(0, |at| at + 1)
             };
-            if whole == 0 && !last && buffer.len() < LONGEST_LINE {
+            if whole == 0 && !last && buffer.len() < MAX_LINE_BYTES {
                 kept = have;
                 buffer.resize(2 * have, 0);
                 continue;

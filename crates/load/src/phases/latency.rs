@@ -6,8 +6,8 @@ use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::timeline::LatencyDistribution;
 use hdrhistogram::Histogram;
 
-/// The longest distinguishable latency, nanoseconds: one hour.
-const LONGEST: u64 = 3_600_000_000_000;
+/// The maximum distinguishable latency, nanoseconds: one hour.
+const MAX_LATENCY_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of the histogram.
 const DIGITS: u8 = 3;
 
@@ -41,7 +41,7 @@ impl Latencies {
     /// An empty set of latencies.
     pub fn new() -> Self {
         Self {
-            histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS)
+            histogram: Histogram::new_with_bounds(1, MAX_LATENCY_NS, DIGITS)
                 .expect("the bounds are constants, and good ones"),
             quickest: u64::MAX,
             slowest: 0,

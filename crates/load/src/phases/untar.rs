@@ -24,8 +24,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use stream::Stream;
 
-/// The most bytes of arguments that exclude members: half of what Linux accepts (`ARG_MAX`).
-const MOST_EXCLUDED: usize = 1 << 20;
+/// The maximum size of arguments that exclude members: half of the limit of Linux (`ARG_MAX`).
+const MAX_EXCLUDED_BYTES: usize = 1 << 20;
 
 /// The kind `untar`.
 pub static KIND: PhaseKind = PhaseKind {
@@ -64,7 +64,7 @@ fn tool(job: &Job<'_>) -> Result<ToolRun, LoadError> {
 
 /// Excludes the members that the file system cannot store.
 fn exclude(job: &Job<'_>, run: &mut ToolRun) -> Result<(), LoadError> {
-    let mut data = vec![0; MOST_EXCLUDED];
+    let mut data = vec![0; MAX_EXCLUDED_BYTES];
     let source = SystemCalls::default().archive(job.archive, job.stop)?;
     let mut stream = Stream::new(source, &mut data);
     let (mut members, mut member) = (Members::default(), Member::new());
@@ -76,7 +76,7 @@ fn exclude(job: &Job<'_>, run: &mut ToolRun) -> Result<(), LoadError> {
             run.left_out.add(path, what);
             let word = [b"--exclude=".as_slice(), &member.path].concat();
             length += word.len();
-            if length > MOST_EXCLUDED {
+            if length > MAX_EXCLUDED_BYTES {
                 let reason = "has more entries that the file system cannot store than fit on the \
                               command line of tar: choose the engine sync";
                 return Err(refused(Broken::Content(reason.to_owned())));

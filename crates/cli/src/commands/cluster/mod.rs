@@ -22,8 +22,8 @@ use fsdyno_model::step::shell_line;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 
-/// The default maximum of shards: more of them are more jobs than a scheduler likes.
-const MOST_SHARDS: u64 = 100;
+/// The default maximum number of shards: schedulers limit the number of jobs.
+const MAX_SHARDS: u64 = 100;
 
 pub fn cluster(args: &ClusterArgs) -> Result<Code, CliError> {
     let done = match &args.command {
@@ -60,7 +60,7 @@ impl Distributed {
         } else {
             (plan.repeats.into(), "blocks")
         };
-        let fitting = u32::try_from(most.min(MOST_SHARDS)).ok();
+        let fitting = u32::try_from(most.min(MAX_SHARDS)).ok();
         let fitting = fitting.and_then(NonZeroU32::new);
         let shards = work.shards.or(fitting).unwrap_or(NonZeroU32::MIN);
         if u64::from(shards.get()) > most {

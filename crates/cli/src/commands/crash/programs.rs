@@ -5,7 +5,7 @@ use crate::exit::CliError;
 use crate::output;
 use fsdyno_crash::render_programs;
 use fsdyno_datasets::recorded::Recording;
-use fsdyno_load::crash::{MOST_STEPS, RecordedProgram, random_program, recorded_program};
+use fsdyno_load::crash::{MAX_STEPS, RecordedProgram, random_program, recorded_program};
 use fsdyno_model::{CancelToken, ProgramSource};
 use std::fmt::Display;
 use std::io::Read;
@@ -41,10 +41,10 @@ fn random(text: &str, windows: u32) -> Result<ProgramSource, CliError> {
         Some((seed, steps)) => (seed, steps.parse().ok()),
         None => (text, Some(STEPS)),
     };
-    let (Ok(seed), Some(steps)) = (seed.parse(), steps.filter(|n| (1..=MOST_STEPS).contains(n)))
+    let (Ok(seed), Some(steps)) = (seed.parse(), steps.filter(|n| (1..=MAX_STEPS).contains(n)))
     else {
         return Err(CliError::usage(format!(
-            "--ops random:{text}: it is random:SEED or random:SEED:N, with N of 1 to {MOST_STEPS}, \
+            "--ops random:{text}: it is random:SEED or random:SEED:N, with N of 1 to {MAX_STEPS}, \
              for example random:7:100"
         )));
     };

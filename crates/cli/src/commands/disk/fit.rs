@@ -23,8 +23,8 @@ use std::path::Path;
 /// Duration of the measurement, where none is given.
 pub const DURATION: Nanos = Nanos(60_000_000_000);
 
-/// The least size of a device: fewer places would be cached.
-const LEAST: u64 = 64 << 20;
+/// The minimum size of a device, bytes: fewer places would be cached.
+const MIN_DEVICE: u64 = 64 << 20;
 
 /// Seed of the random places.
 const SEED: u64 = 1;
@@ -191,12 +191,12 @@ fn choose(fit: &Fit, model: Option<Model>) -> Result<&Fitted, CliError> {
 /// Opens a device for reading.
 fn open(path: &Path, stop: &CancelToken) -> Result<Device, CliError> {
     let file = DirectFile::open_read_only(path, stop).map_err(CliError::failure)?;
-    if file.size() < LEAST {
+    if file.size() < MIN_DEVICE {
         return Err(CliError::usage(format!(
             "{} has {}; a fit needs at least {}",
             path.display(),
             Bytes(file.size()),
-            Bytes(LEAST)
+            Bytes(MIN_DEVICE)
         )));
     }
     Ok(Device(file))

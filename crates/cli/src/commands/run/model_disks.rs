@@ -24,8 +24,8 @@ const DISKS: [(&str, &str); 3] = [
     ("NVMe disk", "nvme"),
 ];
 
-/// The largest file of the user's as a dataset, with which a disk takes some seconds.
-const LARGEST_FILE: u64 = 32 << 20;
+/// The maximum size of a user's file as a dataset, bytes. With it, a disk takes some seconds.
+const MAX_SIZE: u64 = 32 << 20;
 
 /// A run on a model disk: its label in the table, and its name.
 type DiskRun = (String, String);
@@ -174,7 +174,7 @@ fn is_short(dataset: &DatasetChoice) -> bool {
     match dataset {
         DatasetChoice::Generated(_) => true,
         DatasetChoice::Tar(file) | DatasetChoice::File(file) => {
-            file.metadata().is_ok_and(|file| file.len() <= LARGEST_FILE)
+            file.metadata().is_ok_and(|file| file.len() <= MAX_SIZE)
         }
         DatasetChoice::Tree(_) | DatasetChoice::Trace(_) => false,
     }
@@ -214,7 +214,7 @@ mod tests {
         let path = directory.path().join("own.tar");
         let file = std::fs::File::create(&path).unwrap();
         assert!(is_short(&DatasetChoice::Tar(path.clone())));
-        file.set_len(LARGEST_FILE + 1).unwrap();
+        file.set_len(MAX_SIZE + 1).unwrap();
         assert!(!is_short(&DatasetChoice::Tar(path)));
         assert!(!is_short(&DatasetChoice::Tree("/usr".into())));
     }

@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 
 /// Default number of experiments.
 const TRIALS: u32 = 20;
-/// Default maximum of blocks. The ratio of a pair varies by 10 % and the margin is 2 %. A
-/// difference of 5 % is then found within 240 blocks in 98 of 100 experiments, and within 60 blocks
-/// in 41.
-const MOST: u32 = 240;
+/// The default maximum number of blocks. The ratio of a pair varies by 10 % and the margin is 2 %.
+/// A difference of 5 % is then found within 240 blocks in 98 of 100 experiments, and within 60
+/// blocks in 41.
+const MAX_REPEATS: u32 = 240;
 /// The default scale: a phase takes about 10 ms in memory. Phases are short, so blocks are many.
 const SCALE: f64 = 0.02;
 
@@ -130,7 +130,7 @@ fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
         dataset: Some("portage".to_owned()),
         phases,
         scale: Some(args.scale.unwrap_or(SCALE)),
-        max_repeats: Some(args.max_repeats.unwrap_or(MOST)),
+        max_repeats: Some(args.max_repeats.unwrap_or(MAX_REPEATS)),
         precision: args.precision,
         margin: args.margin,
         check: Some(false),

@@ -10,20 +10,21 @@ use fsdyno_datasets::recorded::Recording;
 use fsdyno_trace::{Entry, EntryKind, Handle, LinkTarget, Mapping, Object, PathId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The most operations of a program after its setup.
-pub const MOST_OPERATIONS: usize = 1000;
+/// The maximum number of operations of a program after its setup.
+pub const MAX_OPERATIONS: usize = 1000;
 
-/// The most data that the setup and the operations write: it fits on the disk of the explorer.
-const MOST_DATA: u64 = 16 << 20;
+/// The maximum size of the data that the setup and the operations write, bytes. They fit on the
+/// disk of the explorer.
+const MAX_DATA: u64 = 16 << 20;
 
-/// The most data of one write; what is longer is shortened.
-const MOST_WRITE: u64 = 1 << 20;
+/// The maximum length of one write, bytes; a longer write is shortened.
+const MAX_WRITE: u64 = 1 << 20;
 
-/// The most data of a file at the start. The rest of the file is a hole.
-const MOST_AT_START: u64 = 64 << 10;
+/// The maximum size of the data of a file at the start, bytes. The rest of the file is a hole.
+const MAX_DATA_AT_START: u64 = 64 << 10;
 
-/// Symbolic links that are followed in one path.
-const MOST_LINKS: usize = 8;
+/// The maximum number of symbolic links that are followed in one path.
+const MAX_LINKS: usize = 8;
 
 const UNIT: u64 = content::UNIT as u64;
 
@@ -140,8 +141,8 @@ impl<'r> Translation<'r> {
             EntryKind::Directory => self.emit(Operation::Mkdir { path: path.clone() })?,
             EntryKind::File { size, .. } => {
                 self.emit(Operation::Create { path: path.clone() })?;
-                let room = (MOST_DATA / 2).saturating_sub(self.data);
-                let data = round(*size).min(MOST_AT_START).min(room / UNIT * UNIT);
+                let room = (MAX_DATA / 2).saturating_sub(self.data);
+                let data = round(*size).min(MAX_DATA_AT_START).min(room / UNIT * UNIT);
                 if with_data {
                     let target = Target::Path(path.clone());
                     if data > 0 {
@@ -207,7 +208,7 @@ impl<'r> Translation<'r> {
             if operation.result < 0 {
                 continue;
             }
-            let is_full = self.operations.len() >= MOST_OPERATIONS || self.data >= MOST_DATA;
+            let is_full = self.operations.len() >= MAX_OPERATIONS || self.data >= MAX_DATA;
             if is_full && operation.action.changes() {
                 self.recorded += 1;
                 self.leave_out(BOUND);
@@ -272,7 +273,7 @@ impl<'r> Translation<'r> {
     /// The inode of a path, with or without a symbolic link at its end.
     fn find(&mut self, path: PathId, follow: bool) -> Result<(String, Option<InodeId>), LeftOut> {
         let mut text = self.text(path)?;
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             let Some(inode) = self.files.find(&text) else {
                 return Ok((text, None));
             };

@@ -1,7 +1,7 @@
 //! What each recorded operation is in the program.
 
 use super::{
-    BOUND, IMPOSSIBLE, LeftOut, MAPPED, MOST_DATA, MOST_WRITE, OWNERS, Open, RANGES, SHORTENED,
+    BOUND, IMPOSSIBLE, LeftOut, MAPPED, MAX_DATA, MAX_WRITE, OWNERS, Open, RANGES, SHORTENED,
     SPECIAL, SYNC_RANGE, Translation, UNIT, UNKNOWN, XATTR, round,
 };
 use fsdyno_crash::simulation::{InodeId, Kind};
@@ -310,10 +310,10 @@ impl Translation<'_> {
         if done == 0 {
             return Ok(());
         }
-        if done > MOST_WRITE {
+        if done > MAX_WRITE {
             self.leave_out(SHORTENED);
         }
-        let done = done.min(MOST_WRITE);
+        let done = done.min(MAX_WRITE);
         let target = self.target(inode)?;
         let (offset, end) = if appends {
             (None, round(done))
@@ -348,7 +348,7 @@ impl Translation<'_> {
             return false;
         };
         let before = *offset + *length;
-        if target != to || from < *offset || from > before || end - *offset > MOST_WRITE {
+        if target != to || from < *offset || from > before || end - *offset > MAX_WRITE {
             return false;
         }
         if end <= before {
@@ -381,7 +381,7 @@ impl Translation<'_> {
         let keep_size = mode == libc::FALLOC_FL_KEEP_SIZE.cast_unsigned();
         let punch = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE).cast_unsigned();
         if mode == 0 || keep_size {
-            if self.data + length > MOST_DATA {
+            if self.data + length > MAX_DATA {
                 return Err(BOUND);
             }
             self.data += length;

@@ -122,7 +122,7 @@ fn a_long_recording_ends_at_the_bound_and_the_rest_is_counted() {
         script.add(0, Action::Fsync { handle: file }, 0);
     }
     let translated = translated(script);
-    assert_eq!(translated.program.operations.len(), MOST_OPERATIONS);
+    assert_eq!(translated.program.operations.len(), MAX_OPERATIONS);
     assert_eq!(translated.recorded, 1201);
     assert_eq!(translated.left_out, BTreeMap::from([(BOUND, 201)]));
 }

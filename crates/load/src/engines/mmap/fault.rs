@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The maximum number of watched mappings: the maximum number of workers.
-const MOST: usize = 256;
+const MAX_MAPPINGS: usize = 256;
 /// The start of a slot that is being acquired or released: no address is as high.
 const TAKEN: usize = usize::MAX;
 /// No page is missing.
@@ -34,14 +34,14 @@ struct Place {
     missed: AtomicUsize,
 }
 
-static PLACES: [Place; MOST] = [const {
+static PLACES: [Place; MAX_MAPPINGS] = [const {
     Place {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         owner: AtomicUsize::new(0),
         missed: AtomicUsize::new(NONE),
     }
-}; MOST];
+}; MAX_MAPPINGS];
 
 /// The previous signal action.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
@@ -78,7 +78,7 @@ impl Watched {
             }
         }
         Err(io::Error::other(format!(
-            "{MOST} mappings are watched already"
+            "{MAX_MAPPINGS} mappings are watched already"
         )))
     }
 

@@ -80,41 +80,52 @@ impl Parameters {
     }
 }
 
-/// The largest number of files: their names have seven digits.
-const MOST: u64 = 9_999_999;
+/// The maximum number of files: their names have seven digits.
+const MAX_COUNT: u64 = 9_999_999;
 
 const fn workers(given: &'static str) -> Parameter {
     Parameter::number("workers", "concurrent workers", 1..=256).fixed(given)
 }
 
 pub(super) const MAIL: &[Parameter] = &[
-    Parameter::number("messages", "messages, total of all mailboxes", 1..=MOST).scaled(4000, 1),
+    Parameter::number(
+        "messages",
+        "messages, total of all mailboxes",
+        1..=MAX_COUNT,
+    )
+    .scaled(4000, 1),
     Parameter::number("mailboxes", "maildirs", 1..=10_000).fixed("20"),
     workers("4"),
 ];
 pub(super) const WEB: &[Parameter] = &[
-    Parameter::number("files", "files of the site", 1..=MOST).scaled(4000, 1),
-    Parameter::number("requests", "requests, total of all workers", 1..=MOST).scaled(40_000, 1),
+    Parameter::number("files", "files of the site", 1..=MAX_COUNT).scaled(4000, 1),
+    Parameter::number("requests", "requests, total of all workers", 1..=MAX_COUNT)
+        .scaled(40_000, 1),
     workers("4"),
 ];
 pub(super) const PHOTOS: &[Parameter] =
-    &[Parameter::number("photos", "photos, about 5 MB each", 1..=MOST).scaled(60, 1)];
+    &[Parameter::number("photos", "photos, about 5 MB each", 1..=MAX_COUNT).scaled(60, 1)];
 pub(super) const BUILD: &[Parameter] = &[
-    Parameter::number("sources", "source files to compile", 1..=MOST).scaled(1000, 1),
+    Parameter::number("sources", "source files to compile", 1..=MAX_COUNT).scaled(1000, 1),
     workers("2"),
 ];
 pub(super) const DATABASE: &[Parameter] = &[
     Parameter::size("size", "bytes of the table").scaled(256 << 20, 1 << 20),
-    Parameter::number("transactions", "transactions, one commit each", 1..=MOST).scaled(4000, 1),
+    Parameter::number(
+        "transactions",
+        "transactions, one commit each",
+        1..=MAX_COUNT,
+    )
+    .scaled(4000, 1),
     Parameter::number(
         "checkpoint",
         "transactions between two checkpoints",
-        1..=MOST,
+        1..=MAX_COUNT,
     )
     .fixed("500"),
 ];
 pub(super) const CONTAINERS: &[Parameter] = &[
-    Parameter::number("files", "files of the image, in all layers", 1..=MOST).scaled(4000, 1),
+    Parameter::number("files", "files of the image, in all layers", 1..=MAX_COUNT).scaled(4000, 1),
     Parameter::number("layers", "layers of the image", 1..=100).fixed("6"),
     Parameter::number("containers", "containers to start", 1..=10_000).fixed("8"),
     workers("3"),

@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 
-/// The longest path.
-const LONGEST: usize = 120;
+/// The maximum length of a path, with the zero byte.
+const MAX_PATH_BYTES: usize = 120;
 /// The digits of a number.
 const DIGITS: u32 = 7;
 
@@ -17,13 +17,13 @@ pub(super) enum Part {
 /// Space for one path.
 #[derive(Debug)]
 pub(super) struct PathBuffer {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_PATH_BYTES],
 }
 
 impl PathBuffer {
     pub const fn new() -> Self {
         Self {
-            bytes: [0; LONGEST],
+            bytes: [0; MAX_PATH_BYTES],
         }
     }
 
@@ -49,7 +49,7 @@ impl PathBuffer {
     }
 
     fn push(&mut self, at: &mut usize, byte: u8) {
-        if *at < LONGEST - 1 {
+        if *at < MAX_PATH_BYTES - 1 {
             self.bytes[*at] = byte;
             *at += 1;
         }

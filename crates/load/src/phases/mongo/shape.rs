@@ -9,7 +9,7 @@
 use fsdyno_datasets::seed::Seed;
 
 /// The nominal maximum file size, bytes.
-const LARGEST_FILE: u64 = 1_000_000;
+const MAX_FILE_SIZE: u64 = 1_000_000;
 /// Files in a directory: median and nominal maximum.
 const FILES_IN_DIRECTORY: (u64, u64) = (100, 10_000);
 /// Subdirectories of a directory, minus one: median and nominal maximum.
@@ -137,7 +137,7 @@ fn sizes(bytes: u64, median: u64, number: u64) -> Vec<u64> {
     let mut draws = Draws::new("sizes", number);
     let (mut sizes, mut left) = (Vec::new(), bytes);
     while left > 0 {
-        let size = draws.skewed((median, LARGEST_FILE)).min(left);
+        let size = draws.skewed((median, MAX_FILE_SIZE)).min(left);
         left -= size;
         sizes.push(size);
     }

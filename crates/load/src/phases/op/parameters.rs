@@ -120,10 +120,10 @@ pub(super) const BLOCK_IN_ORDER: u64 = 128 << 10;
 /// The default block size of random access, bytes.
 pub(super) const RANDOM_BLOCK: u64 = 4 << 10;
 /// The maximum size of a block and of a small file, bytes.
-pub(super) const LARGEST: u64 = 4 << 20;
+pub(super) const MAX_BYTES: u64 = 4 << 20;
 
 /// The maximum queue depth.
-pub(super) const DEEPEST: u64 = 1024;
+pub(super) const MAX_DEPTH: u64 = 1024;
 
 impl Parameters {
     /// Reads the parameters. Plans are validated, so every value is a number.
@@ -151,9 +151,9 @@ impl Parameters {
             reads: number("reads", 0).min(99),
             files,
             files_per_dir: number("files-per-dir", 100).clamp(1, files),
-            bytes: few("bytes", 0, LARGEST),
+            bytes: few("bytes", 0, MAX_BYTES),
             size: number("size", 1 << 30).max(1),
-            block: few("block", block, LARGEST).max(1),
+            block: few("block", block, MAX_BYTES).max(1),
             operations: number("operations", 65_536).max(1),
             direct: is_set_to("cache", "direct"),
             sparse: is_set_to("lay", "sparse"),
@@ -161,7 +161,7 @@ impl Parameters {
             workers: few("workers", 1, 1 << 20).max(1),
             shared: is_set_to("place", "shared"),
             strided: is_set_to("blocks", "strided"),
-            depth: few("depth", 32, DEEPEST).max(1),
+            depth: few("depth", 32, MAX_DEPTH).max(1),
             processes: is_set_to("worker-type", "process"),
             pin: is_set_to("pin", "yes"),
             rate: Some(number("rate", 0)).filter(|rate| *rate > 0),
@@ -225,7 +225,7 @@ const RATE: Parameter = Parameter::number(
 const DEPTH: Parameter = Parameter::number(
     "depth",
     "requests in flight (queue depth); engine uring",
-    1..=DEEPEST,
+    1..=MAX_DEPTH,
 )
 .fixed("32");
 
@@ -245,7 +245,7 @@ const FILES_PER_DIR: Parameter = Parameter::number(
     1..=1_000_000_000,
 )
 .fixed("100");
-const BYTES: Parameter = Parameter::number("bytes", "bytes in each file", 0..=LARGEST).fixed("0");
+const BYTES: Parameter = Parameter::number("bytes", "bytes in each file", 0..=MAX_BYTES).fixed("0");
 
 /// Absent by default, as all parameters that older plans do not have.
 const fn fsync(about: &'static str) -> Parameter {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of queued directories just below the root. Each deeper level has a quarter of
 /// it, because deeper directories are smaller and cost the same to take over.
-const MOST: usize = 64;
+const MAX_QUEUED: usize = 64;
 
 /// A directory for another worker.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Pool {
     /// Whether a directory found at that depth should be offered instead of walked.
     #[inline]
     pub fn needs_work(&self, depth: usize) -> bool {
-        let most = MOST >> (2 * depth).min(16);
+        let most = MAX_QUEUED >> (2 * depth).min(16);
         self.waiting.load(Ordering::Relaxed) < most.max(self.workers)
     }
 

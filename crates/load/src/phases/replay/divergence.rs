@@ -7,8 +7,9 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The share of different results above which a replay is not the recorded work, in thousandths.
-const MOST_PERMILLE: u64 = 10;
+/// The maximum share of different results, in thousandths. Above it, a replay is not the recorded
+/// work.
+const MAX_PERMILLE: u64 = 10;
 
 /// The kinds that a warning names.
 const NAMED: usize = 4;
@@ -61,7 +62,7 @@ impl Divergence {
 
     /// Whether more than 1 % of the results are different.
     pub fn is_large(&self) -> bool {
-        self.count() * 1000 > self.compared * MOST_PERMILLE
+        self.count() * 1000 > self.compared * MAX_PERMILLE
     }
 
     /// The kinds, the most frequent first, with the first of each: `12 open (operation 5: recorded

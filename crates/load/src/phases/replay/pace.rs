@@ -4,8 +4,8 @@ use crate::clock;
 use fsdyno_model::CancelToken;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
-/// The longest sleep between two looks at the cancellation token, ns.
-const LONGEST_SLEEP: u64 = 100_000_000;
+/// The maximum sleep between two checks of the cancellation token, ns.
+const MAX_SLEEP_NS: u64 = 100_000_000;
 
 /// When operations start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,8 +17,8 @@ pub(crate) enum Pace {
     Recorded(f64),
 }
 
-/// The largest factor of recorded times.
-const LARGEST: f64 = 1000.0;
+/// The maximum factor of recorded times.
+const MAX_SCALE: f64 = 1000.0;
 
 impl Pace {
     /// Parses `afap`, `as-recorded` or `scaled:X`.
@@ -30,13 +30,13 @@ impl Pace {
         };
         let scale: Option<f64> = scale.and_then(|scale| scale.parse().ok());
         scale
-            .filter(|scale| (1.0 / LARGEST..=LARGEST).contains(scale))
+            .filter(|scale| (1.0 / MAX_SCALE..=MAX_SCALE).contains(scale))
             .map(Self::Recorded)
             .ok_or_else(|| {
                 format!(
                     "`{text}` is no pace; write afap, as-recorded, or scaled:X with a factor of the \
-                     recorded times from {} to {LARGEST}",
-                    1.0 / LARGEST
+                     recorded times from {} to {MAX_SCALE}",
+                    1.0 / MAX_SCALE
                 )
             })
     }
@@ -71,7 +71,7 @@ impl Pace {
             if now >= due || stop.requested() {
                 return;
             }
-            let until = due.min(now + LONGEST_SLEEP);
+            let until = due.min(now + MAX_SLEEP_NS);
             let until = Timespec {
                 tv_sec: (until / 1_000_000_000).cast_signed(),
                 tv_nsec: (until % 1_000_000_000).cast_signed(),

@@ -6,8 +6,8 @@ use fsdyno_datasets::recorded::{Access, Model, Recording, Resolved, Resource};
 use fsdyno_trace::{Action, Operation, Thread, Via};
 use std::path::Path;
 
-/// The most workers of a replay: each is a thread.
-const MOST_WORKERS: usize = 4096;
+/// The maximum number of workers of a replay: each is a thread.
+const MAX_WORKERS: usize = 4096;
 
 /// A replay, ready to run.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ impl<'r> Planner<'r> {
         let mut missing = lanes.all.len();
         let from = also.len();
         // Only a recording in disorder has so many operations in flight.
-        for done in lanes.done.iter().rev().take(MOST_WORKERS) {
+        for done in lanes.done.iter().rev().take(MAX_WORKERS) {
             if missing == 0 {
                 break;
             }
@@ -284,9 +284,9 @@ impl<'r> Planner<'r> {
         let free = free.filter(|(_, since)| **since <= start);
         let worker = match free.max_by_key(|(_, since)| **since) {
             Some((worker, _)) => worker,
-            None if self.free.len() == MOST_WORKERS => {
+            None if self.free.len() == MAX_WORKERS => {
                 return Err(format!(
-                    "it has more than {MOST_WORKERS} operations or threads at a time"
+                    "it has more than {MAX_WORKERS} operations or threads at a time"
                 ));
             }
             None => {

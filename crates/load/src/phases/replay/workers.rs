@@ -28,8 +28,8 @@ const CONTENT: usize = 8 << 20;
 /// The memory of all read buffers, bytes.
 const BUFFERS: usize = 1 << 30;
 
-/// The least length of a read buffer: a list of entries, a page, and the value of an attribute.
-const LEAST: usize = 64 << 10;
+/// The minimum length of a read buffer: a list of entries, a page, or the value of an attribute.
+const MIN_BUFFER: usize = 64 << 10;
 
 /// Descriptors that are not for directories of the tree: libraries, and those of fsdyno.
 const RESERVED: u64 = 256;
@@ -92,7 +92,7 @@ impl Replay {
             let longest = steps.iter().map(longest).max().unwrap_or(0);
             Room {
                 number,
-                buffer: Buffer::filled(0xa5, longest.min(most).max(LEAST)),
+                buffer: Buffer::filled(0xa5, longest.min(most).max(MIN_BUFFER)),
                 records: Vec::with_capacity(steps.len()),
                 divergence: Divergence::default(),
                 not_repeated: 0,

@@ -8,7 +8,7 @@ use super::stream::Stream;
 use crate::engines::meta::{Kind, Moment};
 
 /// The maximum length of names and records; no system has longer names.
-const LONGEST_RECORD: usize = 64 * 1024;
+const MAX_RECORD_BYTES: usize = 64 * 1024;
 
 /// Reads one member after another.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ fn finish(member: &mut Member) -> Result<(), Broken> {
 fn record(stream: &mut Stream<'_>, size: u64) -> Result<Vec<u8>, Broken> {
     let size = usize::try_from(size)
         .ok()
-        .filter(|size| *size <= LONGEST_RECORD)
+        .filter(|size| *size <= MAX_RECORD_BYTES)
         .ok_or_else(|| Broken::Content("has a name or record of absurd length".to_owned()))?;
     let bytes = stream.take(size.next_multiple_of(BLOCK_BYTES))?;
     Ok(bytes[..size].to_vec())

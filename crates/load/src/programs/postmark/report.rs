@@ -8,8 +8,9 @@ use crate::programs::printed::{decimal, places, whole};
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::warning::{Warning, WarningKind};
 
-/// With fewer seconds, a rate may be wrong by more than 25 %: it is omitted.
-const LEAST_SECONDS: u64 = 5;
+/// The minimum time of a rate. With fewer seconds, a rate may be wrong by more than 25 %: it is
+/// omitted.
+const MIN_SECONDS: u64 = 5;
 /// With fewer seconds, a warning has the possible error of a rate.
 const EXACT_SECONDS: u64 = 20;
 
@@ -87,7 +88,7 @@ impl Rates {
         if amount <= 0.0 {
             return;
         }
-        match seconds.filter(|seconds| *seconds >= LEAST_SECONDS) {
+        match seconds.filter(|seconds| *seconds >= MIN_SECONDS) {
             None => self.short.push(name),
             Some(seconds) => {
                 if seconds < EXACT_SECONDS {
@@ -108,7 +109,7 @@ impl Rates {
             self.report.warnings.push(Warning::new(
                 WarningKind::TooShort,
                 format!(
-                    "postmark counts whole seconds, and there were fewer than {LEAST_SECONDS} for {}",
+                    "postmark counts whole seconds, and there were fewer than {MIN_SECONDS} for {}",
                     self.short.join(", ")
                 ),
                 format!("no figures are reported of these: {advice}"),

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// Bytes of a page, as recorded.
 const PAGE: usize = 4096;
 
-/// The most bytes of a mapping; the pages behind them are read and written by system calls.
-const MOST: u64 = 1 << 30;
+/// The maximum size of a mapping, bytes. Later pages are read and written by system calls.
+const MAX_MAPPED: u64 = 1 << 30;
 
 /// A mapping. It keeps its file open.
 pub(super) struct Mapped {
@@ -42,7 +42,10 @@ impl Window {
     fn new(file: &OwnedFd, offset: u64, length: u64, shared_writes: bool) -> Option<Self> {
         let size = fs::fstat(file).ok()?.st_size;
         let left = u64::try_from(size).ok()?.checked_sub(offset)?;
-        let length = length.min(left).min(MOST).next_multiple_of(PAGE as u64);
+        let length = length
+            .min(left)
+            .min(MAX_MAPPED)
+            .next_multiple_of(PAGE as u64);
         let length = usize::try_from(length).ok().filter(|length| *length > 0)?;
         let (access, kind) = if shared_writes {
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
