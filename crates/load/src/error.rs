@@ -41,7 +41,7 @@ pub enum LoadError {
     },
     /// A file is not as a phase left it.
     #[error("{}: {what}", path.display())]
-    Left { path: PathBuf, what: String },
+    Unexpected { path: PathBuf, what: String },
     /// The user cancelled.
     #[error("stopped at the user's request")]
     Stopped,

@@ -21,14 +21,14 @@ pub enum Kind {
 
 /// A time stamp of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment {
+pub struct Timestamp {
     /// Seconds since 1970 (UTC).
     pub seconds: i64,
     /// Nanoseconds of the second.
     pub nanos: u32,
 }
 
-impl Moment {
+impl Timestamp {
     /// Leaves the time unchanged (utimensat(2)).
     pub const OMIT: Self = Self {
         seconds: 0,
@@ -60,9 +60,9 @@ pub struct Meta {
     /// The allocated space, bytes.
     pub space: u64,
     /// Last access.
-    pub accessed: Moment,
+    pub accessed: Timestamp,
     /// Last modification.
-    pub modified: Moment,
+    pub modified: Timestamp,
 }
 
 impl Meta {

@@ -17,7 +17,7 @@ pub(crate) use large_file::{BlockRequest, BlockSource, LargeFile, Transferred, t
 use crate::error::LoadError;
 use fsdyno_model::requirement::{Need, Requirement};
 use listing::Listing;
-use meta::{Kind, Meta, Moment};
+use meta::{Kind, Meta, Timestamp};
 use null::Facts;
 use std::ffi::CStr;
 use std::io::Read;
@@ -228,8 +228,8 @@ pub trait Calls: Sized {
     fn set_times(
         &mut self,
         on: &Target<'_, Self>,
-        accessed: Moment,
-        modified: Moment,
+        accessed: Timestamp,
+        modified: Timestamp,
     ) -> Result<(), LoadError>;
     /// Sets owner and group; returns false without the privilege.
     fn set_owner(

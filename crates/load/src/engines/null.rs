@@ -2,7 +2,7 @@
 //! phase on it is the overhead of fsdyno itself. The same facts always give the same tree.
 
 use super::listing::{Listing, put_record};
-use super::meta::{Kind, Meta, Moment};
+use super::meta::{Kind, Meta, Timestamp};
 use super::{Calls, DataFile, Engine, EngineInfo, Target};
 use crate::error::LoadError;
 use std::ffi::CStr;
@@ -144,7 +144,7 @@ impl NullCalls {
             Kind::File => self.bytes_in(number),
             _ => 0,
         };
-        let moment = Moment {
+        let timestamp = Timestamp {
             seconds: 1_200_000_000,
             nanos: 0,
         };
@@ -159,8 +159,8 @@ impl NullCalls {
             rdev: 0,
             size,
             space: size,
-            accessed: moment,
-            modified: moment,
+            accessed: timestamp,
+            modified: timestamp,
         }
     }
 }
@@ -233,7 +233,7 @@ impl Calls for NullCalls {
         make_node(&NullDir, &CStr, Kind, u32, u64) -> () = ();
         rename(&NullDir, &CStr, &CStr) -> () = ();
         unlink(&NullDir, &CStr) -> () = ();
-        set_times(&Target<'_, Self>, Moment, Moment) -> () = ();
+        set_times(&Target<'_, Self>, Timestamp, Timestamp) -> () = ();
         set_owner(&Target<'_, Self>, Option<u32>, Option<u32>) -> bool = true;
         set_mode(&Target<'_, Self>, u32) -> () = ();
         list_attributes(&Target<'_, Self>, &mut [u8]) -> Option<usize> = Some(0);

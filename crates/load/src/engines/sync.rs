@@ -2,7 +2,7 @@
 //! path and allocates nothing for an entry. The path in an error is read from `/proc`.
 
 use super::listing::Listing;
-use super::meta::{Kind, Meta, Moment};
+use super::meta::{Kind, Meta, Timestamp};
 use super::null::Facts;
 use super::{Calls, DataFile, Engine, EngineInfo, Target};
 use crate::error::LoadError;
@@ -127,21 +127,21 @@ fn meta(stat: &fs::Stat) -> Meta {
         rdev: stat.st_rdev as u64,
         size: stat.st_size as u64,
         space: stat.st_blocks as u64 * 512,
-        accessed: Moment {
+        accessed: Timestamp {
             seconds: stat.st_atime as i64,
             nanos: stat.st_atime_nsec as u32,
         },
-        modified: Moment {
+        modified: Timestamp {
             seconds: stat.st_mtime as i64,
             nanos: stat.st_mtime_nsec as u32,
         },
     }
 }
 
-fn timespec(moment: Moment) -> Timespec {
+fn timespec(timestamp: Timestamp) -> Timespec {
     Timespec {
-        tv_sec: moment.seconds,
-        tv_nsec: moment.nanos.into(),
+        tv_sec: timestamp.seconds,
+        tv_nsec: timestamp.nanos.into(),
     }
 }
 
@@ -524,8 +524,8 @@ impl Calls for SystemCalls {
     fn set_times(
         &mut self,
         on: &Target<'_, Self>,
-        accessed: Moment,
-        modified: Moment,
+        accessed: Timestamp,
+        modified: Timestamp,
     ) -> Result<(), LoadError> {
         let times = Timestamps {
             last_access: timespec(accessed),

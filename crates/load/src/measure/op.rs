@@ -47,7 +47,7 @@ pub fn check_share(
     root: &Path,
     worker: usize,
     most: u64,
-) -> Result<Option<op::Left>, LoadError> {
+) -> Result<Option<op::CheckedFiles>, LoadError> {
     let Some((found, parameters)) = op::planned(phase) else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@
 use super::attributes::{AttributeWriter, Creation};
 use super::data::DataCopier;
 use super::parallel_walk::{Shared, Walker, walk_in_parallel};
-use super::walk::{Above, Left, Visitor};
+use super::walk::{Above, Revisit, Visitor};
 use super::{Job, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Calls, Target};
@@ -308,7 +308,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E> {
         level: Self::Level,
         _above: Above<'_, E::Dir, Self::Level>,
         _name: &CStr,
-    ) -> Left<E::Dir, Self::Level> {
+    ) -> Revisit<E::Dir, Self::Level> {
         let (source, made) = (Target::Directory(&dir), Target::Directory(&level.to));
         let listed = match level.attributes {
             0 => 0,

@@ -2,7 +2,7 @@
 //! inode numbers takes a tenth longer on a file system that lists files in the order of creation.
 
 use super::parallel_walk::Shared;
-use super::walk::{Above, Left, Visitor};
+use super::walk::{Above, Revisit, Visitor};
 use super::{Job, PARAMETERS, PhaseKind, ToolRun, TreePhase, visit_source};
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
@@ -82,7 +82,7 @@ impl<E: Calls> Visitor<E> for Delete {
         removed: Removed,
         above: Above<'_, E::Dir, Removed>,
         name: &CStr,
-    ) -> Left<E::Dir, Removed> {
+    ) -> Revisit<E::Dir, Removed> {
         // Closed first: an open directory that is removed becomes an orphan, which costs more.
         engine.close_dir(dir);
         if engine.remove_dir(above.dir, name)? {

@@ -87,7 +87,7 @@ impl Phase {
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     Phase::find(&phase.kind).filter(|phase| *phase == Phase::Create)?;
     let parameters = Parameters::read(&phase.parameters);
-    let shape = shape::Shape::of(parameters.bytes, parameters.median);
+    let shape = shape::TreeShape::of(parameters.bytes, parameters.median);
     // A file takes whole blocks, an inode and a directory entry, and so does a link. Appending adds
     // half of its size.
     let file = |size: &u64| (size + size / 2).next_multiple_of(4096) + 2048;

@@ -18,7 +18,7 @@ mod worker;
 mod workers;
 
 pub(crate) use check::check_share;
-pub use check::{Left, bytes_read, operations};
+pub use check::{CheckedFiles, bytes_read, operations};
 pub(crate) use parameters::Parameters;
 pub(super) use random::incompressible;
 pub(crate) use ready::{prepare, prepare_share};

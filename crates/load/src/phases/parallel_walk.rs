@@ -18,7 +18,7 @@ use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use fsdyno_model::cancel::CancelToken;
-use pool::{Left, Pool, QueuedDirectory};
+use pool::{DelegatedCount, Pool, QueuedDirectory};
 use std::ffi::CStr;
 
 /// A visitor that can take over a directory in the middle of a tree.
@@ -113,14 +113,14 @@ struct Frame<D, L> {
     depth: usize,
     /// Whether all its entries were visited.
     seen: bool,
-    /// The directories that were passed from it and are not left yet.
-    delegated: Option<Left>,
+    /// The number of directories that were passed from it and are not complete yet.
+    delegated: Option<DelegatedCount>,
     /// The queue entry by which another worker passed it, if any.
-    taken: Option<Taken<D, L>>,
+    taken: Option<Takeover<D, L>>,
 }
 
 /// A directory that was taken over: its parent, opened again.
-struct Taken<D, L> {
+struct Takeover<D, L> {
     queued: QueuedDirectory,
     above: D,
     level: L,
@@ -187,7 +187,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         dir: E::Dir,
         level: V::Level,
         depth: usize,
-        taken: Option<Taken<E::Dir, V::Level>>,
+        taken: Option<Takeover<E::Dir, V::Level>>,
     ) {
         begin_level(self.listings, self.open.len(), V::AS_LISTED);
         self.open.push(Frame {
@@ -248,7 +248,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         let begins = self.open.iter().rposition(|frame| frame.taken.is_some());
         let taken = begins.and_then(|at| self.open[at].taken.as_ref());
         let mut above = Vec::with_capacity(self.open[top].depth);
-        if let Some(Taken { queued, .. }) = taken {
+        if let Some(Takeover { queued, .. }) = taken {
             above.extend_from_slice(&queued.above);
             above.push(queued.name.clone());
         }
@@ -277,7 +277,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
             .visitor
             .enter(self.engine, &dir, around, &queued.name)?;
         let depth = queued.above.len() + 1;
-        let taken = Taken {
+        let taken = Takeover {
             queued,
             above,
             level,

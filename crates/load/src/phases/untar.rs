@@ -154,7 +154,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
                 done.files += 1;
             }
         }
-        place.give_back(name);
+        place.reuse_buffer(name);
         // `stored` is 0 for kinds without data.
         let padding = stored.next_multiple_of(BLOCK) - stored;
         stream

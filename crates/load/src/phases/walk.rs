@@ -43,8 +43,8 @@ pub struct Above<'a, D, L> {
     pub level: Option<&'a mut L>,
 }
 
-/// How a directory was left: none, or the directory to walk again.
-pub type Left<D, L> = Result<Option<(D, L)>, LoadError>;
+/// The directory to walk again, with its state; none if it was closed.
+pub type Revisit<D, L> = Result<Option<(D, L)>, LoadError>;
 
 /// The actions on the entries of a walk.
 pub trait Visitor<E: Calls> {
@@ -84,7 +84,7 @@ pub trait Visitor<E: Calls> {
         level: Self::Level,
         above: Above<'_, E::Dir, Self::Level>,
         name: &CStr,
-    ) -> Left<E::Dir, Self::Level> {
+    ) -> Revisit<E::Dir, Self::Level> {
         let _ = (level, above, name);
         engine.close_dir(dir);
         Ok(None)

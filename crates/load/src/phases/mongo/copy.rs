@@ -4,7 +4,7 @@ use super::workers::Worker;
 use crate::engines::Calls;
 use crate::engines::meta::Kind;
 use crate::error::LoadError;
-use crate::phases::walk::{Above, Left, Visitor, walk};
+use crate::phases::walk::{Above, Revisit, Visitor, walk};
 use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
@@ -99,7 +99,7 @@ impl<E: Calls> Visitor<E> for Copy<'_, E::Dir> {
         level: E::Dir,
         _above: Above<'_, E::Dir, E::Dir>,
         _name: &CStr,
-    ) -> Left<E::Dir, E::Dir> {
+    ) -> Revisit<E::Dir, E::Dir> {
         engine.close_dir(dir);
         engine.close_dir(level);
         Ok(None)

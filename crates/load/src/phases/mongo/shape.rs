@@ -22,17 +22,17 @@ const POPULATIONS: u64 = 649_351;
 /// A directory of the tree, with its direct entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
-    /// Its first file, as an index of [`Shape::sizes`].
+    /// Its first file, as an index of [`TreeShape::sizes`].
     pub first: usize,
     /// The number of its files.
     pub files: usize,
-    /// Its subdirectories, as indices of [`Shape::directories`].
+    /// Its subdirectories, as indices of [`TreeShape::directories`].
     pub below: Vec<usize>,
 }
 
-/// A tree.
+/// The directories of a tree, and the sizes of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct TreeShape {
     /// The size of each file, bytes, in the order of creation.
     pub sizes: Vec<u64>,
     /// The directories; the first is the root. Each precedes its subdirectories.
@@ -68,7 +68,7 @@ impl Draws {
     }
 }
 
-impl Shape {
+impl TreeShape {
     /// A tree of files of this median size with this total size, bytes. The last file is truncated
     /// to reach it. In the original it was not, which could add gigabytes.
     pub fn of(bytes: u64, median: u64) -> Self {
@@ -169,7 +169,7 @@ mod tests {
             (100, 10_000, 1_264.0, 7.0),
             (100, 100_000, 233.0, 5.0),
         ] {
-            let shape = Shape::of(mebibytes << 20, median);
+            let shape = TreeShape::of(mebibytes << 20, median);
             let near = |count: usize, of: f64| (count as f64 / of - 1.0).abs() < 0.03;
             assert!(
                 near(shape.sizes.len(), files),
@@ -195,7 +195,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn every_file_and_directory_has_one_place(bytes in 0_u64..4_000_000, median in 0_u64..20_000) {
-            let shape = Shape::of(bytes, median);
+            let shape = TreeShape::of(bytes, median);
             proptest::prop_assert_eq!(shape.bytes(), bytes);
             let mut next = 0;
             let mut above = vec![0; shape.directories.len()];

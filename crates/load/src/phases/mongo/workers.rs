@@ -1,7 +1,7 @@
 //! Rounds and workers: assigns trees to workers, runs them in parallel, and times each.
 
 use super::parameters::Parameters;
-use super::shape::Shape;
+use super::shape::TreeShape;
 use crate::clock;
 use crate::engines::Calls;
 use crate::engines::null::Facts;
@@ -23,7 +23,7 @@ pub(super) const CHUNK: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Mongo {
     parameters: Parameters,
-    pub(super) shape: Shape,
+    pub(super) shape: TreeShape,
     /// Random bytes from which files are filled.
     pub(super) content: Box<[u8]>,
     buffers: Vec<WorkerBuffers>,
@@ -51,7 +51,7 @@ pub(super) struct Worker<'a> {
 /// The shared data of all workers.
 pub(super) struct Shared<'a> {
     pub job: &'a Job<'a>,
-    pub shape: &'a Shape,
+    pub shape: &'a TreeShape,
     pub content: &'a [u8],
 }
 
@@ -67,7 +67,7 @@ impl Mongo {
             elapsed: 0,
         };
         Self {
-            shape: Shape::of(parameters.bytes, parameters.median),
+            shape: TreeShape::of(parameters.bytes, parameters.median),
             content,
             buffers: (0..parameters.processes).map(|_| buffers()).collect(),
             parameters,

@@ -14,9 +14,9 @@ use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// What was found, all of it as it must be.
+/// The number and the size of the files that were checked and are correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct CheckedFiles {
     /// Files and directories found.
     pub entries: u64,
     /// Bytes of data compared.
@@ -30,7 +30,7 @@ pub(crate) fn check_share(
     root: &Path,
     worker: usize,
     most: u64,
-) -> Result<Left, LoadError> {
+) -> Result<CheckedFiles, LoadError> {
     let place = Place {
         parameters,
         top: below(root, HOME),
@@ -103,30 +103,30 @@ impl Place<'_> {
     }
 
     /// Whether all entries with that letter exist, or none.
-    fn entries(&self, letter: u8, exist: bool) -> Result<Left, LoadError> {
-        let mut left = Left::default();
+    fn entries(&self, letter: u8, exist: bool) -> Result<CheckedFiles, LoadError> {
+        let mut checked = CheckedFiles::default();
         self.each(letter, |path| {
             let found = match fs::symlink_metadata(path) {
                 Ok(_) => true,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
                 Err(error) => return Err(LoadError::io("stat", path, error)),
             };
-            left.entries += u64::from(found);
+            checked.entries += u64::from(found);
             match (found, exist) {
                 (true, false) => Err(wrong(path, "it exists, and was removed")),
                 (false, true) => Err(wrong(path, "it does not exist, and was created")),
                 _ => Ok(()),
             }
         })?;
-        self.listed(letter, left.entries)?;
-        Ok(left)
+        self.listed(letter, checked.entries)?;
+        Ok(checked)
     }
 
     /// Small files: their number, sizes and contents.
-    fn files(&self) -> Result<Left, LoadError> {
+    fn files(&self) -> Result<CheckedFiles, LoadError> {
         let expected = incompressible(self.parameters.bytes.max(1));
         let expected = &expected[..self.parameters.bytes];
-        let mut left = Left::default();
+        let mut checked = CheckedFiles::default();
         self.each(FILE, |path| {
             let data = with_path("read", path, fs::read(path))?;
             if data.len() != expected.len() {
@@ -139,12 +139,12 @@ impl Place<'_> {
             if data != expected {
                 return Err(wrong(path, "its data are not those that were written"));
             }
-            left.entries += 1;
-            left.bytes += data.len() as u64;
+            checked.entries += 1;
+            checked.bytes += data.len() as u64;
             Ok(())
         })?;
-        self.listed(FILE, left.entries)?;
-        Ok(left)
+        self.listed(FILE, checked.entries)?;
+        Ok(checked)
     }
 
     /// Compares the listings of the directories with the number of entries. Directories that
@@ -176,7 +176,7 @@ impl Place<'_> {
     }
 
     /// The size of the large file.
-    fn size(&self) -> Result<Left, LoadError> {
+    fn size(&self) -> Result<CheckedFiles, LoadError> {
         let path = self.large();
         let size = self.parameters.blocks() * self.parameters.block as u64;
         let found = with_path("stat", &path, fs::metadata(&path))?.len();
@@ -188,15 +188,15 @@ impl Place<'_> {
                 &format!("it has {found} bytes instead of {size}"),
             ));
         }
-        Ok(Left {
+        Ok(CheckedFiles {
             entries: 1,
             bytes: 0,
         })
     }
 
     /// The written blocks of the worker: each has its own mark, and the data around it.
-    fn blocks(&self) -> Result<Left, LoadError> {
-        let mut left = self.size()?;
+    fn blocks(&self) -> Result<CheckedFiles, LoadError> {
+        let mut checked = self.size()?;
         let path = self.large();
         let file = with_path("open", &path, fs::File::open(&path))?;
         let block = self.parameters.block;
@@ -213,14 +213,14 @@ impl Place<'_> {
                 );
                 return Err(wrong(&path, &what));
             }
-            left.bytes += block as u64;
+            checked.bytes += block as u64;
         }
-        Ok(left)
+        Ok(checked)
     }
 }
 
 fn wrong(path: &Path, what: &str) -> LoadError {
-    LoadError::Left {
+    LoadError::Unexpected {
         path: path.to_owned(),
         what: what.to_owned(),
     }

@@ -16,12 +16,12 @@ pub(super) struct QueuedDirectory {
     /// The path of its parent, from the root of the walk.
     pub above: Vec<Box<CStr>>,
     pub name: Box<CStr>,
-    left: Left,
+    left: DelegatedCount,
 }
 
-/// The directories that were passed from one directory and are not left yet.
+/// The number of directories that were passed from one directory and are not complete yet.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Left(Arc<AtomicUsize>);
+pub(super) struct DelegatedCount(Arc<AtomicUsize>);
 
 /// The shared queue of all workers.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct EndOnDrop<'a> {
 }
 
 impl QueuedDirectory {
-    pub fn new(above: Vec<Box<CStr>>, name: Box<CStr>, left: &Left) -> Self {
+    pub fn new(above: Vec<Box<CStr>>, name: Box<CStr>, left: &DelegatedCount) -> Self {
         left.0.fetch_add(1, Ordering::Relaxed);
         Self {
             above,
@@ -58,9 +58,9 @@ impl QueuedDirectory {
     }
 }
 
-impl Left {
-    /// Whether any directory is not left. The caller sees all work done before a directory was
-    /// left.
+impl DelegatedCount {
+    /// Whether any directory is not complete. The caller sees all work done before a directory was
+    /// completed.
     pub fn some(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -106,8 +106,8 @@ impl Pool {
     }
 
     /// Waits for the directory nearest to the root; none once the walk has ended, or the awaited
-    /// directories have been left.
-    pub fn take(&self, awaited: Option<&Left>) -> Option<QueuedDirectory> {
+    /// directories are complete.
+    pub fn take(&self, awaited: Option<&DelegatedCount>) -> Option<QueuedDirectory> {
         let mut state = self.lock();
         loop {
             if self.ended() || awaited.is_some_and(|left| !left.some()) {

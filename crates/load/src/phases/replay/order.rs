@@ -32,7 +32,7 @@ pub(crate) struct Wait {
 /// Finds the order of operations, which are added by the time of their start.
 #[derive(Debug)]
 pub(crate) struct Order<R> {
-    resources: Map<R, Frontier>,
+    resources: Map<R, ResourceHistory>,
     /// The number of operations of each worker.
     counts: Vec<u32>,
     /// For each pair of workers, how many operations of the second the first has waited for.
@@ -45,7 +45,7 @@ pub(crate) struct Order<R> {
 
 /// The operations of a resource that later ones may have to wait for.
 #[derive(Debug, Default)]
-struct Frontier {
+struct ResourceHistory {
     changes: Vec<Known>,
     uses: Map<u32, Vec<Known>>,
 }
@@ -93,14 +93,14 @@ impl<R: Copy + Eq + Hash> Order<R> {
         let others = also.iter().filter(|wait| wait.worker != span.worker);
         self.found.extend(others);
         for (resource, access) in accesses {
-            let frontier = self.resources.entry(*resource).or_default();
-            frontier.before(&known, *access, &mut self.found);
+            let history = self.resources.entry(*resource).or_default();
+            history.before(&known, *access, &mut self.found);
         }
         // After all waits are known: an operation that accesses a resource twice does not wait for
         // itself.
         for (resource, access) in accesses {
-            let frontier = self.resources.entry(*resource).or_default();
-            frontier.insert(known, *access);
+            let history = self.resources.entry(*resource).or_default();
+            history.insert(known, *access);
         }
         self.found
             .sort_unstable_by_key(|wait| (wait.worker, u32::MAX - wait.completed));
@@ -121,7 +121,7 @@ impl<R: Copy + Eq + Hash> Order<R> {
     }
 }
 
-impl Frontier {
+impl ResourceHistory {
     /// Collects the operations of other workers that had ended before this one began, without those
     /// that another of them waits for.
     fn before(&mut self, this: &Known, access: Access, found: &mut Vec<Wait>) {

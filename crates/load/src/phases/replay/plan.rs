@@ -47,14 +47,15 @@ impl Step {
     }
 }
 
-/// The lanes of a thread: one, or more if its operations overlapped (`io_uring`, `aio`).
+/// The state of a thread during planning. It has one worker, or more if its operations overlapped
+/// (`io_uring`, `aio`).
 #[derive(Debug, Default)]
-struct Lanes {
-    /// The worker of each, and when its last operation ended.
+struct ThreadState {
+    /// Its workers, each with the time at which its last operation ended.
     all: Vec<(u32, u64)>,
     /// The operations of the thread so far.
     done: Vec<Done>,
-    /// When the last of all its operations ends.
+    /// The time at which the last of all its operations ends.
     ends: u64,
     /// Operations that are not planned yet.
     left: u64,
@@ -146,7 +147,8 @@ struct Planner<'r> {
     threads: &'r [Thread],
     /// The threads of each process, by its number.
     members: Vec<Vec<u32>>,
-    lanes: Vec<Lanes>,
+    /// The state of each thread.
+    states: Vec<ThreadState>,
     order: Order<Resource>,
     /// When each worker is free for another thread; `u64::MAX` while its thread lives.
     free: Vec<u64>,
@@ -158,21 +160,21 @@ struct Planner<'r> {
 impl<'r> Planner<'r> {
     fn new(recording: &'r Recording) -> Self {
         let threads = &recording.threads;
-        let mut lanes: Vec<Lanes> = threads.iter().map(|_| Lanes::default()).collect();
+        let mut states: Vec<ThreadState> = threads.iter().map(|_| ThreadState::default()).collect();
         let mut members = vec![Vec::new(); threads.len()];
         for thread in threads {
             members[thread.process.0 as usize].push(thread.id.0);
         }
         for operation in &recording.operations {
-            let lane = &mut lanes[operation.thread.0 as usize];
-            lane.ends = lane.ends.max(operation.end_ns);
-            lane.left += 1;
-            lane.overlaps |= operation.via != Via::Syscall;
+            let state = &mut states[operation.thread.0 as usize];
+            state.ends = state.ends.max(operation.end_ns);
+            state.left += 1;
+            state.overlaps |= operation.via != Via::Syscall;
         }
         Self {
             threads,
             members,
-            lanes,
+            states,
             order: Order::new(),
             free: Vec::new(),
             chosen: Vec::new(),
@@ -190,7 +192,7 @@ impl<'r> Planner<'r> {
         let thread = operation.thread.0;
         let start = start_of(operation);
         let mut also = Vec::new();
-        if self.lanes[thread as usize].all.is_empty() {
+        if self.states[thread as usize].all.is_empty() {
             self.birth(thread, start, &mut also);
         }
         if let Action::Wait { process } = operation.action {
@@ -200,7 +202,7 @@ impl<'r> Planner<'r> {
             }
         }
         let worker = self.worker(thread, start, end)?;
-        if self.lanes[thread as usize].overlaps {
+        if self.states[thread as usize].overlaps {
             let own = (Resource::Thread(thread), Access::Change);
             resolved.accesses.push(own);
         }
@@ -213,15 +215,15 @@ impl<'r> Planner<'r> {
             return Err("it has too many dependencies".to_owned());
         };
         let completed = self.order.counts()[worker as usize];
-        let lanes = &mut self.lanes[thread as usize];
-        lanes.done.push(Done {
+        let state = &mut self.states[thread as usize];
+        state.done.push(Done {
             wait: Wait { worker, completed },
             end,
         });
-        lanes.left -= 1;
-        if lanes.left == 0 {
-            for (worker, _) in &lanes.all {
-                self.free[*worker as usize] = lanes.ends;
+        state.left -= 1;
+        if state.left == 0 {
+            for (worker, _) in &state.all {
+                self.free[*worker as usize] = state.ends;
             }
         }
         self.chosen.push(worker);
@@ -245,13 +247,13 @@ impl<'r> Planner<'r> {
         }
     }
 
-    /// The last operation of each lane of a thread that had ended at this moment.
+    /// Adds the last operation of each worker of a thread that had ended at this moment.
     fn ended_by(&self, thread: u32, moment: u64, also: &mut Vec<Wait>) {
-        let lanes = &self.lanes[thread as usize];
-        let mut missing = lanes.all.len();
+        let state = &self.states[thread as usize];
+        let mut missing = state.all.len();
         let from = also.len();
         // Only a recording in disorder has so many operations in flight.
-        for done in lanes.done.iter().rev().take(MAX_WORKERS) {
+        for done in state.done.iter().rev().take(MAX_WORKERS) {
             if missing == 0 {
                 break;
             }
@@ -269,9 +271,9 @@ impl<'r> Planner<'r> {
     /// after another has ended may get its worker, so that there are as many workers as the
     /// recording had threads at a time.
     fn worker(&mut self, thread: u32, start: u64, end: u64) -> Result<u32, String> {
-        let lanes = &mut self.lanes[thread as usize];
-        let may_overlap = lanes.overlaps;
-        let own = lanes
+        let state = &mut self.states[thread as usize];
+        let may_overlap = state.overlaps;
+        let own = state
             .all
             .iter_mut()
             .find(|(_, until)| *until <= start || !may_overlap);
@@ -295,7 +297,7 @@ impl<'r> Planner<'r> {
             }
         };
         self.free[worker as usize] = u64::MAX;
-        lanes.all.push((worker, end));
+        state.all.push((worker, end));
         Ok(worker)
     }
 

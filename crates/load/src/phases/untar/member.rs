@@ -1,6 +1,6 @@
 //! A member of an archive, and why an archive cannot be read.
 
-use crate::engines::meta::{Kind, Meta, Moment};
+use crate::engines::meta::{Kind, Meta, Timestamp};
 use std::io;
 
 /// The unit of an archive.
@@ -41,7 +41,7 @@ pub(super) struct Member {
 impl Member {
     /// A member with buffers for its names.
     pub fn new() -> Self {
-        let moment = Moment::default();
+        let timestamp = Timestamp::default();
         Self {
             path: Vec::with_capacity(BLOCK_BYTES),
             link: Vec::with_capacity(BLOCK_BYTES),
@@ -57,8 +57,8 @@ impl Member {
                 rdev: 0,
                 size: 0,
                 space: 0,
-                accessed: Moment::OMIT,
-                modified: moment,
+                accessed: Timestamp::OMIT,
+                modified: timestamp,
             },
             stored: 0,
             stretches: None,

@@ -5,7 +5,7 @@ use super::fields::{check_sum, low, number, signed, text, until_nul};
 use super::member::{BLOCK, BLOCK_BYTES, Broken, Member};
 use super::pax::Overrides;
 use super::stream::Stream;
-use crate::engines::meta::{Kind, Moment};
+use crate::engines::meta::{Kind, Timestamp};
 
 /// The maximum length of names and records; no system has longer names.
 const MAX_RECORD_BYTES: usize = 64 * 1024;
@@ -13,7 +13,7 @@ const MAX_RECORD_BYTES: usize = 64 * 1024;
 /// Reads one member after another.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    global: Option<Moment>,
+    global: Option<Timestamp>,
 }
 
 impl Members {
@@ -93,12 +93,12 @@ impl Members {
         meta.mode = low(number(&header[100..108])?) & 0o7777;
         meta.uid = low(number(&header[108..116])?);
         meta.gid = low(number(&header[116..124])?);
-        meta.modified = Moment {
+        meta.modified = Timestamp {
             seconds: signed(&header[136..148])?,
             nanos: 0,
         };
-        if let Some(moment) = self.global {
-            meta.modified = moment;
+        if let Some(timestamp) = self.global {
+            meta.modified = timestamp;
         }
         meta.rdev = 0;
         if matches!(meta.kind, Kind::Character | Kind::Block) {

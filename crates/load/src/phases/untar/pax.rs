@@ -3,7 +3,7 @@
 use super::fields::low;
 use super::member::{BLOCK, BLOCK_BYTES, Broken, Member};
 use super::stream::Stream;
-use crate::engines::meta::{Kind, Moment};
+use crate::engines::meta::{Kind, Timestamp};
 
 /// The values of pax records, which override the header.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Overrides {
     size: Option<u64>,
     uid: Option<u32>,
     gid: Option<u32>,
-    pub modified: Option<Moment>,
+    pub modified: Option<Timestamp>,
     sparse_name: Option<Vec<u8>>,
     sparse_size: Option<u64>,
     sparse_map: Vec<u64>,
@@ -49,7 +49,7 @@ impl Overrides {
             b"size" => self.size = Some(decimal(value)?),
             b"uid" => self.uid = Some(low(decimal(value)?)),
             b"gid" => self.gid = Some(low(decimal(value)?)),
-            b"mtime" => self.modified = Some(moment(value)?),
+            b"mtime" => self.modified = Some(timestamp(value)?),
             b"GNU.sparse.name" => self.sparse_name = Some(value.to_vec()),
             b"GNU.sparse.realsize" | b"GNU.sparse.size" => {
                 self.sparse = true;
@@ -130,7 +130,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// A time in the form of pax: `1700000000.123456789`, possibly negative.
-fn moment(value: &[u8]) -> Option<Moment> {
+fn timestamp(value: &[u8]) -> Option<Timestamp> {
     let text = std::str::from_utf8(value).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let seconds: i64 = whole.parse().ok()?;
@@ -140,12 +140,12 @@ fn moment(value: &[u8]) -> Option<Moment> {
         nanos = nanos * 10 + u32::from(digit);
     }
     if whole.starts_with('-') && nanos > 0 {
-        return Some(Moment {
+        return Some(Timestamp {
             seconds: seconds - 1,
             nanos: 1_000_000_000 - nanos,
         });
     }
-    Some(Moment { seconds, nanos })
+    Some(Timestamp { seconds, nanos })
 }
 
 #[cfg(test)]
@@ -161,10 +161,10 @@ mod tests {
             ("-86400.5", -86_401, 500_000_000),
             ("-0.25", -1, 750_000_000),
         ] {
-            let expected = Moment { seconds, nanos };
-            assert_eq!(moment(text.as_bytes()), Some(expected), "{text}");
+            let expected = Timestamp { seconds, nanos };
+            assert_eq!(timestamp(text.as_bytes()), Some(expected), "{text}");
         }
-        assert_eq!(moment(b"noon"), None);
+        assert_eq!(timestamp(b"noon"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::Path;
 use super::member::Member;
-use crate::engines::meta::{Kind, Meta, Moment};
+use crate::engines::meta::{Kind, Meta, Timestamp};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
 use crate::phases::attributes::{AttributeWriter, Creation};
@@ -15,11 +15,11 @@ struct Open<E: Calls> {
     name: Vec<u8>,
     dir: E::Dir,
     /// Its attributes when it is left.
-    wanted: Wanted,
+    on_leave: LeaveAction,
 }
 
 /// The action when a directory is left.
-enum Wanted {
+enum LeaveAction {
     /// Nothing: the archive has no member for it.
     Nothing,
     /// It existed before: its times are restored.
@@ -65,7 +65,7 @@ impl<'a, E: Calls> Place<'a, E> {
             root: Open {
                 name: Vec::new(),
                 dir: root,
-                wanted: Wanted::Nothing,
+                on_leave: LeaveAction::Nothing,
             },
             chain: Vec::with_capacity(64),
             spare: Vec::with_capacity(256),
@@ -81,7 +81,7 @@ impl<'a, E: Calls> Place<'a, E> {
     pub fn root_is(&mut self, meta: Meta) {
         let meta = self.ours(meta);
         let creation = Creation::inexact(0o700);
-        self.root.wanted = Wanted::All(meta, creation);
+        self.root.on_leave = LeaveAction::All(meta, creation);
     }
 
     /// Without the privilege to change owners the files stay ours, as in tar.
@@ -128,9 +128,9 @@ impl<'a, E: Calls> Place<'a, E> {
         Ok(Some(CString::new(room).unwrap_or_default()))
     }
 
-    /// Returns a name, so that its buffer is reused.
+    /// Keeps the buffer of a name for the next one.
     #[inline]
-    pub fn give_back(&mut self, name: CString) {
+    pub fn reuse_buffer(&mut self, name: CString) {
         self.spare = name.into_bytes();
         self.spare.clear();
     }
@@ -138,21 +138,21 @@ impl<'a, E: Calls> Place<'a, E> {
     /// Opens a directory in the innermost one, and creates it if the archive has no member for it.
     fn enter(&mut self, engine: &mut E, name: &[u8]) -> Result<(), LoadError> {
         let c_name = CString::new(name).unwrap_or_default();
-        let (dir, wanted) = match engine.open_dir(self.here(), &c_name) {
+        let (dir, on_leave) = match engine.open_dir(self.here(), &c_name) {
             Ok(dir) => {
                 let meta = engine.stat(&Target::Directory(&dir))?;
-                (dir, Wanted::Times(meta))
+                (dir, LeaveAction::Times(meta))
             }
             Err(error) if error.errno() == Some(libc::ENOENT) => {
                 engine.make_dir(self.here(), &c_name, 0o777)?;
-                (engine.open_dir(self.here(), &c_name)?, Wanted::Nothing)
+                (engine.open_dir(self.here(), &c_name)?, LeaveAction::Nothing)
             }
             Err(error) => return Err(error),
         };
         self.chain.push(Open {
             name: name.to_vec(),
             dir,
-            wanted,
+            on_leave,
         });
         Ok(())
     }
@@ -209,7 +209,7 @@ impl<'a, E: Calls> Place<'a, E> {
         self.chain.push(Open {
             name: name.to_bytes().to_vec(),
             dir,
-            wanted: Wanted::All(meta, creation),
+            on_leave: LeaveAction::All(meta, creation),
         });
         Ok(made)
     }
@@ -299,10 +299,10 @@ fn settle<E: Calls>(
     open: &Open<E>,
 ) -> Result<(), LoadError> {
     let target = Target::Directory(&open.dir);
-    match &open.wanted {
-        Wanted::Nothing => Ok(()),
-        Wanted::Times(meta) => engine.set_times(&target, Moment::OMIT, meta.modified),
-        Wanted::All(meta, creation) => {
+    match &open.on_leave {
+        LeaveAction::Nothing => Ok(()),
+        LeaveAction::Times(meta) => engine.set_times(&target, Timestamp::OMIT, meta.modified),
+        LeaveAction::All(meta, creation) => {
             attribute_writer.finish(engine, None, &target, meta, *creation)
         }
     }
