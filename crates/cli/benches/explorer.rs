@@ -1,6 +1,6 @@
-//! How many crash states the search checks in an hour on one processor: those that differ in their
-//! image, each mounted, read and judged, or found equal to a mounted one. Also, what a
-//! recovery alone takes. `./x bench crash [--seconds N] [--kernel PATH] [FILE SYSTEM ...]`.
+//! The number of crash states that the search checks in an hour on one processor: those that differ
+//! in their image, each mounted, read and judged, or found equal to a mounted one. Also, the time
+//! of a recovery alone. `./x bench crash [--seconds N] [--kernel PATH] [FILE SYSTEM ...]`.
 
 use fsdyno_crash::{Data, Operation, Program, Target, TraceEvent, WriteKind};
 use fsdyno_host::journal::Journal;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many recoveries of a guest are timed alone.
+/// The number of recoveries of a guest that are timed alone.
 const RECOVERIES: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -127,7 +127,7 @@ fn search(
     Ok((explored, counts, elapsed))
 }
 
-/// What one recovery takes: mount, read all files, unmount; milliseconds.
+/// Returns the time of one recovery: mount, read all files, unmount; milliseconds.
 fn recovery(lab: &GuestLab, contender: &Contender) -> Result<f64, Box<dyn Error>> {
     let model = fsdyno_lab::model_disk(Path::new("sata-2008"))?;
     let mut guest = ExplorerGuest::start(lab, contender, &model, disk_size(contender))?;

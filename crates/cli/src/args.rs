@@ -14,7 +14,7 @@ pub struct JsonArgs {
     pub json: bool,
 }
 
-/// What may be erased, as the user acknowledges it to the device guard.
+/// The devices that may be erased, as the user acknowledges them to the device guard.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Erase {
     /// Allow erasing this device or file; the device guard prints the value

@@ -1,4 +1,4 @@
-//! The names that a plan may use, and what this machine lacks.
+//! The names that a plan may use, and the requirements that this machine lacks.
 
 use fsdyno_host::probe::probe;
 use fsdyno_model::{Availability, Need, Requirement};
@@ -34,8 +34,8 @@ fn lacking() -> Vec<String> {
     filesystems.chain(layouts).map(str::to_owned).collect()
 }
 
-/// Why a file system cannot be measured here, with the remedy; `None` if it can. A guest has a kernel
-/// and devices of its own, and the programs of this machine.
+/// The reason why a file system cannot be measured here, with the remedy; `None` if it can. A guest
+/// has a kernel and devices of its own, and the programs of this machine.
 pub fn unavailable(recipe: &dyn Filesystem, in_guest: bool) -> Option<String> {
     let is_met_by_guest = |need: &Need| is_of_kernel(need) || *need == Need::LoopDevices;
     let requirements = recipe.requirements().into_iter();

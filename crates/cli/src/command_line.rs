@@ -56,7 +56,7 @@ pub struct Cli {
 const GLOBAL: &str = "Global options";
 
 impl Cli {
-    /// How much is printed besides the result.
+    /// Returns the amount of output besides the result.
     pub fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,

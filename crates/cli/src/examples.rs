@@ -4,7 +4,7 @@ use clap::Command;
 use std::fmt::Write as _;
 
 /// The examples of a command: its words without `fsdyno`, and for each example the arguments and
-/// what it does.
+/// the effect.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
 const ALL: &[Examples] = &[

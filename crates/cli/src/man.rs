@@ -47,7 +47,7 @@ fn render_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result
     let mut text = Vec::new();
     page.render(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    // clap_mangen puts what follows the options into a section EXTRA.
+    // clap_mangen puts the text after the options into a section EXTRA.
     let (before, after) = text.split_once(".SH EXTRA\n").unwrap_or((&text, ""));
     let title = if after.is_empty() {
         ""

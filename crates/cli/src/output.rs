@@ -60,7 +60,7 @@ fn colour(c: char, rest: &str) -> Option<&'static str> {
     })
 }
 
-/// How much is printed besides the result.
+/// The amount of output besides the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
     /// Errors only.
@@ -79,7 +79,7 @@ pub fn set_verbosity(verbosity: Verbosity) {
     let _ = VERBOSITY.set(verbosity);
 }
 
-/// How much is printed besides the result.
+/// Returns the amount of output besides the result.
 pub fn verbosity() -> Verbosity {
     *VERBOSITY.get().unwrap_or(&Verbosity::Normal)
 }

@@ -1,4 +1,4 @@
-//! Where files are: the store of runs, and the state directory.
+//! The places of files: the store of runs, and the state directory.
 
 use crate::exit::CliError;
 use fsdyno_files::places;

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use support::{Home, have};
 
-/// What is typed, and its last word when it is completed.
+/// Typed lines, and the last word of each when it is completed.
 const CASES: [(&str, &str); 8] = [
     ("fsdyno run --fs ext4,btr", "ext4,btrfs"),
     ("fsdyno run bonnie-ch", "bonnie-check"),

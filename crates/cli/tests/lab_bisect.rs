@@ -106,7 +106,7 @@ impl History {
         vec!["--good", &self.commits[good], "--bad", &self.commits[bad]]
     }
 
-    /// How many commits of any search are recorded.
+    /// The number of recorded commits of all searches.
     fn recorded(&self) -> usize {
         let searches = fs::read_dir(self.home.path("data/fsdyno/bisects"));
         let files = searches

@@ -112,7 +112,7 @@ fn unsupported_phases_are_skipped_and_the_others_run() {
     }
 }
 
-/// Each cell skipped what its file system cannot do, and ran the rest.
+/// Each cell skipped the phases that its file system cannot run, and ran the rest.
 fn check_skipped(result: &serde_json::Value, names: &str) {
     for cell in result["cells"].as_array().unwrap() {
         let contender = cell["cell"]["contender"].as_u64().unwrap();

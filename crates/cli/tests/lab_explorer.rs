@@ -139,7 +139,7 @@ fn prepared(guest: &mut ExplorerGuest<'_>) -> (Prepared, Performed) {
     (prepared, performed)
 }
 
-/// When an fsync has returned, all requests of it have completed, a flush last.
+/// Asserts that all requests of an fsync have completed when it has returned, a flush last.
 fn assert_ordered(trace: &Trace) {
     let mut open = BTreeSet::new();
     let mut flushes = BTreeSet::new();
@@ -165,14 +165,14 @@ fn assert_ordered(trace: &Trace) {
     assert!(open.is_empty());
 }
 
-/// How a file system is tested.
+/// The test of a file system.
 struct Case {
     name: &'static str,
     /// Its programs.
     needs: &'static [&'static str],
     /// Whether an fsync makes names durable, by a flush of the disk.
     names: bool,
-    /// How often a state is recovered.
+    /// The number of recoveries of a state.
     repeats: u32,
 }
 

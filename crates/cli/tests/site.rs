@@ -1,4 +1,4 @@
-//! `fsdyno site`: which directories it writes to, and what it leaves alone.
+//! `fsdyno site`: the directories to which it writes, and the files that it does not change.
 
 mod support;
 

@@ -22,9 +22,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// How many bytes of a program's output are kept.
+/// The number of bytes of a program's output that are kept.
 pub(crate) const KEPT: usize = 64 * 1024;
-/// How often cancellation is checked.
+/// The time between two checks of cancellation.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -39,7 +39,7 @@ pub(crate) struct Ended {
     pub lines: u64,
     /// The kept part of its standard output: more than in the record, if requested.
     pub stdout: Vec<u8>,
-    /// How many processes it left running in its group; they were killed.
+    /// The number of processes that it left running in its group. They were killed.
     pub left_running: usize,
 }
 
@@ -308,9 +308,8 @@ fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Kills the processes that a program left running in its group, after it has exited; returns how
-/// many there were. Adds the usage of orphans of the group, whether they exited earlier or are
-/// killed now.
+/// Kills the processes that a program left running in its group, after it has exited. Returns their
+/// number. Adds the usage of orphans of the group, whether they exited earlier or are killed now.
 fn end_group(leader: u32, usage: &mut Usage) -> usize {
     let Some(group) = pid(leader) else { return 0 };
     let mut bury = |flags| {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Why a phase failed.
+/// The reason why a phase failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the message describes the fields")]
@@ -140,7 +140,7 @@ impl From<Cancelled> for LoadError {
     }
 }
 
-/// Why the output of a program could not be parsed.
+/// The reason why the output of a program could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read what {program} printed: {missing}")]
 pub struct Unread {

@@ -110,7 +110,7 @@ fn scaled(count: u64, enabled: Duration, running: Duration) -> Option<u64> {
     u64::try_from(u128::from(count) * enabled.max(running) / running).ok()
 }
 
-/// Why a counter cannot be opened, in words.
+/// Returns the reason why a counter cannot be opened.
 fn reason(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP) => {

@@ -22,7 +22,7 @@ pub(crate) struct Job<'a> {
     pub method: CopyMethod,
     /// The regular expression of a search, if set.
     pub pattern: Option<&'a str>,
-    /// How many workers walk a tree in parallel.
+    /// The number of workers that walk a tree in parallel.
     pub workers: usize,
     /// Whether the clock is read for each file, in phases where this is optional.
     pub each_file: bool,

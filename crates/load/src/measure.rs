@@ -89,7 +89,7 @@ pub struct Measured {
     pub user_ns: Nanos,
     /// System time until return.
     pub system_ns: Nanos,
-    /// How often the phase was repeated for longer times; the figures are those of one pass.
+    /// The number of passes: a short phase is repeated. The figures are those of one pass.
     pub passes: u64,
     /// The time of all passes, with the time to durable where a pass waits for it.
     pub elapsed_ns: Nanos,
@@ -109,7 +109,7 @@ pub struct Measured {
     pub recording: Option<Recording>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
-    /// Records of what was done, each with its source.
+    /// Records of the work, each with its source.
     pub notes: Vec<Effective>,
     /// Warnings.
     pub warnings: Vec<Warning>,

@@ -30,7 +30,7 @@ impl<'a> UserWork<'a> {
         }
     }
 
-    /// These bytes were searched.
+    /// Records that these bytes were searched.
     pub(crate) fn searched(&self, bytes: usize) -> Result<(), LoadError> {
         let before = self.pending.fetch_add(bytes as u64, Ordering::Relaxed);
         if before + (bytes as u64) < STEP {

@@ -126,7 +126,7 @@ fn list(charts: &[Chart]) -> Result<(), CliError> {
     output::rows(&rows, output::width())
 }
 
-/// How charts are drawn and written.
+/// The settings with which charts are drawn and written.
 pub struct Drawing {
     /// The format.
     pub format: ChartFormat,
@@ -134,7 +134,7 @@ pub struct Drawing {
     pub appearance: Appearance,
     /// The scale of a PNG.
     pub zoom: u8,
-    /// What becomes of files that exist.
+    /// Whether existing files are replaced.
     pub existing: Existing,
 }
 

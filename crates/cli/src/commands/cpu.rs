@@ -333,7 +333,7 @@ struct Judged<'a> {
     measured_ns: f64,
     predicted_ns: f64,
     ratio: f64,
-    /// Why it is beyond a factor of 1.5, if that is known.
+    /// The reason why it is beyond a factor of 1.5, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
 }

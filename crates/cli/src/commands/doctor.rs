@@ -60,7 +60,7 @@ const KINDS: [(&str, &str); 5] = [
 ];
 
 /// One screen: requirements by kind, those that are met and those that are not, and the commands
-/// that install what is missing.
+/// that install the missing requirements.
 fn summary(findings: &[Finding], width: usize) -> String {
     let mut rows = Vec::new();
     for (mark, met) in [("ok", true), ("MISSING", false)] {

@@ -1,5 +1,5 @@
-//! The share of the cells that this process runs, and how many of them, or of compile jobs, at the
-//! same time.
+//! The share of the cells that this process runs, and the number of cells or compile jobs that run
+//! at the same time.
 
 use crate::exit::CliError;
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct JobsArgs {
 }
 
 impl JobsArgs {
-    /// The requested number, or one that fits this machine if each job needs so much memory.
+    /// The requested number, or one that fits this machine if each job needs this much memory.
     pub fn count(&self, memory: Bytes) -> NonZeroUsize {
         let fitting = memory_available().map_or(usize::MAX, |available| {
             let jobs = available.0 / 100 * MEMORY_PERCENT / memory.0.max(1);

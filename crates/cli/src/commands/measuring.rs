@@ -11,7 +11,7 @@ use std::time::Duration;
 /// job ends.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How a command treats another measurement on this machine.
+/// The behaviour of a command during another measurement on this machine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LockArgs {
     /// Maximum wait for another measurement; 0s does not wait [default: 1h]

@@ -14,7 +14,7 @@ pub struct MergeArgs {
     pub others: Vec<PathBuf>,
 }
 
-/// Merges these stores into one, and prints what became of each run.
+/// Merges these stores into one, and prints the result for each run.
 pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     let mut store = Store::open(path)?;
     let merged = store.merge_all(others)?;
@@ -61,7 +61,7 @@ pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     )))
 }
 
-/// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or what is missing.
+/// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or the missing cells.
 fn line(joined: &JoinedShards, digest: Option<&str>) -> String {
     let unit = match joined.unit {
         Unit::Cell => "cells",

@@ -136,7 +136,7 @@ fn read(published: &Published) -> Result<Table, CliError> {
         .map_err(|e: PublishedError| CliError::failure(e))
 }
 
-/// The command that measures today what a table published.
+/// The command that repeats the measurements of a published table.
 struct Today {
     suite: String,
     contenders: Vec<String>,
@@ -197,7 +197,7 @@ fn today(table: &Table, catalogue: &Catalogue) -> Option<Today> {
     })
 }
 
-/// Why a table has no command.
+/// The reason why a table has no command.
 fn none_today(table: &Table) -> String {
     let suite = &table.suite;
     if table.lines.is_empty() || suite::find(suite).is_none() {

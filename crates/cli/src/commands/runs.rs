@@ -219,7 +219,7 @@ fn programs(exploration: &ExplorationSummary) -> String {
     }
 }
 
-/// How a run ended. A run without an end was killed, unless a process works on it.
+/// Describes the end of a run. A run without an end was killed, unless a process works on it.
 pub fn ended(stop: Option<StopReason>, running: bool) -> String {
     match stop {
         Some(stop) => stop.to_string(),

@@ -1,4 +1,4 @@
-//! Crash series and explorations in commands that show what is in the store. They read only the
+//! Crash series and explorations in commands that show the content of the store. They read only the
 //! store.
 
 use super::rendering::options;

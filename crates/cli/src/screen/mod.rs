@@ -28,7 +28,7 @@ pub struct Screen {
     left: Vec<Cell>,
     /// The cells that run, in the order of their starts.
     running: Vec<Cell>,
-    /// How many cells run at the same time.
+    /// The number of cells that run at the same time.
     jobs: usize,
     pace: Pace,
     blocks_reported: u32,

@@ -1,4 +1,4 @@
-//! The interim standings: which comparisons with a baseline are inconclusive, and which are
+//! The interim standings: the comparisons with a baseline that are inconclusive, and those that are
 //! decided.
 
 use fsdyno_model::{Cell, CellRecord, Metric, Nanos, Outcome, ResultSet, RunInfo};

@@ -40,7 +40,7 @@ pub struct View {
 pub struct Now {
     /// The cell, by its index.
     pub cell: Option<u32>,
-    /// How many other cells run at the same time.
+    /// The number of other cells that run at the same time.
     pub others: usize,
     pub block: u32,
     pub contender: String,

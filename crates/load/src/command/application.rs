@@ -19,7 +19,7 @@ pub struct Executed {
     pub lines: Vec<String>,
     /// From its start to its end.
     pub elapsed: Duration,
-    /// How it failed; none if its status was 0.
+    /// The description of its failure; none if its status was 0.
     pub failed: Option<String>,
 }
 

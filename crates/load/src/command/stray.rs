@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The variable that marks the processes of a phase.
 const VARIABLE: &str = "FSDYNO_PHASE";
-/// How long a killed process may take to exit.
+/// The maximum time until a killed process exits.
 const DYING: Duration = Duration::from_secs(5);
 
 /// The mark of one phase.
@@ -39,7 +39,7 @@ impl StrayProcesses {
         (VARIABLE, &self.mark)
     }
 
-    /// Kills all marked processes and returns how many there were.
+    /// Kills all marked processes. Returns their number.
     pub fn end(&self) -> usize {
         let late = Instant::now() + DYING;
         let mut ended: Vec<Pid> = Vec::new();

@@ -362,7 +362,7 @@ pub fn try_use(root: &Path, tree: &Tree, kept: &BTreeSet<String>) -> Option<Stri
     let paths: Vec<&String> = tree.entries.keys().filter(used).collect();
     let directory = |path: &&String| tree.entries[*path].kind == EntryKind::Directory;
     let remove = |act: &str| {
-        // What is in a directory comes after it.
+        // The entries of a directory come after the directory.
         paths.iter().rev().find_map(|path| {
             let flags = if directory(path) {
                 AtFlags::REMOVEDIR

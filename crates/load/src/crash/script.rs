@@ -21,7 +21,7 @@ const BLOCK: usize = 4096;
 pub(super) struct State {
     /// Its directory.
     pub directory: u32,
-    /// How many times it was replaced.
+    /// The number of times that it was replaced.
     pub generation: u32,
     /// Its length, bytes.
     pub length: u64,

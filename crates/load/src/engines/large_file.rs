@@ -41,15 +41,17 @@ pub(crate) struct Transferred {
 
 /// The blocks to transfer, in order.
 pub(crate) trait BlockSource {
-    /// The file is open: the first block is due now.
+    /// Records that the file is open: the first block is due now.
     fn begin(&mut self);
     /// The next block, with its content for a write; none at the end.
     fn next(&mut self, block: &mut [u8]) -> Option<BlockRequest>;
-    /// A block was written: whether the file is made durable before this operation ends.
+    /// Records that a block was written. Returns whether the file is made durable before this
+    /// operation ends.
     fn is_sync_due(&mut self) -> bool;
-    /// A block transferred this many bytes, as the only one in flight.
+    /// Records that the only block in flight transferred this many bytes.
     fn ended(&mut self, bytes: usize) -> Result<(), LoadError>;
-    /// A block transferred this many bytes. It ended at `now` and took `duration` nanoseconds.
+    /// Records that a block transferred this many bytes. It ended at `now` and took `duration`
+    /// nanoseconds.
     fn ended_in(&mut self, now: u64, duration: u64, bytes: usize) -> Result<(), LoadError>;
 }
 

@@ -18,7 +18,7 @@ pub struct Listing {
     buffer: Box<[u8]>,
     /// The offsets of the records, by inode number.
     order: Vec<(u64, u16)>,
-    /// How many entries were returned.
+    /// The number of entries that were returned.
     taken: usize,
     /// Whether entries are returned in the order of the directory.
     as_listed: bool,

@@ -215,7 +215,8 @@ impl<'f> Mapping<'f> {
         }
     }
 
-    /// Why a page was missing. The signal has no cause, so a system call on the file returns it.
+    /// Returns the reason why a page was missing. The signal has no cause, so a system call on the
+    /// file returns it.
     #[cold]
     fn fault_error(&self, what: &'static str, at: usize) -> LoadError {
         let size = fstat(self.file).map_or(0, |stat| stat.st_size.cast_unsigned());

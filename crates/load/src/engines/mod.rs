@@ -1,4 +1,4 @@
-//! Engines: how an operation reaches the kernel, or that it does not.
+//! Engines: the ways in which an operation reaches the kernel. One of them makes no calls.
 //!
 //! An engine is one file and one line in [`ALL`]. Phases are generic over the traits `Engine` and
 //! [`Calls`] and are compiled for each engine. The engine is chosen once, before the loop.
@@ -42,12 +42,13 @@ pub(crate) trait Engine {
         None
     }
 
-    /// Why it cannot transfer blocks at a fixed rate or to a file opened like this, and the remedy.
+    /// Checks that it can transfer blocks at a fixed rate, and to a file opened like this. The
+    /// error is the reason and the remedy.
     fn check_transfer(_at_rate: bool, _how: DataFile) -> Result<(), &'static str> {
         Ok(())
     }
 
-    /// How many memory blocks a transfer needs at queue depth `depth`.
+    /// The number of memory blocks that a transfer needs at queue depth `depth`.
     fn transfer_blocks(_depth: usize) -> usize {
         1
     }
@@ -75,7 +76,7 @@ pub enum Target<'a, C: Calls> {
     Entry(&'a C::Dir, &'a CStr),
 }
 
-/// How a file is opened for access at offsets.
+/// The flags with which a file is opened for access at offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,

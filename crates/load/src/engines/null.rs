@@ -69,7 +69,7 @@ pub(crate) const METHOD: &str = "no system calls";
 #[derive(Debug)]
 pub struct NullCalls {
     facts: Facts,
-    /// The size of every file, and how many of the first files have one byte more. Avoids a
+    /// The size of every file, and the number of the first files that have one byte more. Avoids a
     /// division in each call.
     each: u64,
     larger: u64,

@@ -17,16 +17,17 @@ use std::path::Path;
 pub struct Share<'a> {
     /// Its workers. A phase has as many workers as its parameters set, in all processes together.
     pub workers: Range<usize>,
-    /// The most files or blocks of each worker: how many an earlier phase left, if a deadline ended
-    /// it. `u64::MAX` for all.
+    /// The maximum number of files or blocks of each worker: the number that an earlier phase left,
+    /// if a deadline ended it. `u64::MAX` for all.
     pub most: u64,
     /// Ends the phase early, without an error.
     pub deadline: &'a Deadline,
 }
 
-/// Creates, untimed, what these workers of an `op` phase need to create files, while other
-/// processes do the same for other workers. Nothing else is created: a phase that reads finds what
-/// an earlier phase of any process left, or fails. Other phases need nothing.
+/// Creates, untimed, the directories in which these workers of an `op` phase create files, or
+/// removes their large files. Other processes do the same for other workers at the same time.
+/// Nothing else is created: a phase that reads finds the files that an earlier phase of any process
+/// left, or fails.
 pub fn prepare_share(
     phase: &PhasePlan,
     root: &Path,

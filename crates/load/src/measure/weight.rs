@@ -45,14 +45,15 @@ pub struct EngineCost {
 /// The contention between workers that do not wait for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Contention {
-    /// How many run in parallel: one for each processor.
+    /// The number of parallel workers: one for each processor.
     #[serde(rename = "side_by_side")]
     pub workers: usize,
     /// Processor time per operation of a single worker with recorded latencies, nanoseconds.
     pub alone_ns: f64,
     /// The same with all workers in parallel.
     pub parallel_ns: f64,
-    /// How often they slept, as in waiting for a lock, from their start to the end of the last.
+    /// The number of their sleeps, as in waiting for a lock, from their start to the end of the
+    /// last.
     pub sleeps: u64,
     /// Operations of all parallel workers.
     pub operations: u64,

@@ -1,4 +1,4 @@
-//! Phases that imitate the file operations of programs of today: mail delivery, a web server, a
+//! Phases that imitate the file operations of current programs: mail delivery, a web server, a
 //! photo library, a build, a database log, container images.
 //!
 //! Each family has its own directory below the work directory, and its own files: `inventory` draws

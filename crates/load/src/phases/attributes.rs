@@ -30,7 +30,7 @@ pub struct AttributeWriter {
     foreign: u64,
 }
 
-/// How a file is created, and which attributes are set later.
+/// The mode with which a file is created, and the attributes that are set later.
 #[derive(Debug, Clone, Copy)]
 pub struct Creation {
     /// The mode to create it with.
@@ -105,7 +105,7 @@ impl AttributeWriter {
         }
     }
 
-    /// How to create a file that ends with the mode of `meta`.
+    /// Returns the way to create a file that ends with the mode of `meta`.
     #[inline]
     pub fn creation(&self, meta: &Meta, attributes: usize) -> Creation {
         let plain = meta.mode & 0o7000 == 0

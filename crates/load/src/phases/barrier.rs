@@ -29,9 +29,9 @@ pub(super) fn run_threads<W: Send, T: Send>(
 /// it.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// How many workers have not arrived.
+    /// The number of workers that have not arrived.
     missing: AtomicU32,
-    /// When the first worker began; 0 before that.
+    /// The start of the first worker; 0 before that.
     moment: AtomicU64,
 }
 
@@ -74,7 +74,7 @@ impl Start {
         first.err().unwrap_or(now)
     }
 
-    /// When the first worker began; 0 before that.
+    /// The start of the first worker; 0 before that.
     pub fn began(&self) -> u64 {
         self.moment.load(Ordering::Acquire)
     }

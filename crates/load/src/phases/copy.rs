@@ -53,7 +53,7 @@ fn tool(job: &Job<'_>) -> ToolRun {
     run.arg("--").arg(job.source_path()).arg(job.target_path())
 }
 
-/// The copy of the first name of a file with several names, and how many names remain.
+/// The copy of the first name of a file with several names, and the number of remaining names.
 type Links = HashMap<(u64, u64), (CString, u64)>;
 
 struct Copy<'a, E: Calls> {

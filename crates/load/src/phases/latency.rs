@@ -33,7 +33,7 @@ pub(crate) struct Latencies {
     slowest: u64,
     /// The sum of all latencies.
     sum: u64,
-    /// When the operation in flight began, which is when the previous one ended.
+    /// The start of the operation in flight, which is the end of the previous one.
     began: u64,
 }
 
@@ -56,17 +56,17 @@ impl Latencies {
         self.began = clock::now();
     }
 
-    /// When the operation in flight began.
+    /// The start of the operation in flight.
     pub fn began(&self) -> u64 {
         self.began
     }
 
-    /// Sets the start of the operation in flight to another moment.
+    /// Sets the start of the operation in flight to another time.
     pub fn began_at(&mut self, moment: u64) {
         self.began = moment;
     }
 
-    /// An operation ends now, and the next begins; returns the moment.
+    /// Records that an operation ends now and the next begins. Returns the time.
     #[inline]
     pub fn next(&mut self) -> u64 {
         let now = clock::now();

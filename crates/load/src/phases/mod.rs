@@ -119,7 +119,7 @@ impl Scratch {
         })
     }
 
-    /// The clock has started: begins the timelines of the files, if they are recorded.
+    /// Begins the timelines of the files after the clock has started, if they are recorded.
     pub fn begin(all: &mut [Self], job: &Job<'_>) {
         if job.each_file {
             let now = clock::now();

@@ -124,7 +124,8 @@ pub(crate) fn describe<E: Engine>(
     text
 }
 
-/// Why an engine cannot run a phase with these parameters, and the remedy.
+/// Checks that an engine can run a phase with these parameters. The error is the reason and the
+/// remedy.
 pub(crate) fn check<E: Engine>(phase: Phase, parameters: &Parameters) -> Result<(), String> {
     if !phase.on_data() {
         return Ok(());

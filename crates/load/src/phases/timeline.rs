@@ -18,7 +18,7 @@ const NARROWEST: u32 = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     all: Box<[Slice; SLICES]>,
-    /// When the phase began.
+    /// The start of the phase.
     origin: u64,
     /// The current slice, and its end.
     at: usize,
@@ -46,7 +46,7 @@ impl Slices {
         self.end = origin + (1 << self.width);
     }
 
-    /// An operation ended now.
+    /// Records that an operation ended now.
     #[inline]
     fn add(&mut self, now: u64, bytes: u64) {
         if now >= self.end {
@@ -140,7 +140,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// Begins the phase now; returns the moment.
+    /// Begins the phase now. Returns the time.
     pub fn begin(&mut self) -> u64 {
         let now = clock::now();
         self.begin_at(now);
@@ -166,7 +166,7 @@ impl TimelineRecorder {
         self.sliced = false;
     }
 
-    /// The time since the last operation belongs to no operation.
+    /// Excludes the time since the last operation from the next one.
     #[inline]
     pub fn resume(&mut self) {
         if self.followed {
@@ -174,14 +174,14 @@ impl TimelineRecorder {
         }
     }
 
-    /// An operation with this number of bytes ends now, and the next begins.
+    /// Records that an operation with this number of bytes ends now and the next begins.
     #[inline]
     pub fn next(&mut self, bytes: u64) {
         let now = self.latencies.next();
         self.progress(now, bytes);
     }
 
-    /// An operation ended at this moment with this latency; others are in flight.
+    /// Records that an operation ended at this time with this latency; others are in flight.
     #[inline]
     pub fn ended(&mut self, now: u64, duration: u64, bytes: u64) {
         self.latencies.add_one(duration);
@@ -195,7 +195,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// An operation ends now if this tally has one file more than before.
+    /// Records that an operation ends now if this tally has one file more than before.
     #[inline]
     pub fn follow(&mut self, tally: &Tally) {
         if !self.followed || tally.files == self.files {

@@ -21,7 +21,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// How often cancellation is checked.
+/// The time between two checks of cancellation.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -111,7 +111,7 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
 /// A worker process; it is killed when fsdyno exits or this is dropped.
 struct Worker {
     pid: Pid,
-    /// None after it has sent everything.
+    /// The read end of its output; none after it has sent everything.
     pipe: Option<PipeReader>,
     output: Vec<u8>,
 }

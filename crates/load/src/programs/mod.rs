@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub struct Program {
     /// The kind of phase it is, with its name and title.
     pub kind: PhaseKind,
-    /// The executable and the Debian package that holds it; none where the user names it.
+    /// The executable and the Debian package that contains it; none if the user names it.
     pub executable: Option<(&'static str, &'static str)>,
     /// The command that prints its version; empty if there is none.
     pub version: &'static [&'static str],

@@ -65,7 +65,7 @@ impl Stage {
 /// A profile that was fitted to a device, in a file that ends with this value.
 #[derive(Debug)]
 pub struct FittedFile {
-    /// What was fitted.
+    /// The description of the fit.
     pub note: DeviceFit,
     path: PathBuf,
     _directory: TempDir,
@@ -138,7 +138,7 @@ impl<'a> Measurer<'a> {
         Self { disk, ..self }
     }
 
-    /// Where it measures.
+    /// The text that names the place of the measurement.
     pub fn place(&self) -> &'static str {
         if self.in_guest {
             "on a model disk in virtual time"
@@ -167,7 +167,7 @@ impl<'a> Measurer<'a> {
         let each = Nanos(all).seconds() / cells.max(1) as f64;
         let blocks = if self.in_guest { 1.0 } else { BLOCKS };
         let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
-        // A fraction of a contender is none.
+        // Fractions of a contender do not count.
         (0..1000)
             .take_while(|n| f64::from(*n + 1) <= fits)
             .count()

@@ -175,7 +175,7 @@ fn is_virtual(args: &AdviseArgs) -> Result<bool, CliError> {
     }
 }
 
-/// Why virtual time prefers a file system without reason, if it does.
+/// The reason why virtual time prefers a file system wrongly; none if it does not.
 fn not_counted(recipe: &dyn recipes::Filesystem) -> Option<String> {
     let daemon = recipe.daemon()?;
     Some(format!(

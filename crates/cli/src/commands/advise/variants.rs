@@ -9,7 +9,7 @@ use fsdyno_run::advise::{Feature, FeatureTable, Variant};
 /// A contender with options.
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
-    /// It.
+    /// The contender.
     pub contender: Contender,
     /// The label of the best contender that it belongs to.
     pub of: String,
@@ -22,9 +22,9 @@ pub struct Selection<'a> {
 /// The contenders with options of one run.
 #[derive(Debug, Default)]
 pub struct Selected<'a> {
-    /// New ones, the most promising first.
+    /// New contenders, the most promising first.
     pub all: Vec<Selection<'a>>,
-    /// Those of an earlier run, with which the new ones are compared.
+    /// The contenders of an earlier run, with which the new ones are compared.
     pub earlier: Vec<Selection<'a>>,
 }
 
@@ -101,8 +101,8 @@ impl<'a> Selected<'a> {
         joins
     }
 
-    /// Keeps what fits into so many slots, of which so many others are used. Returns the labels of
-    /// the rest.
+    /// Keeps the variants that fit into this number of slots, of which `used` are taken by others.
+    /// Returns the labels of the rest.
     pub fn keep(&mut self, slots: Option<usize>, used: usize) -> Vec<String> {
         let fits = slots.map_or(self.all.len(), |slots| slots.saturating_sub(used));
         let rest = self.all.split_off(fits.min(self.all.len()));
@@ -115,7 +115,7 @@ impl<'a> Selected<'a> {
         rest.into_iter().map(|one| one.contender.label).collect()
     }
 
-    /// Prints what is measured.
+    /// Prints the measured variants.
     pub fn announce(&self, what: &str, best: &[Contender]) {
         output::note(format_args!(
             "fsdyno: {} of {}",
@@ -136,7 +136,7 @@ impl<'a> Selected<'a> {
         all
     }
 
-    /// What is known of the options.
+    /// The known facts of the options.
     pub fn notes(&self) -> Vec<VariantNote> {
         self.all.iter().map(Selection::note).collect()
     }

@@ -1,4 +1,4 @@
-//! The commits of a search, each built and measured once. What was recorded is not measured again.
+//! The commits of a search, each built and measured once. A recorded commit is not measured again.
 
 use super::kept::{Attempt, AttemptResult, Kept};
 use crate::exit::{CliError, Code};
@@ -9,7 +9,7 @@ use fsdyno_run::bisect::{Bench, Change, Figures, Judged, Metric, Role, Step, Tri
 use std::fs;
 use std::path::Path;
 
-/// What builds and measures. A test has another one than the machine.
+/// An interface that builds and measures kernels. Tests have their own implementation.
 pub trait Machine {
     /// The commits that may be the first bad one, those that halve the rest first.
     fn candidates(&mut self, bad: &str, good: &[String]) -> Result<Vec<String>, CliError>;

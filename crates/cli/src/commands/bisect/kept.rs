@@ -34,7 +34,7 @@ pub struct Search {
     pub bad: Option<String>,
     pub metric: Metric,
     pub threshold: f64,
-    /// The most blocks of a comparison, of a metric with noise.
+    /// The maximum number of blocks of a comparison, for a metric with noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_repeats: Option<u32>,
     pub cell: CellSettings,
@@ -46,7 +46,7 @@ pub struct CellSettings {
     pub fs: String,
     pub phase: String,
     pub phases: Vec<String>,
-    /// The model disk; none where disks are in memory.
+    /// The model disk; none if disks are in memory.
     pub disk: Option<PathBuf>,
     pub cpu: Option<PathBuf>,
     pub dataset: String,

@@ -224,7 +224,7 @@ fn searched(search: &Search, bench: &mut Recorded<'_, Here<'_>>) -> Result<(), C
     output::bytes(text.as_bytes())
 }
 
-/// Why no commit was found.
+/// The reason why no commit was found.
 fn undecided(search: &Search, found: &Found) -> String {
     let Search {
         metric, threshold, ..
@@ -326,7 +326,7 @@ fn step(
     })
 }
 
-/// Why ends without a change of a direction decide nothing.
+/// The reason why a search is inconclusive if its ends do not differ in one direction.
 fn no_change(change: Option<Change>, metric: Metric, good: &Figures, bad: &Figures) -> Found {
     match (change, bad.paired) {
         (Some(Change::Undecided), Some(paired)) => Found::Inconclusive(paired),

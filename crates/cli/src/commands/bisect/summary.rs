@@ -9,15 +9,15 @@ use fsdyno_model::{Nanos, printable};
 use fsdyno_run::bisect::{Figures, Metric};
 use std::fmt::Write as _;
 
-/// How many counters are listed at most.
+/// The maximum number of listed counters.
 const COUNTERS: usize = 16;
 
-/// What no measurement in a guest with one processor shows.
+/// The limits of measurements in a guest with one processor.
 const LIMITS: &str = "The guest has one processor: waiting for locks between processors, and the \
     sharing of cache lines, stay invisible. Figures are exact for this model of the disk and the \
     processor.";
 
-/// What a comparison in real time does not show.
+/// The limits of a comparison in real time.
 const LIMITS_IN_REAL_TIME: &str = "Both kernels ran in real time, in guests with one processor and \
     disks in memory: waiting for locks between processors, the sharing of cache lines and the time \
     of disks stay invisible.";
@@ -147,7 +147,7 @@ impl Guilty<'_> {
             let (least, most) = (before.min(after), before.max(after));
             most as f64 / (least as f64).max(0.5)
         };
-        // The one that decides comes first.
+        // The counter that decides comes first.
         let decides = |name: &str| name == self.search.metric.counter();
         moved.sort_by(|a, b| {
             let first = decides(&b.0.name).cmp(&decides(&a.0.name));

@@ -26,7 +26,7 @@ pub enum ClusterCommand {
     Status(StatusArgs),
 }
 
-/// What is distributed, and where to.
+/// The work that is distributed, and its directory.
 #[derive(Debug, Args)]
 pub struct Work {
     /// Directory of the stores, shared by all machines

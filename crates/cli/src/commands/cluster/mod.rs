@@ -36,7 +36,7 @@ pub fn cluster(args: &ClusterArgs) -> Result<Code, CliError> {
     done.map(|()| Code::Ok)
 }
 
-/// What is distributed.
+/// The work that is distributed.
 struct Distributed {
     plan: Plan,
     shards: NonZeroU32,

@@ -111,9 +111,9 @@ pub struct CrashArgs {
 /// Bounds of generated programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generate {
-    /// The most changes of a program.
+    /// The maximum number of changes of a program.
     pub operations: u32,
-    /// How many programs of three changes.
+    /// The number of programs of three changes.
     pub sampled: u32,
 }
 

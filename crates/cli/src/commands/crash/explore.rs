@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the screen is updated.
+/// The time between two updates of the screen.
 const REDRAW: Duration = Duration::from_millis(500);
 
 /// The search of the arguments.
@@ -109,7 +109,7 @@ pub(super) fn resumed(
     go(args, &lab, &info, &programs, store, stop)
 }
 
-/// What the workers share.
+/// The data that the workers share.
 struct Work<'a> {
     args: &'a CrashArgs,
     info: &'a ExplorationInfo,
@@ -142,7 +142,7 @@ impl Work<'_> {
         let mut explorers: BTreeMap<usize, Explorer<'_>> = BTreeMap::new();
         while let Some(unit) = self.next() {
             let (explored, failed) = match self.explore(unit, &mut explorers) {
-                // What was explored is stored, also if an image cannot be kept.
+                // The explored program is stored, also if an image cannot be kept.
                 Ok((program, minimised)) => (Some(program), minimised.err()),
                 Err(error) => (None, Some(error)),
             };
@@ -175,7 +175,7 @@ impl Work<'_> {
             return Err(ExploreError::State(format!("no program {}", unit.number)));
         };
         let explored = guest.explore(unit.number, &case, &self.info.search);
-        // What a stop ends, such as a checker, may look like a failure of the program.
+        // A process that a stop ends, such as a checker, may look like a failure of the program.
         let stopped = self.stop.requested();
         let mut explored = match explored {
             Err(error) if stopped || error.is_stopped() => return Err(error),
@@ -299,7 +299,7 @@ fn go(
     Ok(Code::ok_if(!violated))
 }
 
-/// Explores the units side by side, and stores each result.
+/// Explores the units in parallel, and stores each result.
 fn conduct(
     work: &Work<'_>,
     store: &mut Store,
@@ -361,7 +361,7 @@ fn print(args: &CrashArgs, exploration: &Exploration) -> Result<(), CliError> {
     output::coloured(&bytes.map_err(CliError::failure)?)
 }
 
-/// Recovers one state of a program again and prints what is wrong with it.
+/// Recovers one state of a program again and prints its errors.
 pub(super) fn again(
     args: &CrashArgs,
     lab: &GuestLab,

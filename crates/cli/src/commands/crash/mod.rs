@@ -188,7 +188,7 @@ fn pull(
         .collect();
     let jobs = match disk {
         Some(_) => args.jobs.count(args.guest_memory),
-        // Real time depends on what else the machine does.
+        // Real time depends on the other load of the machine.
         None => NonZeroUsize::MIN,
     };
     let crash = |(number, contender): &(u32, &Contender)| {
@@ -235,8 +235,8 @@ fn pull(
     Ok(code(power_cuts.iter().map(|power_cut| &power_cut.recovery)))
 }
 
-/// Performs this work on each item, on so many at the same time, and passes the results on in the
-/// order of the items. After an error no item begins.
+/// Performs this work on each item, on this number of items at the same time, and passes the
+/// results on in the order of the items. After an error no item begins.
 fn in_order<T: Sync, R: Send, E: Send>(
     items: &[T],
     jobs: NonZeroUsize,

@@ -1,4 +1,4 @@
-//! Where the programs of a search come from: the arguments as a [`ProgramSource`].
+//! The source of the programs of a search: the arguments as a [`ProgramSource`].
 
 use super::CrashArgs;
 use crate::exit::CliError;
@@ -78,7 +78,7 @@ fn from_file(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     })
 }
 
-/// The long program of a recording. What it leaves out is printed.
+/// The long program of a recording. Prints the operations that it leaves out.
 fn recorded(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     let stop = CancelToken::new();
     let recording = Recording::open(path, &stop);
@@ -102,7 +102,7 @@ fn recorded(path: &Path, windows: u32) -> Result<ProgramSource, CliError> {
     })
 }
 
-/// How much of a recording is in its program.
+/// Describes the part of a recording that is in its program.
 fn about(recorded: &RecordedProgram) -> String {
     let RecordedProgram {
         program,

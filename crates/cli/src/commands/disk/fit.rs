@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-/// Duration of the measurement, where none is given.
+/// The default duration of the measurement.
 pub const DURATION: Nanos = Nanos(60_000_000_000);
 
 /// The minimum size of a device, bytes: fewer places would be cached.
@@ -257,7 +257,7 @@ fn scratch(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliEr
         .map_err(|error| stopped(target_error(error)))
 }
 
-/// What the kernel knows of the device.
+/// The properties of the device that the kernel reports.
 fn identity(path: &Path, effort: Effort) -> Result<Identity, CliError> {
     let block = Block::named_by(path)?;
     let block = block.as_ref();

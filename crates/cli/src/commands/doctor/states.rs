@@ -1,5 +1,5 @@
-//! The initial states as capabilities: which of them this machine can set up, on what device, and
-//! with how much room. The preflight checks whether a plan fits.
+//! The initial states as capabilities: those that this machine can set up, with the device and its
+//! room. The preflight checks whether a plan fits.
 
 use super::Finding;
 use fsdyno_datasets::states::{self, Method};

@@ -257,7 +257,7 @@ fn row(
     }
 }
 
-/// Records what cannot run, grouped by reason.
+/// Adds an item that cannot run to the list, grouped by reason.
 fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String) {
     let mut known = lacks.iter_mut();
     match known.find(|one| one.reason == reason && one.remedy == remedy) {

@@ -73,7 +73,7 @@ pub struct NewRecording {
     pub argv: Vec<OsString>,
 }
 
-/// How to record.
+/// The choice of the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RecorderChoice {
     /// The best that is permitted.

@@ -1,4 +1,4 @@
-//! `record`: records what programs do with the files of a directory.
+//! `record`: records the operations of programs on the files of a directory.
 
 mod args;
 mod show;
@@ -134,7 +134,7 @@ fn failed(error: SessionError) -> CliError {
     }
 }
 
-/// Prints what was recorded; what is missing comes first.
+/// Prints a summary of the recording. The reasons why it is not complete come first.
 fn finished(path: &Path, ending: &Ending) {
     for line in show::missing(ending) {
         output::error(format_args!("warning: {line}"));

@@ -1,4 +1,4 @@
-//! `record show`: the figures of a recording. What is missing comes first.
+//! `record show`: the figures of a recording. The reasons why it is not complete come first.
 
 use super::args::ShowRecording;
 use crate::exit::CliError;
@@ -31,8 +31,8 @@ pub fn show(args: &ShowRecording) -> Result<(), CliError> {
     }
 }
 
-/// What the operations do not explain of the tree at the end; none if the recording is too long to be
-/// replayed.
+/// The differences of the tree at the end that the operations do not explain; none if the recording
+/// is too long to be replayed.
 fn unexplained(path: &Path) -> Option<Unexplained> {
     let recording = Recording::open(path, &CancelToken::new()).ok()?;
     let compared = recorded::unexplained(&recording)?;
@@ -46,7 +46,7 @@ fn unexplained(path: &Path) -> Option<Unexplained> {
     })
 }
 
-/// Why a recording is not complete, one sentence each.
+/// The reasons why a recording is not complete, one sentence each.
 pub fn missing(ending: &Ending) -> Vec<String> {
     let mut lines = Vec::new();
     if ending.lost > 0 {

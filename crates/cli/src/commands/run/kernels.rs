@@ -192,7 +192,7 @@ pub struct Builds {
 }
 
 impl Builds {
-    /// Those of a plan.
+    /// Collects the kernels of a plan.
     pub fn of(plan: &Plan) -> Self {
         let all = plan.labs_and_kernels().into_iter();
         let all = all.filter_map(|(_, kernel)| kernel.cloned());

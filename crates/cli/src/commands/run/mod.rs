@@ -34,7 +34,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// How a plan is executed and reported.
+/// The settings with which a plan is executed and reported.
 #[derive(Debug, Clone, Default)]
 pub struct Execution {
     /// Devices that may be erased.
@@ -55,7 +55,7 @@ pub struct Execution {
     pub silent: bool,
     /// Behaviour when another measurement runs.
     pub lock: LockArgs,
-    /// How many cells run at the same time.
+    /// The number of cells that run at the same time.
     pub jobs: JobsArgs,
 }
 
@@ -86,7 +86,7 @@ impl Execution {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub struct Ended {
     /// The exit code.
@@ -193,7 +193,7 @@ pub fn fresh(
     go(execution, &measuring, (lab, builds), store, session, stop)
 }
 
-/// What is executed of a run.
+/// The part of a run that is executed.
 struct Session {
     /// Held until the end, so that no other process resumes this run.
     _claim: Claim,
@@ -202,7 +202,7 @@ struct Session {
     before: Vec<CellRecord>,
     /// The cells to run.
     cells: Vec<Cell>,
-    /// Whether all of them are failed ones. The run then ends as it did before.
+    /// Whether all of them are retries of failed cells. The run then ends as it did before.
     retries_only: bool,
 }
 
@@ -418,7 +418,7 @@ fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<E
             budget.clock()
         );
     }
-    // Of the blocks that the figures may ask for, only the next one is printed.
+    // The figures may require more blocks. Only the next one is printed.
     let next = cells.first().map_or(0, |cell| cell.block + 1);
     let certain = |cell: &&Cell| cell.block < plan.repeats.max(next);
     for cell in cells.iter().filter(certain) {

@@ -97,7 +97,7 @@ pub fn resume(
     go(execution, &measuring, (lab, builds), store, session, stop)
 }
 
-/// Why no cell runs, and how more would.
+/// The reason why no cell runs, and the remedy.
 fn nothing_to_do(info: &RunInfo, retries_only: bool) -> &'static str {
     match (retries_only, info.plan.adaptive) {
         (true, _) => "has no failed cell; nothing to retry",

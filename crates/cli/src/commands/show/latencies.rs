@@ -5,7 +5,7 @@ use crate::output;
 use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
 
-/// Why there may be no latencies if no cell records a reason.
+/// The possible reasons why there are no latencies, if no cell records a reason.
 const NOTHING: &str = "no latencies are recorded: no phase was measured, the phases run programs (which report \
     no latencies), or an older fsdyno made the run\n";
 

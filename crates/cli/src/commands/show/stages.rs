@@ -1,4 +1,4 @@
-//! The time of all cells by stage: how much of it was measured, and what took the rest.
+//! The time of all cells by stage: the measured part, and the stages of the rest.
 
 use fsdyno_model::{CellRecord, Nanos, Stage};
 

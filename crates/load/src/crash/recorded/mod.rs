@@ -36,9 +36,9 @@ pub struct RecordedProgram {
     /// The recorded operations that change names, data or attributes, or make them durable, and
     /// succeeded.
     pub recorded: u64,
-    /// How many of these are in the program.
+    /// The number of these that are in the program.
     pub represented: u64,
-    /// What is not in the program or not as recorded, with a count.
+    /// The counts of operations that are not in the program or not as recorded, by reason.
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
@@ -68,7 +68,7 @@ struct Open {
     kind: WriteKind,
 }
 
-/// Why an operation is not in the program.
+/// The reason why an operation is not in the program.
 type LeftOut = &'static str;
 
 const BOUND: LeftOut = "after the first 1,000 operations, or 16 MiB of data, of the program";
@@ -126,7 +126,7 @@ impl<'r> Translation<'r> {
         };
         for entry in &recording.entries {
             if of.is_none_or(|of| of.contains(&entry.path)) {
-                // What cannot be made is missing when an operation uses it.
+                // An entry that cannot be made is missing when an operation uses it.
                 let _ = new.make(entry, of.is_some());
             }
         }
@@ -297,13 +297,13 @@ impl<'r> Translation<'r> {
         found.ok_or(UNKNOWN)
     }
 
-    /// How the program names the object of an operation.
+    /// Returns the target by which the program accesses the object of an operation.
     fn object(&mut self, object: Object) -> Result<Target, LeftOut> {
         let inode = self.inode(object)?;
         self.target(inode)
     }
 
-    /// How the program names an inode.
+    /// Returns the target by which the program accesses an inode.
     fn target(&mut self, inode: InodeId) -> Result<Target, LeftOut> {
         self.used.insert(inode);
         let kept = || self.kept.get(&inode).cloned().map(Target::Descriptor);
@@ -361,7 +361,7 @@ fn round(length: u64) -> u64 {
     length.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Where a symbolic link at a path leads.
+/// Returns the path to which a symbolic link at a path points.
 fn followed(link: &str, text: &str) -> String {
     let mut names: Vec<&str> = link.split('/').collect();
     names.pop();

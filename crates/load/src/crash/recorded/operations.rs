@@ -1,4 +1,4 @@
-//! What each recorded operation is in the program.
+//! Translates each recorded operation to operations of the program.
 
 use super::{
     BOUND, IMPOSSIBLE, LeftOut, MAPPED, MAX_DATA, MAX_WRITE, OWNERS, Open, RANGES, SHORTENED,

@@ -9,7 +9,7 @@ use super::workers::Worker;
 use crate::engines::Calls;
 use crate::error::LoadError;
 
-/// How many times as large an object with debug information is as its source.
+/// The size of an object with debug information, as a multiple of its source.
 const OBJECT: u64 = 3;
 /// The bytes of a list of dependencies, for each header.
 const DEPENDENCY: u64 = 32;

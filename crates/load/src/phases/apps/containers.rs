@@ -10,13 +10,13 @@ use crate::error::LoadError;
 
 /// Files in one directory of a layer.
 const PER_DIRECTORY: usize = 50;
-/// Of the files that a container requests, it changes every eighth, and deletes every sixteenth.
+/// A container changes every eighth of the files that it requests, and deletes every sixteenth.
 const CHANGED_OF: usize = 8;
 const DELETED_OF: usize = 16;
 /// Added to the number of a file, so that its changed content differs.
 const CHANGED: usize = 1 << 30;
 
-/// What a container does with a file.
+/// The action of a container on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Read,
@@ -24,7 +24,7 @@ pub(super) enum Use {
     Delete,
 }
 
-/// What a container does with its `at`th request.
+/// The action of a container on the file of its `at`th request.
 pub(super) fn use_of(at: usize) -> Use {
     match at % DELETED_OF {
         15 => Use::Delete,

@@ -5,7 +5,7 @@ use super::Family;
 use fsdyno_model::Parameter;
 use std::collections::BTreeMap;
 
-/// The parameters of a phase. Each family has some of them; the others have their least value.
+/// The parameters of a phase. Each family has some of them; the others have their minimum value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parameters {
     /// Messages, web pages, photos, sources, or files of all layers.

@@ -1,4 +1,4 @@
-//! What the phases are made of: operations on files that are named by the parts of their paths.
+//! The steps of the phases: operations on files that are named by the parts of their paths.
 
 use super::files::{self, DIRECTORY_MODE};
 use super::paths::Part;
@@ -36,7 +36,7 @@ impl<C: Calls> Steps<'_, '_, C> {
         self.share(self.inventory.items.len())
     }
 
-    /// An operation ended: counts a file and its bytes, and checks for cancellation.
+    /// Counts a file and its bytes after an operation, and checks for cancellation.
     #[inline]
     pub fn ended(&mut self, bytes: u64) -> Result<(), LoadError> {
         self.worker.ended(self.tally, bytes)

@@ -67,7 +67,7 @@ impl Worker<'_> {
         all * self.number / workers..all * (self.number + 1) / workers
     }
 
-    /// An operation ended: counts a file and its bytes, and checks for cancellation.
+    /// Counts a file and its bytes after an operation, and checks for cancellation.
     #[inline]
     pub fn ended(&mut self, tally: &mut Tally, bytes: u64) -> Result<(), LoadError> {
         tally.files += 1;

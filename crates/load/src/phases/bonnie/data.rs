@@ -68,7 +68,7 @@ impl Data {
         }
     }
 
-    /// How many chunks the file has.
+    /// The number of chunks of the file.
     pub fn chunks(&self) -> u64 {
         self.parameters.size / self.parameters.chunk
     }

@@ -11,7 +11,7 @@ const RANDOM: usize = 12;
 /// Their alphabet.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Which part of a name is first, and the order in which files are accessed and deleted.
+/// The part of a name that is first, and the order in which files are accessed and deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The number first; files in the order of the directory.
@@ -55,7 +55,7 @@ impl Name {
         Self(bytes)
     }
 
-    /// As a C string.
+    /// Returns it as a C string.
     #[inline]
     pub fn as_c(&self) -> &CStr {
         // Always present: the last byte is never written.

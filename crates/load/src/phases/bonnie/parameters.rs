@@ -26,7 +26,7 @@ pub enum Fill {
 pub struct DataParameters {
     /// The size of the file, bytes.
     pub size: u64,
-    /// How many bytes are written or read one by one.
+    /// The number of bytes that are written or read one by one.
     pub chars: u64,
     /// Bytes per call.
     pub chunk: u64,
@@ -34,7 +34,7 @@ pub struct DataParameters {
     pub seeks: u64,
     /// Workers that seek in parallel.
     pub seekers: u64,
-    /// What is written.
+    /// The written data.
     pub fill: Fill,
 }
 
@@ -143,7 +143,7 @@ const PERCENT: Parameter = Parameter::number(
 )
 .fixed("100");
 
-/// Those of the phases on one large file.
+/// The parameters of the phases on one large file.
 pub(super) const DATA: &[Parameter] = &[
     Parameter::size("size", "size of the file").scaled(1 << 30, 1 << 20),
     Parameter::size("chars", "number of bytes transferred one by one").scaled(4 << 20, 1 << 16),
@@ -159,7 +159,7 @@ pub(super) const DATA: &[Parameter] = &[
     PERCENT,
 ];
 
-/// Those of the phases on many files.
+/// The parameters of the phases on many files.
 pub(super) const FILES: &[Parameter] = &[
     Parameter::number("files", "number of files", 1..=1 << 24).scaled(16 * 1024, 1),
     Parameter::number("min", "minimum size of a file, in bytes", 0..=1 << 30).fixed("0"),

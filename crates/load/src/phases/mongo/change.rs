@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 const LINK: &[u8] = b".lnk";
 const RENAMED: &[u8] = b".r";
 
-/// How one file is changed.
+/// A function that changes one file.
 type Change<E> = fn(&mut E, &<E as Calls>::Dir, &CStr, &mut Changing<'_>) -> Result<(), LoadError>;
 
 /// The state of a change.

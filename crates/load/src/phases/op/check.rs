@@ -80,7 +80,7 @@ struct Place<'a> {
     parameters: &'a Parameters,
     top: PathBuf,
     worker: usize,
-    /// The most files or blocks that it made.
+    /// The maximum number of files or blocks that it made.
     most: u64,
 }
 

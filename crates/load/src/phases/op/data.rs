@@ -69,7 +69,7 @@ pub(super) fn run<E: Engine>(
     })
 }
 
-/// How a phase opens its large file.
+/// Returns the flags with which a phase opens its large file.
 pub(crate) fn open_mode(phase: Phase, parameters: &Parameters) -> DataFile {
     DataFile {
         writes: phase.writes(),
@@ -125,7 +125,7 @@ pub(super) fn blocks_of(phase: Phase, parameters: &Parameters, worker: usize) ->
 pub(super) fn stamped(block: &[u8], writer: u64, number: u64) -> bool {
     let mut expected = block.to_vec();
     stamp(&mut expected, writer, number);
-    // All bytes equal is what a hole or a lost page has.
+    // In a hole or a lost page, all bytes are equal.
     let varied = |unique: &[u8]| unique.len() < 32 || unique[16..].iter().any(|b| *b != unique[16]);
     expected == block && block.chunks(UNIQUE).all(varied)
 }

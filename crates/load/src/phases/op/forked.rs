@@ -17,7 +17,7 @@ type WorkerReport = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, O
 
 /// The results of worker processes.
 pub(super) struct WorkerResults {
-    /// When the first of them began.
+    /// The start of the first of them.
     pub began: u64,
     pub all: Vec<Result<WorkerResult, LoadError>>,
     /// The sums of their user and system times.

@@ -29,7 +29,7 @@ impl<const LENGTH: usize> Name<LENGTH> {
         Self { bytes }
     }
 
-    /// As a C string.
+    /// Returns it as a C string.
     #[inline]
     pub fn as_c(&self) -> &CStr {
         // SAFETY: the last byte is the only zero. It is never written, and the others are a letter

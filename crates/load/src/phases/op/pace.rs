@@ -26,13 +26,13 @@ impl Pace {
         Self { interval, due: 0 }
     }
 
-    /// The first operation is due now.
+    /// Begins the schedule: the first operation is due now.
     pub fn begin(&mut self, timeline: &mut TimelineRecorder) {
         timeline.resume();
         self.due = timeline.latencies.began();
     }
 
-    /// The time since the last operation belongs to no operation.
+    /// Excludes the time since the last operation from the next one.
     #[inline]
     pub fn resume(&mut self, timeline: &mut TimelineRecorder) {
         if self.interval == 0 {

@@ -28,9 +28,9 @@ pub(crate) struct Parameters {
     pub direct: bool,
     /// Whether each write to a large file returns when its data are durable (`O_DSYNC`).
     pub dsync: bool,
-    /// When written data are made durable.
+    /// The operations after which written data are made durable.
     pub fsync: Fsync,
-    /// How many of 100 random operations read, in a phase that writes.
+    /// The number of reads in 100 random operations, in a phase that writes.
     pub reads: u64,
     /// Whether large files for random operations begin as sparse files.
     pub sparse: bool,
@@ -50,7 +50,8 @@ pub(crate) struct Parameters {
     pub rate: Option<u64>,
 }
 
-/// When a phase makes written data durable, in addition to the `syncfs` after its return.
+/// The operations after which a phase makes written data durable, in addition to the `syncfs` after
+/// its return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fsync {
     Never,
@@ -72,7 +73,7 @@ impl Fsync {
         }
     }
 
-    /// When it is called, as a part of the method of a phase; none if it is not called.
+    /// The text for the method of a phase that states when it is called; none if it is not called.
     pub fn describe(self, call: &str) -> Option<String> {
         match self {
             Self::Never => None,

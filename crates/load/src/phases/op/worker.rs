@@ -38,7 +38,7 @@ pub(super) struct Work<'a> {
 /// The limits of the work of each worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits<'a> {
-    /// The most files or blocks.
+    /// The maximum number of files or blocks.
     pub most: u64,
     /// Ends the work early.
     pub deadline: Option<&'a Deadline>,

@@ -27,7 +27,7 @@ pub(super) struct DelegatedCount(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(super) struct Pool {
     workers: usize,
-    /// How many directories wait: read without the lock at each found directory.
+    /// The number of queued directories: read without the lock at each found directory.
     waiting: AtomicUsize,
     ended: AtomicBool,
     state: Mutex<State>,

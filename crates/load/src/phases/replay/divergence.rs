@@ -50,12 +50,12 @@ impl Divergence {
         }
     }
 
-    /// How many results are different.
+    /// The number of different results.
     pub fn count(&self) -> u64 {
         self.kinds.values().map(|kind| kind.count).sum()
     }
 
-    /// How many results were compared.
+    /// The number of compared results.
     pub fn compared(&self) -> u64 {
         self.compared
     }
@@ -142,7 +142,7 @@ fn is_same(operation: &Operation, regular: bool, value: i64) -> bool {
         | Action::SpliceFrom { .. }
         | Action::SpliceTo { .. }
         | Action::GetXattr { .. } => recorded == value,
-        // Where data and holes begin is up to the file system, as are offsets in directories.
+        // The file system chooses the start of data and holes, and the offsets in directories.
         Action::Seek { whence, .. } => {
             let data = matches!(whence.cast_signed(), libc::SEEK_DATA | libc::SEEK_HOLE);
             !regular || data || recorded == value

@@ -33,8 +33,8 @@ impl Gate {
         }
     }
 
-    /// Sleeps until the worker has completed as many operations; returns false if the replay ends
-    /// early.
+    /// Sleeps until the worker has completed this number of operations. Returns false if the replay
+    /// ends early.
     pub fn wait(&self, wait: Wait) -> bool {
         let Some(progress) = self.workers.get(wait.worker as usize) else {
             return true;
@@ -57,7 +57,7 @@ impl Gate {
         !self.ended.load(Ordering::Relaxed)
     }
 
-    /// The worker has completed as many operations.
+    /// Records that the worker has completed this number of operations.
     #[inline]
     pub fn complete(&self, worker: u32, completed: u32) {
         let progress = &self.workers[worker as usize];
@@ -68,7 +68,7 @@ impl Gate {
         }
     }
 
-    /// Ends the replay early: all who wait, or will wait, continue.
+    /// Ends the replay early: all workers that wait, or will wait, continue.
     pub fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         for progress in &self.workers {

@@ -1,7 +1,7 @@
 //! The phase `replay`: performs the operations of a recording of `fsdyno record` again.
 //!
-//! `plan` decides what depends on what, `workers` performs it. The tree at the start is the dataset
-//! `trace:FILE`.
+//! `plan` finds the dependencies of operations, `workers` performs them. The tree at the start is
+//! the dataset `trace:FILE`.
 
 mod calls;
 mod divergence;
@@ -77,7 +77,7 @@ pub(crate) fn pace_of(phase: &PhasePlan) -> Result<Pace, LoadError> {
     })
 }
 
-/// Why a pace is none; for the check of a plan.
+/// Checks the pace of a plan. The error is the reason why it is invalid.
 pub fn check_pace(text: &str) -> Result<(), String> {
     Pace::parse(text).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The order of a replay: which operations of other workers an operation waits for.
+//! The order of a replay: the operations of other workers that an operation waits for.
 //!
 //! Ordering is by resource, as in ROOT (Weiss et al., "ROOT: Replaying Multithreaded Traces with
 //! Resource-Oriented Ordering", SOSP 2013; ARTC, FAST 2013). A resource is a file, a name, a
@@ -11,7 +11,7 @@ use fsdyno_datasets::recorded::Access;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash};
 
-/// A map whose layout is the same in each run: in virtual time everything has to be.
+/// A map whose layout is the same in each run, as virtual time requires.
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
 /// The worker of an operation, and its time in the recording.
@@ -22,7 +22,7 @@ pub(crate) struct Span {
     pub end: u64,
 }
 
-/// An operation begins when this worker has completed so many of its operations.
+/// A wait of an operation: it begins when this worker has completed this number of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub worker: u32,
@@ -35,11 +35,12 @@ pub(crate) struct Order<R> {
     resources: Map<R, ResourceHistory>,
     /// The number of operations of each worker.
     counts: Vec<u32>,
-    /// For each pair of workers, how many operations of the second the first has waited for.
+    /// For each pair of workers, the number of operations of the second that the first has waited
+    /// for.
     waited: Map<(u32, u32), u32>,
     /// The operations that the one being added waits for.
     found: Vec<Wait>,
-    /// How many were added.
+    /// The number of added operations.
     added: u32,
 }
 
@@ -72,9 +73,9 @@ impl<R: Copy + Eq + Hash> Order<R> {
         }
     }
 
-    /// Adds an operation with the resources that it accesses, and with what it waits for in any
-    /// case; returns what it waits for, at most one operation of each other worker, and none that an
-    /// earlier operation of its own worker has waited for.
+    /// Adds an operation with the resources that it accesses, and with its waits in any case.
+    /// Returns its waits: at most one operation of each other worker, and none that an earlier
+    /// operation of its own worker has waited for.
     pub fn add(&mut self, span: Span, accesses: &[(R, Access)], also: &[Wait]) -> &[Wait] {
         let place = span.worker as usize;
         if self.counts.len() <= place {
@@ -128,8 +129,9 @@ impl ResourceHistory {
         let ended = |one: &&Known| one.end <= this.start;
         let completed = self.changes.iter().filter(ended);
         if let Some(last) = completed.max_by_key(|one| (one.start, one.number)).copied() {
-            // What had ended when that change began is implied by it, if it was added before. Later
-            // operations begin no earlier, so that the same holds for them.
+            // A wait for that change implies a wait for all operations that had ended when it began
+            // and were added before it. Later operations begin no earlier, so the same holds for
+            // them.
             let stays = |one: &Known| one.end > last.start || one.number >= last.number;
             self.changes.retain(stays);
             for of_worker in self.uses.values_mut() {
@@ -158,8 +160,8 @@ impl ResourceHistory {
             return;
         }
         let of_worker = self.uses.entry(this.worker).or_default();
-        // A worker performs its operations in order: who waits for a later one of them need not wait
-        // for those before it.
+        // A worker performs its operations in order: a wait for a later one of them includes those
+        // before it.
         if let Some(last) = of_worker.iter().rposition(|one| one.end <= this.start) {
             of_worker.drain(..last);
         }
@@ -271,8 +273,8 @@ mod tests {
                 let mut those = (0..all.len()).filter(|at| all[*at].0.worker == of.worker);
                 those.nth(of.completed as usize - 1).unwrap()
             };
-            // What each operation comes after: by its worker, by its waits, and by those of what it
-            // waits for.
+            // The operations that precede each operation: by its worker, by its waits, and by the
+            // waits of those.
             let mut after: Vec<Vec<bool>> = Vec::new();
             for at in 0..all.len() {
                 let mut reached = vec![false; all.len()];

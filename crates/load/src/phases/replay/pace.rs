@@ -1,4 +1,4 @@
-//! When the operations of a replay start: at once, or at their recorded times.
+//! The start times of the operations of a replay: as soon as possible, or as recorded.
 
 use crate::clock;
 use fsdyno_model::CancelToken;
@@ -7,10 +7,10 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 /// The maximum sleep between two checks of the cancellation token, ns.
 const MAX_SLEEP_NS: u64 = 100_000_000;
 
-/// When operations start.
+/// The rule by which operations start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pace {
-    /// As fast as possible: when all that they wait for is done.
+    /// As fast as possible: an operation starts when all its waits have ended.
     Afap,
     /// Open loop: at the recorded time since the start, times a factor. A latency counts from there,
     /// so that one slow operation adds to the latencies of all that wait for it.
@@ -41,7 +41,7 @@ impl Pace {
             })
     }
 
-    /// When an operation is due that began this long after the first; none if at once.
+    /// The time at which an operation is due that began this long after the first; none if at once.
     pub fn due(self, began: u64, after: u64) -> Option<u64> {
         match self {
             Self::Afap => None,

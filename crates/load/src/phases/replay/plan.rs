@@ -1,4 +1,4 @@
-//! The plan of a replay: the workers, the operations of each, and what each of them waits for.
+//! The plan of a replay: the workers, the operations of each, and the waits of each operation.
 
 use super::order::{Order, Span, Wait};
 use crate::error::LoadError;
@@ -22,9 +22,9 @@ pub(crate) struct Plan {
     pub handles: usize,
     pub mappings: usize,
     pub nodes: usize,
-    /// The largest space that the tree takes, bytes.
+    /// The maximum space of the tree, bytes.
     pub peak: u64,
-    /// When the first operation began, ns.
+    /// The start of the first operation, ns.
     pub start_ns: u64,
 }
 
@@ -34,14 +34,14 @@ pub(crate) struct Step {
     /// Its index among the operations of the recording.
     pub operation: u32,
     pub resolved: Resolved,
-    /// When it began in the recording, ns.
+    /// Its start in the recording, ns.
     pub start_ns: u64,
     /// Its waits: the first, and the one after the last.
     waits: (u32, u32),
 }
 
 impl Step {
-    /// What it waits for.
+    /// Its waits.
     pub fn waits<'p>(&self, plan: &'p Plan) -> &'p [Wait] {
         &plan.waits[self.waits.0 as usize..self.waits.1 as usize]
     }
@@ -124,8 +124,8 @@ pub(crate) fn plan(recording: &Recording, path: &Path) -> Result<Plan, LoadError
     })
 }
 
-/// When each operation ends. System calls of a thread do not overlap: where the clock of a recorder
-/// states it, the first ends when the second begins.
+/// Returns the end of each operation. System calls of a thread do not overlap: if they do by the
+/// clock of a recorder, the first ends when the second begins.
 fn ends(operations: &[Operation], sorted: &[u32], threads: usize) -> Vec<u64> {
     let mut ends: Vec<u64> = operations.iter().map(|one| one.end_ns).collect();
     let mut next = vec![u64::MAX; threads];
@@ -150,7 +150,8 @@ struct Planner<'r> {
     /// The state of each thread.
     states: Vec<ThreadState>,
     order: Order<Resource>,
-    /// When each worker is free for another thread; `u64::MAX` while its thread lives.
+    /// The time from which each worker is free for another thread; `u64::MAX` while its thread
+    /// lives.
     free: Vec<u64>,
     /// The worker of each step, in their order.
     chosen: Vec<u32>,
@@ -230,8 +231,8 @@ impl<'r> Planner<'r> {
         Ok((from, to))
     }
 
-    /// What a new thread comes after: what its parent had done when it created it, or what the
-    /// parent came after itself.
+    /// Adds the waits of a new thread: for the operations of its parent before the thread was
+    /// created, or for those that the parent itself waited for.
     fn birth(&self, thread: u32, first: u64, also: &mut Vec<Wait>) {
         let mut at = thread;
         let mut moment = first;
@@ -281,7 +282,7 @@ impl<'r> Planner<'r> {
             *until = end;
             return Ok(*worker);
         }
-        // The one that was in use last: its thread is likely to be the one before.
+        // The worker that was in use last: its thread is likely to be the previous one.
         let free = (0_u32..).zip(&self.free);
         let free = free.filter(|(_, since)| **since <= start);
         let worker = match free.max_by_key(|(_, since)| **since) {

@@ -18,7 +18,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// A replayed recording: its tree, and what was measured.
+/// A replayed recording: its tree, and the measurement.
 struct Replayed {
     place: tempfile::TempDir,
     tree: PathBuf,
@@ -483,7 +483,7 @@ fn requests_in_flight_at_a_time_have_a_worker_each() {
 /// An operation of a generated recording: the thread, the kind, and two files.
 type Drawn = (u32, u8, u8, u8);
 
-/// Performs drawn operations one after another, and records what they returned.
+/// Performs random operations one after another, and records their results.
 fn record(drawn: &[Drawn]) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
     let root = place.path();

@@ -49,7 +49,7 @@ pub(crate) struct Replay {
 struct Room {
     number: u32,
     buffer: Buffer,
-    /// What it measured, by its steps.
+    /// Its measurements, by its steps.
     records: Vec<Record>,
     divergence: Divergence,
     not_repeated: u64,

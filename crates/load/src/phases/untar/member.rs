@@ -1,4 +1,4 @@
-//! A member of an archive, and why an archive cannot be read.
+//! A member of an archive, and the reasons why an archive cannot be read.
 
 use crate::engines::meta::{Kind, Meta, Timestamp};
 use std::io;
@@ -7,7 +7,7 @@ use std::io;
 pub(super) const BLOCK: u64 = 512;
 pub(super) const BLOCK_BYTES: usize = 512;
 
-/// Why an archive cannot be read further.
+/// The reason why an archive cannot be read further.
 #[derive(Debug)]
 pub(super) enum Broken {
     Read(io::Error),

@@ -77,7 +77,7 @@ impl<'a, E: Calls> Place<'a, E> {
         &self.chain.last().unwrap_or(&self.root).dir
     }
 
-    /// The archive has a member for the root.
+    /// Records the attributes of the root, for which the archive has a member.
     pub fn root_is(&mut self, meta: Meta) {
         let meta = self.ours(meta);
         let creation = Creation::inexact(0o700);

@@ -78,7 +78,7 @@ fn seconds(count: u64, rate: u64) -> Option<u64> {
 struct Rates {
     report: ProgramReport,
     short: Vec<&'static str>,
-    /// The reported rates with a warning, and the fewest seconds of them.
+    /// The reported rates with a warning, and the minimum of their seconds.
     rough: Option<u64>,
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     const REAL: &str = include_str!("../../../tests/outputs/postmark.txt");
     const SHORT: &str = include_str!("../../../tests/outputs/postmark-too-short.txt");
-    /// With its settings shown before.
+    /// An output that shows the settings first.
     const SHOWN: &str = include_str!("../../../tests/outputs/postmark-subdirectories.txt");
 
     #[test]

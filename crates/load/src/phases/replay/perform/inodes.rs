@@ -1,4 +1,4 @@
-//! Operations on what a path or an open file names: status, permissions, owners, times, extended
+//! Operations on inodes, by a path or an open file: status, permissions, owners, times, extended
 //! attributes.
 
 use super::{Call, Done, PERMISSIONS, Target, done};

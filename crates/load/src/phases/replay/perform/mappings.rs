@@ -28,7 +28,7 @@ pub(super) struct Mapped {
 struct Window {
     address: *mut c_void,
     length: usize,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     offset: u64,
 }
 
@@ -62,8 +62,8 @@ impl Window {
         })
     }
 
-    /// Has the kernel handle a fault at an offset of the file. Fails before Linux 5.14, and where
-    /// the file ends before that.
+    /// Has the kernel handle a fault at an offset of the file. Fails before Linux 5.14, and if the
+    /// file ends before that offset.
     fn touch(&self, offset: u64, write: bool) -> rustix::io::Result<()> {
         let within = offset.checked_sub(self.offset).ok_or(Errno::FAULT)?;
         let within = usize::try_from(within).map_err(|_| Errno::FAULT)?;
@@ -125,7 +125,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Touches the page of a fault; where that is not possible, reads or writes it.
+    /// Touches the page of a fault; if that is not possible, reads or writes it.
     fn fault(&mut self, writes: bool) -> Done {
         let mapped = self.stage.mappings.get(self.numbers()[0])?;
         let offset = self.step.resolved.offset;

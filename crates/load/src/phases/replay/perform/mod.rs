@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The largest transfer in one system call; longer ones take several.
+/// The maximum length of a transfer in one system call; longer ones take several.
 pub(in crate::phases::replay) const PIECE: usize = 1 << 20;
 
 /// The permission bits that are kept.
@@ -37,16 +37,16 @@ pub(in crate::phases::replay) struct Stage<'a> {
     names: Vec<CString>,
     /// The directories of the tree that are open, by their inodes in the model.
     directories: Slots<OwnedFd>,
-    /// How many more directories may stay open.
+    /// The number of further directories that may stay open.
     room: AtomicUsize,
     handles: Slots<OwnedFd>,
     mappings: Slots<Mapped>,
-    /// What is written.
+    /// The data that are written.
     content: &'a Buffer,
 }
 
-/// Descriptors or mappings by number. Who performs an operation keeps the descriptor until its end,
-/// so that no other file gets its number meanwhile.
+/// Descriptors or mappings by number. The worker that performs an operation keeps the descriptor
+/// until its end, so that no other file gets its number meanwhile.
 struct Slots<T>(Box<[Slot<T>]>);
 
 type Slot<T> = Mutex<Option<Arc<T>>>;
@@ -130,7 +130,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Performs an operation. `number` is its number, which chooses what it writes.
+    /// Performs an operation. `number` is its number, which chooses the data that it writes.
     pub fn perform(
         &self,
         number: usize,

@@ -7,7 +7,7 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::{IoSlice, IoSliceMut};
 
-/// The least length of a read that reached the end of its file in the recording.
+/// The minimum length of a read that reached the end of its file in the recording.
 const PAST_END: u64 = 128 << 10;
 
 /// Errors of transfers whose cause is not in the tree: such a transfer is not repeated.
@@ -152,7 +152,7 @@ impl Call<'_, '_> {
 
     fn write(&self, offset: Option<u64>, flags: u32) -> Done {
         let Ok(wanted) = u64::try_from(self.recorded) else {
-            // It would change the tree, which it did not.
+            // It changed nothing in the recording. Here it could change the tree.
             return Ok(None);
         };
         let file = self.handle(0)?;
