@@ -28,7 +28,7 @@ pub(crate) struct Job<'a> {
     pub each_file: bool,
     /// The capabilities of the file system.
     pub stores: Capabilities,
-    /// Charges work of this program, where a model processor does.
+    /// Charges work of this program, if a model processor does.
     pub user_work: Option<&'a UserWork<'a>>,
     pub stop: &'a CancelToken,
 }

@@ -67,7 +67,7 @@ pub struct Request<'a> {
     /// Whether the clock is read for every file in phases where this is optional. It is off if a
     /// reading adds to the measured time. Phases that time every operation always read the clock.
     pub each_file: bool,
-    /// Charges the work of this program itself, where a model processor does.
+    /// Charges the work of this program itself, if a model processor does.
     pub user_work: Option<&'a UserWork<'a>>,
     /// The cancellation token.
     pub stop: &'a CancelToken,

@@ -157,7 +157,7 @@ fn on(
         ended?;
     }
     let in_memory = !work_dir.on_a_device();
-    work_dir.give_back()?;
+    work_dir.release()?;
     drop(work_dir);
     if in_memory && options.selects(memory::NAME) {
         // By default, tmpfs limits the number of inodes to a few million.
@@ -166,7 +166,7 @@ fn on(
         let weighed = memory::measure_memory(&names, runner, |row| pages.weighs(row));
         pages.write(&options.output)?;
         weighed?;
-        work_dir.give_back()?;
+        work_dir.release()?;
     }
     Ok(())
 }

@@ -106,7 +106,7 @@ impl WorkDir {
     }
 
     /// Releases all resources and returns the errors.
-    pub fn give_back(&mut self) -> Result<(), String> {
+    pub fn release(&mut self) -> Result<(), String> {
         if let Some(mounted) = self.mounted.take() {
             mounted.unmount().map_err(message)?;
         }

@@ -352,7 +352,7 @@ fn add(runs: &mut Vec<Run>, more: impl IntoIterator<Item = Run>) {
 }
 
 /// Deletes all files of a tree, then creates and deletes files of the same names. Names in `kept`
-/// stay: those that a new file system has. Returns the first failure, in words.
+/// stay: those that a new file system has. Returns the first failure as text.
 pub fn try_use(root: &Path, tree: &Tree, kept: &BTreeSet<String>) -> Option<String> {
     let root = match open(root, DIRECTORY, Mode::empty()) {
         Ok(root) => root,

@@ -321,8 +321,8 @@ fn write_all(file: impl AsFd, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes through a shared mapping, after it has extended the file where it must. The kernel copies
-/// the bytes from a pipe: where it cannot provide a page, the copy fails, and no signal ends this
+/// Writes through a shared mapping, after it has extended the file if necessary. The kernel copies
+/// the bytes from a pipe: if it cannot provide a page, the copy fails, and no signal ends this
 /// process.
 fn write_mapped(file: &OwnedFd, size: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
     if bytes.is_empty() {

@@ -140,7 +140,7 @@ impl Guilty<'_> {
         )
     }
 
-    /// The counters that moved, the most first.
+    /// The changed counters, the largest change first.
     fn counters(&self) -> String {
         let mut moved = self.figures_before.moved(self.figures);
         let size = |before: u64, after: u64| {

@@ -30,7 +30,7 @@ pub(super) fn findings() -> Vec<Finding> {
     states::ALL.iter().rev().map(finding).collect()
 }
 
-/// Describes where a file system can be filled here, or returns what is missing.
+/// Describes the places where a file system can be filled here, or returns the missing requirement.
 fn on_what(room: Bytes) -> Result<String, Availability> {
     let works = |kind: FilesystemKind| {
         let those = fsdyno_recipes::fs::ALL

@@ -192,7 +192,7 @@ fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
     (Availability::Available, title)
 }
 
-/// The capabilities of guests, with one of their kernels where the lab has a choice.
+/// The capabilities of guests, with one of their kernels if the lab has a choice.
 fn guests(
     lab: LabChoice,
     kernel: Option<KernelChoice>,

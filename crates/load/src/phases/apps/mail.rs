@@ -14,7 +14,7 @@ enum Flags {
     Deleted,
 }
 
-/// The separator before the flags is a colon, or an exclamation mark where names have no colon.
+/// The separator before the flags is a colon, or an exclamation mark if names have no colon.
 fn flags(worker: &Worker<'_>, flags: Flags) -> Part {
     let colon = worker.job.stores.names.allows(b"a:2,S");
     Text(match (colon, flags) {

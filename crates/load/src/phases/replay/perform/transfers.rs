@@ -234,7 +234,7 @@ impl Call<'_, '_> {
         calls::clone_range(from, from_offset, to, to_offset, length).map(Some)
     }
 
-    /// Reads a part of a directory; or, where the recording reached its end, all the rest: file
+    /// Reads a part of a directory; or, if the recording reached its end, all the rest: file
     /// systems divide their lists differently.
     fn list(&mut self, length: u64) -> Done {
         let directory = self.handle(0)?;
