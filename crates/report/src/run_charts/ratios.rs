@@ -168,7 +168,7 @@ fn describe(label: &str, baseline: bool, ratio: &PairedRatio, outcome: Option<Ou
     }
     let _ = write!(description, ", {}", terms::count(ratio.pairs, "pair"));
     description += match outcome {
-        Some(Outcome::Equivalent) => ", indistinguishable",
+        Some(Outcome::Equivalent) => ", equivalent",
         Some(Outcome::TooFew) => ", too few repeats to judge",
         Some(Outcome::Inconclusive) => ", inconclusive",
         _ => "",
