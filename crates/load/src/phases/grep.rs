@@ -121,6 +121,7 @@ struct GrepAll<'a> {
 }
 
 impl<E: Calls> FileReader<E> for GrepAll<'_> {
+    #[inline]
     fn read(
         &mut self,
         engine: &mut E,
