@@ -3,7 +3,7 @@
 //! R. Lee, X. Zhang, "Essential roles of exploiting internal parallelism of flash memory based
 //! solid state drives", HPCA 2011).
 
-use super::probes::{LARGE, Prober, SMALL, median, quantile};
+use super::probes::{LARGE, Prober, SMALL, doublings, median, quantile};
 use super::target::{Access, TargetError};
 use serde::Serialize;
 
@@ -40,8 +40,7 @@ impl Pairs {
         if prober.target.capacity() < 512 * LARGE {
             return Ok(None);
         }
-        let powers = (0..).map(|power| SMALL << power);
-        let near: Vec<u64> = powers.take_while(|distance| *distance < LARGE).collect();
+        let near: Vec<u64> = doublings(LARGE / 2).collect();
         let reads: Vec<PairOfReads> = near.iter().map(|at| PairOfReads::small(*at)).collect();
         let alone = PairOfReads {
             distance: None,

@@ -60,6 +60,12 @@ pub fn median(values: &[f64]) -> f64 {
     Summary::of(values).map_or(0.0, |summary| summary.median)
 }
 
+/// The lengths from [`SMALL`] to this one, each twice the one before.
+pub fn doublings(last: u64) -> impl Iterator<Item = u64> {
+    let powers = (0..).map(|power| SMALL << power);
+    powers.take_while(move |bytes| *bytes <= last)
+}
+
 /// The value below which this share of all is.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -138,8 +144,7 @@ impl<'a> Prober<'a> {
     /// The sizes alternate, so that a slow second of the machine delays all of them alike.
     pub fn sizes(&mut self, count: u64) -> Result<Vec<Size>, TargetError> {
         let capacity = self.target.capacity();
-        let sizes = (0..).map(|power| SMALL << power);
-        let sizes = sizes.take_while(|bytes| *bytes <= LARGE.min(capacity));
+        let sizes = doublings(LARGE.min(capacity));
         let mut all: Vec<(u64, Vec<f64>)> = sizes.map(|bytes| (bytes, Vec::new())).collect();
         // A processor that slept long is slow at first.
         self.random_reads(16)?;
