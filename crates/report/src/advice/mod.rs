@@ -15,6 +15,7 @@ pub use validation::{Departure, Pair, Validation};
 use crate::compare::RunVerdict;
 use crate::comparison::Comparisons;
 use crate::comparison::warnings::about_work;
+use crate::lists::unique;
 use crate::run_json::{self, RatioInterval};
 use crate::terms;
 use candidates::Field;
@@ -261,12 +262,6 @@ impl Recommendation {
         candidates.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
         let plan = &set.run.plan;
         let runs = || std::iter::once(question.defaults).chain(question.later);
-        let mut warnings = Vec::new();
-        for text in runs().flat_map(about_work) {
-            if !warnings.contains(&text) {
-                warnings.push(text);
-            }
-        }
         Self {
             schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
@@ -280,7 +275,7 @@ impl Recommendation {
             certain: plan.is_certain(),
             margin: plan.margin,
             candidates,
-            warnings,
+            warnings: unique(runs().flat_map(about_work)),
             choice,
             options: question.options.to_vec(),
             left_out: question

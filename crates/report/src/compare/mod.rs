@@ -16,7 +16,7 @@ pub use json::{
 };
 pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check};
 
-use crate::comparison::warnings::about_work;
+use crate::comparison::warnings::about_work_of_run;
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
 use fsdyno_model::{Metric, ResultSet};
@@ -111,10 +111,7 @@ impl RunComparison {
             run: other.run.id.clone(),
             warnings: [base, other]
                 .into_iter()
-                .flat_map(|set| {
-                    let warnings = about_work(set).into_iter();
-                    warnings.map(|text| format!("run {}: {text}", set.run.id))
-                })
+                .flat_map(about_work_of_run)
                 .collect(),
             differences: differences(base, other),
             margin,

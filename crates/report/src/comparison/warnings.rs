@@ -113,6 +113,17 @@ pub fn about_work(set: &ResultSet) -> Vec<String> {
         .collect()
 }
 
+/// The same warnings for a report of several runs.
+pub fn about_work_of_run(set: &ResultSet) -> Vec<String> {
+    let all = about_work(set).into_iter();
+    all.map(|text| run_prefix(&set.run.id) + &text).collect()
+}
+
+/// The beginning of a warning about a run.
+pub fn run_prefix(id: &str) -> String {
+    format!("run {}: ", terms::printable(id))
+}
+
 /// The warning about a phase that should have started with warm caches but did not.
 pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
     let cache = &sample.cache;

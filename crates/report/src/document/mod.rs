@@ -339,11 +339,7 @@ impl Block {
 
     /// A list of warnings.
     pub fn warnings(texts: &[String]) -> Self {
-        let item = |text: &String| Item {
-            lead: Some(("warning".to_owned(), Tone::Warning)),
-            text: text.clone().into(),
-            ..Item::default()
-        };
+        let item = |text: &String| Item::new("warning", Tone::Warning, text.as_str());
         Self::List(texts.iter().map(item).collect())
     }
 

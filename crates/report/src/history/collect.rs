@@ -1,10 +1,10 @@
 //! Collects the figures of runs, and divides them into series of comparable ones.
 
-use super::json::{History, SeriesHistory, of_run};
+use super::json::{History, SeriesHistory};
 use super::observation::{Collected, Observation, RunFacts};
 use super::{By, Selection, order, steps};
 use crate::compare::differences;
-use crate::comparison::warnings::about_work;
+use crate::comparison::warnings::about_work_of_run;
 use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::{Contender, ContenderKernel, Counter, Outcome, Plan, ResultSet};
@@ -70,9 +70,7 @@ impl Collector {
             provenance: set.run.provenance.clone(),
             commit: tagged.map(str::to_owned),
         });
-        let warnings = about_work(set).into_iter();
-        self.warnings
-            .extend(warnings.map(|text| of_run(&set.run.id) + &text));
+        self.warnings.extend(about_work_of_run(set));
         let chosen: Vec<bool> = plan
             .contenders
             .iter()

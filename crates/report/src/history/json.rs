@@ -2,6 +2,7 @@
 
 use super::By;
 use crate::compare::Difference;
+use crate::comparison::warnings::run_prefix;
 use fsdyno_model::Counter;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -114,11 +115,6 @@ pub struct Moved {
     pub ratio: Option<f64>,
 }
 
-/// The start of a warning about a run.
-pub(super) fn of_run(id: &str) -> String {
-    format!("run {id}: ")
-}
-
 impl History {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
@@ -136,7 +132,7 @@ impl History {
         let about = |warning: &&String| {
             let mut series = series.iter();
             series.any(|one| warning.starts_with(&format!("{}, {},", one.contender, one.phase)))
-                || runs.iter().any(|id| warning.starts_with(&of_run(id)))
+                || runs.iter().any(|id| warning.starts_with(&run_prefix(id)))
         };
         Self {
             runs: runs.len(),
