@@ -5,6 +5,7 @@
 pub mod assembly;
 mod capabilities;
 mod disks;
+mod durability;
 mod explorer_messages;
 mod filled;
 #[doc(hidden)]

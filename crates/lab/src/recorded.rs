@@ -1,16 +1,18 @@
 //! The figures of each phase from the recorders of model disks: the requests between the marks of
 //! the workload. Requests between two phases belong to none.
 
+use crate::durability;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::record::Interval;
 use fsdyno_model::{DiskFigures, Mark, Point, Sample, Warning, WarningKind};
 
-/// Adds the figures of each disk to the samples.
-pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder]) {
+/// Adds the figures of each disk to the samples; `volatile`: the disks have a volatile cache.
+pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder], volatile: bool) {
     for sample in samples {
         let disks = (0..).zip(recorders);
         let figures = disks.filter_map(|(disk, recorder)| of_phase(recorder, sample.phase, disk));
         sample.disks = figures.collect();
+        durability::warn_by_disks(sample, volatile);
     }
 }
 
@@ -25,11 +27,12 @@ pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> 
 }
 
 /// Adds the figures of each disk to its samples, in the order of the disks.
-pub(crate) fn assign(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
+pub(crate) fn assign(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>], volatile: bool) {
     for sample in samples {
         let reported = disks.iter().copied().flatten();
         let reported = reported.filter(|(phase, _)| *phase == sample.phase);
         sample.disks = reported.map(|(_, figures)| *figures).collect();
+        durability::warn_by_disks(sample, volatile);
     }
 }
 
@@ -122,7 +125,7 @@ pub(crate) mod tests {
         mark(&mut disk, 2, Point::Returned);
         let recorder = disk.take_recorder().unwrap();
         let mut samples = [sample(0), sample(1), sample(2)];
-        add(&mut samples, &[recorder]);
+        add(&mut samples, &[recorder], true);
         let counted = |figures: &DiskFigures| {
             let (returned, durable) = (figures.to_return, figures.to_durable);
             (returned.reads.requests, durable.reads.requests)

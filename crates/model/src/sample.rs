@@ -7,7 +7,7 @@ use crate::observed::Observed;
 use crate::timeline::{LatencyDistribution, Progress};
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -235,6 +235,12 @@ impl Sample {
     /// The compared time: to durable if it was measured, else to return.
     pub fn whole_ns(&self) -> Nanos {
         self.durable_ns.unwrap_or(self.return_ns)
+    }
+
+    /// Whether it returned as durable although nothing of its work can be.
+    pub fn is_not_durable(&self) -> bool {
+        let mut warnings = self.warnings.iter();
+        warnings.any(|warning| warning.kind == WarningKind::NotDurable)
     }
 
     /// The sum of the figures of all its model disks; none without such figures.

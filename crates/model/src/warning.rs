@@ -27,6 +27,8 @@ pub enum WarningKind {
     Divergence,
     /// Virtual time does not count the processor time of a program that serves the file system.
     NotCounted,
+    /// `fsync` and `syncfs` returned, and no flush had made anything durable.
+    NotDurable,
     /// The phase was too short for its clock or for the scheduler.
     TooShort,
     /// A time limit ended the phase before all its work was done: its time is that of the limit.
@@ -79,6 +81,7 @@ impl WarningKind {
             Self::IncompleteRecording => "incomplete-recording",
             Self::Divergence => "divergence",
             Self::NotCounted => "not-counted",
+            Self::NotDurable => "not-durable",
             Self::TooShort => "too-short",
             Self::TimeLimit => "time-limit",
             Self::CacheUnproven => "cache-unproven",

@@ -46,7 +46,7 @@ use published::Published;
 use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
 use run_json::RunReport;
-use run_report::first_screen::{self, LINES, Rows};
+use run_report::first_screen::{self, LINES, Rows, WARNINGS};
 use why::Why;
 
 /// A report in a format, or the reason why it cannot be written.
@@ -74,10 +74,12 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Rendered {
     }
 }
 
-/// Renders the first screen of a run with the most detailed table that fits.
+/// Renders the first screen of a run with the most detailed table that fits, and as many warnings
+/// as fit with that.
 fn first_screen(set: &ResultSet, options: &Options) -> Vec<u8> {
-    let screens = Rows::ALL.into_iter();
-    let screens = screens.map(|rows| first_screen::document(set, options, rows));
+    let forms = Rows::ALL.into_iter();
+    let forms = forms.flat_map(|rows| (1..=WARNINGS).rev().map(move |warnings| (rows, warnings)));
+    let screens = forms.map(|form| first_screen::document(set, options, form));
     let fits = |screen: &Document| !terminal::splits_a_table(screen, options);
     first_that_fits(screens, options, fits)
 }

@@ -54,6 +54,8 @@ pub(crate) struct ServedDiskReport {
     pub(crate) phases: Phases,
     /// The reason why its block trace is incomplete.
     pub(crate) warning: Option<Warning>,
+    /// Whether it has a volatile cache.
+    pub(crate) volatile: bool,
 }
 
 impl ServedDiskReport {
@@ -63,6 +65,7 @@ impl ServedDiskReport {
         let recorder = disk.take_recorder();
         Self {
             served,
+            volatile: disk.is_volatile(),
             phases: recorder
                 .iter()
                 .flat_map(|recorder| recorded::phases(recorder, number))
@@ -75,7 +78,7 @@ impl ServedDiskReport {
     /// Adds the figures of several disks to these samples.
     pub(crate) fn add_to(all: &[Self], samples: &mut [Sample]) {
         let phases: Vec<&Phases> = all.iter().map(|one| &one.phases).collect();
-        recorded::assign(samples, &phases);
+        recorded::assign(samples, &phases, all.iter().any(|one| one.volatile));
     }
 
     /// Warns of incomplete traces.
@@ -101,6 +104,11 @@ pub(crate) struct DiskBuilder {
 }
 
 impl DiskBuilder {
+    /// Whether its disks have a volatile write cache.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.profile.is_volatile()
+    }
+
     /// A builder for the disk of a plan. The error is a message.
     pub(crate) fn of(model: &ModelDisk) -> Result<Self, String> {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;

@@ -273,10 +273,8 @@ fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
             format!("the reasons of {}", names.join(", ")),
         ));
     }
-    let items = reasons.into_iter().map(|(names, why)| Item {
-        is_one_line: is_screen(rows),
-        ..Item::new(names, Tone::Plain, why)
-    });
+    let items = reasons.into_iter();
+    let items = items.map(|(names, why)| Item::new(names, Tone::Plain, why));
     let list = Block::List(items.collect());
     let section = Section::new("not-recommended", "Not recommended").with(list);
     (!advice.dropped.is_empty() || own > 0).then(|| section.into())

@@ -1,5 +1,5 @@
-//! The answer of a run as one sentence: which contender is fastest, by how much, and in how many
-//! phases.
+//! The answer of a run: which contender is fastest, by how much, and in how many phases; before it
+//! those whose work was not durable, and one that is much slower; after it the slowest.
 
 use super::leaders::Leaders;
 use super::{Comparison, Line};
@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 
 /// The largest number of contenders that a sentence names.
 const NAMED: usize = 4;
+
+/// A contender that is so many times slower than the leader is named first.
+const MUCH_SLOWER: f64 = 3.0;
 
 /// The answer of a run of one lab.
 pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
@@ -35,15 +38,29 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
             "Every phase takes less than {RESOLUTION}, which is negligible: raise --scale."
         );
     }
+    let durability = figures.durability();
+    let all = comparison.measured_contenders();
+    if all.iter().all(|at| figures.not_durable.contains(at)) {
+        return durability;
+    }
     let judged = figures.phases.iter().any(|line| line.leaders().is_some());
     if !judged {
-        return figures.too_few(set);
+        return durability + &figures.too_few(set);
     }
-    match &figures.leaders {
+    let (text, named) = match &figures.leaders {
         Some(leaders) if leaders.among.len() == 1 => figures.decided(leaders.among[0]),
-        Some(leaders) if leaders.equivalent => figures.equivalent(leaders),
+        Some(leaders) if leaders.equivalent => (figures.equivalent(leaders), leaders.among.clone()),
         leaders => figures.inconclusive(leaders.as_ref(), set),
-    }
+    };
+    let slowest = figures
+        .slowest()
+        .filter(|slowest| !named.contains(&slowest.at));
+    let text = match slowest {
+        Some(slowest) if slowest.times >= MUCH_SLOWER => format!("{} {text}", slowest.text),
+        Some(slowest) => format!("{text} {}", slowest.text),
+        None => text,
+    };
+    durability + &text
 }
 
 /// The options of `run` that add repeats to a run.
@@ -60,6 +77,13 @@ fn extension(set: &ResultSet) -> String {
     }
 }
 
+/// The slowest contender, if it is slower than the leader by a verdict.
+struct Slowest {
+    at: usize,
+    times: f64,
+    text: String,
+}
+
 /// The figures of a comparison from which its answer is built.
 struct AnswerFigures<'a> {
     comparison: &'a Comparison,
@@ -69,6 +93,8 @@ struct AnswerFigures<'a> {
     ratios: Vec<Option<f64>>,
     /// The contenders that may be the fastest, over all phases or in the only one.
     leaders: Option<Leaders>,
+    /// The contenders whose work was not durable in some of the phases.
+    not_durable: Vec<usize>,
 }
 
 impl<'a> AnswerFigures<'a> {
@@ -90,7 +116,11 @@ impl<'a> AnswerFigures<'a> {
             let ratios = ratios.map(|ratio| Some(ratio.as_ref()?.middle));
             (ratios.collect(), overall.leaders())
         };
+        let not_durable = |at: &usize| phases.iter().any(|line| line.is_not_durable(*at));
         Self {
+            not_durable: (0..comparison.contenders.len())
+                .filter(not_durable)
+                .collect(),
             comparison,
             phases,
             ratios,
@@ -172,7 +202,56 @@ impl<'a> AnswerFigures<'a> {
         }
     }
 
-    fn decided(&self, winner: usize) -> String {
+    /// The contenders whose work was not durable, with the number of phases.
+    fn durability(&self) -> String {
+        let phases = |at: usize| {
+            let phases = self.phases.iter();
+            phases.filter(|line| line.is_not_durable(at)).count()
+        };
+        let each = self.not_durable.iter().map(|at| (phases(*at), *at));
+        let sentences = by_key(each).into_iter().map(|(phases, these)| {
+            let of = if self.phases.len() > 1 {
+                format!(" in {}", self.of_all(phases))
+            } else {
+                String::new()
+            };
+            let names = self.names(&these);
+            format!(
+                "The work of {names} was not durable when fsync and syncfs returned{of}: no flush \
+                 was sent to the disk, so {names} cannot be the answer. "
+            )
+        });
+        sentences.collect()
+    }
+
+    /// The slowest contender, if it and the leader differ by a verdict.
+    fn slowest(&self) -> Option<Slowest> {
+        let lead = self.leaders.as_ref()?.among.iter().copied();
+        let known = lead.filter(|at| self.ratios.get(*at).copied().flatten().is_some());
+        let lead = known.min_by(|a, b| self.ratio(*a).total_cmp(&self.ratio(*b)))?;
+        let durable = (0..self.ratios.len()).filter(|at| !self.not_durable.contains(at));
+        let known = durable.filter_map(|at| Some((at, self.ratios[at]?)));
+        let (at, ratio) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let verdict = match self.phases[..] {
+            [line] => line.verdict(at, lead),
+            _ => self.comparison.overall.verdict(at, lead),
+        };
+        let times = self
+            .times(lead, at)
+            .filter(|_| verdict == Some(Verdict::Slower))?;
+        let (name, overall) = (self.name(at), self.overall());
+        Some(Slowest {
+            at,
+            times: ratio / self.ratio(lead),
+            text: format!(
+                "The slowest is {name}: {times} slower than {}{overall}.",
+                self.name(lead)
+            ),
+        })
+    }
+
+    /// The answer with a winner, and the contenders that it compares.
+    fn decided(&self, winner: usize) -> (String, Vec<usize>) {
         let reference = if winner == 0 {
             self.lowest_without(Some(0)).unwrap_or(1)
         } else {
@@ -187,7 +266,8 @@ impl<'a> AnswerFigures<'a> {
             let faster = self.count(winner, reference, Verdict::Faster);
             let _ = write!(text, ", and faster in {}", self.of_all(faster));
         }
-        text + &self.others(&[winner, reference]) + "."
+        text += &self.others(&[winner, reference]);
+        (text + ".", vec![winner, reference])
     }
 
     fn equivalent(&self, leaders: &Leaders) -> String {
@@ -200,7 +280,8 @@ impl<'a> AnswerFigures<'a> {
         )
     }
 
-    fn inconclusive(&self, leaders: Option<&Leaders>, set: &ResultSet) -> String {
+    /// The answer without a winner, and the contenders that it compares.
+    fn inconclusive(&self, leaders: Option<&Leaders>, set: &ResultSet) -> (String, Vec<usize>) {
         let all = self.comparison.measured_contenders();
         let among = leaders.map_or(&all[..], |leaders| &leaders.among);
         let ahead = self.ahead(among, &all).unwrap_or_else(|| {
@@ -244,7 +325,13 @@ impl<'a> AnswerFigures<'a> {
         if !self.comparison.rule.certain {
             let _ = write!(text, " More repeats decide more ({}).", extension(set));
         }
-        text
+        let rest: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|at| !among.contains(at))
+            .collect();
+        let compared = if rest.len() == 1 { &all[..] } else { among };
+        (text, compared.to_vec())
     }
 
     /// The decided part of an answer if several may be the fastest, but not all: by how much the
@@ -279,7 +366,8 @@ impl<'a> AnswerFigures<'a> {
         if self.phases.len() < 2 {
             return text;
         }
-        let others = (1..self.comparison.contenders.len()).filter(|at| !except.contains(at));
+        let others = (1..self.comparison.contenders.len())
+            .filter(|at| !except.contains(at) && !self.not_durable.contains(at));
         let clauses = others.filter_map(|at| {
             let baseline = self.name(0);
             let counted = [("faster", Verdict::Faster), ("slower", Verdict::Slower)];

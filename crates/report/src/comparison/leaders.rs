@@ -54,11 +54,20 @@ impl Leaders {
 }
 
 impl Line {
-    /// The contenders that may be the fastest. `None` without verdicts.
+    /// The contenders that may be the fastest, without those whose work was not durable. `None`
+    /// without verdicts.
     pub fn leaders(&self) -> Option<Leaders> {
-        let medians = self.values.iter();
-        let medians = medians.map(|value| Some(value.as_ref()?.summary.median));
+        let values = self.values.iter().map(Option::as_ref);
+        let durable = values.map(|value| value.filter(|value| !value.not_durable));
+        let medians = durable.map(|value| Some(value?.summary.median));
         Leaders::of(&medians.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
+    }
+
+    /// Whether nothing of the work of a contender was durable.
+    pub fn is_not_durable(&self, at: usize) -> bool {
+        self.values[at]
+            .as_ref()
+            .is_some_and(|value| value.not_durable)
     }
 
     /// The confidence set of the fastest contender, by index, of those with figures.
@@ -84,6 +93,8 @@ pub struct Overall {
     pub ratios: Vec<Option<PairedRatio>>,
     /// The number of these phases. Phases in which a time is negligible do not count.
     pub phases: usize,
+    /// The contenders whose work was not durable in some of these phases, by index.
+    pub not_durable: Vec<usize>,
     verdicts: Verdicts,
 }
 
@@ -121,6 +132,7 @@ impl Overall {
                 let phases = lines.iter().map(|line| (line.times(one), line.times(0)));
                 geometric_ratio(&phases.collect::<Vec<_>>())
             };
+            let not_durable = |at: usize| lines.iter().any(|line| line.is_not_durable(at));
             let ratios: Vec<_> = (0..contenders).map(ratio).collect();
             let known = ratios.iter().flatten().count();
             if known < 2 || known < comparison.measured_contenders().len() {
@@ -129,6 +141,7 @@ impl Overall {
             Self {
                 ratios,
                 phases: lines.len(),
+                not_durable: (0..contenders).filter(|at| not_durable(*at)).collect(),
                 verdicts,
             }
         };
@@ -140,9 +153,12 @@ impl Overall {
         self.verdicts.of(one, other)
     }
 
-    /// The contenders that may be the fastest. `None` without verdicts.
+    /// The contenders that may be the fastest, without those whose work was not durable. `None`
+    /// without verdicts.
     pub fn leaders(&self) -> Option<Leaders> {
-        let ratios = self.ratios.iter().map(|ratio| Some(ratio.as_ref()?.middle));
+        let ratios = self.ratios.iter().enumerate();
+        let durable = ratios.map(|(at, ratio)| ratio.filter(|_| !self.not_durable.contains(&at)));
+        let ratios = durable.map(|ratio| Some(ratio?.middle));
         Leaders::of(&ratios.collect::<Vec<_>>(), |a, b| self.verdict(a, b))
     }
 }

@@ -61,6 +61,9 @@ pub struct Value {
     pub outliers: Vec<Blocked>,
     /// Whether there is a warning about one of its samples or about the series.
     pub doubted: bool,
+    /// Whether nothing of its work was durable when the phase returned as durable: it is not
+    /// compared as the fastest.
+    pub not_durable: bool,
 }
 
 impl Measure {
@@ -152,6 +155,7 @@ impl Line {
                         || samples
                             .iter()
                             .any(|(_, s)| !s.warnings.is_empty() || not_warm(s).is_some()),
+                    not_durable: samples.iter().any(|(_, s)| s.is_not_durable()),
                     drift,
                     outliers,
                     summary,

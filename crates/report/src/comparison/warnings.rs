@@ -46,7 +46,8 @@ impl WarningSummary {
         match self.kind {
             WarningKind::IncompleteRecording
             | WarningKind::Divergence
-            | WarningKind::NotCounted => 0,
+            | WarningKind::NotCounted
+            | WarningKind::NotDurable => 0,
             WarningKind::NotLocked | WarningKind::BackgroundLoad | WarningKind::TimeLimit => 1,
             WarningKind::CacheUnproven | WarningKind::NotFromDevice | WarningKind::FreeCopy => 2,
             WarningKind::Steal | WarningKind::Frequency | WarningKind::NotQuiet => 3,

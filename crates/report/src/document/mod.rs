@@ -177,8 +177,6 @@ pub struct Item {
     pub place: Option<String>,
     /// Its contender.
     pub contender: Option<String>,
-    /// Whether a terminal shows only as much as fits into one line.
-    pub is_one_line: bool,
 }
 
 /// The colour of a word, if colour is enabled.

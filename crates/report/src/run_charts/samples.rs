@@ -194,6 +194,7 @@ mod tests {
             drift: None,
             outliers: Vec::new(),
             doubted: false,
+            not_durable: false,
         }
     }
 

@@ -15,8 +15,8 @@ use fsdyno_stats::Verdict;
 
 /// The largest number of lines.
 pub const LINES: usize = 40;
-/// The number of warnings.
-const WARNINGS: usize = 3;
+/// The largest number of warnings.
+pub const WARNINGS: usize = 3;
 /// The largest number of contenders in a table with a row for each.
 const CONTENDERS: usize = 20;
 
@@ -38,8 +38,8 @@ impl Rows {
     pub const ALL: [Self; 4] = [Self::Phases, Self::Workloads, Self::Contenders, Self::None];
 }
 
-/// The first screen with these rows.
-pub fn document(set: &ResultSet, options: &Options, rows: Rows) -> Document {
+/// The first screen with these rows, and as many warnings.
+pub fn document(set: &ResultSet, options: &Options, (rows, warnings): (Rows, usize)) -> Document {
     let comparisons = Comparisons::of(set);
     let mut blocks = Vec::new();
     with_each_lab(set, &comparisons, options, |lab| {
@@ -55,8 +55,8 @@ pub fn document(set: &ResultSet, options: &Options, rows: Rows) -> Document {
             blocks.extend([table.into(), Block::Legend(legend)]);
         }
     });
-    let notes = notes(&comparisons);
-    let left_out = comparisons.warning_summaries.len().saturating_sub(WARNINGS);
+    let notes = notes(&comparisons, warnings);
+    let left_out = comparisons.warning_summaries.len().saturating_sub(warnings);
     blocks.extend((!notes.is_empty()).then_some(Block::List(notes)));
     blocks.push(Block::List(rest(set, left_out)));
     Document {
@@ -309,12 +309,8 @@ fn with_marks(mut text: Text, comparison: &Comparison, table: &Table) -> Text {
     text
 }
 
-/// The cells that were not measured, and the most important warnings, a line each.
-fn notes(comparisons: &Comparisons) -> Vec<Item> {
-    let line = |lead: String, text: String, tone| Item {
-        is_one_line: true,
-        ..Item::new(lead, tone, text)
-    };
+/// The cells that were not measured, and the most important warnings.
+fn notes(comparisons: &Comparisons, most: usize) -> Vec<Item> {
     let mut items = Vec::new();
     let counts = comparisons.cells.describe();
     let unmeasured = &comparisons.unmeasured;
@@ -323,18 +319,18 @@ fn notes(comparisons: &Comparisons) -> Vec<Item> {
         let reason = first.reason.lines().next().unwrap_or_default();
         let (contender, workload) = (&first.contender, &first.workload);
         let text = format!("{counts}: {reason} ({contender}, {workload})");
-        items.push(line(format!("! {}", first.outcome), text, Tone::Bad));
+        items.push(Item::new(format!("! {}", first.outcome), Tone::Bad, text));
     } else if comparisons.cells.measured < comparisons.cells.planned {
-        items.push(line("! incomplete".to_owned(), counts, Tone::Warning));
+        items.push(Item::new("! incomplete", Tone::Warning, counts));
     }
     let mut warnings: Vec<&WarningSummary> = comparisons.warning_summaries.iter().collect();
     // The sort is stable: equally important ones keep their order.
     warnings.sort_by_key(|warning| warning.importance());
-    items.extend(warnings.into_iter().take(WARNINGS).map(|warning| {
+    items.extend(warnings.into_iter().take(most).map(|warning| {
         let kind = format!("! {}", warning.kind);
-        line(kind, warning.in_brief(), Tone::Warning)
+        Item::new(kind, Tone::Warning, warning.in_brief())
     }));
-    items.truncate(WARNINGS);
+    items.truncate(most);
     items
 }
 

@@ -1,7 +1,7 @@
 //! The answer at the top matches the figures.
 
 use crate::fixture::one_phase;
-use fsdyno_model::{Nanos, Probe};
+use fsdyno_model::{Nanos, Probe, Warning, WarningKind};
 use fsdyno_report::comparison::Comparisons;
 use fsdyno_stats::Verdict;
 
@@ -22,8 +22,54 @@ fn the_fastest_is_compared_with_the_baseline_or_the_next() {
     check(
         &["ext4", "xfs", "btrfs"],
         &[&[700, 710, 690], &[1000, 1010, 1020], &[2000, 2010, 2020]],
-        "For this work ext4 is fastest: 1.4 times faster than xfs.",
+        "For this work ext4 is fastest: 1.4 times faster than xfs. The slowest is btrfs: 2.9 times \
+         slower than ext4.",
     );
+}
+
+#[test]
+fn the_slowest_is_named_and_first_if_it_is_much_slower() {
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[
+            &[700, 710, 690],
+            &[1000, 1010, 1020],
+            &[14000, 14010, 14020],
+        ],
+        "The slowest is btrfs: 20 times slower than ext4. For this work ext4 is fastest: 1.4 times \
+         faster than xfs.",
+    );
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[&[1000, 1010, 1020], &[700, 710, 690], &[2000, 2010, 2020]],
+        "For this work xfs is fastest: 1.4 times faster than ext4. The slowest is btrfs: 2.9 times \
+         slower than xfs.",
+    );
+}
+
+#[test]
+fn a_contender_whose_work_was_not_durable_is_no_answer_and_has_no_star() {
+    let labels = ["ext4", "jfs", "xfs"];
+    let times: &[&[u64]] = &[&[1000, 1000, 1000], &[100, 100, 100], &[800, 800, 800]];
+    let mut set = one_phase(&labels, times);
+    let warning = Warning::new(WarningKind::NotDurable, "no flush", "do not choose it");
+    for record in set
+        .cells
+        .iter_mut()
+        .filter(|record| record.cell.contender == 1)
+    {
+        record.samples[0].warnings = vec![warning.clone()];
+    }
+    let comparisons = Comparisons::of(&set);
+    let answer = comparisons.answers().join(" ");
+    let expected = "The work of jfs was not durable when fsync and syncfs returned: no flush was \
+                    sent to the disk, so jfs cannot be the answer. For this work xfs is fastest: \
+                    1.2 times faster than ext4.";
+    assert_eq!(answer, expected);
+    for line in comparisons.labs[0].lines() {
+        let best = line.values.iter().flatten().map(|value| value.best);
+        assert_eq!(best.collect::<Vec<_>>(), [false, false, true]);
+    }
 }
 
 #[test]

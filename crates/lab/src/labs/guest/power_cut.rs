@@ -51,6 +51,7 @@ impl GuestLab {
         let TimedDisks {
             calendar,
             mut calendar_disks,
+            ..
         } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures)
             .map_err(guest_failed)?;
         let (mut guest, line) =

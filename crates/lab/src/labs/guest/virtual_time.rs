@@ -41,6 +41,8 @@ pub(super) struct TimedDisks {
     pub calendar: UnixListener,
     /// The disks.
     pub calendar_disks: Vec<CalendarDisk>,
+    /// Whether they have volatile caches.
+    pub volatile: bool,
 }
 
 impl TimedDisks {
@@ -63,6 +65,7 @@ impl TimedDisks {
         Ok(Self {
             calendar,
             calendar_disks,
+            volatile: disk.is_volatile(),
         })
     }
 
@@ -145,6 +148,7 @@ impl GuestLab {
         notes.guest(guest.argv());
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
+        let volatile = timed_disks.volatile;
         let kept = timed_disks.keep(line, Setting::default());
         let received = self.receive(&mut guest, &words, notes);
         if received.is_ok() {
@@ -154,11 +158,11 @@ impl GuestLab {
         let last = guest.end(LAST_LINES);
         let (passed, recorders) = kept.end(received.is_ok());
         recorded::found_warnings(&recorders).for_each(|warning| notes.warn(warning));
-        recorded::add(notes.samples(), &recorders);
+        recorded::add(notes.samples(), &recorders, volatile);
         match (received, passed) {
             (Ok(mut record), Ok(passed)) => {
                 notes.effective(Effective::DISK, reported(plan, model, &passed));
-                recorded::add(&mut record.samples, &recorders);
+                recorded::add(&mut record.samples, &recorders, volatile);
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(disks::remark(in_all(&passed)));
                     failure.message.extend(known_cause(&last));

@@ -5,6 +5,7 @@
 
 use super::executor::HostExecutor;
 use super::{fragmentation, warnings};
+use crate::durability;
 use crate::job::Job;
 use crate::model_cpu;
 use crate::procedure::CellEnd;
@@ -90,6 +91,10 @@ pub(super) fn measure(
     let repeated = is_repeatable(executor, job, phase);
     let found_warnings = warnings::about(&sample, job, repeated);
     sample.warnings.extend(found_warnings);
+    // The disks of a plan have figures of their own.
+    if job.plan.disk.is_none() && !executor.virtual_time {
+        durability::warn_by_counters(&mut sample, &executor.watched);
+    }
     executor.notes.sample(sample);
     Ok(())
 }

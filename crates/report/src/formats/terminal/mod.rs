@@ -9,7 +9,7 @@ use crate::document::{
     Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone, visit,
 };
 use crate::options::Options;
-use paint::{Paint, clip, left, width, wrap};
+use paint::{Paint, left, width, wrap};
 use std::collections::BTreeSet;
 
 /// The smallest supported width, columns.
@@ -197,11 +197,7 @@ impl<'a> Screen<'a> {
             Some((lead, tone)) => {
                 let whole = format!("{lead}: {text}");
                 let whole = whole.trim_end_matches(' ').trim_end_matches(':');
-                let mut lines = wrap(whole, self.width, 2);
-                if item.is_one_line && lines.len() > 1 {
-                    lines = vec![clip(whole, self.width)];
-                }
-                for (at, line) in lines.iter().enumerate() {
+                for (at, line) in wrap(whole, self.width, 2).iter().enumerate() {
                     let line = match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
                         Some(rest) => self.paint.tone(lead, *tone) + rest,
                         None => line.clone(),

@@ -87,12 +87,6 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of a text that does not fit into a line.
-pub fn clip(text: &str, columns: usize) -> String {
-    let (head, _) = split_at_width(text, columns.saturating_sub(3));
-    format!("{}...", head.trim_end())
-}
-
 /// Splits a text after the last character that fits; the first part has at least one character.
 fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
