@@ -7,6 +7,7 @@ use crate::attributes::{Attributes, Lost};
 use crate::entry;
 use crate::survey::{self, is_sparse};
 use crate::work_dir::make_root;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::{CancelToken, Capabilities, EntryKind, LeftOut};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
@@ -273,7 +274,7 @@ impl<'s> Copier<'s> {
                 return Err(("read", Side::From, Errno::INTR));
             }
             let most = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
-            let length = rustix::io::pread(from, &mut self.buffer[..most], at)
+            let length = uninterrupted(|| rustix::io::pread(from, &mut self.buffer[..most], at))
                 .map_err(|errno| ("read", Side::From, errno))?;
             if length == 0 {
                 break;

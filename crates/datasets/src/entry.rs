@@ -1,6 +1,7 @@
 //! Reads directory entries: names one by one, extended attributes, and the data ranges of a file.
 //! Everything is relative to an open directory.
 
+use fsdyno_files::uninterrupted;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 use rustix::io::Errno;
@@ -203,7 +204,7 @@ pub fn fill<E>(
 /// Writes all bytes at an offset.
 pub fn write_all(file: impl AsFd, mut bytes: &[u8], mut at: u64) -> rustix::io::Result<()> {
     while !bytes.is_empty() {
-        let written = rustix::io::pwrite(&file, bytes, at)?;
+        let written = uninterrupted(|| rustix::io::pwrite(&file, bytes, at))?;
         at += written as u64;
         bytes = &bytes[written..];
     }

@@ -5,6 +5,7 @@
 
 use crate::entry::{self, DEEPEST};
 use crate::{DatasetError, survey};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::{CancelToken, DatasetChoice, DatasetContent};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -430,12 +431,7 @@ impl Walk<'_> {
 }
 
 fn fs_pread(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
-    loop {
-        match rustix::io::pread(file, &mut *buffer, at) {
-            Err(Errno::INTR) => {}
-            done => return done,
-        }
-    }
+    uninterrupted(|| rustix::io::pread(file, &mut *buffer, at))
 }
 
 /// Fills the buffer, unless the file ends.

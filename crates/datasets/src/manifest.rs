@@ -5,6 +5,7 @@
 use crate::DatasetError;
 use crate::entry::{self, DEEPEST};
 use crate::fragmentation;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::CancelToken;
 use fsdyno_trace::{Entry, EntryKind, Hole, LinkTarget, MAX_HOLES, PathId, Writer, XattrSize};
 use rustix::fd::{AsFd, OwnedFd};
@@ -257,7 +258,7 @@ impl<W: Write> Scan<'_, W> {
             })?;
             let length = (to - from - at).min(BLOCK as u64);
             let mut block = vec![0; usize::try_from(length).ok()?];
-            let read = rustix::io::pread(file, &mut block, from + at).ok()?;
+            let read = uninterrupted(|| rustix::io::pread(file, &mut block, from + at)).ok()?;
             let block = &block[..read];
             raw += block.len();
             packed += compressor.compress(block).ok()?.len().min(block.len());

@@ -1,7 +1,8 @@
 //! Files and directories that are opened and replaced without trusting their path: directories
 //! whose owner and mode are checked, files that come into place by a rename, and input files.
 //!
-//! It decides nothing about what the files hold.
+//! Calls that a signal interrupts are repeated here too, for all crates. It decides nothing about
+//! what the files hold.
 
 pub mod errno;
 pub mod input;
@@ -11,10 +12,12 @@ pub mod places;
 mod read_full;
 mod replace;
 mod trusted;
+mod waiting;
 mod walk;
 
 pub use output::Output;
 pub use read_full::read_full;
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, open_own, refuse_foreign_links};
+pub use waiting::{CallError, flock, poll, uninterrupted};
 pub use walk::open_parent;

@@ -3,9 +3,10 @@
 //! Which program and with what words is not decided here; nor is what its status means.
 
 use crate::probe::search_path;
+use fsdyno_files::{poll, uninterrupted};
 use fsdyno_model::step::{OURSELVES, shell_line};
 use fsdyno_model::{CancelToken, Nanos};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -241,10 +242,7 @@ impl Tail {
     /// Reads once from a stream that is ready; `false` at its end.
     fn read_from(&mut self, stream: &mut impl Read) -> io::Result<bool> {
         let mut buffer = [0; 16 << 10];
-        let length = match stream.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
-            result => result?,
-        };
+        let length = uninterrupted(|| stream.read(&mut buffer))?;
         self.0.extend(&buffer[..length]);
         let excess = self.0.len().saturating_sub(KEPT);
         self.0.drain(..excess);
@@ -281,11 +279,7 @@ fn watch(
                 .map(|s| PollFd::from_borrowed_fd(s.as_fd(), PollFlags::IN)),
         );
         let timeout = if ended { Duration::ZERO } else { POLL_INTERVAL };
-        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        poll(&mut fds, Some(timeout))?;
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         let (from_stdout, from_stderr) = match (&stdout, &stderr) {
             (Some(_), Some(_)) => (ready[1], ready[2]),

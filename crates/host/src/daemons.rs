@@ -9,9 +9,9 @@
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::processes::{self, Found};
 use crate::{command, probe};
-use fsdyno_files::{Access, TrustedDir, Untrusted};
+use fsdyno_files::{Access, TrustedDir, Untrusted, flock};
 use fsdyno_model::{CancelToken, Daemon};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::Signal;

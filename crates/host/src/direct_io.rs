@@ -4,6 +4,7 @@
 //! A device is opened for reading only, so the kernel refuses every write to it. Writes go to a
 //! scratch file that has no name any more.
 
+use fsdyno_files::uninterrupted;
 use fsdyno_model::CancelToken;
 use io_uring::{IoUring, opcode, types};
 use rustix::fs::{FileType, Mode, OFlags, fdatasync, fstat, open, unlink};
@@ -239,8 +240,8 @@ impl DirectFile {
             let buffer = &mut buffers.slot(0)[..length];
             let began = self.now();
             let moved = match request.action {
-                Action::Read => pread(&self.file, buffer, request.at),
-                Action::Write => pwrite(&self.file, buffer, request.at),
+                Action::Read => uninterrupted(|| pread(&self.file, &mut *buffer, request.at)),
+                Action::Write => uninterrupted(|| pwrite(&self.file, &*buffer, request.at)),
                 Action::Flush => fdatasync(&self.file).map(|()| length),
             };
             let moved = moved.map_err(|errno| self.failed(request, errno.into()))?;
@@ -288,10 +289,8 @@ impl DirectFile {
             if in_flight == 0 {
                 break;
             }
-            match ring.submit_and_wait(1) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => failure = failure.or(Some(DirectError::Ring(error))),
+            if let Err(error) = uninterrupted(|| ring.submit_and_wait(1)) {
+                failure = failure.or(Some(DirectError::Ring(error)));
             }
             let now = self.now();
             for ended in ring.completion() {

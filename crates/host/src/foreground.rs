@@ -1,16 +1,25 @@
 //! Starts a program as a shell does: with the terminal, environment and directory of the user. Used
 //! for observed programs of the user and for strace. `command` runs all other programs.
+//!
+//! A caller that must not leave a program after SIGKILL marks it in its environment, and has a
+//! watchdog that kills what is marked.
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use fsdyno_files::uninterrupted;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
+};
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 
-/// A program in the foreground. It keeps running if fsdyno is killed.
+/// A program in the foreground.
 #[derive(Debug)]
 pub struct Foreground(Child);
+
+/// Name and value of a variable that identifies the processes of a program.
+pub type Mark = (&'static str, String);
 
 /// Processor time of a process and of the children that it waited for, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,9 +31,18 @@ pub struct CpuTime {
 }
 
 impl Foreground {
-    /// Starts a program. The first word is its name or path.
-    pub fn start(argv: &[OsString]) -> io::Result<Self> {
-        Ok(Self(command(argv)?.spawn()?))
+    /// Starts a program. The first word is its name or path. If this thread ends, the kernel sends it
+    /// `at_our_end`.
+    pub fn start(
+        argv: &[OsString],
+        mark: Option<&Mark>,
+        at_our_end: Option<Signal>,
+    ) -> io::Result<Self> {
+        let mut command = command(argv, mark)?;
+        let request = move || Ok(set_parent_process_death_signal(at_our_end)?);
+        // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+        unsafe { command.pre_exec(request) };
+        Ok(Self(command.spawn()?))
     }
 
     /// Number of the process.
@@ -46,7 +64,7 @@ impl Foreground {
             return Ok(true);
         };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+        Ok(uninterrupted(|| waitid(WaitId::Pid(pid), options))?.is_some())
     }
 
     /// Its processor time. Also after its end, until [`Foreground::wait`].
@@ -74,10 +92,10 @@ pub struct Held {
 
 impl Held {
     /// Creates the process of a program, and holds it.
-    pub fn start(argv: &[OsString]) -> io::Result<Self> {
+    pub fn start(argv: &[OsString], mark: Option<&Mark>) -> io::Result<Self> {
         let (mut pid_from, pid_to) = io::pipe()?;
         let (held_from, held_to) = io::pipe()?;
-        let mut command = command(argv)?;
+        let mut command = command(argv, mark)?;
         let hold = hold(pid_to, held_from);
         // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
         unsafe { command.pre_exec(hold) };
@@ -130,17 +148,18 @@ impl Drop for Held {
 fn hold(report: PipeWriter, wait: PipeReader) -> impl FnMut() -> io::Result<()> + Send + Sync {
     move || {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        rustix::io::write(&report, &pid.to_ne_bytes())?;
+        uninterrupted(|| rustix::io::write(&report, &pid.to_ne_bytes()))?;
         let mut byte = [0];
-        rustix::io::read(&wait, &mut byte)?;
+        uninterrupted(|| rustix::io::read(&wait, &mut byte))?;
         Ok(())
     }
 }
 
-fn command(argv: &[OsString]) -> io::Result<Command> {
+fn command(argv: &[OsString], mark: Option<&Mark>) -> io::Result<Command> {
     let program = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(&argv[1..]);
+    command.envs(mark.map(|(name, value)| (*name, value)));
     Ok(command)
 }
 
@@ -164,12 +183,12 @@ mod tests {
     #[test]
     fn a_program_is_held_and_released() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let held = Held::start(&words("sh -c exit$IFS$((3))")).unwrap();
+        let held = Held::start(&words("sh -c exit$IFS$((3))"), None).unwrap();
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", held.pid())).unwrap();
         assert!(parse_stat(&stat).is_some(), "{stat}");
         let program = held.release().unwrap();
         assert_eq!(program.wait().unwrap().code(), Some(3));
-        let missing = Held::start(&words("/no/such/program"));
+        let missing = Held::start(&words("/no/such/program"), None);
         assert_eq!(
             missing.unwrap().release().unwrap_err().kind(),
             io::ErrorKind::NotFound
@@ -177,7 +196,7 @@ mod tests {
         // One that is never released does not start.
         let marker = tempfile::tempdir().unwrap();
         let file = marker.path().join("ran");
-        let held = Held::start(&["touch".into(), file.clone().into()]).unwrap();
+        let held = Held::start(&["touch".into(), file.clone().into()], None).unwrap();
         let process = format!("/proc/{}", held.pid());
         drop(held);
         assert!(!file.exists() && !std::path::Path::new(&process).exists());

@@ -1,5 +1,6 @@
 //! The warnings in the kernel log, from a moment on.
 
+use fsdyno_files::uninterrupted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::{Errno, read};
@@ -27,11 +28,11 @@ impl KernelLog {
         };
         let mut buffer = [0; 8192];
         loop {
-            match read(log, &mut buffer) {
+            match uninterrupted(|| read(log, &mut buffer)) {
                 Ok(0) => break,
                 Ok(length) => lines.extend(message(&buffer[..length])),
                 // EPIPE: lines were overwritten before they were read; the next ones are there.
-                Err(Errno::PIPE | Errno::INTR) => {}
+                Err(Errno::PIPE) => {}
                 Err(_) => break,
             }
         }

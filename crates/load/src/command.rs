@@ -5,30 +5,28 @@ pub(crate) mod application;
 mod stray;
 mod watchdog;
 
-pub(crate) use stray::StrayProcesses;
+pub use stray::StrayProcesses;
 
 use crate::clock::timeval;
 use crate::error::LoadError;
 use crate::tool_run::{ToolCommand, ToolRun};
+use fsdyno_files::{poll, uninterrupted};
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::search_path::search_path_variable;
 use fsdyno_model::units::Nanos;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The number of bytes of a program's output that are kept.
 pub(crate) const KEPT: usize = 64 * 1024;
 /// The time between two checks of cancellation.
-const POLL_INTERVAL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The result of running a program.
 #[derive(Debug)]
@@ -207,10 +205,7 @@ fn watch(
         watched.push(PollFd::new(&ended, PollFlags::IN));
         watched.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
         watched.extend(stderr.as_ref().map(|err| PollFd::new(err, PollFlags::IN)));
-        match poll(&mut watched, Some(&POLL_INTERVAL)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(refused("poll")(errno)),
-        }
+        poll(&mut watched, Some(POLL_INTERVAL)).map_err(refused("poll"))?;
         let gone = !watched[0].revents().is_empty();
         drop(watched);
         let more = drain(&mut stdout, &mut buffer, |bytes| {
@@ -236,19 +231,14 @@ fn drain<P: Read + AsFd>(
         return false;
     };
     let mut ready = [PollFd::new(open, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    if !matches!(poll(&mut ready, Some(&now)), Ok(1..)) {
+    if !matches!(poll(&mut ready, Some(Duration::ZERO)), Ok(1..)) {
         return false;
     }
-    match open.read(buffer) {
+    match uninterrupted(|| open.read(buffer)) {
         Ok(bytes @ 1..) => {
             take(&buffer[..bytes]);
             true
         }
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
         _ => {
             *pipe = None;
             false
@@ -278,13 +268,8 @@ fn pid(id: u32) -> Option<Pid> {
 
 /// Waits for a child; returns its resource usage, including all children that it waited for.
 fn wait(id: u32) -> (ExitStatus, Usage) {
-    loop {
-        let (waited, status, usage) = wait4(id.cast_signed(), 0);
-        let interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-        if waited >= 0 || !interrupted {
-            return (ExitStatus::from_raw(status), usage);
-        }
-    }
+    let (_, status, usage) = wait4(id.cast_signed(), 0);
+    (ExitStatus::from_raw(status), usage)
 }
 
 /// `wait4(2)`: its return value, the status, and the resource usage.
@@ -292,8 +277,14 @@ fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
     let mut status = 0;
     // SAFETY: `rusage` contains only numbers, and all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live local variables.
-    let waited = unsafe { libc::wait4(id, &raw mut status, flags, &raw mut usage) };
+    let waited = uninterrupted(|| {
+        // SAFETY: both pointers are to live local variables.
+        match unsafe { libc::wait4(id, &raw mut status, flags, &raw mut usage) } {
+            -1 => Err(io::Error::last_os_error()),
+            waited => Ok(waited),
+        }
+    });
+    let waited = waited.unwrap_or(-1);
     let usage = Usage {
         user: timeval(usage.ru_utime),
         system: timeval(usage.ru_stime),

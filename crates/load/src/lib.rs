@@ -24,4 +24,5 @@ mod recording_script;
 mod tool_run;
 mod user_work;
 
+pub use command::StrayProcesses;
 pub use user_work::UserWork;

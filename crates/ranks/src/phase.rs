@@ -4,7 +4,7 @@ use crate::clocks::{Offsets, now};
 use crate::group::{Group, Halt, Wait, broadcast};
 use crate::plan::{SHIFT, STONEWALL, stonewall};
 use fsdyno_datasets::work_dir::WorkDir;
-use fsdyno_files::errno;
+use fsdyno_files::{errno, uninterrupted};
 use fsdyno_load::measure::{self, Deadline, LoadError, Measured, Recording, Share};
 use fsdyno_load::phases::op;
 use fsdyno_model::scaling::WORKERS;
@@ -198,8 +198,7 @@ fn sleep_until(moment: u64) {
             tv_sec: (until / 1_000_000_000).cast_signed(),
             tv_nsec: (until % 1_000_000_000).cast_signed(),
         };
-        // If a signal ends the sleep early, the loop below waits for the rest.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+        let _ = uninterrupted(|| clock_nanosleep_absolute(ClockId::Monotonic, &until));
     }
     while now() < moment {
         std::hint::spin_loop();

@@ -2,19 +2,27 @@
 //! errors.
 
 use fsdyno_host::command::CommandError;
+use fsdyno_host::foreground::Mark;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The programs to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A command, which is started.
-    Command(Vec<OsString>),
+    Command {
+        /// Its words.
+        argv: Vec<OsString>,
+        /// Marks its processes, so that a watchdog finds them.
+        mark: Option<Mark>,
+    },
     /// Running processes, by their numbers, and their future children.
     Processes(Vec<i32>),
     /// The processes of a control group and of those below it, by its directory, and those that join
@@ -87,6 +95,33 @@ pub enum SessionError {
 impl From<rustix::io::Errno> for SessionError {
     fn from(errno: rustix::io::Errno) -> Self {
         Self::Write(errno.into())
+    }
+}
+
+/// How long the processes of a command may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The end of a command before its last process ends: SIGTERM for each of its processes, and SIGKILL
+/// for those that are left after [`GRACE`].
+#[derive(Debug, Default)]
+pub(crate) struct Termination {
+    began: Option<Instant>,
+    terminated: BTreeSet<i32>,
+}
+
+impl Termination {
+    /// Signals the processes that are running now. To be called again until none is.
+    pub fn signal(&mut self, running: impl IntoIterator<Item = i32>) {
+        let late = self.began.get_or_insert_with(Instant::now).elapsed() > GRACE;
+        for pid in running {
+            let signal = if late { Signal::KILL } else { Signal::TERM };
+            if let Some(process) = Pid::from_raw(pid)
+                && (self.terminated.insert(pid) || late)
+            {
+                // It may have ended meanwhile.
+                let _ = kill_process(process, signal);
+            }
+        }
     }
 }
 

@@ -41,7 +41,7 @@ fn run(recorder: Recorder, root: &Path, script: &str, anonymous: bool) -> Record
     argv.push(format!("cd '{}' || exit 9; {script}", root.display()).into());
     let request = Request {
         root: root.to_owned(),
-        target: Target::Command(argv),
+        target: Target::Command { argv, mark: None },
         recorded: vec![script.to_owned()],
         recorder: Some(recorder),
         duration: None,
@@ -230,20 +230,44 @@ fn an_anonymous_recording_has_the_same_operations_without_names() {
 }
 
 #[test]
-fn a_command_is_ended_after_its_time() {
-    if !strace_works() {
-        return;
+fn a_command_is_ended_with_all_its_processes_after_its_time() {
+    let test = "a_command_is_ended_with_all_its_processes_after_its_time";
+    let works = [
+        (Recorder::Strace, strace_works()),
+        (Recorder::Ebpf, ebpf_works(test)),
+    ];
+    for (recorder, _) in works.into_iter().filter(|(_, works)| *works) {
+        let (_place, root) = tree();
+        // Two in the background, of which one ignores SIGTERM.
+        let ignores = if recorder == Recorder::Strace {
+            "trap '' TERM;"
+        } else {
+            ""
+        };
+        let script = format!(
+            "cd '{}'; sleep 600 & echo $! > pids; ({ignores} exec sleep 600) & \
+             echo $! >> pids; exec sleep 600",
+            root.display()
+        );
+        let request = Request {
+            root: root.clone(),
+            target: Target::Command {
+                argv: ["sh", "-c", &script].map(OsString::from).to_vec(),
+                mark: None,
+            },
+            recorded: Vec::new(),
+            recorder: Some(recorder),
+            duration: Some(std::time::Duration::from_millis(1000)),
+            anonymous: false,
+            buffer: BUFFER,
+        };
+        let (_, ending) = record(&request, Vec::new(), &CancelToken::new(), |_| ()).unwrap();
+        assert_eq!(ending.exit_status, Some(128 + 15), "{recorder:?}");
+        assert!(ending.complete(), "{recorder:?} {:?}", ending.incomplete);
+        let pids = std::fs::read_to_string(root.join("pids")).unwrap();
+        assert_eq!(pids.lines().count(), 2);
+        for pid in pids.lines().map(|pid| pid.parse().unwrap()) {
+            assert!(!fsdyno_recorder::attach::is_running(pid), "{recorder:?}");
+        }
     }
-    let (_place, root) = tree();
-    let request = Request {
-        root: root.clone(),
-        target: Target::Command(["sleep", "600"].map(OsString::from).to_vec()),
-        recorded: Vec::new(),
-        recorder: Some(Recorder::Strace),
-        duration: Some(std::time::Duration::from_millis(300)),
-        anonymous: false,
-        buffer: BUFFER,
-    };
-    let (_, ending) = record(&request, Vec::new(), &CancelToken::new(), |_| ()).unwrap();
-    assert_eq!(ending.exit_status, Some(128 + 15));
 }

@@ -25,7 +25,10 @@ fn recorded(root: &Path, argv: &[&str], buffer: u32) -> Option<(Vec<Operation>, 
     }
     let request = Request {
         root: root.to_owned(),
-        target: Target::Command(argv.iter().map(OsString::from).collect()),
+        target: Target::Command {
+            argv: argv.iter().map(OsString::from).collect(),
+            mark: None,
+        },
         recorded: Vec::new(),
         recorder: Some(Recorder::Ebpf),
         duration: None,

@@ -8,8 +8,8 @@
 use crate::place::{Place, with_ending};
 use crate::resolve::check_id;
 use crate::{Store, StoreError};
-use fsdyno_files::{Access, TrustedDir, Untrusted};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use fsdyno_files::{Access, TrustedDir, Untrusted, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, openat};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};

@@ -15,6 +15,7 @@ mod reach;
 mod references;
 mod retired;
 mod source;
+mod waits;
 
 use source::Source;
 use std::fmt;

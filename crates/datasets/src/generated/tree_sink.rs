@@ -6,6 +6,7 @@
 use super::{File, Sink};
 use crate::DatasetError;
 use crate::content::{BUFFER, Stream};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags, Timespec, Timestamps};
@@ -71,8 +72,8 @@ impl<'s> TreeSink<'s> {
                 return Err(("write to", rustix::io::Errno::INTR));
             }
             while !piece.is_empty() {
-                let written =
-                    rustix::io::write(&made, piece).map_err(|errno| ("write to", errno))?;
+                let written = uninterrupted(|| rustix::io::write(&made, piece))
+                    .map_err(|errno| ("write to", errno))?;
                 piece = &piece[written..];
             }
         }

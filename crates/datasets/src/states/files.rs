@@ -8,10 +8,11 @@ use super::space::Space;
 use crate::content::{BUFFER, Content, Stream};
 use crate::fragmentation;
 use crate::seed::Seed;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
-use rustix::io::{Errno, write};
+use rustix::io::write;
 use std::path::{Path, PathBuf};
 
 /// Neighbours in number are in different directories, as files of different users do: some file
@@ -192,12 +193,11 @@ impl<'a> Files<'a> {
         'pieces: while let Some(mut piece) = stream.next_piece() {
             while !piece.is_empty() {
                 self.stop.check()?;
-                match write(file, piece) {
+                match uninterrupted(|| write(file, piece)) {
                     Ok(written) => {
                         self.progress.wrote(written as u64);
                         piece = &piece[written..];
                     }
-                    Err(Errno::INTR) => {}
                     Err(errno) => {
                         failed = Some(errno);
                         break 'pieces;

@@ -14,6 +14,7 @@ use crate::entry;
 use crate::member::{Member, MemberKind, components, split};
 use crate::packed;
 use crate::scan::{parents, path_hash};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::{CancelToken, Capabilities};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
@@ -243,8 +244,10 @@ impl Comparer<'_> {
             self.stop.check()?;
             let packed = entry::fill(&mut self.buffers[0], |rest| data.read(rest))
                 .map_err(|error| self.damaged(Some(path.to_owned()), error))?;
-            let unpacked = entry::fill(&mut self.buffers[1], |rest| rustix::io::read(&file, rest))
-                .map_err(|errno| self.failed("read", path, errno))?;
+            let unpacked = entry::fill(&mut self.buffers[1], |rest| {
+                uninterrupted(|| rustix::io::read(&file, &mut *rest))
+            })
+            .map_err(|errno| self.failed("read", path, errno))?;
             let (one, other) = (&self.buffers[0][..packed], &self.buffers[1][..unpacked]);
             if one != other {
                 let same = one.iter().zip(other).take_while(|(x, y)| x == y).count();

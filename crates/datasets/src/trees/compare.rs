@@ -3,6 +3,7 @@
 
 use super::{Comparison, TreeError};
 use crate::entry::{self, DEEPEST};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::{CancelToken, Capabilities};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
@@ -305,8 +306,11 @@ impl Comparer<'_> {
         loop {
             self.stop.check()?;
             let [buffer_a, buffer_b] = &mut self.buffers;
-            let length_a = entry::fill(buffer_a, |rest| rustix::io::read(&file_a, rest));
-            let length_b = entry::fill(buffer_b, |rest| rustix::io::read(&file_b, rest));
+            let read = |file: &OwnedFd, rest: &mut [u8]| {
+                uninterrupted(|| rustix::io::read(file, &mut *rest))
+            };
+            let length_a = entry::fill(buffer_a, |rest| read(&file_a, rest));
+            let length_b = entry::fill(buffer_b, |rest| read(&file_b, rest));
             let length_a = length_a.map_err(|errno| self.failed("read", 0, errno))?;
             let length_b = length_b.map_err(|errno| self.failed("read", 1, errno))?;
             let (one, other) = (&self.buffers[0][..length_a], &self.buffers[1][..length_b]);

@@ -3,7 +3,8 @@
 //! A peer that starts a message must finish it in time, and it must read what it receives.
 //! Otherwise its connection ends with an error.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use fsdyno_files::{poll, uninterrupted};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -52,17 +53,12 @@ impl From<Errno> for StreamError {
 /// Waits until a descriptor is ready. Returns none after a timeout.
 pub fn wait(lines: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<bool, StreamError> {
     loop {
-        let left = deadline.map(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
-        });
-        match poll(lines, left.as_ref()) {
-            Ok(ready) => return Ok(ready > 0),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if poll(lines, left)? > 0 {
+            return Ok(true);
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(false);
         }
     }
 }
@@ -90,12 +86,11 @@ pub fn receive(
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut bytes[filled..])];
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        match recvmsg(&line, &mut parts, &mut control, flags) {
+        match uninterrupted(|| recvmsg(&line, &mut parts, &mut control, flags)) {
             Ok(got) if got.bytes == 0 && filled == 0 => return Ok(None),
             Ok(got) if got.bytes == 0 => return Err(StreamError::Disconnected),
             Ok(got) => filled += got.bytes,
             Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::IN, timeout)?,
-            Err(Errno::INTR) => {}
             Err(Errno::CONNRESET) if filled == 0 => return Ok(None),
             Err(error) => return Err(error.into()),
         }
@@ -124,10 +119,10 @@ pub fn send(
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match sendmsg(&line, &[IoSlice::new(&bytes[sent..])], &mut control, flags) {
+        let part = [IoSlice::new(&bytes[sent..])];
+        match uninterrupted(|| sendmsg(&line, &part, &mut control, flags)) {
             Ok(part) => sent += part,
             Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::OUT, timeout)?,
-            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }

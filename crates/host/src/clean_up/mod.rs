@@ -12,9 +12,9 @@ use crate::journal::record::{Kind, Record, Resource, remaining};
 use crate::journal::{JournalError, SUFFIX, Undo, is_at};
 use crate::removal::remove_tree;
 use crate::{arrays, daemons, disk_server, guest_processes, loops, mounts, pools};
-use fsdyno_files::{Access, TrustedDir, Untrusted};
+use fsdyno_files::{Access, TrustedDir, Untrusted, flock};
 use fsdyno_model::Pool;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -273,7 +273,7 @@ fn take_lock(file: &File, timeout: Instant) -> io::Result<bool> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) if Instant::now() >= timeout => return Ok(false),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => {
+            Err(Errno::WOULDBLOCK) => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(error) => return Err(error.into()),

@@ -157,7 +157,7 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
         return Err(unreadable(Errno::NODEV));
     }
     for _ in 0..TRIES {
-        match rustix::fs::flock(&device, FlockOperation::NonBlockingLockExclusive) {
+        match fsdyno_files::flock(&device, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(device),
             Err(Errno::WOULDBLOCK) => thread::sleep(Duration::from_millis(100)),
             Err(error) => return Err(unreadable(error)),

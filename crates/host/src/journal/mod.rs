@@ -13,9 +13,9 @@ pub(crate) mod record;
 pub use record::{Kind, Resource};
 
 use crate::processes::start_ticks;
-use fsdyno_files::{Access, TrustedDir, Untrusted};
+use fsdyno_files::{Access, TrustedDir, Untrusted, flock};
 use record::Record;
-use rustix::fs::{AtFlags, FlockOperation, flock, fstat, fsync, statat};
+use rustix::fs::{AtFlags, FlockOperation, fstat, fsync, statat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -2,6 +2,7 @@
 //! from the kernel log.
 
 use crate::kernel_log::KernelLog;
+use fsdyno_files::uninterrupted;
 use rustix::fd::AsFd;
 use rustix::io::read;
 use std::path::Path;
@@ -36,7 +37,7 @@ pub(super) fn context_words(context: impl AsFd) -> String {
     let mut words = Vec::new();
     let mut buffer = [0; 4096];
     // One message a read, ENODATA after the last.
-    while let Ok(length @ 1..) = read(&context, &mut buffer) {
+    while let Ok(length @ 1..) = uninterrupted(|| read(&context, &mut buffer)) {
         let text = String::from_utf8_lossy(&buffer[..length]);
         let text = text.trim_end();
         let text = ["e ", "w ", "i "]

@@ -5,6 +5,7 @@
 
 use super::{MessageWriter, ServeError, crash, explore, run};
 use crate::messages::{GuestMessage, Task};
+use fsdyno_files::uninterrupted;
 use fsdyno_guests::inside;
 use fsdyno_guests::protocol::FrameWriter;
 use rustix::termios::tcdrain;
@@ -53,6 +54,6 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     };
     writer.write(&word)?;
     // Messages that are still buffered would be lost when the guest ends.
-    tcdrain(&rest).map_err(io::Error::from)?;
+    uninterrupted(|| tcdrain(&rest)).map_err(io::Error::from)?;
     Err(inside::power_off().into())
 }

@@ -4,6 +4,7 @@
 
 use super::watchdog::Watchdog;
 use crate::error::LoadError;
+use fsdyno_files::uninterrupted;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,16 +15,20 @@ const VARIABLE: &str = "FSDYNO_PHASE";
 /// The maximum time until a killed process exits.
 const DYING: Duration = Duration::from_secs(5);
 
-/// The mark of one phase.
+/// The mark of one phase, or of a command that is recorded.
 #[derive(Debug)]
-pub(crate) struct StrayProcesses {
+pub struct StrayProcesses {
     mark: String,
     /// Kills them if fsdyno cannot.
     _watchdog: Watchdog,
 }
 
 impl StrayProcesses {
-    /// A unique mark, and a watchdog that kills the marked processes if fsdyno is killed.
+    /// A unique mark, and a watchdog that kills the marked processes if fsdyno is killed, or when this
+    /// is dropped.
+    ///
+    /// # Errors
+    /// The shell that waits cannot be started.
     pub fn guarded() -> Result<Self, LoadError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +59,8 @@ impl StrayProcesses {
             // fsdyno must wait for orphans that it adopted; others have parents.
             let unburied = ended
                 .iter()
-                .any(|pid| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)));
+                .map(|pid| uninterrupted(|| waitpid(Some(*pid), WaitOptions::NOHANG)))
+                .any(|ended| matches!(ended, Ok(None)));
             if (living.is_empty() && !unburied) || Instant::now() > late {
                 return ended.len();
             }

@@ -1,7 +1,7 @@
 //! Reads the files of a recovered file system as a [`Tree`], and tries whether it can be used.
 
 use fsdyno_crash::{Entry, EntryKind, Run, Source, Tree, content};
-use fsdyno_files::errno;
+use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, fgetxattr, flistxattr, fstat, mkdirat,
@@ -296,11 +296,9 @@ fn read_runs(
         while at < end {
             let most = (end - at).min(buffer.len() as u64);
             let part = &mut buffer[..usize::try_from(most).unwrap_or_default()];
-            let count = match pread(file, &mut *part, at) {
-                Ok(0) => return Ok(()),
-                Ok(count) => count,
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(error),
+            let count = match uninterrupted(|| pread(file, &mut *part, at))? {
+                0 => return Ok(()),
+                count => count,
             };
             let found = content::runs(at, &part[..count]);
             if found.iter().any(|run| run.source == Source::Other) {

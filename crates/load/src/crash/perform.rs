@@ -2,7 +2,7 @@
 //! operation begins and returns.
 
 use fsdyno_crash::{Operation, Program, Target, WriteKind, content};
-use fsdyno_files::errno;
+use fsdyno_files::{errno, uninterrupted};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags, fallocate, fchmod,
@@ -311,11 +311,9 @@ fn filled(number: u32, offset: u64, length: u64) -> Result<Vec<u8>, Errno> {
 fn write_all(file: impl AsFd, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
     let mut done = 0;
     while done < bytes.len() {
-        match pwrite(&file, &bytes[done..], offset + done as u64) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
+        match uninterrupted(|| pwrite(&file, &bytes[done..], offset + done as u64))? {
+            0 => return Err(Errno::IO),
+            count => done += count,
         }
     }
     Ok(())

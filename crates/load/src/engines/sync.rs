@@ -7,6 +7,7 @@ use super::null::Facts;
 use super::{Calls, DataFile, Engine, EngineInfo, Target};
 use crate::error::LoadError;
 use fsdyno_datasets::{DatasetError, packed};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{
@@ -91,17 +92,6 @@ pub(super) fn path_of(fd: &OwnedFd) -> PathBuf {
     // Workers have separate descriptor tables.
     std::fs::read_link(format!("/proc/thread-self/fd/{number}"))
         .unwrap_or_else(|_| PathBuf::from(format!("(descriptor {number})")))
-}
-
-/// Repeats a call that a signal interrupted.
-#[inline]
-fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 #[inline]
@@ -217,19 +207,19 @@ impl Calls for SystemCalls {
     fn open_work_dir(&mut self, path: &Path) -> Result<OwnedFd, LoadError> {
         self.calls += 1;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        again(|| fs::open(path, flags, Mode::empty()))
+        uninterrupted(|| fs::open(path, flags, Mode::empty()))
             .map_err(|errno| LoadError::io("open", path, errno.into()))
     }
 
     #[inline]
     fn open_dir(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
-        let result = again(|| fs::openat(at, name, DIRECTORY, Mode::empty()));
+        let result = uninterrupted(|| fs::openat(at, name, DIRECTORY, Mode::empty()));
         self.at("openat", at, name, result)
     }
 
     #[inline]
     fn list(&mut self, dir: &mut OwnedFd, into: &mut Listing) -> Result<bool, LoadError> {
-        let result = again(|| getdents(dir.as_fd(), into.space()));
+        let result = uninterrupted(|| getdents(dir.as_fd(), into.space()));
         let bytes = self.on("getdents64", dir, result)?;
         into.filled(bytes);
         Ok(bytes > 0)
@@ -249,7 +239,7 @@ impl Calls for SystemCalls {
 
     #[inline]
     fn remove_dir(&mut self, at: &OwnedFd, name: &CStr) -> Result<bool, LoadError> {
-        let result = match again(|| fs::unlinkat(at, name, AtFlags::REMOVEDIR)) {
+        let result = match uninterrupted(|| fs::unlinkat(at, name, AtFlags::REMOVEDIR)) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             result => result.map(|()| true),
         };
@@ -266,14 +256,14 @@ impl Calls for SystemCalls {
             Target::File(fd) | Target::Directory(fd) => ("fstat", fs::fstat(fd)),
             Target::Entry(dir, name) => (
                 "newfstatat",
-                again(|| fs::statat(dir, *name, AtFlags::SYMLINK_NOFOLLOW)),
+                uninterrupted(|| fs::statat(dir, *name, AtFlags::SYMLINK_NOFOLLOW)),
             ),
         };
         self.target(operation, of, result.map(|stat| meta(&stat)))
     }
 
     fn exists(&mut self, at: &OwnedFd, name: &CStr) -> Result<bool, LoadError> {
-        let result = match again(|| fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        let result = match uninterrupted(|| fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)) {
             Err(Errno::NOENT) => Ok(false),
             result => result.map(|_| true),
         };
@@ -282,18 +272,18 @@ impl Calls for SystemCalls {
 
     #[inline]
     fn open(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
-        let result = again(|| fs::openat(at, name, READ, Mode::empty()));
+        let result = uninterrupted(|| fs::openat(at, name, READ, Mode::empty()));
         self.at("openat", at, name, result)
     }
 
     #[inline]
     fn open_to_write(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
-        let result = again(|| fs::openat(at, name, WRITE, Mode::empty()));
+        let result = uninterrupted(|| fs::openat(at, name, WRITE, Mode::empty()));
         self.at("openat", at, name, result)
     }
 
     fn open_to_change(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
-        let result = again(|| fs::openat(at, name, CHANGE, Mode::empty()));
+        let result = uninterrupted(|| fs::openat(at, name, CHANGE, Mode::empty()));
         self.at("openat", at, name, result)
     }
 
@@ -313,13 +303,13 @@ impl Calls for SystemCalls {
         };
         flags.set(OFlags::DIRECT, how.direct);
         flags.set(OFlags::DSYNC, how.dsync);
-        let result = again(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o600)));
+        let result = uninterrupted(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o600)));
         self.at("openat", at, name, result)
     }
 
     #[inline]
     fn create(&mut self, at: &OwnedFd, name: &CStr, mode: u32) -> Result<OwnedFd, LoadError> {
-        let result = again(|| fs::openat(at, name, CREATE, Mode::from_raw_mode(mode)));
+        let result = uninterrupted(|| fs::openat(at, name, CREATE, Mode::from_raw_mode(mode)));
         self.at("openat", at, name, result)
     }
 
@@ -331,35 +321,35 @@ impl Calls for SystemCalls {
     }
 
     fn make_durable(&mut self, file: &mut OwnedFd) -> Result<(), LoadError> {
-        let result = again(|| fs::fsync(&*file));
+        let result = uninterrupted(|| fs::fsync(&*file));
         self.on("fsync", file, result)
     }
 
     fn make_data_durable(&mut self, file: &mut OwnedFd) -> Result<(), LoadError> {
-        let result = again(|| fs::fdatasync(&*file));
+        let result = uninterrupted(|| fs::fdatasync(&*file));
         self.on("fdatasync", file, result)
     }
 
     fn make_dir_durable(&mut self, dir: &OwnedFd) -> Result<(), LoadError> {
-        let result = again(|| fs::fsync(dir));
+        let result = uninterrupted(|| fs::fsync(dir));
         self.on("fsync", dir, result)
     }
 
     fn make_all_durable(&mut self, dir: &OwnedFd) -> Result<(), LoadError> {
-        let result = again(|| fs::syncfs(dir));
+        let result = uninterrupted(|| fs::syncfs(dir));
         self.on("syncfs", dir, result)
     }
 
     #[inline]
     fn read(&mut self, file: &mut OwnedFd, into: &mut [u8]) -> Result<usize, LoadError> {
-        let result = again(|| rustix::io::read(&*file, &mut *into));
+        let result = uninterrupted(|| rustix::io::read(&*file, &mut *into));
         self.on("read", file, result)
     }
 
     #[inline]
     fn write(&mut self, file: &mut OwnedFd, mut data: &[u8]) -> Result<(), LoadError> {
         while !data.is_empty() {
-            let result = match again(|| rustix::io::write(&*file, data)) {
+            let result = match uninterrupted(|| rustix::io::write(&*file, data)) {
                 Ok(0) => Err(Errno::IO),
                 result => result,
             };
@@ -376,7 +366,7 @@ impl Calls for SystemCalls {
         into: &mut [u8],
         offset: u64,
     ) -> Result<usize, LoadError> {
-        let result = again(|| rustix::io::pread(&*file, &mut *into, offset));
+        let result = uninterrupted(|| rustix::io::pread(&*file, &mut *into, offset));
         self.on("pread", file, result)
     }
 
@@ -388,7 +378,7 @@ impl Calls for SystemCalls {
         mut offset: u64,
     ) -> Result<(), LoadError> {
         while !data.is_empty() {
-            let result = match again(|| rustix::io::pwrite(&*file, data, offset)) {
+            let result = match uninterrupted(|| rustix::io::pwrite(&*file, data, offset)) {
                 Ok(0) => Err(Errno::IO),
                 result => result,
             };
@@ -424,12 +414,12 @@ impl Calls for SystemCalls {
     }
 
     fn set_size(&mut self, file: &mut OwnedFd, size: u64) -> Result<(), LoadError> {
-        let result = again(|| fs::ftruncate(&*file, size));
+        let result = uninterrupted(|| fs::ftruncate(&*file, size));
         self.on("ftruncate", file, result)
     }
 
     fn share(&mut self, from: &OwnedFd, to: &mut OwnedFd) -> Result<(), LoadError> {
-        let result = again(|| fs::ioctl_ficlone(&*to, from));
+        let result = uninterrupted(|| fs::ioctl_ficlone(&*to, from));
         self.calls += 1;
         result.map_err(|errno| match errno {
             Errno::OPNOTSUPP | Errno::INVAL | Errno::XDEV | Errno::NOTTY => LoadError::Method {
@@ -449,7 +439,7 @@ impl Calls for SystemCalls {
         length: u64,
     ) -> Result<u64, LoadError> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let result = again(|| fs::copy_file_range(&*from, None, &*to, None, length));
+        let result = uninterrupted(|| fs::copy_file_range(&*from, None, &*to, None, length));
         self.calls += 1;
         result
             .map(|bytes| bytes as u64)
@@ -491,7 +481,7 @@ impl Calls for SystemCalls {
 
     #[inline]
     fn rename(&mut self, at: &OwnedFd, from: &CStr, to: &CStr) -> Result<(), LoadError> {
-        let result = again(|| fs::renameat(at, from, at, to));
+        let result = uninterrupted(|| fs::renameat(at, from, at, to));
         self.at("renameat", at, from, result)
     }
 
@@ -516,7 +506,7 @@ impl Calls for SystemCalls {
 
     #[inline]
     fn unlink(&mut self, at: &OwnedFd, name: &CStr) -> Result<(), LoadError> {
-        let result = again(|| fs::unlinkat(at, name, AtFlags::empty()));
+        let result = uninterrupted(|| fs::unlinkat(at, name, AtFlags::empty()));
         self.at("unlinkat", at, name, result)
     }
 

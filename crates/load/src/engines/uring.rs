@@ -10,6 +10,7 @@ use super::sync::SystemCalls;
 use super::{BlockSource, Calls, DataFile, Engine, EngineInfo, LargeFile, Transferred};
 use crate::clock;
 use crate::error::LoadError;
+use fsdyno_files::uninterrupted;
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io;
@@ -281,14 +282,11 @@ impl<'b> Ring<'b> {
 
     #[inline]
     fn enter(&mut self, awaited: usize) -> Result<(), LoadError> {
-        loop {
+        let entered = uninterrupted(|| {
             self.calls += 1;
-            match self.kernel.submit_and_wait(awaited) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(refused("io_uring_enter")(error)),
-            }
-        }
+            self.kernel.submit_and_wait(awaited)
+        });
+        entered.map(drop).map_err(refused("io_uring_enter"))
     }
 
     /// The next completed request; none if the kernel has no completion yet.

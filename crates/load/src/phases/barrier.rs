@@ -1,6 +1,7 @@
 //! Parallel workers, each in its own thread.
 
 use crate::clock;
+use fsdyno_files::uninterrupted;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -61,7 +62,8 @@ impl Start {
                 return;
             }
             // After a spurious wake-up, or if the value changed before the sleep, it checks again.
-            let _ = futex::wait(&self.missing, futex::Flags::empty(), missing, None);
+            let flags = futex::Flags::empty();
+            let _ = uninterrupted(|| futex::wait(&self.missing, flags, missing, None));
         }
     }
 

@@ -5,8 +5,9 @@
 //! system.
 
 use crate::error::LoadError;
+use fsdyno_files::{poll, uninterrupted};
 use fsdyno_model::cancel::CancelToken;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::process::{
@@ -20,12 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
 /// The time between two checks of cancellation.
-const POLL_INTERVAL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The exit status of a worker that panicked; its pipe contains the message.
 const PANICKED: i32 = 101;
@@ -51,7 +50,7 @@ fn panic_through_pipe() {
             // SAFETY: a worker keeps its pipe open until it exits.
             let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
             let mut rest = message.as_bytes();
-            while let Ok(count) = rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest)) {
+            while let Ok(count) = uninterrupted(|| rustix::io::write(pipe, rest)) {
                 rest = rest.get(count..).unwrap_or_default();
                 if rest.is_empty() {
                     break;
@@ -96,10 +95,7 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
         .collect();
     let pipes = talking.iter().filter_map(|worker| worker.pipe.as_ref());
     let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
-    match poll(&mut polled, Some(&POLL_INTERVAL)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(refused("poll")(error)),
-    }
+    poll(&mut polled, Some(POLL_INTERVAL)).map_err(refused("poll"))?;
     let received: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
     let mut output = talking
         .iter_mut()
@@ -145,10 +141,9 @@ impl Worker {
             return Ok(());
         };
         let mut part = [0; 16 * 1024];
-        match pipe.read(&mut part) {
+        match uninterrupted(|| pipe.read(&mut part)) {
             Ok(0) => self.pipe = None,
             Ok(count) => self.output.extend_from_slice(&part[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(refused("read")(error)),
         }
         if self.pipe.is_some() {
@@ -171,7 +166,7 @@ impl Worker {
     /// reaps it.
     fn exit_status(&self) -> Result<Option<i32>, Errno> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let end = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
+        let end = uninterrupted(|| waitid(WaitId::Pid(self.pid), options))?;
         Ok(end.and_then(|end| end.exit_status()))
     }
 }
@@ -180,7 +175,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         // An exited process keeps its number until it is reaped.
         let _ = kill_process(self.pid, Signal::KILL);
-        while let Err(Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
+        let _ = uninterrupted(|| waitpid(Some(self.pid), WaitOptions::empty()));
     }
 }
 

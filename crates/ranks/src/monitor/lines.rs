@@ -1,5 +1,6 @@
 //! Lines of JSON from a descriptor that may deliver them in parts.
 
+use fsdyno_files::uninterrupted;
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -34,9 +35,9 @@ impl Lines {
     /// Reads once; an error if a line is no such message, or too long.
     pub fn read<T: DeserializeOwned>(&mut self, from: impl AsFd) -> io::Result<Read<T>> {
         let mut part = [0; 8 * 1024];
-        let count = match rustix::io::read(from, &mut part) {
+        let count = match uninterrupted(|| rustix::io::read(&from, &mut part)) {
             Ok(count) => count,
-            Err(Errno::INTR | Errno::AGAIN) => return Ok(Read::Messages(Vec::new())),
+            Err(Errno::AGAIN) => return Ok(Read::Messages(Vec::new())),
             // The process at the other end died.
             Err(Errno::CONNRESET | Errno::PIPE | Errno::TIMEDOUT) => 0,
             Err(error) => return Err(error.into()),

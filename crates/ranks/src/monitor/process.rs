@@ -5,6 +5,7 @@
 
 use super::lines::{Lines, Read, line};
 use super::{Answer, FromRank, Order, ToRank};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::{Cell, CellRecord, Event, Failure, Nanos, Outcome, Sample, Stage, StopReason};
 use fsdyno_run::conductor::unix_now;
 use fsdyno_store::{Claim, Store};
@@ -161,14 +162,10 @@ impl Monitor {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         loop {
             ready.clear();
-            match epoll::wait(
-                &self.epoll,
-                spare_capacity(&mut ready),
-                Some(&POLL_INTERVAL),
-            ) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            uninterrupted(|| {
+                let space = spare_capacity(&mut ready);
+                epoll::wait(&self.epoll, space, Some(&POLL_INTERVAL))
+            })?;
             for event in ready.drain(..) {
                 let data = event.data;
                 match data.u64() {

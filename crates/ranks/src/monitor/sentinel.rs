@@ -4,9 +4,10 @@ use super::lines::{Lines, Read, line};
 use super::{FromRank, HEARTBEAT, MonitorAddress, ToRank};
 use crate::group::Alarm;
 use crate::member::host_name;
+use fsdyno_files::poll;
 use fsdyno_host::signals::Signals;
 use fsdyno_model::CancelToken;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use std::io::Write as _;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,12 +154,10 @@ impl Watcher {
 
     /// Receives messages for one heartbeat.
     fn listen(&mut self) {
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(HEARTBEAT.subsec_nanos()).max(200_000_000),
-        };
+        let timeout = Duration::from_nanos(HEARTBEAT.subsec_nanos().into());
+        let timeout = timeout.max(Duration::from_millis(200));
         let mut polled = [PollFd::new(&self.stream, PollFlags::IN)];
-        if !matches!(poll(&mut polled, Some(&timeout)), Ok(ready) if ready > 0) {
+        if !matches!(poll(&mut polled, Some(timeout)), Ok(ready) if ready > 0) {
             return;
         }
         match self.lines.read::<ToRank>(&self.stream) {

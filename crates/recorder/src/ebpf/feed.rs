@@ -10,7 +10,7 @@ use crate::observation::nanoseconds;
 use crate::tracker::{RequestId, Sharing, Tracker};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Passes events to the tracker.
 pub(super) struct Feed<'t, W: Write> {
@@ -82,7 +82,7 @@ impl<'t, W: Write> Feed<'t, W> {
     /// Whether processes other than the command still run. The event of an end may be lost.
     pub fn others_run(&mut self, command: i32) -> bool {
         self.processes
-            .retain(|pid| *pid == command || Path::new(&format!("/proc/{pid}")).exists());
+            .retain(|pid| *pid == command || crate::attach::is_running(*pid));
         self.processes.iter().any(|pid| *pid != command)
     }
 

@@ -9,7 +9,7 @@ mod programs;
 mod requests;
 
 use crate::calls::TABLE;
-use crate::observation::{Observed, SessionError, Target, cpu_ns, status};
+use crate::observation::{Observed, SessionError, Target, Termination, cpu_ns, status};
 use crate::tracker::{MappedFile, Tracker};
 use feed::Feed;
 use fsdyno_host::foreground::{Foreground, Held};
@@ -17,7 +17,6 @@ use fsdyno_model::CancelToken;
 use kernel::{MapType, Ring};
 use programs::{CALLS, LARGEST_EVENT, Maps, REQUESTS, Watch};
 use requests::RequestData;
-use rustix::process::Signal;
 use std::collections::HashSet;
 use std::ffi::{CStr, OsStr};
 use std::io::{self, Write};
@@ -331,11 +330,6 @@ pub fn observe<W: Write>(
     read_events(&mut probes, &mut feed, command.as_ref(), &over)?;
     let time_ns = probes.time_ns()?;
     let duration_ns = feed.last_ns.saturating_sub(feed.start_ns);
-    if let Some(command) = &command
-        && feed.others_run(command.pid())
-    {
-        tracker.incomplete("processes of the command were still running at its end");
-    }
     let (programs_ns, exit_status) = finish(command)?;
     Ok(Observed {
         lost: probes.lost()?,
@@ -356,12 +350,12 @@ fn start<W: Write>(
     target: &Target,
     started: impl FnOnce(),
 ) -> Result<Option<Foreground>, SessionError> {
-    let Target::Command(argv) = target else {
+    let Target::Command { argv, mark } = target else {
         attach(probes, feed, target)?;
         started();
         return Ok(None);
     };
-    let held = Held::start(argv).map_err(SessionError::Start)?;
+    let held = Held::start(argv, mark.as_ref()).map_err(SessionError::Start)?;
     probes.track(held.pid())?;
     feed.start(held.pid())?;
     started();
@@ -376,17 +370,18 @@ fn read_events<W: Write>(
     command: Option<&Foreground>,
     over: &dyn Fn() -> bool,
 ) -> io::Result<()> {
-    let (mut stopped, mut idle) = (false, 0_u32);
+    let mut termination = Termination::default();
+    let mut idle = 0_u32;
     loop {
         let over = over();
         let ended = match command {
             Some(command) => {
-                if over && !stopped {
-                    stopped = true;
-                    command.signal(Signal::TERM);
-                }
                 // As strace, until the last process ends.
-                command.ended()? && (over || !feed.others_run(command.pid()))
+                let ended = command.ended()? && !feed.others_run(command.pid());
+                if over && !ended {
+                    termination.signal(feed.processes.iter().copied());
+                }
+                ended
             }
             None => over || feed.processes.is_empty(),
         };

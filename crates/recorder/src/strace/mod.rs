@@ -4,29 +4,26 @@ mod parse;
 
 pub use parse::{Event, Parser, Unreadable};
 
-use crate::observation::{Observed, SessionError, Target};
+use crate::observation::{Observed, SessionError, Target, Termination};
 use crate::tracker::{Sharing, Tracker};
 use crate::{Call, TABLE};
+use fsdyno_files::{poll, uninterrupted};
 use fsdyno_host::foreground::Foreground;
 use fsdyno_model::CancelToken;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags};
-use rustix::process::{Pid, Signal, kill_process};
-use std::collections::{HashMap, HashSet};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::OFlags;
+use rustix::process::Signal;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read as _, Write};
-use std::path::Path;
+use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 /// The program.
 const PROGRAM: &str = "strace";
 
 /// How often the end and cancellation are checked while nothing is printed.
-const POLL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const POLL: Duration = Duration::from_millis(50);
 
 /// Calls whose arguments are printed as numbers: no buffers, no structures.
 const RAW: &str = "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,\
@@ -60,41 +57,36 @@ pub fn observe<W: Write>(
     started: impl FnOnce(),
 ) -> Result<Observed, SessionError> {
     let members = match target {
-        Target::Command(_) => Vec::new(),
+        Target::Command { .. } => Vec::new(),
         Target::Processes(pids) => pids.clone(),
         Target::Group(group) => crate::attach::processes(group)?,
     };
-    let directory = temporary_directory()?;
-    let pipe = directory.0.join("calls");
-    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let output = File::from(rustix::fs::openat(CWD, &pipe, flags, Mode::empty())?);
+    // strace opens the pipe by its path, so that the command does not inherit it. This end stays open:
+    // the output ends when strace has ended and the pipe is empty.
+    let (mut output, pipe) = io::pipe()?;
+    rustix::fs::fcntl_setfl(&output, OFlags::NONBLOCK)?;
+    let path = format!("/proc/{}/fd/{}", std::process::id(), pipe.as_raw_fd());
     let start_ns = crate::observation::unix_ns();
     started();
-    let running =
-        Foreground::start(&arguments(&pipe, target, &members)).map_err(SessionError::Start)?;
-    let mut feed = Feed::new(tracker, start_ns, matches!(target, Target::Command(_)));
+    let running = start(&arguments(&path, target, &members), target)?;
+    let mut feed = Feed::new(tracker, start_ns, matches!(target, Target::Command { .. }));
     for pid in &members {
         feed.attach(*pid)?;
     }
     let deadline = duration.map(|duration| Instant::now() + duration);
-    let mut stopped = false;
+    let mut end = End::default();
     let mut buffer = vec![0; 256 << 10];
     let mut rest: Vec<u8> = Vec::new();
-    let mut output = output;
     loop {
         let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if !stopped && (over || stop.requested()) {
-            stopped = true;
-            end(target, &running, feed.first);
+        if over || stop.requested() {
+            end.request(target, &running, &feed.tracker.running());
         }
         let ended = running.ended()?;
-        let mut ready = [PollFd::new(&output, PollFlags::IN)];
-        poll(&mut ready, Some(&POLL))?;
-        match output.read(&mut buffer) {
-            // The end of the output so far: final if strace has exited.
-            Ok(0) if ended => break,
-            Ok(0) => std::thread::sleep(Duration::from_millis(1)),
+        if !ended {
+            poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(POLL))?;
+        }
+        match uninterrupted(|| output.read(&mut buffer)) {
             Ok(read) => {
                 rest.extend_from_slice(&buffer[..read]);
                 let mut from = 0;
@@ -104,8 +96,8 @@ pub fn observe<W: Write>(
                 }
                 rest.drain(..from);
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && ended => break,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -119,7 +111,7 @@ pub fn observe<W: Write>(
     let (unreadable, waiting) = feed.end();
     let time = running.cpu_time();
     let status = running.wait()?;
-    if !matches!(target, Target::Command(_)) && !status.success() && !stopped {
+    if !matches!(target, Target::Command { .. }) && !status.success() && !end.requested {
         return Err(SessionError::Strace);
     }
     Ok(Observed {
@@ -129,26 +121,43 @@ pub fn observe<W: Write>(
         recorder_ns: time.own_ns,
         kernel_ns: 0,
         programs_ns: time.children_ns,
-        exit_status: matches!(target, Target::Command(_))
+        exit_status: matches!(target, Target::Command { .. })
             .then(|| crate::observation::status(status)),
         duration_ns: crate::observation::unix_ns().saturating_sub(start_ns),
     })
 }
 
-/// Ends a recording before its programs end: a command is terminated, others run on.
-fn end(target: &Target, strace: &Foreground, first: Option<i32>) {
-    match target {
-        Target::Command(_) => {
-            if let Some(pid) = first.and_then(Pid::from_raw) {
-                // It may have ended meanwhile.
-                let _ = kill_process(pid, Signal::TERM);
-            }
+fn start(argv: &[OsString], target: &Target) -> Result<Foreground, SessionError> {
+    let started = match target {
+        // A watchdog kills strace with the processes of the command.
+        Target::Command { mark, .. } => Foreground::start(argv, mark.as_ref(), None),
+        // SIGTERM makes it detach from the processes.
+        Target::Processes(_) | Target::Group(_) => {
+            Foreground::start(argv, None, Some(Signal::TERM))
         }
-        Target::Processes(_) | Target::Group(_) => strace.signal(Signal::INT),
+    };
+    started.map_err(SessionError::Start)
+}
+
+/// The end of a recording before its programs end: a command is terminated, others continue.
+#[derive(Default)]
+struct End {
+    requested: bool,
+    termination: Termination,
+}
+
+impl End {
+    fn request(&mut self, target: &Target, strace: &Foreground, running: &BTreeSet<i32>) {
+        match target {
+            Target::Command { .. } => self.termination.signal(running.iter().copied()),
+            Target::Processes(_) | Target::Group(_) if self.requested => {}
+            Target::Processes(_) | Target::Group(_) => strace.signal(Signal::INT),
+        }
+        self.requested = true;
     }
 }
 
-fn arguments(pipe: &Path, target: &Target, members: &[i32]) -> Vec<OsString> {
+fn arguments(pipe: &str, target: &Target, members: &[i32]) -> Vec<OsString> {
     let calls: Vec<String> = TABLE.iter().map(|call| format!("?{}", call.name)).collect();
     let trace = format!(
         "trace=?clone,?clone3,?fork,?vfork,execve,?execveat,{}",
@@ -176,7 +185,7 @@ fn arguments(pipe: &Path, target: &Target, members: &[i32]) -> Vec<OsString> {
     let mut argv: Vec<OsString> = fixed.iter().map(OsString::from).collect();
     argv.push(pipe.into());
     match target {
-        Target::Command(command) => {
+        Target::Command { argv: command, .. } => {
             argv.push("--seccomp-bpf".into());
             argv.push("--".into());
             argv.extend(command.iter().cloned());
@@ -198,7 +207,6 @@ struct Feed<'t, W: Write> {
     start_ns: u64,
     /// The next unknown thread is the command.
     command: bool,
-    first: Option<i32>,
     /// Events of threads whose creator has not returned from its call.
     waiting: HashMap<i32, Vec<Event>>,
     count: usize,
@@ -215,7 +223,6 @@ impl<'t, W: Write> Feed<'t, W> {
             parser: Parser::default(),
             start_ns,
             command,
-            first: None,
             waiting: HashMap::new(),
             count: 0,
             early: HashSet::new(),
@@ -261,7 +268,6 @@ impl<'t, W: Write> Feed<'t, W> {
     /// Adds a thread that was not seen before. Returns whether its creator is known.
     fn adopt(&mut self, tid: i32) -> io::Result<bool> {
         if std::mem::take(&mut self.command) {
-            self.first = Some(tid);
             let working = std::env::current_dir()?
                 .into_os_string()
                 .into_encoded_bytes();
@@ -323,30 +329,5 @@ impl<'t, W: Write> Feed<'t, W> {
             .filter(|event| matches!(event, Event::Call(_)))
             .count();
         (self.unreadable, calls as u64)
-    }
-}
-
-/// A directory that is removed at the end.
-struct TemporaryDirectory(std::path::PathBuf);
-
-fn temporary_directory() -> io::Result<TemporaryDirectory> {
-    let base = std::env::temp_dir();
-    for number in 0_u32..1000 {
-        let name = format!("fsdyno-record-{}-{number}", std::process::id());
-        let path = base.join(name);
-        match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
-            Ok(()) => return Ok(TemporaryDirectory(path)),
-            Err(rustix::io::Errno::EXIST) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        // Without the directory nothing remains; an error has no remedy here.
-        let _ = std::fs::remove_file(self.0.join("calls"));
-        let _ = std::fs::remove_dir(&self.0);
     }
 }

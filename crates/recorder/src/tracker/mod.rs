@@ -156,6 +156,11 @@ impl<W: Write> Tracker<W> {
         self.tasks.contains_key(&tid)
     }
 
+    /// The processes that are running, by their numbers.
+    pub fn running(&self) -> BTreeSet<i32> {
+        self.tasks.values().map(|task| task.tgid).collect()
+    }
+
     /// Adds a process with its working and root directory, as of `/proc/PID`.
     pub fn add_process(&mut self, pid: i32, working: &[u8], root: &[u8]) -> io::Result<()> {
         let root = if root == b"/" { &[][..] } else { root };

@@ -11,6 +11,7 @@ use args::{NewRecording, RecordCommand, RecorderChoice};
 use fsdyno_files::Output;
 use fsdyno_host::command::CommandError;
 use fsdyno_host::signals;
+use fsdyno_load::StrayProcesses;
 use fsdyno_model::{Bytes, Nanos};
 use fsdyno_recorder::observation::{SessionError, Target};
 use fsdyno_recorder::session::{Request, Started, record as record_session};
@@ -30,7 +31,7 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
         return Err(CliError::usage("--output FILE is missing"));
     };
     output::check(Some(path), output::existing(args.force))?;
-    let request = Request {
+    let mut request = Request {
         root: args.path.clone().unwrap_or_else(|| PathBuf::from(".")),
         target: target(args)?,
         recorded: recorded(args),
@@ -50,6 +51,15 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
         )));
     }
     let stop = signals::cancel_token()?;
+    // However fsdyno ends, the processes of the command end too: strace cannot leave them alone, because
+    // their calls then fail (seccomp(2), SECCOMP_RET_TRACE without a tracer).
+    let mut strays = None;
+    if let Target::Command { mark, .. } = &mut request.target {
+        let guarded = StrayProcesses::guarded().map_err(CliError::failure)?;
+        let (name, value) = guarded.variable();
+        *mark = Some((name, value.to_owned()));
+        strays = Some(guarded);
+    }
     let unwritten = |error: std::io::Error| {
         CliError::failure(format!("cannot write {}: {error}", path.display()))
     };
@@ -65,7 +75,9 @@ fn new(args: &NewRecording) -> Result<(), CliError> {
             "fsdyno: entries in the tree: {entries}; recording with {how}"
         ));
     };
-    let (out, ending) = record_session(&request, out, &stop, started).map_err(failed)?;
+    let recorded = record_session(&request, out, &stop, started);
+    drop(strays);
+    let (out, ending) = recorded.map_err(failed)?;
     out.commit().map_err(unwritten)?;
     finished(path, &ending);
     Ok(())
@@ -85,7 +97,10 @@ fn buffer(Bytes(size): Bytes) -> Result<u32, CliError> {
 
 fn target(args: &NewRecording) -> Result<Target, CliError> {
     if !args.argv.is_empty() {
-        return Ok(Target::Command(args.argv.clone()));
+        return Ok(Target::Command {
+            argv: args.argv.clone(),
+            mark: None,
+        });
     }
     let Some(group) = &args.cgroup else {
         if args.pid.is_empty() {

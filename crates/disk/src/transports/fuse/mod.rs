@@ -11,6 +11,7 @@ use super::vhost_user::Served;
 use crate::disk::{Disk, SubmitError};
 use crate::request::{Completion, Kind, Request, SECTOR};
 use crate::store::StoreError;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, read, writev};
@@ -156,13 +157,13 @@ impl<'a, D: AsFd> Fuse<'a, D> {
     /// service.
     fn take(&mut self, request: &mut [u8], owner: &mut dyn Owner) -> Result<bool, FuseError> {
         for _ in 0..AT_ONCE {
-            let length = match read(&self.device, &mut *request) {
+            let length = match uninterrupted(|| read(&self.device, &mut *request)) {
                 // Unmounted, or aborted by the kernel.
                 Ok(0) | Err(Errno::NODEV) => return Ok(false),
                 Ok(length) => length,
                 Err(Errno::AGAIN) => break,
                 // The kernel interrupted the request before this read.
-                Err(Errno::NOENT | Errno::INTR) => continue,
+                Err(Errno::NOENT) => continue,
                 Err(error) => return Err(FuseError::Device(error.into())),
             };
             // Owner messages that arrived before this request precede it.

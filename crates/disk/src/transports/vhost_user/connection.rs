@@ -9,6 +9,7 @@ use super::wire::{self, FrontendRequest, Message, WireError};
 use crate::disk::Disk;
 use crate::request::Completion;
 use crate::transports::stream::{self, StreamError, Timeout};
+use fsdyno_files::uninterrupted;
 use fsdyno_model::Nanos;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -408,9 +409,9 @@ impl Connection {
         match self
             .kick
             .as_ref()
-            .map(|kick| rustix::io::read(kick, &mut count))
+            .map(|kick| uninterrupted(|| rustix::io::read(kick, &mut count)))
         {
-            None | Some(Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)) => Ok(()),
+            None | Some(Ok(_) | Err(rustix::io::Errno::AGAIN)) => Ok(()),
             Some(Err(error)) => Err(StreamError::from(error).into()),
         }
     }
@@ -418,9 +419,10 @@ impl Connection {
     /// Notifies the guest through its call descriptor.
     pub fn call(&self) -> Result<(), ConnectionError> {
         let one = 1_u64.to_ne_bytes();
-        match self.call.as_ref().map(|call| rustix::io::write(call, &one)) {
+        let write = |call| uninterrupted(|| rustix::io::write(call, &one));
+        match self.call.as_ref().map(write) {
             // A full counter has notified the guest already.
-            None | Some(Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)) => Ok(()),
+            None | Some(Ok(_) | Err(rustix::io::Errno::AGAIN)) => Ok(()),
             Some(Err(error)) => Err(StreamError::from(error).into()),
         }
     }

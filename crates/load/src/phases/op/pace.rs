@@ -6,6 +6,7 @@
 use crate::clock;
 use crate::phases::latency::Latencies;
 use crate::phases::timeline::TimelineRecorder;
+use fsdyno_files::uninterrupted;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
 /// The margin for late wake-ups, ns: the rest of a wait polls the clock.
@@ -62,8 +63,7 @@ impl Pace {
                 tv_sec: (until / 1_000_000_000) as i64,
                 tv_nsec: (until % 1_000_000_000) as i64,
             };
-            // If a signal ends the sleep early, the loop below waits for the rest.
-            let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+            let _ = uninterrupted(|| clock_nanosleep_absolute(ClockId::Monotonic, &until));
         }
         while clock::now() < self.due {
             std::hint::spin_loop();

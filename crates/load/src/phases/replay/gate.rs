@@ -2,6 +2,7 @@
 //! in virtual time, a thread that polls would be waited for.
 
 use super::order::Wait;
+use fsdyno_files::uninterrupted;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -50,7 +51,8 @@ impl Gate {
                 // After a spurious wake-up, or if the count changed before the sleep, it checks
                 // again.
                 let flags = futex::Flags::PRIVATE;
-                let _ = futex::wait(&progress.completed, flags, completed, None);
+                let completion = &progress.completed;
+                let _ = uninterrupted(|| futex::wait(completion, flags, completed, None));
             }
             progress.waiting.fetch_sub(1, Ordering::SeqCst);
         }

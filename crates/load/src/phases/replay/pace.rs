@@ -1,6 +1,7 @@
 //! The start times of the operations of a replay: as soon as possible, or as recorded.
 
 use crate::clock;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::CancelToken;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
@@ -76,8 +77,7 @@ impl Pace {
                 tv_sec: (until / 1_000_000_000).cast_signed(),
                 tv_nsec: (until % 1_000_000_000).cast_signed(),
             };
-            // If a signal ends the sleep early, it is continued.
-            let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+            let _ = uninterrupted(|| clock_nanosleep_absolute(ClockId::Monotonic, &until));
         }
     }
 }

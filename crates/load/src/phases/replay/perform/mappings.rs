@@ -4,6 +4,7 @@
 //! does not have any more is an error, not a signal. No address of a mapping is accessed.
 
 use super::{Call, Done};
+use fsdyno_files::uninterrupted;
 use fsdyno_trace::Action;
 use rustix::fd::OwnedFd;
 use rustix::fs;
@@ -136,9 +137,11 @@ impl Call<'_, '_> {
             .as_ref()
             .map_or(Err(Errno::FAULT), |window| window.touch(offset, writes));
         if touched.is_err() && writes {
-            rustix::io::pwrite(&mapped.file, self.data(0, within), offset)?;
+            let data = self.data(0, within);
+            uninterrupted(|| rustix::io::pwrite(&mapped.file, data, offset))?;
         } else if touched.is_err() {
-            rustix::io::pread(&mapped.file, &mut self.buffer[..PAGE], offset)?;
+            let page = &mut self.buffer[..PAGE];
+            uninterrupted(|| rustix::io::pread(&mapped.file, &mut *page, offset))?;
         }
         Ok(Some(0))
     }

@@ -2,6 +2,7 @@
 
 use super::{Call, Done, PIECE, done};
 use crate::phases::replay::calls;
+use fsdyno_files::uninterrupted;
 use fsdyno_trace::Action;
 use rustix::fs::{self, FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -121,8 +122,8 @@ impl Call<'_, '_> {
                     let mut vectors = [IoSliceMut::new(into)];
                     rustix::io::preadv2(&file, &mut vectors, at.unwrap_or(u64::MAX), flags)
                 }
-                Some(at) => rustix::io::pread(&file, into, at),
-                None => rustix::io::read(&file, into),
+                Some(at) => uninterrupted(|| rustix::io::pread(&file, &mut *into, at)),
+                None => uninterrupted(|| rustix::io::read(&file, &mut *into)),
             };
             let read = match read {
                 Ok(read) => read,
@@ -171,8 +172,8 @@ impl Call<'_, '_> {
                     let at = at.unwrap_or(u64::MAX);
                     rustix::io::pwritev2(&file, &[IoSlice::new(data)], at, flags)
                 }
-                Some(at) => rustix::io::pwrite(&file, data, at),
-                None => rustix::io::write(&file, data),
+                Some(at) => uninterrupted(|| rustix::io::pwrite(&file, data, at)),
+                None => uninterrupted(|| rustix::io::write(&file, data)),
             };
             let written = match written {
                 Ok(written) => written,
