@@ -187,7 +187,8 @@ fn an_application_that_acknowledges_too_early_is_found() {
         assert_eq!(finding["violation"], "application");
         let message = finding["message"].as_str().unwrap();
         assert!(
-            message.starts_with("careless is lost (acknowledged lines: 2"),
+            message.starts_with("the check of the application fails after 2 acknowledged lines")
+                && message.ends_with("careless is lost"),
             "{message}"
         );
     }
@@ -226,6 +227,95 @@ fn an_application_that_acknowledges_too_early_is_found() {
     assert_eq!(failed.code, Some(2), "{}{}", failed.out, failed.err);
     assert!(failed.err.contains("No such file"), "{}", failed.err);
     home.assert_no_guest();
+}
+
+#[test]
+fn an_application_or_a_check_that_fails_without_a_power_cut_is_refused_at_once() {
+    let test = "an_application_or_a_check_that_fails_without_a_power_cut_is_refused_at_once";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let two = "echo one > f && echo one && echo two > f && echo two";
+    let cases = [
+        // It fails on the empty file system, at a line, and at the end.
+        (two, "cat f", "before the application began"),
+        (two, "! grep -s one f", "after 1 acknowledged line, `one`"),
+        (
+            "echo x > f",
+            "! ls f 2>/dev/null",
+            "after the application ended",
+        ),
+        ("ls /absent", "true", "No such file"),
+    ];
+    for (application, check, expected) in cases {
+        let place = ["crash", "--fs", CAREFUL, "--work-dir", &work];
+        let guest = ["--guest-memory", "256M", "--guest-kernel", &kernel];
+        let commands = ["--exec", application, "--check", check];
+        let refused = home.fsdyno(&[&place[..], &guest, &commands].concat());
+        assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+        assert!(
+            refused.err.contains(expected),
+            "{application}: {}",
+            refused.err
+        );
+    }
+    // Nothing of it is stored.
+    assert!(!home.fsdyno(&["runs"]).out.contains("explore"));
+    home.assert_no_guest();
+}
+
+/// A file system that preallocates blocks behind the end of a file.
+const PREALLOCATING: &str = "xfs"; // example
+
+#[test]
+fn preallocated_blocks_are_no_promise_and_a_name_that_is_back_is_found() {
+    let test = "preallocated_blocks_are_no_promise_and_a_name_that_is_back_is_found";
+    let needs = ["mkfs.xfs", "mkfs.btrfs"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&needs, test)) else {
+        return;
+    };
+    let home = Home::new();
+    let appended = "create f\n---\nappend f 65536\nfsync f\nappend f 65536\nfsync f\n";
+    let found = explored(&home, &kernel, PREALLOCATING, appended);
+    assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
+    let unlinked = "mkdir B\ncreate B/bar\n---\nopen B/bar as h\nunlink B/bar\nfsync @h\n";
+    let found = explored(&home, &kernel, "btrfs", unlinked); // example
+    assert_eq!(found.code, Some(1), "{}{}", found.out, found.err);
+    let message = "`B/bar` is back after it was deleted";
+    assert!(found.out.contains(message), "{}", found.out);
+    // States count once, and a text in a title is no JSON.
+    let found = json(&home.fsdyno(&["report", "last", "--format", "json"]));
+    let program = &found["programs"][0];
+    let count = |value: &Value| value.as_u64().unwrap();
+    let distinct = count(&program["states"]["distinct"]);
+    for finding in program["findings"].as_array().unwrap() {
+        assert!(count(&finding["count"]) <= distinct);
+        assert!(!finding["message"].as_str().unwrap().contains('{'));
+    }
+}
+
+fn explored(home: &Home, kernel: &Path, contender: &str, program: &str) -> Printed {
+    let file = home.work().join("program.ops");
+    std::fs::write(&file, program).unwrap();
+    let path = |path: &Path| path.display().to_string();
+    let (work, kernel, file) = (path(&home.work()), path(kernel), path(&file));
+    let place = [
+        "crash",
+        "--fs",
+        contender,
+        "--work-dir",
+        &work,
+        "--ops",
+        &file,
+    ];
+    let guest = ["--guest-memory", "256M", "--guest-kernel", &kernel];
+    let search = ["--no-nested", "--no-minimize", "--states", "8"];
+    home.fsdyno(&[&place[..], &guest, &search].concat())
 }
 
 /// A file system that its checker recovers.

@@ -5,6 +5,7 @@
 //! here performs, mounts or measures: the crate computes from values, and a test can check it
 //! against brute force.
 
+pub mod attributes;
 pub mod content;
 mod context;
 mod count;

@@ -1,5 +1,4 @@
-//! The files of a recovered file system, as far as they can be compared: without time stamps and
-//! numbers of inodes.
+//! The files of a recovered file system, as far as they are compared ([`crate::attributes`]).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,14 +18,12 @@ pub struct Tree {
 pub struct Entry {
     /// Its kind.
     pub kind: EntryKind,
-    /// Permissions.
-    pub mode: u32,
-    /// Number of names.
-    pub links: u64,
+    /// Permissions; none of a symbolic link.
+    pub mode: Option<u32>,
+    /// Number of links; none of a directory.
+    pub links: Option<u64>,
     /// The same number for each name of one inode, counted from 0 in the order of paths.
     pub inode: u32,
-    /// Allocated space, units of 512 bytes.
-    pub blocks: u64,
     /// The `user.` attributes: their names and the sources of their values.
     pub xattrs: BTreeMap<String, Vec<Run>>,
     /// The name of the errno if a part could not be read; the parts that could be read are valid.

@@ -14,6 +14,7 @@ pub mod disk_server;
 pub mod foreground;
 pub mod forget;
 pub mod formatting;
+pub mod freezing;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod guard;

@@ -23,6 +23,9 @@ pub(crate) enum Command {
     Execute {
         /// Its shell command.
         shell: String,
+        /// Stop the application at each line, and freeze the file system before the line is
+        /// reported.
+        frozen: bool,
     },
     /// Recover it after a power cut, and read its files. The marks of operation 0 enclose the
     /// programs that run before the mount.

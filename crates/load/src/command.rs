@@ -2,6 +2,7 @@
 //! the user cancels.
 
 pub(crate) mod application;
+mod stopping;
 mod stray;
 mod watchdog;
 

@@ -244,6 +244,10 @@ pub struct ClassCount {
     pub legal: Option<u64>,
     /// Checked states.
     pub checked: u64,
+    /// Distinct states that show a finding and are of no weaker class, by its score. A state counts
+    /// once for each score. Empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub found: BTreeMap<Score, u64>,
 }
 
 impl ClassCount {
@@ -316,7 +320,7 @@ pub struct Finding {
     pub message: String,
     /// The first state that shows it, for `--again`.
     pub state: String,
-    /// How many checked states show it.
+    /// How many distinct states show it.
     pub count: u64,
     /// The minimal program and state that show it; none if it was not minimised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -369,10 +373,15 @@ pub struct ExplorationUnit {
 }
 
 /// How a finding is scored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Score {
     /// The file system broke a promise of POSIX or its own documents.
     Violation,
+    /// The check of an application failed: with its settings, the application loses data.
+    Application,
     /// It does not keep an extra promise.
     Extra,
     /// It is seen only if the disk acknowledges flushes without performing them: a fault of the
@@ -520,13 +529,29 @@ impl ExploredProgram {
 impl Finding {
     /// How it is scored.
     pub fn score(&self) -> Score {
-        if self.class == StateClass::C5 {
-            Score::Disk
-        } else if self.violation == Violation::Extra {
-            Score::Extra
-        } else {
-            Score::Violation
+        match (self.class, self.violation) {
+            (StateClass::C5, _) => Score::Disk,
+            (_, Violation::Extra) => Score::Extra,
+            (_, Violation::Application) => Score::Application,
+            _ => Score::Violation,
         }
+    }
+}
+
+impl Score {
+    /// All scores.
+    pub const ALL: [Self; 4] = [Self::Violation, Self::Application, Self::Extra, Self::Disk];
+
+    /// Whether a search with such a finding fails: of a file system, or of an application.
+    pub fn fails(self) -> bool {
+        matches!(self, Self::Violation | Self::Application)
+    }
+}
+
+impl ProgramSource {
+    /// Whether the programs are those of fsdyno or of the user, which only file systems can fail.
+    pub fn tests_file_systems(&self) -> bool {
+        !matches!(self, Self::Application { .. })
     }
 }
 
@@ -693,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_of_a_lying_disk_is_none_of_the_file_system() {
+    fn a_finding_of_a_lying_disk_or_of_an_application_is_none_of_the_file_system() {
         let scored = |violation, class| {
             let finding = Finding {
                 signature: String::new(),
@@ -711,5 +736,7 @@ mod tests {
         assert_eq!(scored(Violation::Missing, StateClass::C5), Score::Disk);
         assert_eq!(scored(Violation::Extra, StateClass::C2), Score::Extra);
         assert_eq!(scored(Violation::Missing, StateClass::C3), Score::Violation);
+        let application = scored(Violation::Application, StateClass::C0);
+        assert_eq!(application, Score::Application);
     }
 }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn data_may_be_stale_only_with_options_that_permit_it() {
+    fn data_may_be_stale_with_options_and_file_systems_whose_documents_permit_it() {
         let stale = |contender: &str| {
             let contender = Contender::parse(contender, &crate::kind_of).unwrap();
             crate::find(&contender.filesystem)
@@ -91,5 +91,6 @@ mod tests {
         };
         assert!(stale("ext4:data=writeback")); // example
         assert!(!stale("ext4") && !stale("ext4:data=journal")); // example
+        assert!(stale("jfs") && stale("f2fs") && !stale("xfs")); // example
     }
 }

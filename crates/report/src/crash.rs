@@ -33,9 +33,44 @@ fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
         series.info.id
     );
     Document {
+        lead: vec![lead(&series.info, &series.power_cuts).into()],
         blocks,
         ..Document::new(title)
     }
+}
+
+/// The answer: which file systems lost something that was acknowledged, and which lost nothing.
+fn lead(info: &SeriesInfo, power_cuts: &[PowerCut]) -> String {
+    let (mut whole, mut broken) = (Vec::new(), Vec::new());
+    for contender in &info.contenders {
+        let name = terms::printable(&contender.label);
+        let recoveries: Vec<&Recovery> = of(contender, power_cuts)
+            .iter()
+            .map(|power_cut| &power_cut.recovery)
+            .collect();
+        let bad = recoveries.iter().filter(|one| !lost_nothing(one)).count();
+        match (recoveries.len(), bad) {
+            (0, _) => {}
+            (_, 0) => whole.push(name),
+            (all, bad) => broken.push(format!(
+                "{name} lost {} in {bad} of {}",
+                lost(&recoveries),
+                terms::count(all, "power cut")
+            )),
+        }
+    }
+    let nothing = format!("{} lost nothing that was acknowledged", terms::list(&whole));
+    match (&whole[..], &broken[..]) {
+        ([], []) => "No power was cut.".to_owned(),
+        (_, []) => format!("{nothing}."),
+        ([], _) => format!("{}.", terms::list(&broken)),
+        _ => format!("{}; {nothing}.", terms::list(&broken)),
+    }
+}
+
+fn lost_nothing(recovery: &Recovery) -> bool {
+    let judgement = recovery.judgement.as_ref();
+    judgement.is_some_and(|judgement| judgement.losses() == 0)
 }
 
 fn power_cuts(series: &Series) -> Vec<Block> {

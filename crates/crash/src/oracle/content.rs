@@ -1,6 +1,7 @@
 //! Data and attributes of a file: each byte and attribute has a value since it was durable.
 
-use super::{Broken, Case, Pin, Resolved};
+use super::{Broken, Case, Pin, Resolved, shown};
+use crate::attributes::amount;
 use crate::operation::Operation;
 use crate::simulation::{InodeId, Kind};
 use crate::tree::{Entry, EntryKind, Run, Source};
@@ -19,7 +20,7 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         if let Some(errno) = &entry.unreadable {
             if !case.promises.unreadable && !torn {
                 let inodes: Vec<InodeId> = inode.iter().copied().collect();
-                let what = format!("cannot be read ({errno})");
+                let what = format!("{} cannot be read ({errno})", shown(path));
                 let none = Pin::default();
                 let rule = "unreadable";
                 broken.push(case.broken(Violation::Content, rule, path, &inodes, none, &what));
@@ -29,8 +30,12 @@ pub(super) fn judge(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         let Some(inode) = *inode else { continue };
         broken.extend(judge_file(case, path, entry, inode));
         let found = links[&entry.inode];
-        if entry.kind != EntryKind::Directory && entry.links != found && !torn {
-            let what = format!("counts {} links and has {found} names", entry.links);
+        if let Some(links) = entry.links.filter(|links| *links != found && !torn) {
+            let names = if found == 1 { "name" } else { "names" };
+            let what = format!(
+                "{} has a link count of {links} and {found} {names}",
+                shown(path)
+            );
             let none = Pin::default();
             let rule = "link count";
             broken.push(case.broken(Violation::Metadata, rule, path, &[inode], none, &what));
@@ -64,7 +69,7 @@ pub(super) fn judge_file(
             if !versions().any(|version| same(&version.kind)) {
                 wrong(
                     "symlink text",
-                    &format!("points to {text:?}, which was not written"),
+                    &format!("{} points to {text:?}, which was not written", shown(path)),
                 );
             }
             return broken;
@@ -72,10 +77,15 @@ pub(super) fn judge_file(
         EntryKind::File { .. } | EntryKind::Directory => {}
         EntryKind::Other => return broken,
     }
-    if !versions().any(|version| version.mode == entry.mode) {
+    if let Some(mode) = entry.mode
+        && !versions().any(|version| version.mode == mode)
+    {
+        let durable: BTreeSet<u32> = versions().map(|version| version.mode).collect();
+        let durable: Vec<String> = durable.iter().map(|mode| format!("{mode:o}")).collect();
+        let durable = durable.join(" or ");
         let what = format!(
-            "has the mode {:o}, which is not the durable one",
-            entry.mode
+            "{} has the permissions {mode:o}, not {durable}",
+            shown(path)
         );
         wrong("mode", &what);
     }
@@ -96,8 +106,9 @@ pub(super) fn judge_file(
             _ => false,
         };
         if !versions().any(|version| same(version.xattrs.get(name))) {
-            let state = found.map_or("lacks", |_| "has a wrong value of");
-            wrong("xattr", &format!("{state} the attribute {name}"));
+            let state = found.map_or("lost", |_| "has a wrong value of");
+            let what = format!("{} {state} the attribute {name}", shown(path));
+            wrong("xattr", &what);
         }
     }
     if let EntryKind::File { size, runs } = &entry.kind {
@@ -115,27 +126,45 @@ fn judge_size(case: &Case<'_>, path: &str, size: u64, inode: InodeId) -> Option<
     let grown = contents
         .windows(2)
         .any(|pair| (pair[0].size..=pair[1].size).contains(&size));
-    let what = format!("has {size} bytes, which is not its durable size");
+    let durable = |since| {
+        case.history
+            .contents(inode, since, case.began)
+            .map(|one| one.size)
+    };
     if !exact && !grown {
+        let what = match (durable(pin.time).min(), durable(pin.time).max()) {
+            (Some(least), _) if size < least => missing_end(path, least - size),
+            (_, Some(most)) if size > most => {
+                format!("{} is {} too long", shown(path), amount(size - most))
+            }
+            _ => format!(
+                "{} has a size that it never had: {}",
+                shown(path),
+                amount(size)
+            ),
+        };
         let rule = "size";
         return Some(case.broken(Violation::Metadata, rule, path, &[inode], pin, &what));
     }
     // A synchronous write promises its own bytes.
     let writes = case.pins.data.get(&inode).into_iter().flatten();
     let mut writes = writes.filter(|range| range.write);
-    let short = writes.find(|range| {
-        let later = case.history.contents(inode, range.pin.time, case.began);
-        let least = later.map(|content| content.size).min();
-        size < range.to.min(least.unwrap_or_default())
+    let (promised, pin) = writes.find_map(|range| {
+        let least = durable(range.pin.time).min();
+        let promised = range.to.min(least.unwrap_or_default());
+        (size < promised).then_some((promised, range.pin))
     })?;
-    Some(case.broken(
-        Violation::Metadata,
-        "size",
-        path,
-        &[inode],
-        short.pin,
-        &what,
-    ))
+    let what = missing_end(path, promised - size);
+    Some(case.broken(Violation::Metadata, "size", path, &[inode], pin, &what))
+}
+
+fn missing_end(path: &str, bytes: u64) -> String {
+    let verb = if bytes == 1 { "is" } else { "are" };
+    format!(
+        "{} at the end of {} {verb} missing",
+        amount(bytes),
+        shown(path)
+    )
 }
 
 /// Judges the bytes of a file. They are durable from `since` on, or later where they are pinned.
@@ -182,7 +211,8 @@ pub(super) fn judge_data(
                 Some(source) => source == run.source,
             });
             if !fits {
-                return wrong_bytes(case, path, inode, at, run.source, pin);
+                let length = end.saturating_sub(at);
+                return wrong_bytes(case, path, inode, (at, length, run.source), pin);
             }
         }
     }
@@ -193,8 +223,7 @@ fn wrong_bytes(
     case: &Case<'_>,
     path: &str,
     inode: InodeId,
-    at: u64,
-    source: Source,
+    (at, length, source): (u64, u64, Source),
     pin: Pin,
 ) -> Option<Broken> {
     let ours = case.history.contents(inode, 0, case.began).any(|content| {
@@ -204,25 +233,30 @@ fn wrong_bytes(
             .any(|(_, by)| Source::Operation(*by) == source)
     });
     let foreign = !ours && source != Source::Zeros;
-    // Data that no acknowledged operation made durable may be stale.
-    if foreign && case.promises.stale_data && pin.operation.is_none() {
+    // A byte that the file did not have when it was durable may be stale. One that it had is lost.
+    let mut durable = case.history.contents(inode, pin.time, pin.time);
+    let durable = durable.any(|content| content.source(at).is_some());
+    if foreign && case.promises.stale_data && !durable {
         return None;
     }
+    let pin = if foreign && !durable {
+        Pin::default()
+    } else {
+        pin
+    };
     let what = match source {
-        Source::Zeros => "has zeros".to_owned(),
-        Source::Free => "shows free space of the disk".to_owned(),
-        Source::Other => "shows bytes that nothing wrote".to_owned(),
+        Source::Zeros => "zeros".to_owned(),
+        Source::Free => "free space of the disk".to_owned(),
+        Source::Other => "bytes that nothing wrote".to_owned(),
         Source::Operation(number) => {
             let by = case.program.operation(number).map(Operation::to_string);
             let of = if ours {
-                "old data"
+                "older data"
             } else {
                 "data of another file"
             };
-            format!(
-                "shows {of} (operation {number}: {})",
-                by.unwrap_or_default()
-            )
+            let by = by.unwrap_or_default();
+            format!("{of} (operation {number}: {by})")
         }
     };
     let (violation, rule) = match (foreign, source) {
@@ -231,6 +265,8 @@ fn wrong_bytes(
         (_, Source::Zeros) => (Violation::Content, "data lost"),
         _ => (Violation::Content, "old data"),
     };
-    let what = format!("{what} from byte {at} on");
+    let verb = if length == 1 { "is" } else { "are" };
+    let (length, file) = (amount(length), shown(path));
+    let what = format!("{length} of {file} from byte {at} on {verb} {what}");
     Some(case.broken(violation, rule, path, &[inode], pin, &what))
 }

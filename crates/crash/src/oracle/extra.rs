@@ -1,6 +1,6 @@
 //! Promises beyond POSIX, which some file systems declare. They are scored separately.
 
-use super::{Broken, Case, Pin, Resolved, content};
+use super::{Broken, Case, Pin, Resolved, content, shown};
 use crate::operation::Operation;
 use crate::simulation::{InodeId, Kind, Name};
 use crate::tree::EntryKind;
@@ -64,7 +64,7 @@ fn ordered(case: &Case<'_>, resolved: &Resolved<'_>) -> Option<Broken> {
             (from, names) = (*time, next.clone());
         }
         if moments.is_empty() {
-            let what = "has names of different moments, or older ones than a file that was fsynced";
+            let what = "the names are of different moments, or older than a file that was fsynced";
             let rule = "ordered metadata";
             return Some(case.broken(Violation::Extra, rule, "", &[], pin, what));
         }
@@ -79,8 +79,10 @@ fn dependent(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     for (fsynced, pin) in &case.pins.fsyncs {
         for (operation, place) in dependencies(case, *fsynced, pin.time) {
             if let Some((path, allowed)) = older(case, resolved, place, operation + 1) {
-                let what =
-                    format!("is older than operation {operation}, on which an fsync depends");
+                let path_shown = shown(&path);
+                let what = format!(
+                    "{path_shown} is older than operation {operation}, on which an fsync depends"
+                );
                 let rule = "dependent metadata";
                 let one = case.broken(Violation::Extra, rule, &path, &allowed, *pin, &what);
                 broken.entry(place).or_insert(one);
@@ -142,9 +144,10 @@ fn link_names(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         let names = case.history.names(*inode, pin.time, pin.time).flatten();
         for place in names {
             if let Some((path, _)) = older(case, resolved, place, pin.time) {
-                let what = "does not lead to the file that was fsynced with this name";
+                let path_shown = shown(&path);
+                let what = format!("{path_shown} does not lead to the file that was fsynced");
                 let rule = "all link names";
-                broken.push(case.broken(Violation::Extra, rule, &path, &[*inode], *pin, what));
+                broken.push(case.broken(Violation::Extra, rule, &path, &[*inode], *pin, &what));
             }
         }
     }
@@ -182,10 +185,10 @@ fn replaced(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
             .unwrap_or_default();
         let wrong = content::judge_data(case, to, *size, runs, *inode, number);
         if *size < least || wrong.is_some() {
-            let what = "was renamed over another file and does not have its data";
+            let what = format!("{} replaced another file and lacks its data", shown(to));
             let none = Pin::default();
             let rule = "replace by rename";
-            broken.push(case.broken(Violation::Extra, rule, to, &[*inode], none, what));
+            broken.push(case.broken(Violation::Extra, rule, to, &[*inode], none, &what));
         }
     }
     broken

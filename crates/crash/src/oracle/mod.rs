@@ -204,6 +204,12 @@ fn judge_resolved(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
     broken
 }
 
+/// A path in a message.
+fn shown(path: &str) -> String {
+    let path = if path.is_empty() { "/" } else { path };
+    format!("`{path}`")
+}
+
 /// One tree that is judged.
 struct Case<'a> {
     program: &'a Program,
@@ -238,6 +244,7 @@ impl Case<'_> {
         names.all(BTreeSet::is_empty).then_some(pin)
     }
 
+    /// A broken promise. `what` names what a person lost.
     fn broken(
         &self,
         violation: Violation,
@@ -247,19 +254,22 @@ impl Case<'_> {
         pin: Pin,
         what: &str,
     ) -> Broken {
-        let shown = if path.is_empty() { "/" } else { path };
-        let cause = match pin.operation.and_then(|number| {
+        let cause = pin.operation.and_then(|number| {
             let operation = self.program.operation(number)?;
-            Some(format!("operation {number} ({operation}) had returned"))
-        }) {
+            Some(format!(": operation {number} ({operation}) had returned"))
+        });
+        // A rename is atomic, durable or not.
+        let durable = violation != Violation::Atomic;
+        let cause = match cause {
             Some(cause) => cause,
-            None => "it was durable before the first operation, or no operation made it".to_owned(),
+            None if pin.time == 0 || !durable => String::new(),
+            None => ": it was durable before the first operation".to_owned(),
         };
         Broken {
             violation,
             operation: pin.operation,
             path: path.to_owned(),
-            message: format!("{shown} {what}: {cause}"),
+            message: format!("{what}{cause}"),
             signature: self.signature(rule, inodes, pin),
         }
     }

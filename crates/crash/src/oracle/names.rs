@@ -1,6 +1,6 @@
 //! Names: each leads to a file that it has had since its directory was durable.
 
-use super::{Broken, Case, Pin, Resolved};
+use super::{Broken, Case, Pin, Resolved, shown};
 use crate::operation::Operation;
 use crate::simulation::{InodeId, Name};
 use fsdyno_model::exploration::Violation;
@@ -25,7 +25,7 @@ fn found(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
             let ever = case.history.bindings(place, 0, case.began);
             let ever: Vec<InodeId> = ever.into_iter().flatten().collect();
             if (place.0 != 0 || !ever.is_empty()) && entry.unreadable.is_none() {
-                let what = "is no file that the program has given this name";
+                let what = format!("{} is a file that never had this name", shown(path));
                 let none = Pin::default();
                 broken.push(case.broken(
                     Violation::Metadata,
@@ -33,19 +33,19 @@ fn found(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
                     path,
                     &ever,
                     none,
-                    what,
+                    &what,
                 ));
             }
             continue;
         };
         if let Some(pin) = case.is_gone(inode) {
-            let what = "is back: it had no name any more when it was made durable";
+            let what = format!("{} is back after it was deleted", shown(path));
             let rule = "unlinked file returned";
-            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, what));
+            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, &what));
         } else if !case.allowed(place).contains(&Some(inode)) {
-            let what = "is back: the name had been removed or given to another file";
+            let what = returned(case, place, inode, path);
             let rule = "name returned";
-            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, what));
+            broken.push(case.broken(Violation::Returned, rule, path, &[inode], pin, &what));
         }
     }
     broken
@@ -73,16 +73,30 @@ fn missing(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
             }
             let path = joined(path, name);
             let renamed = inodes.len() > 1;
-            let (violation, rule, what) = if renamed {
-                let what = "is missing: it must lead to the old or to the new file";
-                (Violation::Atomic, "name lost by rename", what)
+            let (violation, rule, more) = if renamed {
+                let more = ": it must be the old or the new file";
+                (Violation::Atomic, "name lost by rename", more)
             } else {
-                (Violation::Missing, "name missing", "is missing")
+                (Violation::Missing, "name missing", "")
             };
-            broken.push(case.broken(violation, rule, &path, &inodes, pin, what));
+            let what = format!("{} is missing{more}", shown(&path));
+            broken.push(case.broken(violation, rule, &path, &inodes, pin, &what));
         }
     }
     broken
+}
+
+/// A name is back that a file had before: it was renamed, or the name was removed or given to
+/// another file.
+fn returned(case: &Case<'_>, place: &Name, inode: InodeId, path: &str) -> String {
+    let path = shown(path);
+    if moves(case, inode).iter().any(|(from, _)| from == place) {
+        format!("{path} kept its old name")
+    } else if case.allowed(place) == BTreeSet::from([None]) {
+        format!("{path} is back after its name was removed")
+    } else {
+        format!("{path} is still the old file")
+    }
 }
 
 fn joined(directory: &str, name: &str) -> String {
@@ -107,10 +121,8 @@ fn renames(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
             let mut times = case.history.names(inode, 0, case.began);
             if both && !times.any(|names| names.contains(from) && names.contains(to)) {
                 let path = found[to];
-                let what = format!(
-                    "is the same file as {}, from which it was renamed",
-                    found[from]
-                );
+                let old = shown(found[from]);
+                let what = format!("{old} was renamed to {}, and has both names", shown(path));
                 let pin = case.pins.of(to.0).max(case.pins.of(from.0));
                 let rule = "rename doubled";
                 broken.push(case.broken(Violation::Atomic, rule, path, &[inode], pin, &what));
@@ -119,9 +131,9 @@ fn renames(case: &Case<'_>, resolved: &Resolved<'_>) -> Vec<Broken> {
         if found.is_empty()
             && let Some((pin, path)) = lost(case, resolved, inode, &moves)
         {
-            let what = "is gone under its old and its new name";
+            let what = format!("{} is gone under its old and its new name", shown(&path));
             let rule = "rename lost";
-            broken.push(case.broken(Violation::Atomic, rule, &path, &[inode], pin, what));
+            broken.push(case.broken(Violation::Atomic, rule, &path, &[inode], pin, &what));
         }
     }
     broken

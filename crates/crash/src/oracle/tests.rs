@@ -51,10 +51,10 @@ fn tree_at(program: &Program, time: u32) -> Tree {
         let xattrs = inode.xattrs.iter();
         let entry = Entry {
             kind,
-            mode: inode.mode,
-            links: files.names[id].len() as u64,
+            mode: Some(inode.mode),
+            links: (!matches!(inode.kind, Kind::Directory(_)))
+                .then(|| files.names[id].len() as u64),
             inode: *numbers.entry(id).or_insert(next),
-            blocks: 0,
             xattrs: xattrs.map(|(name, of)| (name.clone(), value(of))).collect(),
             unreadable: None,
         };
@@ -161,8 +161,7 @@ fn an_fsynced_unlinked_file_and_the_old_name_of_a_symlink_stay_gone() {
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert_eq!(broken[0].violation, Violation::Returned);
     assert_eq!(broken[0].operation, Some(8));
-    let message = "A/foo is back: it had no name any more when it was made durable: operation 8 \
-                   (fsync @h) had returned";
+    let message = "`A/foo` is back after it was deleted: operation 8 (fsync @h) had returned";
     assert_eq!(broken[0].message, message);
     // A new file of this name is another file.
     let again = format!("{unlinked}\ncreate A/foo");
@@ -190,8 +189,8 @@ fn a_rename_is_whole() {
     let both = |tree: &mut Tree| {
         let foo = tree.entries["A/foo"].clone();
         tree.entries.insert("B/bar".into(), foo);
-        tree.entries.get_mut("A/foo").unwrap().links = 2;
-        tree.entries.get_mut("B/bar").unwrap().links = 2;
+        tree.entries.get_mut("A/foo").unwrap().links = Some(2);
+        tree.entries.get_mut("B/bar").unwrap().links = Some(2);
     };
     assert_eq!(violations(replace, 0, both), [Violation::Atomic]);
     // With a link before, both names existed at one time.
@@ -246,11 +245,22 @@ fn bytes_come_from_the_file_since_they_were_durable() {
     assert_eq!(judged("append A/foo 8192", 0, allowed, change), []);
     let synced = "append A/foo 8192\nfsync A/foo";
     assert_eq!(judged(synced, 0, allowed, |_| ()).len(), 1);
+    // An fsync before the append promises nothing of its bytes; of an overwritten range it does.
+    let before = "fsync A/foo\nappend A/foo 8192";
+    let change = |tree: &mut Tree| set_runs(tree, "A/foo", &stale);
+    assert_eq!(judged(before, 0, allowed, change), []);
+    let lost = [(0, 4096, old), (4096, 8192, Source::Free)];
+    let change = |tree: &mut Tree| set_runs(tree, "A/foo", &lost);
+    let broken = judged("write A/foo 4096 4096", 0, allowed, change);
+    let message = "4 KiB of `A/foo` from byte 4096 on are free space of the disk: it was durable \
+                   before the first operation";
+    let messages: Vec<&str> = broken.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(messages, [message]);
 }
 
 #[test]
 fn links_readability_and_unknown_names_are_judged() {
-    let links = |tree: &mut Tree| tree.entries.get_mut("A/foo").unwrap().links = 2;
+    let links = |tree: &mut Tree| tree.entries.get_mut("A/foo").unwrap().links = Some(2);
     assert_eq!(violations("sync", 0, links), [Violation::Metadata]);
     let unreadable = |tree: &mut Tree| {
         tree.entries.get_mut("A/foo").unwrap().unreadable = Some("EIO".into());

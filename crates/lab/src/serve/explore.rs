@@ -8,8 +8,10 @@
 use super::crash::{MountedFilesystem, TestedFilesystem};
 use super::{disk, disks, release};
 use crate::explorer_messages::{Answer, ApplicationCheck, Command, RecoveryReport};
+use fsdyno_crash::attributes::difference;
 use fsdyno_crash::{Program, Tree};
 use fsdyno_disk::mailbox::Client;
+use fsdyno_host::freezing::Frozen;
 use fsdyno_host::kernel_log::KernelLog;
 use fsdyno_load::crash::{self, Point};
 use fsdyno_model::{Bytes, Contender, Nanos};
@@ -31,9 +33,6 @@ const SETTLING: Duration = Duration::from_secs(120);
 
 /// The maximum number of warnings of the kernel that are reported.
 const MAX_WARNINGS: usize = 100;
-
-/// The maximum number of characters of an entry that is reported as different.
-const MAX_ENTRY_CHARS: usize = 2000;
 
 /// Settings of the kernel: an oops ends the guest, and only errors reach its console.
 const SETTINGS: [(&str, &str); 2] = [
@@ -102,7 +101,7 @@ impl Line {
                 Err(reason) => refused(reason),
             }),
             Command::Perform { program } => self.perform_program(tested, &program),
-            Command::Execute { shell } => self.execute(tested, &shell),
+            Command::Execute { shell, frozen } => self.execute(tested, &shell, frozen),
             Command::Recover {
                 repair,
                 thorough,
@@ -151,16 +150,26 @@ impl Line {
         })
     }
 
-    /// Runs an application. A line that it prints acknowledges what it did before.
-    fn execute(&mut self, tested: &TestedFilesystem<'_>, command: &str) -> io::Result<Answer> {
+    /// Runs an application. A line that it prints acknowledges what it did before; with `frozen`,
+    /// all of this is on the disk when the line is reported.
+    fn execute(
+        &mut self,
+        tested: &TestedFilesystem<'_>,
+        command: &str,
+        frozen: bool,
+    ) -> io::Result<Answer> {
         let mounted = match tested.mount(tested.contender) {
             Ok(mounted) => mounted,
             Err(reason) => return Ok(refused(reason)),
         };
         rustix::fs::sync();
         self.send(&Answer::SetUp)?;
-        let mut returned = |operation| self.send(&Answer::Returned { operation });
-        let executed = crash::execute(&tested.target, command, &mut returned)?;
+        let root = &tested.target;
+        let mut returned = |operation| {
+            let _frozen = frozen.then(|| Frozen::freeze(root)).transpose()?;
+            self.send(&Answer::Returned { operation })
+        };
+        let executed = crash::execute(root, command, frozen, &mut returned)?;
         let left = unmount_recorded(tested, mounted);
         Ok(match (left, executed.failed) {
             (Ok(()), None) => Answer::Performed {
@@ -276,25 +285,6 @@ fn try_again(
     report.unstable = difference(tree, &crash::dump(&tested.target));
     report.unusable = crash::try_use(&tested.target, tree, kept);
     mounted.unmount()
-}
-
-/// The first path that differs, in words.
-fn difference(before: &Tree, after: &Tree) -> Option<String> {
-    let paths: BTreeSet<&String> = before.entries.keys().chain(after.entries.keys()).collect();
-    let differs = |path: &&String| before.entries.get(*path) != after.entries.get(*path);
-    let Some(path) = paths.into_iter().find(differs) else {
-        return (before.other != after.other).then(|| "the data of a file changed".to_owned());
-    };
-    let about = |tree: &Tree| match tree.entries.get(path) {
-        Some(entry) => {
-            let text = serde_json::to_string(entry).unwrap_or_default();
-            text.chars().take(MAX_ENTRY_CHARS).collect()
-        }
-        None => "missing".to_owned(),
-    };
-    let path = if path.is_empty() { "the root" } else { path };
-    let (before, after) = (about(before), about(after));
-    Some(format!("{path}: {before} before, {after} after"))
 }
 
 /// Makes the file system and lets it settle; returns its files.

@@ -1,6 +1,8 @@
 //! Runs an application whose files the crash explorer checks, and its check.
 
+use super::stopping::{Precedence, Stopped};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -24,14 +26,20 @@ pub struct Executed {
 }
 
 /// Runs an application in a directory. `acknowledged` is called for each line that it prints, before
-/// the next one is read. The error is that of `acknowledged`, or that it cannot be started.
+/// the next one is read; with `stops`, all processes of its group are stopped meanwhile. The error
+/// is that of `acknowledged`, or that it cannot be started.
 pub fn execute(
     root: &Path,
     command: &str,
+    stops: bool,
     acknowledged: &mut dyn FnMut(u32) -> io::Result<()>,
 ) -> io::Result<Executed> {
     let began = Instant::now();
-    let mut child = shell(root, command).stdin(Stdio::null()).spawn()?;
+    let _precedence = stops.then(Precedence::take);
+    let mut child = shell(root, command)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()?;
     let errors = first_of(child.stderr.take());
     let mut lines = Vec::new();
     let mut output = child.stdout.take().map(BufReader::new);
@@ -53,7 +61,9 @@ pub fn execute(
                 ..Executed::default()
             });
         }
+        let stopped = stops.then(|| Stopped::stop(child.id()));
         acknowledged(u32::try_from(lines.len()).unwrap_or(u32::MAX))?;
+        drop(stopped);
         let text = String::from_utf8_lossy(&line);
         lines.push(text.trim_end_matches('\n').to_owned());
     }
@@ -149,7 +159,7 @@ mod tests {
             Ok(())
         };
         let script = "echo one; echo two > two; echo two; echo no disk >&2; exit 3";
-        let executed = execute(folder.path(), script, &mut acknowledged).unwrap();
+        let executed = execute(folder.path(), script, false, &mut acknowledged).unwrap();
         assert_eq!(executed.lines, ["one", "two"]);
         assert_eq!(numbers, [0, 1]);
         let failed = executed.failed.unwrap();
@@ -158,6 +168,21 @@ mod tests {
             "{failed}"
         );
         assert!(folder.path().join("two").exists());
+    }
+
+    #[test]
+    fn an_application_that_stops_at_its_lines_continues_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "for i in 1 2 3; do echo $i; echo $i >> file; done";
+        let mut lines = Vec::new();
+        let mut acknowledged = |line| {
+            lines.push(line);
+            Ok(())
+        };
+        let executed = execute(folder.path(), script, true, &mut acknowledged).unwrap();
+        assert_eq!(executed.failed, None);
+        assert_eq!(executed.lines, ["1", "2", "3"]);
+        assert_eq!(lines, [0, 1, 2]);
     }
 
     #[test]

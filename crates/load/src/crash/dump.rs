@@ -10,7 +10,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -57,7 +57,7 @@ pub fn dump(root: &Path) -> Tree {
     reader.number_inodes();
     Tree {
         entries: reader.entries,
-        other: reader.other.map_or(0, |hash| hash.finish()),
+        other: reader.other.map_or(0, |other| other.hash.finish()),
     }
 }
 
@@ -73,8 +73,28 @@ struct Reader {
     buffer: Vec<u8>,
     /// The bytes that the tree may still take.
     room: usize,
-    /// The hash of bytes of no known source, if there are any.
-    other: Option<DefaultHasher>,
+    /// The bytes of no known source, if there are any.
+    other: Option<OtherBytes>,
+}
+
+/// A hash of the bytes of no known source. It depends on the bytes and their places in the file, and
+/// not on the reads that returned them: those follow the allocation of the file.
+#[derive(Default)]
+struct OtherBytes {
+    hash: DefaultHasher,
+    /// The end of the last bytes in their file.
+    end: u64,
+}
+
+impl OtherBytes {
+    fn add(&mut self, at: u64, bytes: &[u8]) {
+        if at != self.end {
+            self.hash.write_u64(at);
+        }
+        // SipHash is a hash of a stream: the division into calls does not count.
+        self.hash.write(bytes);
+        self.end = at + bytes.len() as u64;
+    }
 }
 
 impl Reader {
@@ -186,16 +206,16 @@ impl Reader {
     fn entry(&mut self, path: &str, about: &Stat, kind: EntryKind) -> Entry {
         let inode = (about.st_dev, about.st_ino);
         self.inodes.insert(path.to_owned(), inode);
+        let file = FileType::from_raw_mode(about.st_mode);
         Entry {
             kind,
-            mode: about.st_mode & 0o7777,
+            mode: (file != FileType::Symlink).then_some(about.st_mode & 0o7777),
             #[expect(
                 clippy::useless_conversion,
                 reason = "its width depends on the machine"
             )]
-            links: about.st_nlink.into(),
+            links: (file != FileType::Directory).then(|| about.st_nlink.into()),
             inode: 0,
-            blocks: u64::try_from(about.st_blocks).unwrap_or_default(),
             xattrs: BTreeMap::new(),
             unreadable: None,
         }
@@ -219,10 +239,9 @@ impl Reader {
 fn unreadable(kind: EntryKind, error: Errno) -> Entry {
     Entry {
         kind,
-        mode: 0,
-        links: 0,
+        mode: None,
+        links: None,
         inode: 0,
-        blocks: 0,
         xattrs: BTreeMap::new(),
         unreadable: Some(errno::name(error).to_owned()),
     }
@@ -280,7 +299,7 @@ fn read_runs(
     size: u64,
     buffer: &mut [u8],
     runs: &mut Vec<Run>,
-    other: &mut Option<DefaultHasher>,
+    other: &mut Option<OtherBytes>,
 ) -> Result<(), Errno> {
     let mut at = 0;
     let mut total = 0;
@@ -301,9 +320,11 @@ fn read_runs(
                 count => count,
             };
             let found = content::runs(at, &part[..count]);
-            if found.iter().any(|run| run.source == Source::Other) {
-                let hash = other.get_or_insert_default();
-                (at, &part[..count]).hash(hash);
+            for run in found.iter().filter(|run| run.source == Source::Other) {
+                let within = |offset: u64| usize::try_from(offset - at).unwrap_or(count).min(count);
+                let end = within(run.offset + run.length);
+                let bytes = &part[within(run.offset)..end];
+                other.get_or_insert_default().add(run.offset, bytes);
             }
             add(runs, found);
             at += count as u64;
@@ -433,6 +454,45 @@ mod tests {
             *runs,
             [zeros(0, 1 << 30), data, zeros(after, (3 << 30) - after)]
         );
+    }
+
+    #[test]
+    fn other_bytes_have_one_hash_however_they_are_read() {
+        let bytes: Vec<u8> = (1..=200).collect();
+        let hash = |parts: &[(u64, &[u8])]| {
+            let mut other = OtherBytes::default();
+            for (at, part) in parts {
+                other.add(*at, part);
+            }
+            other.hash.finish()
+        };
+        let whole = hash(&[(4096, &bytes)]);
+        let (one, two) = bytes.split_at(77);
+        assert_eq!(hash(&[(4096, one), (4096 + 77, two)]), whole);
+        assert_ne!(hash(&[(4096, one), (8192, two)]), whole);
+        assert_ne!(hash(&[(0, &bytes)]), whole);
+    }
+
+    #[test]
+    fn only_attributes_that_a_document_promises_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("A/B")).unwrap();
+        fs::write(root.join("A/f"), vec![7; 8192]).unwrap();
+        std::os::unix::fs::symlink("f", root.join("A/s")).unwrap();
+        let before = dump(root);
+        let directory = &before.entries["A"];
+        assert!(directory.links.is_none() && directory.mode.is_some());
+        assert_eq!(before.entries["A/s"].mode, None);
+        // Blocks behind the end, and other times.
+        let file = File::options().write(true).open(root.join("A/f")).unwrap();
+        let kept = rustix::fs::FallocateFlags::KEEP_SIZE;
+        // The file system of the test may not preallocate.
+        let _ = rustix::fs::fallocate(&file, kept, 8192, 1 << 16);
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        fs::create_dir(root.join("A/B/C")).unwrap();
+        fs::remove_dir(root.join("A/B/C")).unwrap();
+        assert_eq!(dump(root), before);
     }
 
     #[test]

@@ -508,8 +508,8 @@ mod tests {
             tree.keys().collect::<Vec<_>>(),
             ["", "B", "B/a", "B/s", "c"]
         );
-        assert_eq!(tree["B"].mode, 0o700);
-        assert_eq!((tree["B/a"].links, tree["B/s"].links), (2, 2));
+        assert_eq!(tree["B"].mode, Some(0o700));
+        assert_eq!((tree["B/a"].links, tree["B/s"].links), (Some(2), Some(2)));
         assert_eq!(tree["B/a"].inode, tree["B/s"].inode);
         let text = "../a".to_owned();
         assert_eq!(tree["c"].kind, EntryKind::Symlink { text });

@@ -4,6 +4,7 @@
 //! line, except for [`EAGER`]. `-F` prevents prompts without a terminal. `-q` suppresses progress
 //! output with backspaces.
 
+use super::fs_facts::StaleData;
 use super::{Facts, Filesystem, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
@@ -45,7 +46,7 @@ const ONE_JOURNAL: &str = "one linear journal of all metadata: filesystems/ext4/
                            6.12, and A. Goldstein, linux-fsdevel, 13 March 2019";
 
 /// With this order of data, files may show stale data (admin-guide/ext4 of Linux 6.12).
-pub const STALE_DATA: &[&str] = &["data=writeback"];
+pub const STALE_DATA: StaleData = StaleData::With(&["data=writeback"]);
 
 /// mke2fs accepts smaller devices, but without the journal that distinguishes these from ext2.
 pub const SMALLEST_WITH_JOURNAL: Bytes = Bytes(2 << 20);

@@ -1,6 +1,6 @@
 //! F2FS, a log-structured file system for flash.
 
-use super::fs_facts::Facts;
+use super::fs_facts::{Facts, StaleData};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use fsdyno_model::{Bytes, Capabilities, Consistency, ExtraPromise};
@@ -30,6 +30,8 @@ pub static F2FS: Facts = Facts {
     // `-f`: corrects all inconsistencies.
     repair: Some((&["fsck.f2fs", "-f"], &[0])),
     promises: PROMISES,
+    // filesystems/f2fs of Linux 6.12 promises no order of data and nodes.
+    stale_data: StaleData::Always,
     package: "f2fs-tools",
     ..Facts::TEMPLATE
 };

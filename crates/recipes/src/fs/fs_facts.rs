@@ -9,6 +9,15 @@ use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
 /// A program on the device, and its exit codes for success.
 pub type OnDevice = (&'static [&'static str], &'static [i32]);
 
+/// When free space may show in files whose data was not made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaleData {
+    /// With one of these mount options: its documents exclude it otherwise.
+    With(&'static [&'static str]),
+    /// Always: its documents do not order data before metadata.
+    Always,
+}
+
 /// The facts of a file system. [`Filesystem`] explains those with an operation of that name.
 pub struct Facts {
     /// Name on the command line and in the database.
@@ -46,8 +55,8 @@ pub struct Facts {
     pub repair: Option<OnDevice>,
     /// The promises of its documentation about power cuts beyond POSIX.
     pub promises: &'static [Documented],
-    /// Mount options with which free space may show in files whose data was not made durable.
-    pub stale_data: &'static [&'static str],
+    /// When free space may show in files whose data was not made durable.
+    pub stale_data: StaleData,
     /// The defragmentation program for a mounted file system.
     pub defragmenter: Option<&'static str>,
     /// The Debian package of its programs.
@@ -76,7 +85,7 @@ impl Facts {
         check_at_boot: None,
         repair: None,
         promises: &[],
-        stale_data: &[],
+        stale_data: StaleData::With(&[]),
         defragmenter: None,
         package: "",
         version: Some("-V"),

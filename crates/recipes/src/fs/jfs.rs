@@ -1,6 +1,6 @@
 //! JFS, from AIX and OS/2.
 
-use super::fs_facts::Facts;
+use super::fs_facts::{Facts, StaleData};
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
@@ -26,6 +26,9 @@ pub static JFS: Facts = Facts {
     replay: Some((&["jfs_fsck", "-a"], &[0, 1])),
     // `-f`: forced repair without prompts. Status 1: errors were corrected.
     repair: Some((&["jfs_fsck", "-f"], &[0, 1])),
+    // It logs metadata only, and user data is not guaranteed (S. Best, JFS Log, Annual Linux Showcase
+    // 2000).
+    stale_data: StaleData::Always,
     package: "jfsutils",
     ..Facts::TEMPLATE
 };

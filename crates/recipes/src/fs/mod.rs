@@ -31,7 +31,7 @@ use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
 pub use fs_facts::Facts;
-use fs_facts::on_devices;
+use fs_facts::{StaleData, on_devices};
 use fsdyno_model::{
     Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, Need, Pool,
     Requirement, Step,
@@ -214,11 +214,13 @@ pub trait Filesystem: Sync {
 
     /// Whether free space may show in files whose data was not made durable.
     fn shows_stale_data(&self, contender: &Contender) -> bool {
-        let options = self.facts().stale_data;
-        contender
-            .mount
-            .iter()
-            .any(|one| options.contains(&one.as_str()))
+        match self.facts().stale_data {
+            StaleData::Always => true,
+            StaleData::With(options) => {
+                let mut mount = contender.mount.iter();
+                mount.any(|one| options.contains(&one.as_str()))
+            }
+        }
     }
 
     /// The check at boot after an unclean unmount, for file systems without a journal. None with a

@@ -48,6 +48,18 @@ pub struct Question<'a> {
     pub validated: Option<&'a ResultSet>,
 }
 
+impl Question<'_> {
+    /// The kernel on which a contender was measured.
+    fn kernel_of(&self, contender: &Contender) -> Option<&str> {
+        let sets = self.later.iter().rev().chain([self.defaults]);
+        let mut kernels = sets.filter_map(|set| {
+            let mut contenders = set.run.plan.contenders.iter();
+            set.kernel_of(contenders.position(|one| one.label == contender.label)?)
+        });
+        kernels.next()
+    }
+}
+
 /// A device whose model disk the runs used.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DeviceFit {
@@ -240,7 +252,8 @@ impl Recommendation {
             one.costs = notes
                 .filter(|note| terms::printable(&note.label) == one.label)
                 .find_map(|note| note.costs.clone());
-            one.crash_tests = CrashTests::of(&one.planned, question.explorations);
+            let kernel = question.kernel_of(&one.planned);
+            one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations);
             let required = one.crash_tests.as_ref().zip(question.safety);
             if let Some(why) = required.and_then(|(tests, class)| tests.fails(class)) {
                 dropped.push(Dropped::new(&one.label, why));

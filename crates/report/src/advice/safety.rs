@@ -22,16 +22,24 @@ pub struct CrashTests {
 }
 
 impl CrashTests {
-    /// The results of a contender; if it was not tested, those of its file system with defaults.
-    pub(super) fn of(contender: &Contender, explorations: &[Exploration]) -> Option<Self> {
+    /// The results of a contender with a kernel, by its name from uname(2); if it was not tested,
+    /// those of its file system with defaults.
+    pub(super) fn of(
+        contender: &Contender,
+        kernel: Option<&str>,
+        explorations: &[Exploration],
+    ) -> Option<Self> {
+        let kernel = release(kernel?)?;
         let same = |one: &Contender| one.mkfs == contender.mkfs && one.mount == contender.mount;
         let plain = |one: &Contender| one.mkfs.is_empty() && one.mount.is_empty();
-        let tested = Self::among(contender, explorations, true, same);
-        tested.or_else(|| Self::among(contender, explorations, false, plain))
+        let tested = Self::among((contender, kernel), explorations, true, same);
+        tested.or_else(|| Self::among((contender, kernel), explorations, false, plain))
     }
 
+    /// The sums of the explorations whose programs test file systems: what an application loses is
+    /// its own.
     fn among(
-        contender: &Contender,
+        (contender, kernel): (&Contender, &str),
         explorations: &[Exploration],
         same_options: bool,
         is_it: impl Fn(&Contender) -> bool,
@@ -39,7 +47,10 @@ impl CrashTests {
         let (mut found, mut states) = (BTreeSet::new(), 0_u64);
         let (mut weakest, mut strongest) = (None, None);
         let mut explored = false;
-        for exploration in explorations {
+        let of_file_systems = explorations
+            .iter()
+            .filter(|one| one.info.search.programs.tests_file_systems());
+        for exploration in of_file_systems {
             let signatures = exploration.signatures();
             let contenders = exploration.info.contenders.iter();
             let labels: Vec<&str> = contenders
@@ -52,7 +63,9 @@ impl CrashTests {
                 .collect();
             let programs = exploration.programs.iter();
             let programs = programs.filter(|program| {
-                program.failed.is_none() && labels.contains(&program.contender.as_str())
+                program.failed.is_none()
+                    && labels.contains(&program.contender.as_str())
+                    && release(&program.guest) == Some(kernel)
             });
             for program in programs {
                 explored = true;
@@ -77,7 +90,11 @@ impl CrashTests {
     }
 
     /// The reason why it does not meet a required class; `None` if no violation of it is known.
+    /// Tests with other options do not count.
     pub(super) fn fails(&self, class: StateClass) -> Option<String> {
+        if !self.same_options {
+            return None;
+        }
         let weakest = self.weakest.filter(|weakest| *weakest <= class)?;
         let violations = terms::count(self.violations, "violation");
         Some(format!("{violations} in crash states of class {weakest}"))
@@ -117,4 +134,9 @@ impl CrashTests {
             format!("not tested with these options; its defaults have {found}")
         }
     }
+}
+
+/// The release in the name of a kernel: `Linux 6.12.117 #1 ...`.
+fn release(kernel: &str) -> Option<&str> {
+    kernel.split_whitespace().nth(1)
 }

@@ -5,12 +5,10 @@ use super::totals::Totals;
 use crate::document::{Block, Item, Text, Tone};
 use crate::lists;
 use crate::terms::{self, grouped};
-use fsdyno_model::{
-    ClassCount, Exploration, ProgramSource, Score, Search, StateClass, StopReason, Violation,
-};
+use fsdyno_model::{ClassCount, Exploration, ProgramSource, Score, Search, StateClass, StopReason};
 use std::collections::BTreeSet;
 
-/// The file systems that broke a promise.
+/// The file systems that broke a promise, and those on which the check of an application fails.
 pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
     let contenders = exploration.info.contenders.iter().map(name).zip(totals);
     let explored: Vec<_> = contenders.filter(|(_, of)| of.programs > 0).collect();
@@ -18,21 +16,11 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
         return "No program was explored.".to_owned();
     }
     let (broken, kept): (Vec<_>, Vec<_>) = explored
-        .into_iter()
+        .iter()
         .partition(|(_, of)| of.scored(Score::Violation).next().is_some());
+    let broken = broken.into_iter();
     let broken: Vec<String> = broken
-        .into_iter()
-        .map(|(name, of)| {
-            let findings: Vec<_> = of.scored(Score::Violation).collect();
-            let counted = counted(findings.len() as u64, "finding");
-            // The application may be wrong, too.
-            let mut violations = findings.iter().map(|found| found.finding.violation);
-            if violations.all(|one| one == Violation::Application) {
-                format!("{name} failed the check of the application ({counted})")
-            } else {
-                format!("{name} broke promises ({counted})")
-            }
-        })
+        .map(|(name, of)| format!("{name} broke promises ({})", findings(of, Score::Violation)))
         .collect();
     let names: Vec<String> = kept.iter().map(|(name, _)| name.clone()).collect();
     let complete = kept.iter().all(|(_, of)| of.is_complete());
@@ -49,7 +37,23 @@ pub fn lead(exploration: &Exploration, totals: &[Totals]) -> String {
         (false, true) => terms::list(&broken),
         (false, false) => format!("{}; {kept}", terms::list(&broken)),
     };
-    format!("{sentence}.")
+    let failed = explored.iter();
+    let failed = failed.filter(|(_, of)| of.scored(Score::Application).next().is_some());
+    let failed: Vec<String> = failed
+        .map(|(name, of)| format!("{name} ({})", findings(of, Score::Application)))
+        .collect();
+    if failed.is_empty() {
+        return format!("{sentence}.");
+    }
+    format!(
+        "The application loses data on {}. {sentence}.",
+        terms::list(&failed)
+    )
+}
+
+/// `2 findings`.
+fn findings(of: &Totals, score: Score) -> String {
+    counted(of.scored(score).count() as u64, "finding")
 }
 
 /// The progress of the exploration.
@@ -102,6 +106,7 @@ pub fn by_contender(exploration: &Exploration, totals: &[Totals]) -> Block {
         let name = name(contender);
         let tone = match () {
             () if of.scored(Score::Violation).next().is_some() => Tone::Bad,
+            () if of.scored(Score::Application).next().is_some() => Tone::Warning,
             () if of.programs > 0 => Tone::Good,
             () => Tone::Warning,
         };
@@ -144,6 +149,10 @@ fn outcome(of: &Totals) -> String {
         counted(of.programs, "program"),
     );
     for (score, what) in [
+        (
+            Score::Application,
+            "in which the check of the application fails",
+        ),
         (Score::Extra, "without an extra promise"),
         (Score::Disk, "with a fault of the disk only (C5)"),
     ] {
@@ -234,7 +243,7 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
         .map(|class| format!("{class}: {}.", meaning(*class)))
         .collect();
     let classes = classes.join(" ");
-    let parts: [(bool, &str); 9] = [
+    let parts: [(bool, &str); 10] = [
         (
             true,
             "Violation: a state after whose recovery a promise of POSIX or of the file system's \
@@ -242,9 +251,14 @@ pub fn legend(exploration: &Exploration, totals: &[Totals], brief: bool) -> Bloc
              make.",
         ),
         (
-            matches!(programs, ProgramSource::Application { .. }),
-            "The check of an application counts as a promise: the file system or the application \
-             may be wrong.",
+            !programs.tests_file_systems(),
+            "A state in which the check of the application fails is one of the application with \
+             these settings, and counts for no file system.",
+        ),
+        (
+            true,
+            "Each state counts once. A state of a class is also one of the stronger classes, so \
+             that their numbers do not add up.",
         ),
         (
             any(|of| of.scored(Score::Disk).next().is_some()),

@@ -25,6 +25,13 @@ pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Ve
     let all = [
         (Score::Violation, "findings", "Findings", ""),
         (
+            Score::Application,
+            "application",
+            "Findings of the application",
+            "The application acknowledged what a power cut takes back, with these commands and \
+             settings. They count for no file system.",
+        ),
+        (
             Score::Extra,
             "extra",
             "Extra promises",
@@ -90,6 +97,7 @@ pub fn sections(exploration: &Exploration, totals: &[Totals], brief: bool) -> Ve
 pub fn anchor(contender: usize, score: Score, place: usize) -> String {
     let kind = match score {
         Score::Violation => "finding",
+        Score::Application => "application",
         Score::Extra => "extra",
         Score::Disk => "disk-fault",
     };
@@ -115,6 +123,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     let one_line = |text: &str| printable(&text.lines().collect::<Vec<_>>().join("; "));
     let mut more = vec![summary(found)];
     let kind = match &finding.minimal {
+        _ if finding.score() == Score::Application => "application".to_owned(),
         Some(minimal) => counted(minimal.operations, "operation"),
         None => "program, not minimised".to_owned(),
     };
@@ -146,7 +155,7 @@ fn item(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     more.extend(script.map(|path| format!("script: {}", printable(&path.display().to_string()))));
     let tone = match finding.score() {
         Score::Violation => Tone::Bad,
-        Score::Extra | Score::Disk => Tone::Warning,
+        Score::Application | Score::Extra | Score::Disk => Tone::Warning,
     };
     Item {
         lead: Some((format!("{} {}", name(contender), place + 1), tone)),
@@ -190,10 +199,12 @@ fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
                 .map(|script| ("script", path(script))),
         );
         code.push((
-            format!(
-                "Minimal program, {}:",
-                counted(minimal.operations, "operation")
-            ),
+            if info.search.programs.tests_file_systems() {
+                let operations = counted(minimal.operations, "operation");
+                format!("Minimal program, {operations}:")
+            } else {
+                "The application and its check:".to_owned()
+            },
             minimal.program.clone(),
         ));
         code.push((

@@ -17,7 +17,7 @@ use fsdyno_model::{Contender, DeclaredPromise, Exploration, ProgramSource, Score
 use std::collections::BTreeMap;
 use totals::Totals;
 
-/// The exploration: the answer, the states, the costs and the findings. The brief form of findings
+/// The exploration: the answer, the findings, the states and the costs. The brief form of findings
 /// has at most twelve lines each.
 pub fn document(exploration: &Exploration, brief: bool) -> Document {
     let info = &exploration.info;
@@ -25,6 +25,7 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
     let date = terms::date(info.started_unix_ns);
     let names: Vec<String> = info.contenders.iter().map(name).collect();
     let mut blocks = vec![answer::by_contender(exploration, &totals)];
+    blocks.extend(findings::sections(exploration, &totals, brief));
     blocks.push(states(exploration, &totals).into());
     blocks.push(answer::legend(exploration, &totals, brief));
     blocks.push(
@@ -34,7 +35,6 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
             .into(),
     );
     blocks.extend(matrix::section(exploration, &totals).map(Block::Section));
-    blocks.extend(findings::sections(exploration, &totals, brief));
     if !brief {
         let facts = Block::Facts(facts(exploration));
         blocks.push(Section::new("provenance", "Provenance").with(facts).into());
@@ -60,7 +60,7 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
 }
 
 /// The states of a contender, with the order in which columns are dropped.
-const STATES: [Quantity<Totals>; 11] = [
+const STATES: [Quantity<Totals>; 12] = [
     ("programs", 4, |of| Cell::Count(of.programs)),
     ("states", 0, |of| Cell::Count(of.states.distinct)),
     ("mounted", 1, |of| Cell::Count(of.states.recovered)),
@@ -70,6 +70,9 @@ const STATES: [Quantity<Totals>; 11] = [
     ("trees", 0, |of| Cell::Count(of.states.trees)),
     ("violations", 0, count_violations),
     ("findings", 0, count_findings),
+    ("application", 0, |of| {
+        Cell::Count(of.states_with(Score::Application))
+    }),
     ("extra", 0, |of| Cell::Count(of.states_with(Score::Extra))),
     ("C5", 0, |of| Cell::Count(of.states_with(Score::Disk))),
 ];
@@ -83,7 +86,7 @@ const COSTS: [Quantity<Totals>; 4] = [
 ];
 
 /// All figures of a contender, for CSV.
-const FIGURES: [Quantity<Totals>; 22] = [
+const FIGURES: [Quantity<Totals>; 23] = [
     ("programs", 0, |of| Cell::Count(of.programs)),
     ("failed_programs", 0, |of| Cell::Count(of.failed)),
     ("complete", 0, |of| {
@@ -103,6 +106,9 @@ const FIGURES: [Quantity<Totals>; 22] = [
     ("trees", 0, |of| Cell::Count(of.states.trees)),
     ("violations", 0, count_violations),
     ("findings", 0, count_findings),
+    ("application_states", 0, |of| {
+        Cell::Count(of.states_with(Score::Application))
+    }),
     ("extra_states", 0, |of| {
         Cell::Count(of.states_with(Score::Extra))
     }),
@@ -147,6 +153,7 @@ fn states(exploration: &Exploration, totals: &[Totals]) -> Table {
     let search = &exploration.info.search;
     let is_shown = |name: &str| match name {
         "nested" => search.nested,
+        "application" => !search.programs.tests_file_systems(),
         "in checker" => totals.iter().any(|of| of.states.nested_checks > 0),
         "C5" => {
             let mut found = totals.iter().map(|of| of.scored(Score::Disk).count());

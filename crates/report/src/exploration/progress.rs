@@ -2,7 +2,7 @@
 
 use super::answer::counted;
 use crate::terms::grouped;
-use fsdyno_model::{ExploredProgram, Finding, Nanos, Score, Signatures};
+use fsdyno_model::{ExploredProgram, Finding, Nanos, Signatures};
 use std::collections::BTreeSet;
 
 /// The progress of an exploration.
@@ -40,7 +40,7 @@ impl Progress {
         self.states = self.states.saturating_add(program.states.distinct);
         self.signatures.add(program);
         let violations = program.findings.iter();
-        let violations = violations.filter(|one| one.score() == Score::Violation);
+        let violations = violations.filter(|one| one.score().fails());
         let mut new = Vec::new();
         for finding in violations {
             let (contender, signature) = (&program.contender, &finding.signature);

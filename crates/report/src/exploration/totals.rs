@@ -18,6 +18,8 @@ pub struct Totals {
     pub cost: ProgramCost,
     /// The findings, violations first, then by number of states.
     pub found: Vec<Found>,
+    /// The states that show a finding, by its score.
+    states_with: BTreeMap<Score, u64>,
 }
 
 /// Findings on one contender whose least programs have the same signature.
@@ -106,7 +108,7 @@ impl Totals {
         for (class, count) in &states.classes {
             let first = ClassCount {
                 legal: Some(0),
-                checked: 0,
+                ..ClassCount::default()
             };
             let sum = sums.classes.entry(*class).or_insert(first);
             sum.legal = sum
@@ -123,6 +125,10 @@ impl Totals {
         add(&mut sums.nested, states.nested);
         add(&mut sums.nested_checks, states.nested_checks);
         add(&mut sums.trees, states.trees);
+        for score in Score::ALL {
+            let states = states_of(program, score);
+            add(self.states_with.entry(score).or_default(), states);
+        }
         let (sums, cost) = (&mut self.cost, &program.cost);
         add(&mut sums.operations, cost.operations);
         add(&mut sums.took_ns.0, cost.took_ns.0);
@@ -137,11 +143,9 @@ impl Totals {
         found.filter(move |one| one.finding.score() == score)
     }
 
-    /// The number of states that show a finding with this score. A state that shows two findings
-    /// counts twice.
+    /// The number of states that show a finding with this score.
     pub fn states_with(&self, score: Score) -> u64 {
-        let states = self.scored(score).map(|one| one.states);
-        states.fold(0, u64::saturating_add)
+        self.states_with.get(&score).copied().unwrap_or_default()
     }
 
     /// Whether all legal states of all classes and windows were checked.
@@ -168,6 +172,21 @@ impl Totals {
     pub fn amplification(&self) -> Option<f64> {
         ratio(self.cost.bytes_written, self.cost.bytes_requested)
     }
+}
+
+/// The states of a program that show a finding with this score. Records of earlier versions have only
+/// the states of each finding: one that shows two counts twice.
+fn states_of(program: &ExploredProgram, score: Score) -> u64 {
+    let classes = || program.states.classes.values();
+    if classes().any(|class| !class.found.is_empty()) {
+        let states = classes().filter_map(|class| class.found.get(&score));
+        return states.copied().fold(0, u64::saturating_add);
+    }
+    let findings = program.findings.iter();
+    let of_score = findings.filter(|finding| finding.score() == score);
+    of_score
+        .map(|finding| finding.count)
+        .fold(0, u64::saturating_add)
 }
 
 fn ratio(part: u64, of: u64) -> Option<f64> {

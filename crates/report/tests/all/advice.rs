@@ -4,7 +4,8 @@
 use crate::explored;
 use crate::fixture::{one_phase, workload};
 use fsdyno_model::{
-    Contender, DiskTime, ModelDisk, Nanos, Outcome, ResultSet, StateClass, StopReason,
+    Contender, DiskTime, ModelDisk, Nanos, Outcome, ProgramSource, ResultSet, StateClass,
+    StopReason,
 };
 use fsdyno_report::advice::{
     Commands, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, helpful,
@@ -383,7 +384,7 @@ fn a_contender_that_fails_is_dropped_with_the_reason() {
 
 #[test]
 fn known_violations_drop_a_contender_of_the_required_class_only() {
-    let exploration = explored::exploration();
+    let mut exploration = explored::exploration();
     let broken = exploration
         .programs
         .iter()
@@ -396,6 +397,9 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
     let mut set = exact(&["a", "jfs"], &[&[500], &[1000]]);
     let mut contenders = exploration.info.contenders.iter();
     set.run.plan.contenders[0] = contenders.find(|one| one.label == broken).unwrap().clone();
+    for program in &mut exploration.programs {
+        program.guest.clone_from(&set.run.provenance.kernel);
+    }
     let explorations = [exploration.clone()];
     let advice = |safety| {
         Recommendation::of(&Question {
@@ -422,6 +426,31 @@ fn known_violations_drop_a_contender_of_the_required_class_only() {
             .iter()
             .any(|one| one.why.contains("in crash states of class"))
     );
+    // Findings of an application, of another kernel or of other options drop nobody.
+    let mut of_application = exploration.clone();
+    of_application.info.search.programs = ProgramSource::Application {
+        command: "run".into(),
+        check: "check".into(),
+    };
+    let mut of_kernel = exploration.clone();
+    for program in &mut of_kernel.programs {
+        program.guest = "Linux 5.10.1 #1".into();
+    }
+    let mut of_options = exploration.clone();
+    for one in &mut of_options.info.contenders {
+        one.mount.push("noatime".into());
+    }
+    for other in [of_application, of_kernel, of_options] {
+        let explorations = [other];
+        let advice = Recommendation::of(&Question {
+            explorations: &explorations,
+            safety: Some(StateClass::C4),
+            ..question(&set)
+        });
+        let best = advice.choice.as_ref().unwrap().best;
+        assert_eq!(advice.candidates[best].label, broken);
+        assert!(advice.candidates[best].crash_tests.is_none());
+    }
 }
 
 #[test]

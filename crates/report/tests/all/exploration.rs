@@ -2,9 +2,10 @@
 
 use crate::explored::exploration;
 use crate::wide;
-use fsdyno_model::{ClassCount, Exploration, Nanos};
+use fsdyno_model::{ClassCount, Exploration, Nanos, ProgramSource, StateClass, Violation};
 use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, Options, render_exploration};
+use std::collections::BTreeMap;
 
 fn text(exploration: &Exploration, format: Format, options: &Options) -> String {
     String::from_utf8(render_exploration(exploration, format, options).unwrap()).unwrap()
@@ -116,6 +117,45 @@ fn extra_promises_and_faults_of_the_disk_are_no_violations() {
 }
 
 #[test]
+fn what_an_application_loses_counts_for_no_file_system() {
+    let mut application = exploration();
+    let (command, check) = ("sqlite3 db", "test -s db");
+    application.info.search.programs = ProgramSource::Application {
+        command: command.into(),
+        check: check.into(),
+    };
+    for program in &mut application.programs {
+        program.program = format!("exec {command}\ncheck {check}");
+        for finding in &mut program.findings {
+            finding.violation = Violation::Application;
+            finding.class = StateClass::C1;
+            finding.minimal = None;
+        }
+    }
+    let page = text(&application, Format::Terminal, &brief(120));
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = "The application loses data on btrfs (2 findings) and xfs:nobarrier (2 findings).";
+    assert!(page.contains(first), "{page}");
+    assert!(
+        page.contains("broke no promise in the checked states"),
+        "{page}"
+    );
+    assert!(page.contains("Findings of the application"), "{page}");
+    assert!(page.contains(command) && page.contains(check), "{page}");
+    let csv = text(&application, Format::Csv, &wide(80));
+    let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let at = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let (violations, of_application) = (at("violations"), at("application_states"));
+    let mut failed = 0;
+    for row in rows {
+        assert_eq!(row[violations], "0");
+        failed += row[of_application].parse::<u64>().unwrap();
+    }
+    assert!(failed > 0);
+}
+
+#[test]
 fn sampled_states_are_never_called_complete() {
     let mut close = exploration();
     for program in &mut close.programs {
@@ -123,6 +163,7 @@ fn sampled_states_are_never_called_complete() {
             *count = ClassCount {
                 legal: Some(1_000_000),
                 checked: 999_999,
+                found: BTreeMap::new(),
             };
         }
     }

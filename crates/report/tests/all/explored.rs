@@ -27,7 +27,13 @@ const PROGRAMS: [(&[&str], &str); 3] = [
 fn counts(of: &[(StateClass, Option<u64>, u64)], distinct: u64) -> StateCounts {
     let count = |(class, legal, checked): &(StateClass, Option<u64>, u64)| {
         let (legal, checked) = (*legal, *checked);
-        (*class, ClassCount { legal, checked })
+        let found = BTreeMap::new();
+        let count = ClassCount {
+            legal,
+            checked,
+            found,
+        };
+        (*class, count)
     };
     StateCounts {
         windows: 4,

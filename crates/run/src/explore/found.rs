@@ -7,7 +7,8 @@ use fsdyno_crash::{
     StateId, Tree, WindowStates,
 };
 use fsdyno_lab::explorer::{Base, Contents, Performed, Recovered, SectorSet};
-use fsdyno_model::{Finding, StateClass, StateCounts, Violation};
+use fsdyno_model::{Finding, Score, StateClass, StateCounts, Violation};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -87,6 +88,10 @@ pub(super) struct Found<'p> {
     pub judged: HashMap<(Progress, usize, bool), Vec<Wrong>>,
     pub counts: StateCounts,
     pub findings: BTreeMap<String, Finding>,
+    /// The image of the last state, and whether a sector of it cannot be read.
+    pub image: (ImageKey, bool),
+    /// The images that show each finding, with the weakest class.
+    shown: HashMap<(String, (ImageKey, bool)), StateClass>,
     /// The names of files, which are no part of signatures.
     pub names: BTreeSet<String>,
     /// The results of interrupted recoveries and of repairs of the last state.
@@ -185,6 +190,8 @@ impl<'p> Found<'p> {
             judged: HashMap::new(),
             counts: StateCounts::default(),
             findings: BTreeMap::new(),
+            image: (ImageKey::default(), false),
+            shown: HashMap::new(),
             names: recorded.case.program().map(names).unwrap_or_default(),
             later: Vec::new(),
             repaired: BTreeSet::new(),
@@ -237,8 +244,13 @@ impl Found<'_> {
         all
     }
 
+    /// Adds a finding of the last state. An image counts once, also in several classes and windows.
     pub fn add(&mut self, wrong: Wrong, number: u32, state: &StateId) {
         let class = state.first.class;
+        let shown = self.shown.entry((wrong.signature.clone(), self.image));
+        let is_new = matches!(shown, Entry::Vacant(_));
+        let weakest = shown.or_insert(class);
+        *weakest = class.min(*weakest);
         let state = match wrong.interrupted {
             // A repair does not begin with the state, but with what its recovery left.
             None | Some((Interrupted::Repair, _)) => format!("{number}:{state}"),
@@ -256,11 +268,30 @@ impl Found<'_> {
             kernel: wrong.kernel,
             checker: wrong.checker,
         });
-        finding.count += 1;
+        finding.count += u64::from(is_new);
         if class < finding.class {
             finding.class = class;
             finding.state = state;
         }
+    }
+
+    /// The counts and the findings of all states.
+    pub fn results(mut self) -> (StateCounts, Vec<Finding>) {
+        let signatures = self.findings.values();
+        let scores: HashMap<&str, Score> = signatures
+            .map(|one| (one.signature.as_str(), one.score()))
+            .collect();
+        let mut states: HashMap<(Score, (ImageKey, bool)), StateClass> = HashMap::new();
+        for ((signature, image), class) in &self.shown {
+            let weakest = states.entry((scores[signature.as_str()], *image));
+            let weakest = weakest.or_insert(*class);
+            *weakest = (*class).min(*weakest);
+        }
+        for ((score, _), class) in states {
+            let counts = self.counts.classes.entry(class).or_default();
+            *counts.found.entry(score).or_default() += 1;
+        }
+        (self.counts, self.findings.into_values().collect())
     }
 }
 
@@ -282,7 +313,11 @@ pub(super) fn ended(recovered: &Recovered, names: &BTreeSet<String>) -> (Vec<Wro
     let wrong = |violation, what: &str, text: &str, kernel: &[String]| Wrong {
         violation,
         signature: format!("{what}: {}", normalised(text, names)),
-        message: text.to_owned(),
+        message: match violation {
+            Violation::Mount => format!("it cannot be mounted: {text}"),
+            _ if what == "unmount" => format!("it cannot be unmounted: {text}"),
+            _ => format!("the kernel crashed or hung: {text}"),
+        },
         kernel: kernel.to_vec(),
         checker: None,
         interrupted: None,

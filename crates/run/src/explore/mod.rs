@@ -8,6 +8,7 @@ mod kept;
 mod minimal;
 mod nested;
 mod program;
+mod untouched;
 
 pub use case::{Application, Case, Long};
 pub use found::{Judged, Wrong};
@@ -39,6 +40,9 @@ pub enum ExploreError {
     /// A state that is not one of the program.
     #[error("{0}")]
     State(String),
+    /// An application or its check fails without a power cut.
+    #[error("{0}")]
+    Untouched(String),
     /// Equal states were recovered in different ways, or a recording contradicts itself.
     #[error("{0}; this is a fault of fsdyno")]
     Contradiction(String),

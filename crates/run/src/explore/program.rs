@@ -3,7 +3,7 @@
 use super::found::{
     Depth, Found, Judged, KnownTree, Outcome, Recorded, Wrong, contents, ended, illegal, window_of,
 };
-use super::{Application, Case, ExploreError, Explorer, Long};
+use super::{Application, Case, ExploreError, Explorer, Long, untouched};
 use fsdyno_crash::signature::normalised;
 use fsdyno_crash::{CrashStates, Overlay, Progress, Selection, StateId, TraceEvent, WindowStates};
 use fsdyno_lab::GuestLabError;
@@ -53,7 +53,7 @@ impl Explorer<'_> {
                 checked.map_err(|error| ExploreError::State(error.to_string()))?;
                 self.guest.perform(base, program)
             }
-            Case::Application(application) => self.guest.execute(base, &application.command),
+            Case::Application(application) => self.guest.execute(base, &application.command, false),
         };
         let performed = match performed {
             Err(GuestLabError::Died { what }) => {
@@ -107,7 +107,7 @@ impl Explorer<'_> {
                 let legal = window.count(class);
                 let total = found.counts.classes.entry(class).or_insert(ClassCount {
                     legal: Some(0),
-                    checked: 0,
+                    ..ClassCount::default()
                 });
                 total.legal = total
                     .legal
@@ -125,7 +125,7 @@ impl Explorer<'_> {
                 }
             }
         }
-        Ok((found.counts, found.findings.into_values().collect()))
+        Ok(found.results())
     }
 
     /// The broken promises of a state.
@@ -137,6 +137,7 @@ impl Explorer<'_> {
         depth: Depth,
     ) -> Result<Vec<Wrong>, ExploreError> {
         let overlay = window.overlay(selection).map_err(illegal)?;
+        found.image = (overlay.key(), overlay.unreadable().is_some());
         let outcome = self.outcome(found, selection, &overlay, depth)?;
         let progress = found.progress(window, selection)?;
         if let Case::Application(application) = found.recorded.case {
@@ -178,12 +179,11 @@ impl Explorer<'_> {
         if let Ok(report) = &recovered.end
             && let Some(text) = &report.application
         {
-            let last = lines[..acknowledged].last();
-            let last = last.map_or_else(String::new, |line| format!(", the last `{line}`"));
+            let after = untouched::after_lines(&lines[..acknowledged]);
             wrong.push(Wrong {
                 violation: Violation::Application,
                 signature: format!("check: {}", normalised(text, &found.names)),
-                message: format!("{text} (acknowledged lines: {acknowledged}{last})"),
+                message: format!("the check of the application fails {after}: {text}"),
                 kernel: report.kernel.clone(),
                 checker: None,
                 interrupted: None,
@@ -294,15 +294,25 @@ impl Explorer<'_> {
         };
         if let Ok(report) = &recovered.end {
             let texts = [
-                (Violation::Unstable, "second mount", &report.unstable),
-                (Violation::Unusable, "deletion", &report.unusable),
+                (
+                    Violation::Unstable,
+                    "second mount",
+                    "after a second mount",
+                    &report.unstable,
+                ),
+                (
+                    Violation::Unusable,
+                    "deletion",
+                    "files cannot be deleted or created",
+                    &report.unusable,
+                ),
             ];
-            for (violation, what, text) in texts {
+            for (violation, what, title, text) in texts {
                 if let Some(text) = text {
                     wrong.push(Wrong {
                         violation: promised(violation),
                         signature: format!("{what}: {}", normalised(text, &found.names)),
-                        message: text.clone(),
+                        message: format!("{title}: {text}"),
                         kernel: report.kernel.clone(),
                         checker: None,
                         interrupted: None,

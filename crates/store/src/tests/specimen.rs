@@ -10,7 +10,7 @@ use fsdyno_model::{
     ExtraPromise, Failure, Figure, Finding, Fragmentation, Frequency, GuestSize, InitialState,
     Judgement, KernelWork, LabChoice, LatencyDistribution, LayoutChoice, Loss, Minimal, ModelDisk,
     Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Point, PowerCut, Pressure, Probe,
-    ProgramCost, ProgramSource, Progress, Provenance, Recovery, RunInfo, Sample, Search,
+    ProgramCost, ProgramSource, Progress, Provenance, Recovery, RunInfo, Sample, Score, Search,
     SeriesInfo, Slice, Stage, StateClass, StateCounts, StopReason, Tally, ThreadWork, Traced,
     Violation, Waits, Warning, WarningKind, Workload,
 };
@@ -624,7 +624,11 @@ pub(crate) fn exploration(started_unix_ns: u64) -> ExplorationInfo {
 
 /// A program that found nothing.
 pub(crate) fn explored_clean(contender: &str, number: u32) -> ExploredProgram {
-    let count = |legal, checked| ClassCount { legal, checked };
+    let count = |legal, checked| ClassCount {
+        legal,
+        checked,
+        found: Score::ALL.into_iter().zip(1..).collect(),
+    };
     ExploredProgram {
         contender: contender.into(),
         number,

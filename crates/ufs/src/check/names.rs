@@ -48,7 +48,11 @@ pub(super) fn check<D: Read + Seek>(
     for ino in found.directories.keys() {
         let (up, parent) = (upward.get(ino), parents.get(ino));
         if up.is_none() || up != parent {
-            verdict.report(|| format!("directory {ino}: `..` is {up:?}, and it is in {parent:?}"));
+            let shown = |ino: Option<&u64>| ino.map_or("none".to_owned(), u64::to_string);
+            let (up, parent) = (shown(up), shown(parent));
+            verdict.report(|| {
+                format!("directory {ino}: `..` is inode {up}, and it is in inode {parent}")
+            });
         }
     }
     for (ino, inode) in &found.inodes {

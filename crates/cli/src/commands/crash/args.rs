@@ -38,7 +38,8 @@ pub struct CrashArgs {
     /// With --exec: shell command that checks the recovered files
     ///
     /// It runs in the root of the recovered file system, with the acknowledged lines as standard
-    /// input. A status other than 0 is a violation, and the first line that it prints is the reason.
+    /// input. A status other than 0 is a finding, and the first line that it prints is the reason.
+    /// First it runs on states that no power cut touched, where it must succeed.
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub check: Option<String>,
     /// Time after which no further program begins

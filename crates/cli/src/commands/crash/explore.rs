@@ -8,7 +8,7 @@ use fsdyno_crash::StateId;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
-    Finding, GuestSize, ModelDisk, Nanos, Score, Search, StopReason,
+    Finding, GuestSize, ModelDisk, Nanos, Search, StopReason,
 };
 use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, render_exploration};
@@ -70,6 +70,8 @@ pub(super) fn fresh(
             "--shard {shard}: the search has fewer programs than shards, and this shard has none"
         )));
     }
+    let subjects = subjects(lab, &info);
+    check_untouched(&programs, &subjects)?;
     if stop.requested() {
         return Err(CliError::new(
             Code::Interrupted,
@@ -78,7 +80,28 @@ pub(super) fn fresh(
     }
     store.begin_exploration(&mut info)?;
     output::note(format_args!("exploration {} begins", info.id));
-    go(args, lab, &info, &programs, store, stop)
+    go(args, subjects, &info, &programs, store, stop)
+}
+
+/// The contenders on their disks.
+fn subjects<'a>(lab: &'a GuestLab, info: &ExplorationInfo) -> Vec<Subject<'a>> {
+    let contenders = info.contenders.iter();
+    let subject = |contender| Subject::new(lab, contender, &info.disk, &info.search);
+    contenders.map(subject).collect()
+}
+
+/// Refuses an application that fails without a power cut, or whose check does. Nothing is recorded
+/// of it.
+fn check_untouched(programs: &Programs, subjects: &[Subject<'_>]) -> Result<(), CliError> {
+    let Programs::Application(application) = programs else {
+        return Ok(());
+    };
+    for subject in subjects {
+        let checked = subject.explorer();
+        let checked = checked.and_then(|mut explorer| explorer.check_untouched(application));
+        checked.map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// The rest of an exploration.
@@ -106,7 +129,8 @@ pub(super) fn resumed(
     }
     let lab = lab_of(&info)?;
     store.reopen_exploration(&id)?;
-    go(args, &lab, &info, &programs, store, stop)
+    let subjects = subjects(&lab, &info);
+    go(args, subjects, &info, &programs, store, stop)
 }
 
 /// The data that the workers share.
@@ -226,7 +250,7 @@ impl Work<'_> {
 
 fn go(
     args: &CrashArgs,
-    lab: &GuestLab,
+    subjects: Vec<Subject<'_>>,
     info: &ExplorationInfo,
     programs: &Programs,
     store: &mut Store,
@@ -243,14 +267,11 @@ fn go(
         minimal.filter_map(move |one| Some(((at?, one.signature.clone()), program.number)))
     });
     let began = Instant::now();
-    let subjects = info.contenders.iter();
     let work = Work {
         args,
         info,
         programs,
-        subjects: subjects
-            .map(|contender| Subject::new(lab, contender, &info.disk, &info.search))
-            .collect(),
+        subjects,
         units: Mutex::new(Box::new(info.units().filter(|unit| !done.contains(unit)))),
         minimised: Mutex::new(minimised.collect()),
         deadline: began + Duration::from_nanos(args.budget.0),
@@ -293,9 +314,7 @@ fn go(
         ));
     }
     let violated = exploration.programs.iter().flat_map(|one| &one.findings);
-    let violated = violated
-        .into_iter()
-        .any(|one| one.score() == Score::Violation);
+    let violated = violated.into_iter().any(|one| one.score().fails());
     Ok(Code::ok_if(!violated))
 }
 
@@ -413,7 +432,7 @@ pub(super) fn again(
 fn failed(error: ExploreError) -> CliError {
     match error {
         ExploreError::Guest(error) => guest_error(error),
-        ExploreError::State(what) => CliError::usage(what),
+        ExploreError::State(what) | ExploreError::Untouched(what) => CliError::usage(what),
         other => CliError::failure(other),
     }
 }

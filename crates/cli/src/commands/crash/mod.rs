@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use summary::print;
+use summary::Summaries;
 
 pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
@@ -201,12 +201,14 @@ fn pull(
         let power_cut = lab.crash(test, *number, work_dir, args.keep);
         power_cut.map_err(guest_error)
     };
+    let mut summaries = Summaries::new(&info);
     let ended = in_order(&tests, jobs, crash, |(_, contender), power_cut| {
         store.record_power_cut(id, &power_cut)?;
-        print(&info, contender, &power_cut);
+        summaries.add(contender, &power_cut);
         power_cuts.push(power_cut);
         Ok(())
     });
+    summaries.end();
     if ended
         .as_ref()
         .is_err_and(|error| error.code == Code::Interrupted)

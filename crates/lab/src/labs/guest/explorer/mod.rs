@@ -173,10 +173,16 @@ impl<'a> ExplorerGuest<'a> {
         self.recorded(prepared, &Command::Perform { program })
     }
 
-    /// Runs an application on the file system with these contents, in a new guest.
-    pub fn execute(&mut self, prepared: &Base, command: &str) -> Result<Performed, GuestLabError> {
+    /// Runs an application on the file system with these contents, in a new guest. With `frozen`,
+    /// the application stops at each line, and the file system is frozen when the line is reported.
+    pub fn execute(
+        &mut self,
+        prepared: &Base,
+        command: &str,
+        frozen: bool,
+    ) -> Result<Performed, GuestLabError> {
         let shell = command.to_owned();
-        self.recorded(prepared, &Command::Execute { shell })
+        self.recorded(prepared, &Command::Execute { shell, frozen })
     }
 
     fn recorded(&mut self, prepared: &Base, command: &Command) -> Result<Performed, GuestLabError> {
