@@ -86,7 +86,7 @@ fn put(contents: &mut Contents, sector: u64, data: &Data) {
     }
 }
 
-/// `after 3 acknowledged lines, the last `commit 3``.
+/// The number of acknowledged lines and the last of them, as the end of a sentence.
 pub(super) fn after_lines(lines: &[String]) -> String {
     match lines {
         [] => "before the first acknowledged line".to_owned(),
