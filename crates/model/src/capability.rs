@@ -16,6 +16,8 @@ use std::fmt;
 pub struct Capabilities {
     /// How its metadata stays consistent across a power cut.
     pub consistency: Consistency,
+    /// The reason why its driver is not maintained with the kernel; none if it is.
+    pub unmaintained: Option<&'static str>,
     /// Several names of one file: link(2).
     pub hard_links: bool,
     /// Symbolic links: symlink(2).
@@ -54,6 +56,11 @@ pub enum Consistency {
 }
 
 impl Consistency {
+    /// Whether metadata survive a power cut without a program that repairs them.
+    pub fn survives_power_cuts(self) -> bool {
+        matches!(self, Self::Journal | Self::CopyOnWrite)
+    }
+
     /// Its name in lists.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,6 +77,7 @@ impl Capabilities {
     /// replaces the fields that differ.
     pub const ALL: Self = Self {
         consistency: Consistency::Unknown,
+        unmaintained: None,
         hard_links: true,
         symlinks: true,
         special_files: true,

@@ -117,6 +117,9 @@ static FACTS: Facts = Facts {
     title: "copy on write, checksums, compression, tiers and replicas",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
+        unmaintained: Some(
+            "Linux 6.18 removed its driver, which is maintained outside of the kernel",
+        ),
         ..Capabilities::ALL
     },
     // Without `--quiet`: the run stores the printed sizes and features.

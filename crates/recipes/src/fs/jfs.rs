@@ -10,6 +10,7 @@ pub static JFS: Facts = Facts {
     title: "extents, dynamic inode allocation, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
+        unmaintained: Some("MAINTAINERS of Linux 6.12 has its driver as Odd Fixes"),
         largest_file: Some(Bytes(4 << 50)),
         ..Capabilities::ALL
     },

@@ -10,6 +10,9 @@ pub static REISERFS: Facts = Facts {
     title: "one balanced tree, tail packing, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
+        unmaintained: Some(
+            "MAINTAINERS of Linux 6.12 has its driver as Obsolete, and Linux 6.13 removed it",
+        ),
         // Only with the mount option `user_xattr`.
         xattrs: false,
         mtime_resolution: Nanos(1_000_000_000),

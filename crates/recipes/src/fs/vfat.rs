@@ -10,6 +10,7 @@ pub static VFAT: Facts = Facts {
     title: "file allocation table with long names, no journal: memory cards, EFI partitions",
     capabilities: Capabilities {
         consistency: Consistency::None,
+        unmaintained: None,
         hard_links: false,
         symlinks: false,
         special_files: false,

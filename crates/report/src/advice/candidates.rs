@@ -157,12 +157,19 @@ impl Field {
                             time_ns: value.summary.median,
                         })
                         .collect(),
-                    eligible: true,
+                    eligible: !values.iter().any(|value| value.not_durable),
                     costs: None,
                     crash_tests: None,
                 });
             }
         }
+        let lossy = field.candidates.iter().filter(|one| !one.eligible);
+        let lossy = lossy.map(|one| {
+            let why = "it sent no flush to the disk: its work was not durable when fsync and syncfs \
+                       returned";
+            Dropped::new(&one.label, why)
+        });
+        field.dropped = lossy.collect();
         field.drop_others(set);
         // There is one line, so that the error rate covers all its pairs together.
         let verdicts = judge_table(
@@ -197,6 +204,15 @@ impl Field {
             );
             self.dropped.push(Dropped::new(&contender.label, why));
         }
+    }
+
+    /// The candidates that may be recommended, by index, fastest first.
+    pub fn eligible(&self) -> Vec<usize> {
+        let all = 0..self.candidates.len();
+        let mut order: Vec<usize> = all.filter(|at| self.candidates[*at].eligible).collect();
+        let total = |at: &usize| self.candidates[*at].total_ns;
+        order.sort_by(|a, b| total(a).total_cmp(&total(b)));
+        order
     }
 
     /// The verdict on one candidate compared with another.

@@ -1,6 +1,8 @@
 //! The advice as a report: on a terminal it is one screen.
 
-use super::{Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation};
+use super::{
+    Candidate, CrashTests, Departure, Effect, Pair, Recommendation, RunnerUp, Validation, sizes,
+};
 use crate::compare::RunVerdict;
 use crate::document::{
     Block, Cell, Column, Document, Group, Item, Label, Row, Section, Table, Tone,
@@ -65,7 +67,12 @@ fn place(advice: &Recommendation) -> String {
         }
         (None, _) => format!("Measured on image files in real time: {runs}."),
     };
-    format!("{place} Work: {}.", advice.work)
+    let amount = advice.sizes.first().map_or(&[][..], |size| &size.amount);
+    let amount = match amount {
+        [] => String::new(),
+        amounts => format!(" ({})", amounts.join("; ")),
+    };
+    format!("{place} Work: {}{amount}.", advice.work)
 }
 
 /// The recommendation.
@@ -112,6 +119,9 @@ fn lead(advice: &Recommendation) -> String {
                 terms::ratio(ratio)
             );
         }
+    }
+    if let Some(sizes) = sizes::text(advice) {
+        let _ = write!(text, " {sizes}");
     }
     if advice.unmeasured > 0 {
         let _ = write!(

@@ -5,11 +5,13 @@
 mod candidates;
 mod document;
 mod safety;
+mod sizes;
 mod validation;
 
 pub use candidates::{Candidate, Dropped, PhaseTime};
 pub use document::{ROWS, document, figures};
 pub use safety::CrashTests;
+pub use sizes::SizeOfWork;
 pub use validation::{Departure, Pair, Validation};
 
 use crate::compare::RunVerdict;
@@ -30,6 +32,8 @@ pub struct Question<'a> {
     pub defaults: &'a ResultSet,
     /// The runs of the best of them with further options, in order. The last one decides.
     pub later: &'a [ResultSet],
+    /// Runs of the contenders with more work, with its size as a multiple of that of the defaults.
+    pub sizes: &'a [(f64, &'a ResultSet)],
     /// The explorations of crash states in the store.
     pub explorations: &'a [Exploration],
     /// The strongest class of crash states without violations that is required.
@@ -108,6 +112,8 @@ pub struct Recommendation {
     pub runs: Vec<String>,
     /// The work: phases and datasets.
     pub work: String,
+    /// The fastest contenders at each size of the work, the smallest size first.
+    pub sizes: Vec<SizeOfWork>,
     /// When the first of them started: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// The profile of the model disk; null if the runs were on image files in real time.
@@ -279,6 +285,10 @@ impl Recommendation {
             schema: Self::SCHEMA,
             runs: runs().map(|set| terms::printable(&set.run.id)).collect(),
             work: work(plan),
+            sizes: std::iter::once((1.0, question.defaults))
+                .chain(question.sizes.iter().copied())
+                .filter_map(|(times, set)| SizeOfWork::of(times, set))
+                .collect(),
             started_unix_ns: question.defaults.run.started_unix_ns,
             model_disk: plan
                 .disk
@@ -327,16 +337,25 @@ fn work(plan: &Plan) -> String {
 /// The contenders of the two fastest file systems of a run, by index in the plan, fastest first.
 pub fn best_two(set: &ResultSet) -> Vec<Contender> {
     let field = Field::of(set);
-    let mut all: Vec<&Candidate> = field.candidates.iter().collect();
-    all.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
     let mut best: Vec<Contender> = Vec::new();
-    for one in all {
+    for one in field.eligible().into_iter().map(|at| &field.candidates[at]) {
         let is_new = |other: &Contender| other.filesystem != one.planned.filesystem;
         if best.len() < 2 && best.iter().all(is_new) {
             best.push(one.planned.clone());
         }
     }
     best
+}
+
+/// The contenders of a run that are less than so many times slower than the fastest, fastest first.
+pub fn contending(set: &ResultSet, times: f64) -> Vec<Contender> {
+    let field = Field::of(set);
+    let order = field.eligible();
+    let total = |at: usize| field.candidates[at].total_ns;
+    let limit = order.first().map_or(0.0, |at| times * total(*at));
+    let near = order.into_iter().filter(|at| total(*at) <= limit);
+    near.map(|at| field.candidates[at].planned.clone())
+        .collect()
 }
 
 /// The measured options of a run that are faster than their base by a verdict, fastest first: those

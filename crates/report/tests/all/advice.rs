@@ -24,6 +24,7 @@ pub fn question(set: &ResultSet) -> Question<'_> {
     Question {
         defaults: set,
         later: &[],
+        sizes: &[],
         explorations: &[],
         safety: None,
         dropped: Vec::new(),
@@ -211,6 +212,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
         let variants = exact(&labels, times);
         Recommendation::of(&Question {
             later: &[variants],
+            sizes: &[],
             options: &notes,
             ..question(&defaults)
         })
@@ -242,6 +244,7 @@ fn options_are_recommended_if_they_are_faster_and_cost_no_safety() {
     let only = exact(&["ext4"], &[&[1000]]);
     let alone = Recommendation::of(&Question {
         later: &[alone],
+        sizes: &[],
         options: &notes[..1],
         ..question(&only)
     });
@@ -288,6 +291,7 @@ fn joined_options_are_recommended_only_if_each_of_them_adds_something() {
         );
         Recommendation::of(&Question {
             later: &[singles.clone(), last],
+            sizes: &[],
             options: &notes,
             left_out: vec!["xfs:logbsize=256k".to_owned()],
             ..question(&defaults)
@@ -540,6 +544,7 @@ pub fn complete() -> Recommendation {
     );
     Recommendation::of(&Question {
         later: &[last],
+        sizes: &[],
         options: &[
             note("ext4:noatime", None),
             note("ext4:data=writeback", Some("files may have old data")),

@@ -31,9 +31,13 @@ pub struct AdviseArgs {
     pub workload_trace: Option<PathBuf>,
     /// Size of generated datasets as a multiple of full size
     ///
-    /// The default is 0.02 in virtual time, and that of the suite in real time.
+    /// The default is 0.1 in virtual time, and that of the suite in real time. In virtual time the
+    /// contenders are measured also with 4 and 16 times the work.
     #[arg(long, value_name = "X", help_heading = WORKLOAD)]
     pub scale: Option<f64>,
+    /// Parameter of a kind of phase: mail.messages=20000; may be repeated
+    #[arg(long, value_name = "SETTING", help_heading = WORKLOAD)]
+    pub set: Vec<String>,
     /// Model disk: a profile (`fsdyno disk list`) or its file [default: sata-ssd]
     ///
     /// fsdyno disk fit writes a profile of your disk. It needs the lab kernel.
@@ -53,10 +57,14 @@ pub struct AdviseArgs {
     pub work_dir: Option<PathBuf>,
     /// Time limit of all measurements: 5m, 1h
     ///
-    /// Options that do not fit into it are left out, and named. No measurement starts after it.
-    #[arg(long, value_name = "TIME", help_heading = PLACE)]
-    pub budget: Option<Nanos>,
-    /// Contenders, separated by commas [default: all that work here]
+    /// Sizes and options that do not fit into it are left out, and named. No measurement starts after
+    /// it.
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = PLACE)]
+    pub budget: Nanos,
+    /// Contenders, separated by commas [default: all that are safe to choose]
+    ///
+    /// By default a contender survives power cuts without a repair, the kernel maintains its driver,
+    /// and its programs are installed.
     #[arg(long, value_name = "LIST", help_heading = CHOICE)]
     pub fs: Option<String>,
     /// Features that the file system must have

@@ -11,7 +11,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
 use fsdyno_recipes as recipes;
-use fsdyno_report::advice::DeviceFit;
+use fsdyno_report::advice::{DeviceFit, contending};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
 use std::fs;
@@ -25,11 +25,14 @@ const NAME: &str = "advise";
 /// The model disk without `--disk`.
 const DISK: &str = "sata-ssd";
 
-/// The size of generated datasets in virtual time, with which a disk takes some seconds.
-pub const SCALE: f64 = 0.02;
+/// The smallest size of generated datasets in virtual time.
+pub const SCALE: f64 = 0.1;
 
-/// The time limit of a run in real time, unless a suite has its own.
-const BUDGET: Duration = Duration::from_secs(120);
+/// The larger sizes of the work, as multiples of the smallest.
+const SIZES: [f64; 2] = [4.0, 16.0];
+
+/// A contender that is so many times slower than the fastest is not measured at larger sizes.
+const MUCH_SLOWER: f64 = 3.0;
 
 /// The smallest number of blocks in real time from which intervals follow.
 const BLOCKS: f64 = 6.0;
@@ -39,6 +42,8 @@ const BLOCKS: f64 = 6.0;
 pub enum Stage {
     /// All contenders with their defaults.
     Defaults,
+    /// All contenders that are not much slower, with more work.
+    Sizes,
     /// Options of the best two, each alone.
     Singles,
     /// Joins of the options that help.
@@ -55,6 +60,7 @@ impl Stage {
             // In virtual time a stage ends when its cells end. In real time repeats fill its share.
             Self::Defaults if in_guest => rest,
             Self::Defaults => 0.4,
+            Self::Sizes => 0.4 * rest,
             Self::Singles => 0.6 * rest,
             Self::Joins => rest,
             Self::Validation => 1.0,
@@ -147,31 +153,59 @@ impl<'a> Measurer<'a> {
         }
     }
 
-    /// The time limit of a stage; `None` without `--budget`.
-    fn limit(&self, stage: Stage) -> Option<Duration> {
-        let budget = Duration::from_nanos(self.args.budget?.0);
+    /// The time limit of a stage.
+    fn limit(&self, stage: Stage) -> Duration {
+        let budget = Duration::from_nanos(self.args.budget.0);
         let left = budget.saturating_sub(self.began.elapsed());
-        Some(left.mul_f64(stage.share(self.in_guest, self.args.validate)))
+        left.mul_f64(stage.share(self.in_guest, self.args.validate))
+    }
+
+    /// Measures the contenders of a run with more work, as far as the time lasts. Returns the runs
+    /// with the size of their work as a multiple of that of the first, and the omitted sizes. A
+    /// dataset of the user has one size.
+    pub fn larger(&self, first: &ResultSet) -> Result<(SizedRuns, Vec<String>), CliError> {
+        let plan = &first.run.plan;
+        let (mut runs, mut omitted) = (Vec::new(), Vec::new());
+        let generated = plan.workloads.iter().any(|one| !one.dataset.is_users());
+        if !self.in_guest || !generated {
+            return Ok((runs, omitted));
+        }
+        let contenders = contending(first, MUCH_SLOWER);
+        let mut each = seconds_of_cells(first);
+        for times in SIZES {
+            let limit = self.limit(Stage::Sizes);
+            let factor = times
+                / runs
+                    .last()
+                    .map_or(1.0, |(last, _): &(f64, ResultSet)| *last);
+            let cells = contenders.len() * plan.workloads.len();
+            if limit.as_secs_f64() < each * factor * cells as f64 {
+                omitted.push(format!("{times} times the work"));
+                continue;
+            }
+            output::note(format_args!(
+                "fsdyno: {} with {times} times the work",
+                count(contenders.len(), "contender")
+            ));
+            let options = options(self.args, self.disk, &contenders, self.in_guest);
+            let scale = Some(plan.scale * times);
+            let set = self.measure(limited(RunOptions { scale, ..options }, limit))?;
+            each = seconds_of_cells(&set);
+            runs.push((times, set));
+        }
+        Ok((runs, omitted))
     }
 
     /// The number of contenders that a stage can measure within its limit, by the time of earlier
-    /// runs; `None` without `--budget`.
-    pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> Option<usize> {
-        let limit = self.limit(stage)?;
-        let cells: usize = earlier.iter().map(|set| set.cells.len()).sum();
-        let elapsed = |set: &ResultSet| {
-            let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
-            ended.saturating_sub(set.run.started_unix_ns)
-        };
-        let all: u64 = earlier.iter().map(elapsed).sum();
-        let each = Nanos(all).seconds() / cells.max(1) as f64;
+    /// runs.
+    pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> usize {
+        let limit = self.limit(stage);
+        let each: f64 = earlier.iter().map(seconds_of_cells).sum();
+        let each = each / earlier.len().max(1) as f64;
         let blocks = if self.in_guest { 1.0 } else { BLOCKS };
         let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
         // Fractions of a contender do not count.
-        (0..1000)
-            .take_while(|n| f64::from(*n + 1) <= fits)
-            .count()
-            .into()
+        (0..1000).take_while(|n| f64::from(*n + 1) <= fits).count()
     }
 
     /// Measures contenders, and returns the run from the store.
@@ -228,15 +262,22 @@ impl<'a> Measurer<'a> {
     }
 }
 
-/// The settings with a time limit, if there is one.
-fn limited(options: RunOptions, limit: Option<Duration>) -> RunOptions {
-    match limit {
-        // A limit of zero is no valid setting: the first cell runs in any case.
-        Some(limit) => RunOptions {
-            budget: Some(Nanos::from(limit.max(Duration::from_millis(1)))),
-            ..options
-        },
-        None => options,
+/// Runs with the size of their work, as a multiple of that of the first run.
+type SizedRuns = Vec<(f64, ResultSet)>;
+
+/// The mean time of a cell of a run on this machine, seconds.
+fn seconds_of_cells(set: &ResultSet) -> f64 {
+    let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
+    let all = Nanos(ended.saturating_sub(set.run.started_unix_ns));
+    all.seconds() / set.cells.len().max(1) as f64
+}
+
+/// The settings with a time limit.
+fn limited(options: RunOptions, limit: Duration) -> RunOptions {
+    // A limit of zero is no valid setting: the first cell runs in any case.
+    RunOptions {
+        budget: Some(Nanos::from(limit.max(Duration::from_millis(1)))),
+        ..options
     }
 }
 
@@ -257,15 +298,13 @@ pub fn options(
         dataset: args.dataset.clone(),
         workload_trace: args.workload_trace.clone(),
         scale: args.scale,
+        set: args.set.clone(),
         work_dir: args.work_dir.clone(),
         lab: Some(LabChoice::Host),
         ..RunOptions::default()
     };
     if !in_guest {
-        return RunOptions {
-            budget: args.suite.is_none().then(|| BUDGET.into()),
-            ..common
-        };
+        return common;
     }
     let generated = args.workload_trace.is_none();
     RunOptions {

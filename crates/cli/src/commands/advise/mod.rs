@@ -37,8 +37,9 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     }
     let (contenders, dropped) = candidates(&table, args, &|filesystem| {
         let recipe = recipes::find(filesystem)?;
-        let is_counted = !in_guest || args.fs.is_some();
-        unavailable(recipe, in_guest).or_else(|| not_counted(recipe).filter(|_| !is_counted))
+        let unnamed = args.fs.is_none();
+        let why = unnamed.then(|| not_advisable(recipe, in_guest)).flatten();
+        why.or_else(|| unavailable(recipe, in_guest))
     })?;
     let measurer = Measurer::new(args, in_guest, store, &stop);
     let fitted = args
@@ -49,6 +50,11 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     let measurer = measurer.on(fitted.as_ref());
     let results = measure_all(&measurer, &table, &contenders)?;
     let (defaults, later) = (&results.runs[0], &results.runs[1..]);
+    let sizes: Vec<_> = results
+        .sizes
+        .iter()
+        .map(|(times, set)| (*times, set))
+        .collect();
     let validated = if args.validate {
         Some(measurer.validate(defaults)?)
     } else {
@@ -59,6 +65,7 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
     let advice = Recommendation::of(&Question {
         defaults,
         later,
+        sizes: &sizes,
         explorations: &explorations,
         safety: args.safety,
         dropped,
@@ -76,6 +83,8 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
 struct Measured {
     /// The first with the defaults, the last with the contenders to choose from.
     runs: Vec<ResultSet>,
+    /// Runs of more work, with its size as a multiple of that of the first run.
+    sizes: Vec<(f64, ResultSet)>,
     notes: Vec<VariantNote>,
     left_out: Vec<String>,
 }
@@ -93,10 +102,12 @@ fn measure_all(
     ));
     let defaults = measurer.run(contenders, Stage::Defaults)?;
     let best = best_two(&defaults);
+    let (sizes, omitted) = measurer.larger(&defaults)?;
     let mut results = Measured {
         runs: vec![defaults],
+        sizes,
         notes: Vec::new(),
-        left_out: Vec::new(),
+        left_out: omitted,
     };
     let needs = &measurer.args.needs;
     let mut singles = Selected::singles(table, &best, needs);
@@ -175,13 +186,21 @@ fn is_virtual(args: &AdviseArgs) -> Result<bool, CliError> {
     }
 }
 
-/// The reason why virtual time prefers a file system wrongly; none if it does not.
-fn not_counted(recipe: &dyn recipes::Filesystem) -> Option<String> {
-    let daemon = recipe.daemon()?;
-    Some(format!(
-        "virtual time does not count the processor time of {}. Name it with --fs",
-        daemon.argv.first()?
-    ))
+/// The reason why a file system is a contender only by name; none if it is one by default.
+fn not_advisable(recipe: &dyn recipes::Filesystem, in_guest: bool) -> Option<String> {
+    let capabilities = recipe.capabilities();
+    let uncounted = recipe.daemon().filter(|_| in_guest);
+    let why = if !capabilities.consistency.survives_power_cuts() {
+        "after a power cut a program has to repair it".to_owned()
+    } else if let Some(why) = capabilities.unmaintained {
+        why.to_owned()
+    } else {
+        format!(
+            "virtual time does not count the processor time of {}",
+            uncounted?.argv.first()?
+        )
+    };
+    Some(format!("{why}. Name it with --fs"))
 }
 
 /// The contenders to measure, and the dropped ones with the reasons.

@@ -78,8 +78,8 @@ fn options_that_cost_safety_are_the_first_that_a_budget_leaves_out() {
     let best = [Contender::plain("ext4"), Contender::plain("btrfs")];
     let mut singles = Selected::singles(&table, &best, &[]);
     let all = singles.contenders(&best).len();
-    assert!(singles.keep(None, 2).is_empty());
-    let out = singles.keep(Some(all - 3), best.len());
+    assert!(singles.keep(usize::MAX, 2).is_empty());
+    let out = singles.keep(all - 3, best.len());
     assert_eq!(out.len(), 3, "{out:?}");
     assert!(out.contains(&"btrfs:nodatacow".to_owned()), "{out:?}");
     assert!(
@@ -91,7 +91,7 @@ fn options_that_cost_safety_are_the_first_that_a_budget_leaves_out() {
     let kept = singles.contenders(&best);
     assert_eq!(kept[0].label, "ext4");
     assert_eq!(kept.len(), all - 3);
-    assert_eq!(singles.keep(Some(1), best.len()).len(), all - 5);
+    assert_eq!(singles.keep(1, best.len()).len(), all - 5);
 }
 
 #[test]

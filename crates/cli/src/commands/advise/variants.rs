@@ -103,8 +103,8 @@ impl<'a> Selected<'a> {
 
     /// Keeps the variants that fit into this number of slots, of which `used` are taken by others.
     /// Returns the labels of the rest.
-    pub fn keep(&mut self, slots: Option<usize>, used: usize) -> Vec<String> {
-        let fits = slots.map_or(self.all.len(), |slots| slots.saturating_sub(used));
+    pub fn keep(&mut self, slots: usize, used: usize) -> Vec<String> {
+        let fits = slots.saturating_sub(used);
         let rest = self.all.split_off(fits.min(self.all.len()));
         if !rest.is_empty() {
             output::note(format_args!(

@@ -1,0 +1,93 @@
+//! The choice at several sizes of the work: whether it depends on the size.
+
+use super::Recommendation;
+use super::candidates::Field;
+use crate::lists::unique;
+use crate::terms;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The fastest contenders at one size of the work.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct SizeOfWork {
+    /// The size as a multiple of the smallest one.
+    pub times: f64,
+    /// The amount of work of each workload: files and bytes.
+    pub amount: Vec<String>,
+    /// The name of its run in the store.
+    pub run: String,
+    /// The fastest contender and all that are not slower by a verdict, fastest first.
+    pub fastest: Vec<String>,
+    /// Their file systems.
+    #[serde(skip)]
+    pub filesystems: Vec<String>,
+}
+
+impl SizeOfWork {
+    /// The size of a run; none with fewer than two contenders.
+    pub(super) fn of(times: f64, set: &ResultSet) -> Option<Self> {
+        let field = Field::of(set);
+        let order = field.eligible();
+        let (first, others) = order
+            .split_first()
+            .filter(|(_, others)| !others.is_empty())?;
+        let level = others.iter().copied();
+        let level = level.filter(|at| field.verdict(*first, *at) != Some(Verdict::Faster));
+        let fastest: Vec<usize> = std::iter::once(*first).chain(level).collect();
+        let names = |name: &dyn Fn(usize) -> String| fastest.iter().map(|at| name(*at)).collect();
+        Some(Self {
+            times,
+            amount: amounts(set),
+            run: terms::printable(&set.run.id),
+            filesystems: names(&|at| field.candidates[at].filesystem.clone()),
+            fastest: names(&|at| field.candidates[at].label.clone()),
+        })
+    }
+}
+
+/// The amount of the first phase of each workload: `1,000 files, 12.7 MiB`.
+fn amounts(set: &ResultSet) -> Vec<String> {
+    let comparison = super::comparison(set);
+    let workloads = comparison.iter().flat_map(|one| &one.workloads);
+    let amounts = workloads.filter_map(|workload| {
+        let phase = workload.measured_phases().next()?;
+        (!phase.amount.is_empty()).then(|| format!("{}: {}", phase.label, phase.amount))
+    });
+    unique(amounts)
+}
+
+/// Whether the choice depends on the size of the work, in sentences.
+pub(super) fn text(advice: &Recommendation) -> Option<String> {
+    let choice = advice.choice.as_ref()?;
+    let chosen = &advice.candidates[choice.best].filesystem;
+    let larger = advice.sizes.get(1..).filter(|sizes| !sizes.is_empty());
+    let Some(larger) = larger else {
+        return Some(
+            "Only one size of the work was measured: a larger one may have another answer."
+                .to_owned(),
+        );
+    };
+    let holds = |size: &SizeOfWork| size.filesystems.contains(chosen);
+    let times = |size: &SizeOfWork| format!("{} times", size.times);
+    if larger.iter().all(holds) {
+        let sizes: Vec<String> = larger.iter().map(times).collect();
+        return Some(format!(
+            "With {} this work, {chosen} is still among the fastest.",
+            terms::joined(&sizes, "and")
+        ));
+    }
+    let changes = larger.iter().map(|size| {
+        format!(
+            "with {} this work {}",
+            times(size),
+            terms::joined(&size.fastest, "or")
+        )
+    });
+    let changes: Vec<String> = changes.collect();
+    Some(format!(
+        "The choice depends on the size of the work. Fastest is {}.",
+        changes.join(", ")
+    ))
+}
