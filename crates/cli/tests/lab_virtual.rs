@@ -113,23 +113,6 @@ fn the_disk_and_its_guest_kernel_count_the_same_requests() {
 }
 
 #[test]
-fn the_same_cell_has_the_same_figures_in_another_directory_and_in_parallel() {
-    let test = "the_same_cell_has_the_same_figures_in_another_directory_and_in_parallel";
-    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
-        return;
-    };
-    // example
-    let fs = "ext2,ext4,xfs";
-    let runs = ["1", "3"].map(|jobs| {
-        let home = Home::new();
-        let cells = cells(&home, &kernel, fs, &["--jobs", jobs]);
-        assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
-        figures(&cells)
-    });
-    assert_eq!(runs[0], runs[1]);
-}
-
-#[test]
 fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
     let test = "a_pool_served_by_a_daemon_has_the_same_figures_again";
     let programs = ["zpool", "zfs", "zfs-fuse"]; // example

@@ -40,7 +40,7 @@ impl<'a> Job<'a> {
             workload: &plan.workloads[cell.workload as usize],
             recipe: preflight.recipes[cell.contender as usize],
             prepared: &preflight.workloads[cell.workload as usize],
-            image_bytes: preflight.image_bytes,
+            image_bytes: preflight.images.of(cell),
         }
     }
 

@@ -211,11 +211,17 @@ fn a_script_counts_extents_after_phases_that_write() {
 #[test]
 fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
     let state = |fill: &str, age| InitialState::of(fill.parse().ok(), age).unwrap();
-    let image = |plan: &Plan| {
-        Preflight::of(plan, &CancelToken::new())
-            .unwrap()
-            .image_bytes
+    let image_of = |plan: &Plan, contender| {
+        let preflight = Preflight::of(plan, &CancelToken::new()).unwrap();
+        let cell = Cell {
+            index: 0,
+            block: 0,
+            contender,
+            workload: 0,
+        };
+        preflight.images.of(cell)
     };
+    let image = |plan: &Plan| image_of(plan, 0);
     let mut filled = plan("ext4", &["copy"], None); // example
     filled.scale = 0.2;
     let fresh = image(&filled);
@@ -234,12 +240,13 @@ fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
     let age = at("fsdyno age --in ");
     assert!(at("mount -i") < age && age < at("fsdyno make"), "{text}");
     assert!(text.contains("mnt --fill 95% --age 2 --seed 1\n"), "{text}");
-    // Fresh contenders have the same size, and no state is prepared.
+    // A fresh contender has the size that it has alone, and no state is prepared.
+    let size = image(&filled);
     filled
         .contenders
         .push(plan("xfs", &[], None).contenders.remove(0)); // example
     filled.contenders.rotate_right(1);
-    assert!(image(&filled) > fresh);
+    assert_eq!([image(&filled), image_of(&filled, 1)], [fresh, size]);
     assert!(!lines(&filled).join("\n").contains("fsdyno age"));
 }
 

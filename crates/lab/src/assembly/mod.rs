@@ -88,6 +88,9 @@ impl Assembly<'_> {
         let (plan, preflight) = (self.plan, &self.preflight);
         devices::require(plan)?;
         preflight.check_places(plan)?;
+        if let Some(remark) = preflight.images.remark(plan) {
+            (self.note)(&remark);
+        }
         if let Some(record) = &plan.disk_trace {
             record_place(record, self.recorded.is_none()).map_err(AssemblyError::Usage)?;
         }
@@ -120,7 +123,7 @@ impl Assembly<'_> {
                             lab: choice.clone(),
                             kernel: kernel.clone(),
                             scratch: preflight.scratch.clone(),
-                            image_bytes: preflight.image_bytes,
+                            images: preflight.images.clone(),
                             journal,
                             stop,
                             pending: self.pending.clone(),

@@ -1,6 +1,6 @@
 //! File systems and image files in memory: whether the machine has enough memory for them.
 
-use super::PreflightError;
+use super::{ImageSizes, PreflightError};
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
 use fsdyno_observe::counters::{memory_available, memory_total};
 
@@ -19,26 +19,27 @@ pub(crate) fn check(plan: &Plan, need: Bytes) -> Result<(), PreflightError> {
 
 /// Refuses image files in memory that would not fit when they are full. The cells of a run follow
 /// each other, so that only one contender has image files.
-pub(crate) fn check_images(plan: &Plan, image: Bytes) -> Result<(), PreflightError> {
+pub(crate) fn check_images(plan: &Plan, images: &ImageSizes) -> Result<(), PreflightError> {
     let Some(available) = memory_available().filter(|_| plan.images_in_memory()) else {
         return Ok(());
     };
-    let on_blocks = plan
-        .contenders
-        .iter()
-        .filter(|c| fsdyno_recipes::on_blocks(c));
-    let Some(largest) = on_blocks.max_by_key(|contender| contender.layout.devices) else {
-        return Ok(());
-    };
-    let size = Bytes(image.0.saturating_mul(largest.layout.devices.into()));
-    if size <= available {
-        return Ok(());
+    let contenders = plan.contenders.iter().enumerate();
+    let on_blocks = contenders.filter(|(_, contender)| fsdyno_recipes::on_blocks(contender));
+    let sizes = on_blocks.map(|(number, contender)| {
+        let devices = u64::from(contender.layout.devices);
+        (
+            images.largest_of(number).0.saturating_mul(devices),
+            contender,
+        )
+    });
+    match sizes.max_by_key(|(size, _)| *size) {
+        Some((size, largest)) if size > available.0 => Err(PreflightError::ImagesExceedMemory {
+            label: largest.label.clone(),
+            size: Bytes(size),
+            available,
+        }),
+        _ => Ok(()),
     }
-    Err(PreflightError::ImagesExceedMemory {
-        label: largest.label.clone(),
-        size,
-        available,
-    })
 }
 
 fn check_one(

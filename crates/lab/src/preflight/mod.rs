@@ -1,7 +1,10 @@
 //! Checks a plan before anything is created: finds recipes, opens datasets, checks the order of
 //! phases, and compares the space that they need with the free space.
 
+mod images;
 mod in_memory;
+
+pub use images::ImageSizes;
 
 use crate::{filled, remote_limits};
 use fsdyno_datasets::{Dataset, DatasetError, Form};
@@ -25,8 +28,8 @@ pub struct Preflight {
     pub recipes: Vec<&'static dyn Filesystem>,
     /// The preparation of each workload.
     pub workloads: Vec<Prepared>,
-    /// The size of each image file, if images are made.
-    pub image_bytes: Bytes,
+    /// The sizes of image files, if images are made.
+    pub images: ImageSizes,
     /// The space that the largest workload takes on a contender, bytes.
     pub need: Bytes,
     /// The directory of scratch directories and images.
@@ -231,24 +234,15 @@ impl Preflight {
             workloads.push(prepare(plan, workload, dataset)?);
         }
         let need = workloads.iter().map(|w| w.peak).max().unwrap_or_default();
-        let smallest = smallest(&recipes);
-        let image_bytes = if let DeviceChoice::Loop {
-            size: Some(size), ..
-        } = &plan.device
-        {
-            *size
-        } else {
-            let filled = filled::device_for(need, filled::fullest(&plan.contenders));
-            image_size(need, smallest, filled)
-        };
+        let images = ImageSizes::of_plan(plan, &recipes, &workloads);
         let preflight = Self {
             recipes,
             workloads,
-            image_bytes,
+            images,
             need,
             scratch,
         };
-        in_memory::check_images(plan, preflight.image_bytes)?;
+        in_memory::check_images(plan, &preflight.images)?;
         preflight.check_room(plan)?;
         preflight.check_room_with_states(plan)?;
         if plan.engine != NULL {
@@ -310,27 +304,12 @@ impl Preflight {
         if !matches!(plan.device, DeviceChoice::Loop { .. }) || plan.engine == NULL {
             return Ok(());
         }
-        for contender in plan.contenders.iter().filter(|c| !c.state.is_fresh()) {
-            let written = filled::written_by(contender, self.image_bytes);
-            if written == Bytes(0) {
+        for (number, contender) in plan.contenders.iter().enumerate() {
+            let written = filled::written_by(contender, self.images.largest_of(number));
+            if contender.state.is_fresh() || written == Bytes(0) {
                 continue;
             }
-            let permille = contender.state.fill_permille.unwrap_or(0);
-            let left = filled::left_on(self.image_bytes, permille);
-            for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
-                // The tolerance for rounding to whole pages.
-                if prepared.peak.0 > left.0 + 4096 {
-                    return Err(PreflightError::TooFull {
-                        workload: workload.name.clone(),
-                        need: prepared.peak,
-                        label: contender.label.clone(),
-                        left,
-                        device: self.image_bytes,
-                        smaller: workload.dataset.smaller(),
-                        remedy: "a larger loop size, or leave the size to fsdyno",
-                    });
-                }
-            }
+            self.check_fill(plan, number)?;
             if plan.images_in_memory() {
                 // There is memory for whole images.
                 continue;
@@ -344,6 +323,30 @@ impl Preflight {
                     need: self.need,
                     path,
                     room,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if a workload does not fit into the image files of a filled contender.
+    fn check_fill(&self, plan: &Plan, number: usize) -> Result<(), PreflightError> {
+        let contender = &plan.contenders[number];
+        let permille = contender.state.fill_permille.unwrap_or(0);
+        let workloads = plan.workloads.iter().zip(&self.workloads);
+        for (at, (workload, prepared)) in workloads.enumerate() {
+            let device = self.images.of_pair(number, at);
+            let left = filled::left_on(device, permille);
+            // The tolerance for rounding to whole pages.
+            if prepared.peak.0 > left.0 + 4096 {
+                return Err(PreflightError::TooFull {
+                    workload: workload.name.clone(),
+                    need: prepared.peak,
+                    label: contender.label.clone(),
+                    left,
+                    device,
+                    smaller: workload.dataset.smaller(),
+                    remedy: "a larger loop size, or leave the size to fsdyno",
                 });
             }
         }
@@ -442,20 +445,6 @@ fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, Preflight
         label: contender.label.clone(),
         filesystem: contender.filesystem.clone(),
     })
-}
-
-/// A device three times the size of its files, in whole GiB, so that no contender is measured on a
-/// nearly full device by accident. Images are sparse. If some contenders are filled, the device is
-/// large enough for them, so that all have the same size.
-fn image_size(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
-    const GIB: u64 = 1 << 30;
-    let wanted = need
-        .0
-        .saturating_mul(3)
-        .max(smallest.0.saturating_mul(2))
-        .max(filled.0)
-        .max(2 * GIB);
-    Bytes(wanted.div_ceil(GIB) * GIB)
 }
 
 /// Simulates the phases: returns the forms of the dataset that they need, and the maximum space of

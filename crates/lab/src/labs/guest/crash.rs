@@ -63,7 +63,7 @@ impl GuestLab {
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
-        Self::empty(lab, size, scratch, DISK, journal, stop)
+        Self::empty(lab, size, scratch, journal, stop)
     }
 
     /// The same lab with another program as the first process of its guests.
@@ -85,7 +85,7 @@ impl GuestLab {
             contender, seed, ..
         } = test;
         let scratch = Scratch::create(&self.unique_place("cut"), &self.journal)?;
-        let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
+        let images = self.empty_disks(scratch.path(), contender.layout.devices, DISK)?;
         let disks = paths_of(&images);
         let Written {
             guest,

@@ -1,6 +1,7 @@
 //! The guest lab: each cell runs in a separate guest, so that a guest that hangs or panics fails
 //! only its cell.
 
+mod cell_plan;
 mod crash;
 pub mod explorer;
 mod line;
@@ -23,8 +24,9 @@ use crate::labs::{Lab, Surveyed};
 use crate::messages::Task;
 use crate::missing::Missing;
 use crate::notes::Notes;
-use crate::preflight::Preflight;
+use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
+use cell_plan::plan_of_cell;
 use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -79,7 +81,8 @@ pub struct GuestLab {
     /// The first process of a guest.
     init: [OsString; 2],
     scratch: PathBuf,
-    image_bytes: Bytes,
+    /// The sizes of the disks of cells.
+    images: ImageSizes,
     journal: Journal,
     stop: CancelToken,
     /// The description of a guest; empty before the survey.
@@ -97,15 +100,15 @@ impl GuestLab {
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
-        let images = (preflight.scratch.clone(), preflight.image_bytes);
+        let images = (preflight.scratch.clone(), preflight.images.clone());
         Self::on_images((lab, kernel), plan, images, journal, stop)
     }
 
-    /// The same with images of this size in that directory.
+    /// The same with images of these sizes in that directory.
     fn on_images(
         (lab, kernel): (&LabChoice, Option<&ContenderKernel>),
         plan: &Plan,
-        (scratch, image_bytes): (PathBuf, Bytes),
+        (scratch, images): (PathBuf, ImageSizes),
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
@@ -113,7 +116,8 @@ impl GuestLab {
         if let Some(kernel) = kernel {
             size.kernel = Some(kernel.program.clone());
         }
-        let mut lab = Self::empty(lab, size, scratch, image_bytes, journal, stop)?;
+        let mut lab = Self::empty(lab, size, scratch, journal, stop)?;
+        lab.images = images;
         if plan.disk_in_real_time().is_some() {
             lab.machine.with_model_disks()?;
         }
@@ -130,7 +134,7 @@ impl GuestLab {
         stop: CancelToken,
     ) -> Result<(String, Missing), GuestLabError> {
         let size = plan.guest.clone().unwrap_or_default();
-        let lab = Self::empty(lab, size, scratch, Bytes(0), journal, stop)?;
+        let lab = Self::empty(lab, size, scratch, journal, stop)?;
         let (about, missing) = lab.survey_plan(plan)?;
         let remark = lab.remark().map(|remark| format!("; {remark}"));
         Ok((about + &remark.unwrap_or_default(), missing))
@@ -145,7 +149,6 @@ impl GuestLab {
         lab: &LabChoice,
         size: GuestSize,
         scratch: PathBuf,
-        image_bytes: Bytes,
         journal: Journal,
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
@@ -155,7 +158,7 @@ impl GuestLab {
             size,
             init: [program.into_os_string(), "guest".into()],
             scratch,
-            image_bytes,
+            images: ImageSizes::default(),
             journal,
             stop,
             about: String::new(),
@@ -172,9 +175,9 @@ impl GuestLab {
         disks: u32,
         journal: Journal,
     ) -> Result<(), GuestLabError> {
-        let lab = Self::empty(lab, size, scratch, disk, journal, CancelToken::new())?;
+        let lab = Self::empty(lab, size, scratch, journal, CancelToken::new())?;
         let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
-        let images = lab.empty_disks(scratch.path(), disks)?;
+        let images = lab.empty_disks(scratch.path(), disks, disk)?;
         let [program, word] = &lab.init;
         let setting = Setting {
             memory: lab.size.memory,
@@ -270,7 +273,7 @@ impl GuestLab {
         let count = devices_of(&plan.contenders[cell.contender as usize]);
         if let Some(model) = plan.disk_in_real_time() {
             let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
-            let size = (count as usize, self.image_bytes);
+            let size = (count as usize, self.images.of(cell));
             let begun = OnModelDisk::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // The contents of model disks need no eviction: their times do not depend on it.
@@ -279,7 +282,8 @@ impl GuestLab {
                 self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
             return model_disk::record_of(notes, model, received, disks);
         }
-        let images = self.images(notes, count, scratch.path())?;
+        let size = self.images.of(cell);
+        let images = self.create_images(notes, (count, size), scratch.path())?;
         let disks = paths_of(&images);
         self.run_in_guest(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
     }
@@ -332,17 +336,23 @@ impl GuestLab {
     ) -> Result<CellRecord, SessionError> {
         let about = session.ready()?;
         notes.effective(Effective::GUEST, about);
+        let (plan, cell) = plan_of_cell(plan, cell);
         session.send(&Task::Run {
-            plan: Box::new(inside(plan)),
+            plan: Box::new(plan),
             cell,
         })?;
         session.record(disks, &mut |event| notes.receive(event), mark)
     }
 
-    /// Creates this number of empty images.
-    fn empty_disks(&self, scratch: &Path, count: u32) -> Result<Vec<Image>, ImageError> {
+    /// Creates this number of empty images of that size.
+    fn empty_disks(
+        &self,
+        scratch: &Path,
+        count: u32,
+        size: Bytes,
+    ) -> Result<Vec<Image>, ImageError> {
         (0..count)
-            .map(|number| Image::create(&disk(scratch, number), self.image_bytes, &self.journal))
+            .map(|number| Image::create(&disk(scratch, number), size, &self.journal))
             .collect()
     }
 
@@ -354,10 +364,10 @@ impl GuestLab {
     }
 
     /// One image for each of so many devices.
-    fn images(
+    fn create_images(
         &self,
         notes: &mut Notes<'_>,
-        count: u32,
+        (count, size): (u32, Bytes),
         scratch: &Path,
     ) -> Result<Vec<Image>, CellEnd> {
         if count as usize > MAX_DISKS {
@@ -369,11 +379,9 @@ impl GuestLab {
             let path = disk(scratch, number);
             let step = Step::CreateImage {
                 path: path.clone(),
-                size: self.image_bytes,
+                size,
             };
-            images.push(notes.perform(&step, || {
-                Image::create(&path, self.image_bytes, &self.journal)
-            })?);
+            images.push(notes.perform(&step, || Image::create(&path, size, &self.journal))?);
         }
         Ok(images)
     }
@@ -449,23 +457,5 @@ impl Lab for GuestLab {
             };
             Ok(notes.append_record(record?))
         })
-    }
-}
-
-/// The plan for the guest, without the kernels of contenders. The host enforces its duration and checks
-/// its datasets. A cell of a shard is the same as in the whole run: the size of the plan decides where
-/// the guest's memory is.
-fn inside(plan: &Plan) -> Plan {
-    let contenders = plan.contenders.iter().map(|contender| Contender {
-        kernel: None,
-        ..contender.clone()
-    });
-    Plan {
-        shard: None,
-        budget: None,
-        cell_budget: None,
-        contents: std::collections::BTreeMap::new(),
-        contenders: contenders.collect(),
-        ..plan.clone()
     }
 }

@@ -4,10 +4,10 @@ use super::{GuestLab, GuestLabError};
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
 use crate::notes::Notes;
+use crate::preflight::ImageSizes;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, CancelToken, Cell, CellRecord, ContenderKernel, Event, Failure, LabChoice, Outcome,
-    Plan, Stage,
+    CancelToken, Cell, CellRecord, ContenderKernel, Event, Failure, LabChoice, Outcome, Plan, Stage,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ pub(crate) struct PendingLab {
     pub lab: LabChoice,
     pub kernel: ContenderKernel,
     pub scratch: PathBuf,
-    pub image_bytes: Bytes,
+    pub images: ImageSizes,
     pub journal: Journal,
     pub stop: CancelToken,
     pub pending: PendingKernels,
@@ -99,7 +99,7 @@ impl PendingLab {
         GuestLab::on_images(
             (&self.lab, Some(&self.kernel)),
             plan,
-            (self.scratch.clone(), self.image_bytes),
+            (self.scratch.clone(), self.images.clone()),
             self.journal.clone(),
             self.stop.clone(),
         )

@@ -1,6 +1,7 @@
 //! A cell in virtual time: its guest runs on model disks, and this process keeps its time. The
 //! guest reads its task from a file and sends messages; it receives none.
 
+use super::cell_plan::plan_of_cell;
 use super::line::{Line, Messages};
 use super::session::{known_cause, with_last};
 use super::{GuestLab, LAST_LINES, devices_of, disk, memory_for};
@@ -134,12 +135,17 @@ impl GuestLab {
         notes.enter(Stage::Device);
         let scratch = self.scratch_of(notes, cell)?;
         let contender = &plan.contenders[cell.contender as usize];
-        write_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
+        let (alone, of_guest) = plan_of_cell(plan, cell);
+        let task = Task::Run {
+            plan: Box::new(alone),
+            cell: of_guest,
+        };
+        write_task(scratch.path(), &task).map_err(|e| notes.halt(e, None))?;
         let images: Vec<PathBuf> = (0..devices_of(contender))
             .map(|number| disk(scratch.path(), number))
             .collect();
         let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
-        let place = (images.as_slice(), self.image_bytes);
+        let place = (images.as_slice(), self.images.of(cell));
         let timed_disks = TimedDisks::create(model, place, scratch.path(), recorder)
             .map_err(|e| notes.halt(e, None))?;
         let size = (memory_for(plan, contender), images.len());
@@ -293,29 +299,6 @@ pub(super) fn write_task(scratch: &Path, task: &Task) -> Result<(), String> {
             path.display()
         )
     })
-}
-
-/// The task of a cell, as the guest receives it. Repeats are the same cell: its number names a
-/// directory, whose name is written to the disks.
-fn running(plan: &Plan, cell: Cell) -> Task {
-    let cell = if plan.is_certain() {
-        Cell {
-            index: 0,
-            block: 0,
-            ..cell
-        }
-    } else {
-        cell
-    };
-    let mut plan = super::inside(plan);
-    // Paths of this machine must not reach the guest.
-    plan.work_dir = None;
-    plan.disk_trace = None;
-    plan.device = fsdyno_model::DeviceChoice::None;
-    Task::Run {
-        plan: Box::new(plan),
-        cell,
-    }
 }
 
 /// The sum of the requests to its disks.

@@ -1,0 +1,99 @@
+//! In virtual time a cell is a function of its contender, workload, seed, disk, processor and kernel:
+//! its figures are the same alone, with other contenders in any order, with any number of jobs, and in
+//! another directory. Without the lab kernel, the test is skipped by name.
+
+mod support;
+
+use fsdyno_datasets::seed::Seed;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use support::{Home, have, lab_kernel};
+
+/// How many random runs there are, if it is not the default.
+const ROUNDS: &str = "FSDYNO_SUBSETS";
+
+/// One disk, two disks below a file system, and two disks of one file system.
+// example
+const CONTENDERS: [&str; 4] = ["ext4", "btrfs", "xfs@raid0x2", "btrfs@pool2"];
+
+/// A contender that no guest runs: its cells are skipped.
+const SKIPPED: &str = "ffs"; // example
+
+/// The figures of each measured contender: its samples, and the requests with the digest.
+fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {
+    let mut result: Value = serde_json::from_str(printed).unwrap();
+    let contenders = result["run"]["plan"]["contenders"].take();
+    let mut all = BTreeMap::new();
+    for cell in result["cells"].as_array().unwrap() {
+        if cell["outcome"]["outcome"] == "skipped" {
+            continue;
+        }
+        assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
+        let contender = cell["cell"]["contender"].as_u64().unwrap();
+        let label = contenders[usize::try_from(contender).unwrap()]["label"].as_str();
+        let effective = cell["effective"].as_array().unwrap();
+        let disk = effective.iter().find(|one| one["source"] == "disk");
+        let figures = (cell["samples"].clone(), disk.unwrap().clone());
+        all.insert(label.unwrap().to_owned(), figures);
+    }
+    all
+}
+
+/// The figures of a run of these contenders.
+fn run(
+    home: &Home,
+    kernel: &Path,
+    (contenders, jobs): (&[&str], u64),
+) -> BTreeMap<String, (Value, Value)> {
+    let load = format!("--scale 0.005 --phases copy,grep,delete --jobs {jobs} --json");
+    let printed = home.fsdyno(&home.on_model_disks(kernel, &contenders.join(","), &load));
+    // The exit code of skipped cells is 4.
+    let expected = if contenders.contains(&SKIPPED) { 4 } else { 0 };
+    assert_eq!(
+        printed.code,
+        Some(expected),
+        "{contenders:?}: {}",
+        printed.err
+    );
+    figures(&printed.out)
+}
+
+/// A random order of some contenders, sometimes with one that is skipped, and a number of jobs.
+fn subset(seed: Seed) -> (Vec<&'static str>, u64) {
+    let mut rest = CONTENDERS.to_vec();
+    let mut chosen = Vec::new();
+    for place in 0..1 + seed.part("size").below(2) {
+        let at = seed.at(place).below(rest.len() as u64);
+        chosen.push(rest.swap_remove(usize::try_from(at).unwrap()));
+    }
+    if seed.part("skipped").below(2) == 0 {
+        chosen.insert(0, SKIPPED);
+    }
+    (chosen, 1 + seed.part("jobs").below(3))
+}
+
+#[test]
+fn a_cell_is_the_same_among_any_other_contenders() {
+    let test = "a_cell_is_the_same_among_any_other_contenders";
+    let programs = ["mkfs.ext4", "mkfs.btrfs", "mkfs.xfs", "mdadm"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let expected = run(&Home::new(), &kernel, (&CONTENDERS, 2));
+    assert_eq!(expected.len(), CONTENDERS.len());
+    let home = Home::new();
+    let rounds = std::env::var(ROUNDS).map_or(2, |rounds| rounds.parse().unwrap());
+    for round in 0..rounds {
+        let (contenders, jobs) = subset(Seed::new(1).at(round));
+        let found = run(&home, &kernel, (&contenders, jobs));
+        assert!(!found.is_empty(), "{contenders:?}");
+        for (label, figures) in found {
+            assert_eq!(
+                expected[&label], figures,
+                "{label} in {contenders:?}, {jobs} jobs"
+            );
+        }
+        assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    }
+}
