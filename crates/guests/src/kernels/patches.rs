@@ -43,6 +43,10 @@ const ADDED: [(&str, &str); 2] = [
 /// contains the address of its directory), of memory areas, and the merge of adjacent pages into
 /// one segment, which is off. Random numbers depend on nothing but the draws before, because file
 /// systems place data by them.
+///
+/// Inodes of the host have other numbers in each directory and on each machine, so they have their own
+/// half of the hash table of inodes. A worker is found by the function that it executes, and not by the
+/// address of its work: both must match.
 const CPU_CHARGE: &[Patch] = &[
     Patch {
         file: "kernel/kcov.c",
@@ -331,6 +335,28 @@ const CPU_CHARGE: &[Patch] = &[
         instead: "\ttmp = hashval ^",
     },
     Patch {
+        file: "fs/inode.c",
+        text: "#include \"internal.h\"\n",
+        instead: "#include <linux/magic.h>\n\
+              #include \"internal.h\"\n",
+    },
+    Patch {
+        file: "fs/inode.c",
+        text: "\treturn tmp & i_hash_mask;\n",
+        instead: "\ttmp &= i_hash_mask >> 1;\n\
+              \treturn sb->s_magic == HOSTFS_SUPER_MAGIC ? tmp : tmp + (i_hash_mask >> 1) + 1;\n",
+    },
+    Patch {
+        file: "kernel/workqueue.c",
+        text: "\t\t\t       (unsigned long)work)\n",
+        instead: "\t\t\t       (unsigned long)work->func)\n",
+    },
+    Patch {
+        file: "kernel/workqueue.c",
+        text: "\thash_add(pool->busy_hash, &worker->hentry, (unsigned long)work);\n",
+        instead: "\thash_add(pool->busy_hash, &worker->hentry, (unsigned long)work->func);\n",
+    },
+    Patch {
         file: "kernel/fork.c",
         text: "\tadd_latent_entropy();\n",
         instead: "",
@@ -381,11 +407,24 @@ const CPU_CHARGE: &[Patch] = &[
 /// would place directories elsewhere. tmpfs keeps the order of a directory in a maple tree since Linux
 /// 6.10. A change of it takes about 1 us on a processor of 2.6 ns a block: measured for link, unlink,
 /// mkdir and rmdir, and twice that for rename.
+/// Btrfs reads a tree block by another path if its pages happen to be adjacent in memory; here it
+/// always takes the path for pages that are not. Waiters for a page are found by its index, and not by
+/// its address.
 const OPTIONAL: &[Patch] = &[
     Patch {
         file: "drivers/char/random.c",
         text: "\t_mix_pool_bytes(init_utsname(), sizeof(*(init_utsname())));\n",
         instead: "",
+    },
+    Patch {
+        file: "fs/btrfs/extent_io.c", // no contender
+        text: "\tbool page_contig = true;\n",
+        instead: "\tbool page_contig = false;\n",
+    },
+    Patch {
+        file: "mm/filemap.c",
+        text: "\treturn &folio_wait_table[hash_ptr(folio, PAGE_WAIT_TABLE_BITS)];\n",
+        instead: "\treturn &folio_wait_table[hash_long(folio->index, PAGE_WAIT_TABLE_BITS)];\n",
     },
     Patch {
         file: "fs/libfs.c",
