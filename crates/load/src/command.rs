@@ -235,15 +235,12 @@ fn drain<P: Read + AsFd>(
     if !matches!(poll(&mut ready, Some(Duration::ZERO)), Ok(1..)) {
         return false;
     }
-    match uninterrupted(|| open.read(buffer)) {
-        Ok(bytes @ 1..) => {
-            take(&buffer[..bytes]);
-            true
-        }
-        _ => {
-            *pipe = None;
-            false
-        }
+    if let Ok(bytes @ 1..) = uninterrupted(|| open.read(buffer)) {
+        take(&buffer[..bytes]);
+        true
+    } else {
+        *pipe = None;
+        false
     }
 }
 

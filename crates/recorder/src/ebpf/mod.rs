@@ -398,7 +398,7 @@ fn read_events<W: Write>(
         }
         if read == 0 {
             idle += 1;
-            if idle % IDLE_POLLS == 0 {
+            if idle.is_multiple_of(IDLE_POLLS) {
                 // The event of an end may be lost.
                 feed.others_run(0);
             }
