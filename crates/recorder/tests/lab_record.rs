@@ -257,7 +257,7 @@ fn a_command_is_ended_with_all_its_processes_after_its_time() {
             },
             recorded: Vec::new(),
             recorder: Some(recorder),
-            duration: Some(std::time::Duration::from_millis(1000)),
+            duration: Some(std::time::Duration::from_secs(1)),
             anonymous: false,
             buffer: BUFFER,
         };
