@@ -76,7 +76,7 @@ fn run(
 fn subset(seed: Seed) -> (Vec<&'static str>, u64) {
     let mut rest = CONTENDERS.to_vec();
     let mut chosen = Vec::new();
-    for place in 0..1 + seed.part("size").below(2) {
+    for place in 0..=seed.part("size").below(2) {
         let at = seed.at(place).below(rest.len() as u64);
         chosen.push(rest.swap_remove(usize::try_from(at).unwrap()));
     }
