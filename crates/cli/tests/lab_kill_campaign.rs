@@ -1,16 +1,19 @@
-//! fsdyno is killed repeatedly at random times: during measurements, power cuts, kernel builds, and
-//! while it serves a disk. After each kill, `fsdyno clean` removes everything, and every recorded
-//! cell remains. The run then resumes to its end. `FSDYNO_KILL_ROUNDS` sets the number of kills of
-//! each test.
+//! Every command that measures or records gets SIGKILL, SIGINT, SIGTERM, SIGHUP and SIGPIPE at random
+//! times. After each, `fsdyno clean` removes everything, every recorded cell remains, and a file of
+//! results is complete or not there. A run then resumes to its end. `FSDYNO_KILL_ROUNDS` sets the
+//! number of signals of each test.
 
 mod support;
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::kills::{assert_nothing_left, files_in, kill_at, kill_runs, moments, rounds};
+use support::kills::{
+    INTERRUPTED, SIGNALS, assert_nothing_left, files_in, kill_at, kill_runs, moments, rounds,
+    signal_at, signal_command,
+};
 use support::{Home, have, lab_kernel, root_and};
 
 /// The arguments of a small run in the home.
@@ -133,6 +136,209 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut() {
         recorded.len(),
         power_cuts.sum::<usize>()
     );
+}
+
+/// Words, and then paths.
+fn words_of(words: &str, paths: &[&Path]) -> Vec<String> {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    words
+        .split_whitespace()
+        .map(str::to_owned)
+        .chain(paths)
+        .collect()
+}
+
+#[test]
+fn a_recording_is_complete_or_absent_after_any_signal_and_its_programs_end() {
+    let test = "a_recording_is_complete_or_absent_after_any_signal_and_its_programs_end";
+    if !have(&["strace"], test) {
+        return;
+    }
+    let home = Home::new();
+    let (tree, folder) = (home.path("tree"), home.path("recordings"));
+    fs::create_dir(&tree).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let output = folder.join("trace");
+    // A process in the background outlives the shell, and its path names this home.
+    let script = format!(
+        "cd '{}'; (exec sleep 600) & for n in 1 2 3 4 5 6; do echo $n > f; sleep 0.1; done; kill $!",
+        tree.display()
+    );
+    for recorder in ["strace", "auto"] {
+        let words = format!("record --recorder {recorder} --path");
+        let mut words = words_of(&words, &[&tree]);
+        words.extend(words_of("-o", &[&output]));
+        words.extend(["--", "sh", "-c", &script].map(str::to_owned));
+        signal_command(&home, &words, (9, 700), 1, &mut |code| {
+            let left = files_in(&folder);
+            if code == Some(0) {
+                assert_eq!(left, [output.clone()], "{}", home.output());
+                let shown = home.fsdyno(&words_of("record show --json", &[&output]));
+                assert_eq!(shown.code, Some(0), "{}", shown.err);
+                let shown: Value = serde_json::from_str(&shown.out).unwrap();
+                assert_eq!(shown["ending"]["incomplete"], serde_json::json!([]));
+                fs::remove_file(&output).unwrap();
+            } else {
+                assert!(matches!(code, None | Some(INTERRUPTED)), "{code:?}");
+                assert_eq!(left, Vec::<PathBuf>::new());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_search_of_crash_states_that_is_ended_by_a_signal_is_resumed() {
+    let test = "a_search_of_crash_states_that_is_ended_by_a_signal_is_resumed";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let programs = home.path("programs");
+    fs::write(
+        &programs,
+        "create f\n---\nappend f 4096\nfsync f\n===\nmkdir A\n---\n\
+         create A/b\nfsync A/b\n===\ncreate g\n---\nrename g h\nsync\n",
+    )
+    .unwrap();
+    // example
+    let words = "crash --fs ext4 --no-nested --states 2 --guest-memory 256M --work-dir";
+    let mut fresh = words_of(words, &[&home.work()]);
+    fresh.extend(words_of("--guest-kernel", &[&kernel]));
+    fresh.extend(words_of("--ops", &[&programs]));
+    let mut resume = words_of("crash --resume last --guest-kernel", &[&kernel]);
+    resume.extend(words_of("--work-dir", &[&home.work()]));
+    let explored = || {
+        let shown = home.fsdyno(&["show", "last", "--json"]);
+        let shown: Option<Value> = serde_json::from_str(&shown.out).ok();
+        shown.map(|shown| shown["programs"].as_array().map_or(0, Vec::len))
+    };
+    let mut moment = moments(10, 3000);
+    let mut before = explored();
+    for signal in SIGNALS
+        .into_iter()
+        .cycle()
+        .take(usize::try_from(rounds(2)).unwrap())
+    {
+        let words = if before.is_some() { &resume } else { &fresh };
+        signal_at(&home, words, moment.next().unwrap(), signal);
+        assert_nothing_left(&home);
+        let now = explored();
+        assert!(now >= before, "{before:?} {now:?}: {}", home.output());
+        before = now;
+    }
+    let words = if before.is_some() { &resume } else { &fresh };
+    let code = kill_at(&home, words, Duration::from_secs(600));
+    assert!(matches!(code, Some(0 | 1)), "{}", home.output());
+    assert_nothing_left(&home);
+    assert_eq!(explored(), Some(3));
+}
+
+#[test]
+fn a_task_of_a_cluster_that_is_ended_by_a_signal_is_resumed_by_the_same_command() {
+    let home = Home::new();
+    let shards = home.path("shards");
+    let on = format!("dir:{}", home.work().display());
+    let mut words = words_of("cluster task", &[&shards]);
+    words.extend(words_of(
+        "1/2 -- run --dataset mixed --scale 0.01 --phases copy,op-random-read,delete --repeats 4 \
+         --no-lock --set op.operations=20000 --set op.size=1M --on",
+        &[Path::new(&on)],
+    ));
+    let mut moment = moments(11, 900);
+    for signal in SIGNALS
+        .into_iter()
+        .cycle()
+        .take(usize::try_from(rounds(4)).unwrap())
+    {
+        let code = signal_at(&home, &words, moment.next().unwrap(), signal);
+        assert!(
+            matches!(code, None | Some(0 | INTERRUPTED)),
+            "{}",
+            home.output()
+        );
+        assert_nothing_left(&home);
+    }
+    let code = kill_at(&home, &words, Duration::from_secs(600));
+    assert_eq!(code, Some(0), "{}", home.output());
+    let status = home.fsdyno(&words_of("cluster status --json", &[&shards]));
+    assert!(status.out.contains("\"complete\""), "{}", status.out);
+    assert_nothing_left(&home);
+}
+
+#[test]
+fn advice_that_is_ended_by_a_signal_leaves_nothing() {
+    let test = "advice_that_is_ended_by_a_signal_leaves_nothing";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext2", "mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    // example
+    let words =
+        "advise --fs ext4,ext2 --phases copy,delete --dataset mixed --scale 0.002 --work-dir";
+    let mut words = words_of(words, &[&home.work()]);
+    words.extend(words_of("--guest-kernel", &[&kernel]));
+    let mut moment = moments(12, 4000);
+    for signal in SIGNALS
+        .into_iter()
+        .cycle()
+        .take(usize::try_from(rounds(2)).unwrap())
+    {
+        let code = signal_at(&home, &words, moment.next().unwrap(), signal);
+        assert!(
+            matches!(code, None | Some(0 | INTERRUPTED)),
+            "{}",
+            home.output()
+        );
+        assert_nothing_left(&home);
+    }
+}
+
+#[test]
+fn a_fit_of_a_disk_leaves_a_complete_profile_or_none() {
+    let home = Home::new();
+    let (file, folder) = (home.path("disk"), home.path("profiles"));
+    fs::create_dir(&folder).unwrap();
+    let content: Vec<u8> = (0..80_u32 << 20)
+        .map(|at| (at >> 9).to_le_bytes()[0])
+        .collect();
+    fs::write(&file, content).unwrap();
+    let profile = folder.join("mine.toml");
+    let mut words = words_of("disk fit", &[&file]);
+    words.extend(words_of("--duration 200ms --no-lock -o", &[&profile]));
+    signal_command(&home, &words, (13, 900), 1, &mut |code| {
+        if code == Some(0) {
+            let shown = home.fsdyno(&words_of("disk show", &[&profile]));
+            assert_eq!(shown.code, Some(0), "{}", shown.err);
+            fs::remove_file(&profile).unwrap();
+        }
+        assert_eq!(files_in(&folder), Vec::<PathBuf>::new());
+    });
+}
+
+#[test]
+fn commands_in_a_directory_of_the_user_end_with_all_their_processes() {
+    let home = Home::new();
+    let folder = home.path("made");
+    fs::create_dir(&folder).unwrap();
+    let commands = [
+        "make mixed --scale 0.3 --in",
+        "age --fill 1% --in",
+        "phase op-random-read --set size=8M --set operations=200000 --set workers=2 \
+         --set as=processes --no-lock --in",
+    ];
+    for (seed, words) in (14_u64..).zip(commands) {
+        let words = words_of(words, &[&folder]);
+        signal_command(&home, &words, (seed, 400), 1, &mut |code| {
+            // The message says that the files are there, and where.
+            assert!(
+                code != Some(INTERRUPTED) || home.output().contains("interrupted"),
+                "{}",
+                home.output()
+            );
+            fs::remove_dir_all(&folder).unwrap();
+            fs::create_dir(&folder).unwrap();
+        });
+    }
 }
 
 /// A Makefile for small sources. During the link step the kernel file is incomplete. A kernel that

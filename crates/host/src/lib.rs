@@ -5,6 +5,7 @@
 //! guard that is released on drop, and is declared in the [`journal`] before it exists.
 
 pub mod arrays;
+pub mod busy;
 pub mod cache;
 pub mod clean_up;
 pub mod command;

@@ -1,6 +1,7 @@
-//! Kills at random times: their number, their times, and the assertions after each.
+//! Signals at random times: their number, their times, and the assertions after each.
 
 use super::{Home, interruptible, until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +17,21 @@ pub fn rounds(usual: u64) -> u64 {
         .and_then(|text| text.parse().ok())
         .unwrap_or(usual)
 }
+
+/// The signals of a test, in turn. SIGKILL comes first: with few kills it is among them.
+pub const SIGNALS: [Signal; 5] = [
+    Signal::KILL,
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::PIPE,
+];
+
+/// How long fsdyno may take to end after a signal.
+const ENDING: Duration = Duration::from_secs(180);
+
+/// The exit code after a signal that cancels.
+pub const INTERRUPTED: i32 = 130;
 
 /// Random times of a seed, in milliseconds below a limit, with a mix of early and late ones.
 pub fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
@@ -44,16 +60,72 @@ pub fn start_confined(home: &Home, args: &[String]) -> Child {
 
 /// Starts fsdyno and kills it at that time. Returns the exit code if it ended before.
 pub fn kill_at(home: &Home, args: &[String], moment: Duration) -> Option<i32> {
+    signal_at(home, args, moment, Signal::KILL)
+}
+
+/// Starts fsdyno, sends the signal at that time, and waits for the end. Returns the exit code; none if
+/// a signal ended it.
+pub fn signal_at(home: &Home, args: &[String], moment: Duration, signal: Signal) -> Option<i32> {
     let mut child = start_confined(home, args);
     let began = Instant::now();
-    while began.elapsed() < moment {
+    let mut sent = false;
+    loop {
         if let Some(status) = child.try_wait().unwrap() {
-            return Some(status.code().expect("nobody else kills it"));
+            return status.code();
+        }
+        if !sent && began.elapsed() >= moment {
+            sent = true;
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            kill_process(pid.unwrap(), signal).unwrap();
+        }
+        // SIGPIPE does not end it.
+        if sent && signal != Signal::PIPE && began.elapsed() > moment + ENDING {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!(
+                "{signal:?} after {moment:?} does not end it: {}",
+                home.output()
+            );
         }
         thread::sleep(Duration::from_millis(5));
     }
-    child.kill().unwrap();
-    child.wait().unwrap().code()
+}
+
+/// Sends each signal at random times to a command, and calls `check` after each with the exit code.
+/// Afterwards nothing is left that `clean` does not remove; after a signal that cancels, nothing at
+/// all.
+pub fn signal_command(
+    home: &Home,
+    args: &[String],
+    (seed, below): (u64, u64),
+    usual: u64,
+    check: &mut dyn FnMut(Option<i32>),
+) {
+    let mut moment = moments(seed, below);
+    let (mut killed, mut cancelled, mut ended) = (0, 0, 0);
+    for _ in 0..rounds(usual) {
+        for signal in SIGNALS {
+            let code = signal_at(home, args, moment.next().unwrap(), signal);
+            match code {
+                None => killed += 1,
+                Some(INTERRUPTED) => cancelled += 1,
+                Some(_) => ended += 1,
+            }
+            if code.is_some() {
+                assert_journal_empty(home);
+            }
+            assert_nothing_left(home);
+            check(code);
+        }
+    }
+    let name = &args[0];
+    println!("{name}: {killed} killed, {cancelled} cancelled, {ended} to their end");
+}
+
+/// Asserts that a fsdyno that ended by itself has removed what it made.
+fn assert_journal_empty(home: &Home) {
+    let printed = home.fsdyno(&["clean"]);
+    assert_eq!(printed.out, "Nothing to clean.\n", "{}", home.output());
 }
 
 /// Asserts that `clean` removes all remains of a killed fsdyno: mounts, loop devices, processes,
@@ -116,13 +188,14 @@ fn planned(result: &Value) -> u64 {
     of("contenders") * of("workloads") * plan["repeats"].as_u64().unwrap()
 }
 
-/// Kills a run repeatedly, resumes it each time, and finally lets it end. A run that ends before
-/// its kill is checked, and a new one starts.
+/// Ends a run by signals repeatedly, resumes it each time, and finally lets it end. A run that ends
+/// before its signal is checked, and a new one starts.
 pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64) {
     let resume = ["run", "--resume", "last"].map(str::to_owned);
     let mut moment = moments(seed, below);
     let mut before = BTreeMap::new();
     let (mut killed, mut ended, mut kept, wanted) = (0, 0, 0, rounds(usual));
+    let mut signals = SIGNALS.into_iter().cycle();
     loop {
         let next = match moment.next().unwrap() {
             _ if killed == wanted => Duration::from_secs(600),
@@ -135,7 +208,14 @@ pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64
         } else {
             args
         };
-        let code = kill_at(home, words, next);
+        let code = if killed == wanted {
+            kill_at(home, words, next)
+        } else {
+            signal_at(home, words, next, signals.next().unwrap())
+        };
+        if code.is_some() {
+            assert_journal_empty(home);
+        }
         assert_nothing_left(home);
         let result = last_run(home);
         let now = recorded(result.as_ref());
@@ -145,7 +225,7 @@ pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64
         for cell in now.values() {
             assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
         }
-        if code.is_none() {
+        if matches!(code, None | Some(INTERRUPTED)) {
             assert!(killed < wanted, "it hangs: {}", home.output());
             killed += 1;
             kept += u64::from(!now.is_empty());

@@ -7,6 +7,7 @@
 
 mod control;
 
+use crate::busy::BUSY_BOUND;
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::holders;
 use crate::sysfs::{attached_loops, file_of_loop};
@@ -20,9 +21,6 @@ use std::time::{Duration, Instant};
 
 /// How many devices are tried when another process takes the free one first.
 const ATTEMPTS: u32 = 64;
-
-/// How long a detached device may take to release its file.
-const BOUND: Duration = Duration::from_secs(10);
 
 /// A loop device with its image file.
 #[derive(Debug)]
@@ -139,9 +137,10 @@ impl Loop {
         self.direct_io
     }
 
-    /// Detaches, and waits until the device has released the image. Where it is still in use, the
-    /// error names the users; the device is detached with its last user.
-    pub fn detach(mut self) -> Result<(), LoopError> {
+    /// Detaches, and waits until the device has released the image. Returns how long that took. Where
+    /// it is still in use, the error names the users; the device is detached with its last user.
+    pub fn detach(mut self) -> Result<Duration, LoopError> {
+        let began = Instant::now();
         if !self.try_detach() {
             return Err(LoopError::Busy {
                 holders: holders::of_device(&self.device),
@@ -149,8 +148,9 @@ impl Loop {
                 image: self.image.clone(),
             });
         }
+        let waited = began.elapsed();
         self.entry.take().map_or(Ok(()), Entry::done)?;
-        Ok(())
+        Ok(waited)
     }
 
     /// Detaches the device; returns whether it is detached.
@@ -159,7 +159,7 @@ impl Loop {
             // Set to go with its last user, which we are about to stop being.
             let _ = control::clear(&held);
         }
-        wait_until_gone(&self.name, &self.image, Instant::now() + BOUND)
+        wait_until_gone(&self.name, &self.image, Instant::now() + BUSY_BOUND)
     }
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn detach_image(image: &Path) -> Undo {
     if devices.is_empty() {
         return Undo::Gone;
     }
-    let timeout = Instant::now() + BOUND;
+    let timeout = Instant::now() + BUSY_BOUND;
     for name in devices {
         let device = Path::new("/dev").join(&name);
         if let Ok(held) = open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {

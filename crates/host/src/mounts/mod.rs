@@ -12,7 +12,7 @@ pub use table::{Mount, mounted_below, mountinfo};
 
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::kernel_log::KernelLog;
-use fsdyno_files::{errno, open_parent};
+use fsdyno_files::{errno, open_parent, uninterrupted};
 use options::Sorted;
 use refusal::context_words;
 use rustix::fs::CWD;
@@ -161,9 +161,14 @@ impl Mounted {
 
     /// Unmounts, and retries for some seconds while it is in use. If that fails, the error names
     /// the users, and the drop detaches the mount (`MNT_DETACH`).
-    pub fn unmount(mut self) -> Result<(), MountError> {
-        match unmount_with_retries(&self.target, Instant::now() + BUSY_BOUND) {
-            Ok(()) => {}
+    pub fn unmount(self) -> Result<(), MountError> {
+        self.unmount_timed().map(drop)
+    }
+
+    /// The same. Returns how long it was in use.
+    pub fn unmount_timed(mut self) -> Result<Duration, MountError> {
+        let waited = match unmount_with_retries(&self.target, Instant::now() + BUSY_BOUND) {
+            Ok(waited) => waited,
             Err(Errno::BUSY) => {
                 return Err(MountError::Busy {
                     target: self.target.clone(),
@@ -176,9 +181,9 @@ impl Mounted {
                     cause: cause.into(),
                 });
             }
-        }
+        };
         self.entry.take().map_or(Ok(()), Entry::done)?;
-        Ok(())
+        Ok(waited)
     }
 }
 
@@ -189,6 +194,7 @@ impl Drop for Mounted {
         };
         let timeout = Instant::now() + BUSY_BOUND / 5;
         let gone = unmount_with_retries(&self.target, timeout)
+            .map(drop)
             .or_else(|_| unmount_at(&self.target, UnmountFlags::DETACH));
         // If it cannot be detached either, it stays in the journal.
         if gone.is_ok() {
@@ -225,7 +231,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
                 ));
                 unmount_at(target, UnmountFlags::DETACH)
             }
-            result => result,
+            result => result.map(drop),
         };
         match result {
             Ok(()) => undone = true,
@@ -235,15 +241,20 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
 }
 
 /// Unmounts the top layer, again and again while it is busy. Nothing mounted there is no error.
-fn unmount_with_retries(target: &Path, timeout: Instant) -> Result<(), Errno> {
+/// Returns how long it was busy.
+fn unmount_with_retries(target: &Path, timeout: Instant) -> Result<Duration, Errno> {
     let mut pause = Duration::from_millis(2);
+    let mut busy: Option<Instant> = None;
     loop {
-        match unmount_at(target, UnmountFlags::empty()) {
-            Err(Errno::BUSY) if Instant::now() < timeout => {}
-            Err(Errno::INTR) => {}
+        match uninterrupted(|| unmount_at(target, UnmountFlags::empty())) {
+            Err(Errno::BUSY) if Instant::now() < timeout => {
+                busy.get_or_insert_with(Instant::now);
+            }
             // Not a mount point, or not even there.
-            Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
-            result => return result,
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {
+                return Ok(busy.map_or(Duration::ZERO, |since| since.elapsed()));
+            }
+            Err(errno) => return Err(errno),
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(200));

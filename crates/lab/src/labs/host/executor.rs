@@ -8,6 +8,7 @@ use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::arrays::Array;
+use fsdyno_host::busy::{self, BUSY_BOUND, USUAL_WAIT};
 use fsdyno_host::daemons::Running;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
@@ -17,11 +18,14 @@ use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_host::{cache, command};
 use fsdyno_load::measure::LoadError;
-use fsdyno_model::{CancelToken, Daemon, Failure, Mark, ModelDisk, Step, Warning, WarningKind};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{
+    CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, Step, Warning, WarningKind,
+};
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The idle windows after mkfs, filling and the dataset.
 pub(super) const SETTLE_AFTER_MAKE: Windows = Windows {
@@ -145,7 +149,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             let step = Step::DetachLoop {
                 device: device.device().display().to_string(),
             };
-            self.notes.perform(&step, || device.detach())?;
+            let waited = self.notes.perform(&step, || device.detach())?;
+            self.warn_of_wait(&step, waited);
         }
         self.images.clear();
         self.end_disks(self.model)?;
@@ -228,9 +233,48 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         let step = Step::Unmount {
             target: mounted.target().to_owned(),
         };
-        self.notes
-            .by_call(&step, || mounted.unmount())
-            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
+        let waited = self
+            .notes
+            .by_call(&step, || mounted.unmount_timed())
+            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
+        self.warn_of_wait(&step, waited);
+        Ok(())
+    }
+
+    /// Runs the checker, again while the device is still in use.
+    pub(super) fn check_device(&mut self, step: &Step, clean: &[i32]) -> Result<(), CellEnd> {
+        let argv = step.argv();
+        let began = Instant::now();
+        let mut refused = false;
+        loop {
+            match self.program(&argv, clean) {
+                Err(CellEnd::Failed(failure))
+                    if began.elapsed() < BUSY_BOUND && busy::is_reason(&argv, &failure.message) =>
+                {
+                    refused = true;
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                result => {
+                    if refused && result.is_ok() {
+                        self.warn_of_wait(step, began.elapsed().max(USUAL_WAIT));
+                    }
+                    return result.map(drop);
+                }
+            }
+        }
+    }
+
+    /// Warns if a step had to wait for a device that something else used.
+    fn warn_of_wait(&mut self, step: &Step, waited: Duration) {
+        if waited < USUAL_WAIT || self.virtual_time {
+            return;
+        }
+        let (act, waited) = (shell_line(&step.argv()), Nanos::from(waited));
+        self.notes.warn(Warning::new(
+            WarningKind::BackgroundLoad,
+            format!("`{act}` waited {waited} for a device that was still in use (EBUSY)"),
+            "another program used the device, or holds a copy of the mount; end it, or measure again",
+        ));
     }
 
     /// Unmounts the file system under test, by system call or by programs.

@@ -144,7 +144,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
-        self.program(&check.step.argv(), check.clean).map(|_| ())
+        self.check_device(&check.step, check.clean)
     }
 
     fn release(&mut self) -> Result<(), CellEnd> {
