@@ -18,6 +18,12 @@ pub fn store(named: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     Ok(directories.data.join("fsdyno").join("fsdyno.db"))
 }
 
+/// The directory of kept files: images of crash findings.
+pub fn kept() -> Result<PathBuf, CliError> {
+    let directories = places::of_effective_user().map_err(CliError::usage)?;
+    Ok(directories.data.join(fsdyno_files::kept::DIRECTORY))
+}
+
 /// The state directory of this user.
 pub fn state() -> Result<StateDir, CliError> {
     StateDir::of_effective_user().map_err(CliError::usage)

@@ -3,7 +3,9 @@
 mod support;
 
 use serde_json::Value;
-use support::{Home, outcomes, root_and};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use support::{Home, outcomes, printed, root_and};
 
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
@@ -244,4 +246,39 @@ fn a_device_with_content_is_refused_and_the_remedy_works() {
         accepted.err
     );
     home.assert_cleanable();
+}
+
+#[test]
+fn a_checker_that_finds_its_device_in_use_runs_again_with_a_warning() {
+    let test = "a_checker_that_finds_its_device_in_use_runs_again_with_a_warning";
+    if !root_and(&["mkfs.ext4", "e2fsck"], test) {
+        return;
+    }
+    let home = Home::new();
+    // A checker that is refused the first time, before the real one in the search path.
+    let (programs, mark) = (home.path("programs"), home.path("refused"));
+    fs::create_dir(&programs).unwrap();
+    let script = format!(
+        "#!/bin/sh\nif ! test -e {0}; then : > {0}\n\
+         echo \"$2 is in use: Device or resource busy\" >&2; exit 8; fi\n\
+         PATH=/usr/sbin:/sbin exec e2fsck \"$@\"\n",
+        mark.display()
+    );
+    let checker = programs.join("e2fsck");
+    fs::write(&checker, script).unwrap();
+    fs::set_permissions(&checker, fs::Permissions::from_mode(0o755)).unwrap();
+    // example
+    let words = ["--fs", "ext4", "--dataset", "ports", "--scale", "0.002"];
+    let more = ["--phases", "copy", "--repeats", "1", "--verify"];
+    let args = run_args(&home, &[&words[..], &more[..]].concat());
+    let mut command = home.command(&args);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", programs.display()));
+    let output = printed(&command.output().unwrap());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    assert!(mark.exists(), "the checker in the search path did not run");
+    let result = home.result("last");
+    assert_eq!(outcomes(&result), [(0, "measured".to_owned())]);
+    let warnings = result["cells"][0]["warnings"].to_string();
+    assert!(warnings.contains("EBUSY"), "{warnings}");
 }

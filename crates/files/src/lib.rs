@@ -6,6 +6,7 @@
 
 pub mod errno;
 pub mod input;
+pub mod kept;
 pub mod named;
 mod output;
 pub mod places;

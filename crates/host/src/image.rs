@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The reason why an image or a scratch directory could not be made.
@@ -83,7 +83,18 @@ impl Image {
         &self.made.path
     }
 
-    /// Moves it to another name on the same file system for the user; the name must be free.
+    /// The space that it occupies.
+    pub fn occupied(&self) -> Result<Bytes, ImageError> {
+        let about = std::fs::metadata(&self.made.path);
+        let about = about.map_err(|cause| ImageError::Refused {
+            act: "examine".to_owned(),
+            path: self.made.path.clone(),
+            cause,
+        })?;
+        Ok(Bytes(about.blocks() * 512))
+    }
+
+    /// Moves it to another name for the user; the name must be free.
     pub fn keep(mut self, name: &Path) -> Result<(), ImageError> {
         let refused = |cause| ImageError::Refused {
             act: "keep an image as".to_owned(),
@@ -91,7 +102,12 @@ impl Image {
             cause,
         };
         // A link, and not a rename: nothing is ever written over.
-        std::fs::hard_link(&self.made.path, name).map_err(refused)?;
+        match std::fs::hard_link(&self.made.path, name) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                copy_new(&self.made.path, name).map_err(refused)?;
+            }
+            linked => linked.map_err(refused)?,
+        }
         std::fs::remove_file(&self.made.path).map_err(refused)?;
         if let Some(entry) = self.made.entry.take() {
             entry.done()?;
@@ -123,6 +139,23 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         &self.made.path
     }
+}
+
+/// Copies a file to a new one, with its holes. Nothing is left if that fails.
+fn copy_new(original: &Path, name: &Path) -> io::Result<()> {
+    let from = File::open(original)?;
+    let mut options = OpenOptions::new();
+    let to = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(name)?;
+    let copied = to.set_len(from.metadata()?.len());
+    let copied = copied.and_then(|()| copy_data(&from, &to));
+    if copied.is_err() {
+        let _ = std::fs::remove_file(name);
+    }
+    copied
 }
 
 /// Copies all data extents to the same offsets of another file.

@@ -132,6 +132,11 @@ fn change(command: &RunsCommand, path: &Path) -> Result<(), CliError> {
             for id in &ids {
                 store.remove(id)?;
                 output::note(format_args!("fsdyno: {id} is deleted"));
+                let root = crate::places::kept()?;
+                let kept = fsdyno_files::kept::remove(&root, id).map_err(CliError::failure)?;
+                if let Some(bytes) = kept {
+                    output::note(format_args!("fsdyno: its kept images are deleted: {bytes}"));
+                }
             }
         }
         RunsCommand::Name { run, new } => {

@@ -2,9 +2,11 @@
 
 use super::{Case, Long};
 use fsdyno_crash::script::{Shown, Work, render};
+use fsdyno_files::Untrusted;
+use fsdyno_files::kept::Keeper;
 use fsdyno_lab::explorer::Base;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Finding, Step};
+use fsdyno_model::{Bytes, Contender, Finding, Step};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -12,11 +14,19 @@ use std::path::{Path, PathBuf};
 
 /// A file that cannot be kept.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {cause}", path.display())]
-pub struct KeepError {
-    path: PathBuf,
-    #[source]
-    cause: io::Error,
+pub enum KeepError {
+    /// It cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The I/O error.
+        #[source]
+        cause: io::Error,
+    },
+    /// The directory of kept files cannot be used.
+    #[error(transparent)]
+    Directory(#[from] Untrusted),
 }
 
 /// The kept files.
@@ -25,20 +35,26 @@ pub(super) struct Kept {
     pub script: PathBuf,
 }
 
-/// Writes both under a name of the contender that no file has.
+/// Writes both under a name of the contender that no file has. None if the budget of kept files does
+/// not allow it.
 pub(super) fn keep(
-    work_dir: &Path,
+    keeper: &Keeper<'_>,
     contender: &Contender,
     kernel: &str,
     (case, finding): (&Case, &Finding),
     image: &Base,
-) -> Result<Kept, KeepError> {
+) -> Result<Option<Kept>, KeepError> {
+    let need = image.written().map(|(_, page)| page.len() as u64).sum();
+    let what = format!("the image of a finding of {}", contender.label);
+    let Some(room) = keeper.room(Bytes(need), &what)? else {
+        return Ok(None);
+    };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let label: String = contender.label.chars().map(plain).collect();
-    let (mut file, path) = created(work_dir, &format!("fsdyno-crash-{label}"), "img")?;
+    let (mut file, path) = created(&room.path, &format!("fsdyno-crash-{label}"), "img")?;
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |cause| KeepError { path, cause }
+        move |cause| KeepError::Write { path, cause }
     };
     let mut write = || -> io::Result<()> {
         file.set_len(image.bytes())?;
@@ -82,12 +98,12 @@ pub(super) fn keep(
             },
         },
     });
-    let (mut file, script) = created(work_dir, &format!("fsdyno-crash-{label}"), "sh")?;
+    let (mut file, script) = created(&room.path, &format!("fsdyno-crash-{label}"), "sh")?;
     file.write_all(text.as_bytes()).map_err(failed(&script))?;
-    Ok(Kept {
+    Ok(Some(Kept {
         image: path,
         script,
-    })
+    }))
 }
 
 /// The release in the words of a guest: `Linux 6.12.117 #1 ...`.
@@ -103,7 +119,7 @@ fn created(folder: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf)
         match File::create_new(&path) {
             Ok(file) => return Ok((file, path)),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(cause) => return Err(KeepError { path, cause }),
+            Err(cause) => return Err(KeepError::Write { path, cause }),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::found::{Depth, Found, Recorded, Wrong, contents, divided, illegal, wi
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
+use fsdyno_files::kept::Keeper;
 use fsdyno_model::{Finding, Minimal, StateClass, Violation};
-use std::path::Path;
 
 /// The maximum number of states of a window that are tried for a shorter program.
 const STATES: u64 = 24;
@@ -73,13 +73,13 @@ fn is_of_files(violation: Violation) -> bool {
 }
 
 impl Explorer<'_> {
-    /// Minimises a finding of a case, and keeps the image and its script in `work_dir`. An
-    /// application stays whole: only its writes are minimised.
+    /// Minimises a finding of a case, and keeps the image and its script. An application stays whole:
+    /// only its writes are minimised.
     pub fn minimise(
         &mut self,
         case: &Case,
         finding: &Finding,
-        work_dir: &Path,
+        keeper: &Keeper<'_>,
     ) -> Result<Minimal, ExploreError> {
         let wanted = TargetFinding {
             class: finding.class,
@@ -137,7 +137,7 @@ impl Explorer<'_> {
             }
         }
         let kept = kept::keep(
-            work_dir,
+            keeper,
             &self.subject.contender,
             self.guest.about(),
             (&least, finding),
@@ -156,8 +156,8 @@ impl Explorer<'_> {
             operations,
             state: state.to_string(),
             requests,
-            image: Some(kept.image),
-            script: Some(kept.script),
+            image: kept.as_ref().map(|kept| kept.image.clone()),
+            script: kept.map(|kept| kept.script),
         })
     }
 

@@ -66,7 +66,7 @@ pub struct CrashArgs {
     /// Seed of programs, writes and times
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Directory of image files; images with losses are kept
+    /// Directory of image files of the guests
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
     /// Lab of the guests: uml or qemu
@@ -88,6 +88,9 @@ pub struct CrashArgs {
     /// Kernel of a guest: packaged, lab or a path [default: lab if it is built]
     #[arg(long, value_name = "KERNEL", value_parser = kernel())]
     pub guest_kernel: Option<KernelChoice>,
+    /// Most space of kept images of all runs; older ones are removed
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub kept_budget: Bytes,
     /// With --random: keep the images of all power cuts
     #[arg(long, conflicts_with = "again", requires = "power_cuts")]
     pub keep: bool,

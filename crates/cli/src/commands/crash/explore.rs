@@ -5,6 +5,7 @@ use super::{CrashArgs, guest_error};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_crash::StateId;
+use fsdyno_files::kept::Keeper;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
@@ -144,6 +145,7 @@ struct Work<'a> {
     minimised: Mutex<BTreeMap<(usize, String), u32>>,
     deadline: Instant,
     ended: AtomicBool,
+    keeper: Keeper<'static>,
     stop: &'a CancelToken,
 }
 
@@ -240,7 +242,7 @@ impl Work<'_> {
             if unit.number < *first {
                 *first = unit.number;
                 drop(known);
-                let minimal = guest.minimise(case, finding, &self.info.work_dir)?;
+                let minimal = guest.minimise(case, finding, &self.keeper)?;
                 finding.minimal = Some(minimal);
             }
         }
@@ -276,6 +278,7 @@ fn go(
         minimised: Mutex::new(minimised.collect()),
         deadline: began + Duration::from_nanos(args.budget.0),
         ended: AtomicBool::new(false),
+        keeper: super::keeper(args, &info.id)?,
         stop,
     };
     let jobs = args.jobs.count(info.guest.memory);

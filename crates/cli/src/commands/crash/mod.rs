@@ -14,6 +14,7 @@ use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
+use fsdyno_files::kept::Keeper;
 use fsdyno_host::signals;
 use fsdyno_lab::{CrashTest, GuestLab};
 use fsdyno_model::{
@@ -155,6 +156,15 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     Ok(Some(model))
 }
 
+/// Keeps images of a search or series, within the budget.
+fn keeper(args: &CrashArgs, id: &str) -> Result<Keeper<'static>, CliError> {
+    Ok(Keeper::new(places::kept()?, id, args.kept_budget, &note))
+}
+
+fn note(text: &str) {
+    output::note(format_args!("fsdyno: {text}"));
+}
+
 /// Cuts the power of each contender and prints the recoveries, also after an interrupt or an error.
 fn pull(
     args: &CrashArgs,
@@ -175,9 +185,9 @@ fn pull(
         id,
         contenders,
         disk,
-        work_dir,
         ..
     } = &info;
+    let keeper = keeper(args, id)?;
     let mut power_cuts: Vec<PowerCut> = Vec::new();
     // The contenders alternate, so that drift of the machine affects all of them.
     let tests: Vec<(u32, &Contender)> = (1..=info.power_cuts_planned)
@@ -198,7 +208,7 @@ fn pull(
             seed,
             disk: disk.as_ref(),
         };
-        let power_cut = lab.crash(test, *number, work_dir, args.keep);
+        let power_cut = lab.crash(test, *number, &keeper, args.keep);
         power_cut.map_err(guest_error)
     };
     let mut summaries = Summaries::new(&info);

@@ -6,6 +6,7 @@ use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
 use crate::messages::Task;
 use fsdyno_datasets::seed::Seed;
+use fsdyno_files::kept::Keeper;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -73,12 +74,12 @@ impl GuestLab {
         self
     }
 
-    /// Runs one crash test. Keeps the images in `keep` if recovery was not complete, or `always`.
+    /// Runs one crash test. Keeps the images if recovery was not complete, or `always`.
     pub fn crash(
         &self,
         test: CrashTest<'_>,
         number: u32,
-        keep: &Path,
+        keeper: &Keeper<'_>,
         always: bool,
     ) -> Result<PowerCut, GuestLabError> {
         let CrashTest {
@@ -100,7 +101,7 @@ impl GuestLab {
         let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
-            keep_all(images, contender, seed, keep)?
+            keep_all(images, contender, seed, keeper)?
         };
         Ok(PowerCut {
             contender: contender.label.clone(),
@@ -225,18 +226,29 @@ fn session_failed(cause: &std::io::Error) -> GuestLabError {
     }
 }
 
-/// Keeps the images under names of contender and seed.
+/// Keeps the images under names of contender and seed; none if the budget does not allow it.
 fn keep_all(
     images: Vec<Image>,
     contender: &Contender,
     seed: u64,
-    keep: &Path,
+    keeper: &Keeper<'_>,
 ) -> Result<Vec<PathBuf>, GuestLabError> {
+    let mut need = 0;
+    for image in &images {
+        need += image.occupied()?.0;
+    }
+    let what = format!("the image of a power cut of {}", contender.label);
+    let Some(room) = keeper.room(Bytes(need), &what)? else {
+        return Ok(Vec::new());
+    };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let label: String = contender.label.chars().map(plain).collect();
     let mut kept = Vec::new();
     for (number, image) in images.into_iter().enumerate() {
-        let name = free_name(keep, &format!("fsdyno-crash-{label}-{seed}-disk{number}"));
+        let name = free_name(
+            &room.path,
+            &format!("fsdyno-crash-{label}-{seed}-disk{number}"),
+        );
         image.keep(&name)?;
         kept.push(name);
     }

@@ -29,6 +29,7 @@ use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
 use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
+use fsdyno_files::Untrusted;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Contender, ContenderKernel, Effective, Event, GuestSize,
@@ -53,6 +54,9 @@ pub enum GuestLabError {
     /// An image or a file on the host cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// The directory of kept images cannot be used.
+    #[error(transparent)]
+    Kept(#[from] Untrusted),
     /// The path of this program is unknown, so it cannot be started in a guest.
     #[error("cannot find the path of this program: {0}")]
     Program(#[source] io::Error),
