@@ -329,7 +329,7 @@ fn commands_in_a_directory_of_the_user_end_with_all_their_processes() {
     for (seed, words) in (14_u64..).zip(commands) {
         let words = words_of(words, &[&folder]);
         signal_command(&home, &words, (seed, 400), 1, &mut |code| {
-            // The message says that the files are there, and where.
+            // The message states that it was interrupted.
             assert!(
                 code != Some(INTERRUPTED) || home.output().contains("interrupted"),
                 "{}",

@@ -78,7 +78,7 @@ fn failed(act: &'static str, path: &Path) -> impl Fn(io::Error) -> Untrusted {
 }
 
 /// Keeps files of one run.
-pub struct Keeper<'a> {
+pub struct KeptDir<'a> {
     root: PathBuf,
     run: String,
     budget: Bytes,
@@ -94,7 +94,7 @@ pub struct Room<'a> {
     _guard: MutexGuard<'a, ()>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> KeptDir<'a> {
     /// `root` is the directory of all kept files, and `budget` its limit.
     pub fn new(root: PathBuf, run: &str, budget: Bytes, note: &'a (dyn Fn(&str) + Sync)) -> Self {
         Self {
@@ -156,8 +156,8 @@ mod tests {
         let notes = Mutex::new(Vec::new());
         let note = |text: &str| notes.lock().unwrap().push(text.to_owned());
         let keep = |run: &str, budget: u64| -> bool {
-            let keeper = Keeper::new(root.clone(), run, Bytes(budget), &note);
-            let room = keeper.room(Bytes(8192), "an image").unwrap();
+            let kept_dir = KeptDir::new(root.clone(), run, Bytes(budget), &note);
+            let room = kept_dir.room(Bytes(8192), "an image").unwrap();
             room.is_some_and(|room| {
                 let number = fs::read_dir(&room.path).unwrap().count();
                 fs::write(room.path.join(format!("{number}.img")), [1; 8192]).is_ok()

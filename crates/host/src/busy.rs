@@ -24,7 +24,7 @@ pub fn is_busy(device: &Path) -> bool {
     matches!(openat(CWD, device, flags, Mode::empty()), Err(Errno::BUSY))
 }
 
-/// Whether a program failed because a device in its arguments is in use: it says so, or it is.
+/// Whether a program failed because a device in its arguments is in use: it reports that, or it is.
 pub fn is_reason(argv: &[String], message: &str) -> bool {
     let text = std::io::Error::from(Errno::BUSY).to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::{Case, Long};
 use fsdyno_crash::script::{Shown, Work, render};
 use fsdyno_files::Untrusted;
-use fsdyno_files::kept::Keeper;
+use fsdyno_files::kept::KeptDir;
 use fsdyno_lab::explorer::Base;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, Contender, Finding, Step};
@@ -38,7 +38,7 @@ pub(super) struct Kept {
 /// Writes both under a name of the contender that no file has. None if the budget of kept files does
 /// not allow it.
 pub(super) fn keep(
-    keeper: &Keeper<'_>,
+    kept_dir: &KeptDir<'_>,
     contender: &Contender,
     kernel: &str,
     (case, finding): (&Case, &Finding),
@@ -46,7 +46,7 @@ pub(super) fn keep(
 ) -> Result<Option<Kept>, KeepError> {
     let need = image.written().map(|(_, page)| page.len() as u64).sum();
     let what = format!("the image of a finding of {}", contender.label);
-    let Some(room) = keeper.room(Bytes(need), &what)? else {
+    let Some(room) = kept_dir.room(Bytes(need), &what)? else {
         return Ok(None);
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -4,7 +4,7 @@ use super::found::{Depth, Found, Recorded, Wrong, contents, divided, illegal, wi
 use super::{Case, ExploreError, Explorer, kept};
 use fsdyno_crash::signature;
 use fsdyno_crash::{Program, Selection, StateId, minimise};
-use fsdyno_files::kept::Keeper;
+use fsdyno_files::kept::KeptDir;
 use fsdyno_model::{Finding, Minimal, StateClass, Violation};
 
 /// The maximum number of states of a window that are tried for a shorter program.
@@ -79,7 +79,7 @@ impl Explorer<'_> {
         &mut self,
         case: &Case,
         finding: &Finding,
-        keeper: &Keeper<'_>,
+        kept_dir: &KeptDir<'_>,
     ) -> Result<Minimal, ExploreError> {
         let wanted = TargetFinding {
             class: finding.class,
@@ -137,7 +137,7 @@ impl Explorer<'_> {
             }
         }
         let kept = kept::keep(
-            keeper,
+            kept_dir,
             &self.subject.contender,
             self.guest.about(),
             (&least, finding),

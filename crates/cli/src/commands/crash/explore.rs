@@ -5,7 +5,7 @@ use super::{CrashArgs, guest_error};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_crash::StateId;
-use fsdyno_files::kept::Keeper;
+use fsdyno_files::kept::KeptDir;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::{
     CancelToken, Contender, Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram,
@@ -145,7 +145,7 @@ struct Work<'a> {
     minimised: Mutex<BTreeMap<(usize, String), u32>>,
     deadline: Instant,
     ended: AtomicBool,
-    keeper: Keeper<'static>,
+    kept_dir: KeptDir<'static>,
     stop: &'a CancelToken,
 }
 
@@ -242,7 +242,7 @@ impl Work<'_> {
             if unit.number < *first {
                 *first = unit.number;
                 drop(known);
-                let minimal = guest.minimise(case, finding, &self.keeper)?;
+                let minimal = guest.minimise(case, finding, &self.kept_dir)?;
                 finding.minimal = Some(minimal);
             }
         }
@@ -278,7 +278,7 @@ fn go(
         minimised: Mutex::new(minimised.collect()),
         deadline: began + Duration::from_nanos(args.budget.0),
         ended: AtomicBool::new(false),
-        keeper: super::keeper(args, &info.id)?,
+        kept_dir: super::kept_dir(args, &info.id)?,
         stop,
     };
     let jobs = args.jobs.count(info.guest.memory);

@@ -14,7 +14,7 @@ use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
-use fsdyno_files::kept::Keeper;
+use fsdyno_files::kept::KeptDir;
 use fsdyno_host::signals;
 use fsdyno_lab::{CrashTest, GuestLab};
 use fsdyno_model::{
@@ -157,8 +157,8 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
 }
 
 /// Keeps images of a search or series, within the budget.
-fn keeper(args: &CrashArgs, id: &str) -> Result<Keeper<'static>, CliError> {
-    Ok(Keeper::new(places::kept()?, id, args.kept_budget, &note))
+fn kept_dir(args: &CrashArgs, id: &str) -> Result<KeptDir<'static>, CliError> {
+    Ok(KeptDir::new(places::kept()?, id, args.kept_budget, &note))
 }
 
 fn note(text: &str) {
@@ -187,7 +187,7 @@ fn pull(
         disk,
         ..
     } = &info;
-    let keeper = keeper(args, id)?;
+    let kept_dir = kept_dir(args, id)?;
     let mut power_cuts: Vec<PowerCut> = Vec::new();
     // The contenders alternate, so that drift of the machine affects all of them.
     let tests: Vec<(u32, &Contender)> = (1..=info.power_cuts_planned)
@@ -208,7 +208,7 @@ fn pull(
             seed,
             disk: disk.as_ref(),
         };
-        let power_cut = lab.crash(test, *number, &keeper, args.keep);
+        let power_cut = lab.crash(test, *number, &kept_dir, args.keep);
         power_cut.map_err(guest_error)
     };
     let mut summaries = Summaries::new(&info);

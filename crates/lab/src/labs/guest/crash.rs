@@ -6,7 +6,7 @@ use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
 use crate::messages::Task;
 use fsdyno_datasets::seed::Seed;
-use fsdyno_files::kept::Keeper;
+use fsdyno_files::kept::KeptDir;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -79,7 +79,7 @@ impl GuestLab {
         &self,
         test: CrashTest<'_>,
         number: u32,
-        keeper: &Keeper<'_>,
+        kept_dir: &KeptDir<'_>,
         always: bool,
     ) -> Result<PowerCut, GuestLabError> {
         let CrashTest {
@@ -101,7 +101,7 @@ impl GuestLab {
         let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
-            keep_all(images, contender, seed, keeper)?
+            keep_all(images, contender, seed, kept_dir)?
         };
         Ok(PowerCut {
             contender: contender.label.clone(),
@@ -231,14 +231,14 @@ fn keep_all(
     images: Vec<Image>,
     contender: &Contender,
     seed: u64,
-    keeper: &Keeper<'_>,
+    kept_dir: &KeptDir<'_>,
 ) -> Result<Vec<PathBuf>, GuestLabError> {
     let mut need = 0;
     for image in &images {
         need += image.occupied()?.0;
     }
     let what = format!("the image of a power cut of {}", contender.label);
-    let Some(room) = keeper.room(Bytes(need), &what)? else {
+    let Some(room) = kept_dir.room(Bytes(need), &what)? else {
         return Ok(Vec::new());
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -27,9 +27,9 @@ use crate::notes::Notes;
 use crate::preflight::{ImageSizes, Preflight};
 use crate::procedure::CellEnd;
 use cell_plan::plan_of_cell;
+use fsdyno_files::Untrusted;
 use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
-use fsdyno_files::Untrusted;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Contender, ContenderKernel, Effective, Event, GuestSize,
