@@ -172,7 +172,7 @@ fn a_recording_is_complete_or_absent_after_any_signal_and_its_programs_end() {
         signal_command(&home, &words, (9, 700), 1, &mut |code| {
             let left = files_in(&folder);
             if code == Some(0) {
-                assert_eq!(left, [output.clone()], "{}", home.output());
+                assert_eq!(left, std::slice::from_ref(&output), "{}", home.output());
                 let shown = home.fsdyno(&words_of("record show --json", &[&output]));
                 assert_eq!(shown.code, Some(0), "{}", shown.err);
                 let shown: Value = serde_json::from_str(&shown.out).unwrap();

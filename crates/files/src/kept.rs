@@ -153,14 +153,14 @@ mod tests {
     fn the_oldest_runs_make_room_and_a_run_that_fills_the_budget_keeps_no_more() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap().join("a/kept");
-        let notes = Mutex::new(Vec::new());
-        let note = |text: &str| notes.lock().unwrap().push(text.to_owned());
+        let list = Mutex::new(Vec::new());
+        let note = |text: &str| list.lock().unwrap().push(text.to_owned());
         let keep = |run: &str, budget: u64| -> bool {
-            let kept_dir = KeptDir::new(root.clone(), run, Bytes(budget), &note);
-            let room = kept_dir.room(Bytes(8192), "an image").unwrap();
-            room.is_some_and(|room| {
-                let number = fs::read_dir(&room.path).unwrap().count();
-                fs::write(room.path.join(format!("{number}.img")), [1; 8192]).is_ok()
+            let files = KeptDir::new(root.clone(), run, Bytes(budget), &note);
+            let found = files.room(Bytes(8192), "an image").unwrap();
+            found.is_some_and(|found| {
+                let number = fs::read_dir(&found.path).unwrap().count();
+                fs::write(found.path.join(format!("{number}.img")), [1; 8192]).is_ok()
             })
         };
         let names = || -> Vec<String> {
@@ -176,7 +176,7 @@ mod tests {
         assert!(keep("third", budget));
         assert_eq!(names(), ["third"]);
         assert!(!keep("third", budget));
-        let notes = notes.lock().unwrap();
+        let notes = list.lock().unwrap();
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("of first (") && notes[1].contains("of second ("));
         assert!(notes[2].contains("is not kept"), "{notes:?}");
