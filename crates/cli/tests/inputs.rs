@@ -46,6 +46,23 @@ fn devices_fifos_directories_and_huge_files_are_refused_at_once() {
             &["disk", "check", "laptop-4200-2004", "--seek-curve", file],
             &["--store", file, "runs"],
             &["merge", file],
+            &["lab", "setup", "--source", file],
+            &["lab", "setup", "--from", file],
+            &["run", "--lab", "uml", "--guest-kernel", file],
+            &["run", "--disk", "nvme", "--cpu", file],
+            &["run", "--on", &on, "--workload-trace", file],
+            &[
+                "run",
+                "--on",
+                &on,
+                "--phases",
+                "fio",
+                "--set",
+                &format!("fio.job={file}"),
+            ],
+            &["crash", "--fs", "tmpfs", "--ops", file],
+            &["record", "show", file],
+            &["cpu", "show", file],
         ] {
             let printed = ended(home.command(args).spawn().unwrap(), &format!("{args:?}"));
             assert_ne!(printed.code, Some(0), "{args:?}");

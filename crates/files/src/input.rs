@@ -2,6 +2,7 @@
 //!
 //! Their owner is not checked: the user chose them. See [`crate::TrustedDir`].
 
+use fsdyno_model::Bytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, stat};
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -18,6 +19,20 @@ pub fn open(path: &Path) -> io::Result<File> {
     let file = openat(CWD, path, flags, Mode::empty())?;
     check(FileType::from_raw_mode(fstat(&file)?.st_mode))?;
     Ok(file.into())
+}
+
+/// Opens a regular file of at most this size to be read whole. A longer one, as a sparse file may be,
+/// is an error at once.
+pub fn open_bounded(path: &Path, most: u64) -> io::Result<File> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    if length > most {
+        let (length, most) = (Bytes(length), Bytes(most));
+        return Err(refused(&format!(
+            "it is {length} long, and at most {most} are read"
+        )));
+    }
+    Ok(file)
 }
 
 /// Reads a text of at most [`TEXT_MAX`] bytes from a regular file.
@@ -71,6 +86,9 @@ mod tests {
         assert_eq!(read_text(&file).unwrap().len() as u64, TEXT_MAX);
         long.set_len(1 << 40).unwrap();
         assert!(why(&file).contains("1 MiB"));
+        let why = open_bounded(&file, 1 << 30).unwrap_err().to_string();
+        assert!(why.contains("1 TiB") && why.contains("1 GiB"), "{why}");
+        assert!(open_bounded(&file, 1 << 40).is_ok());
         let missing = read_text(&place.path().join("missing")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

@@ -37,7 +37,7 @@ pub enum UmlError {
         cause: io::Error,
     },
     /// The program did not print its version.
-    #[error("`{} --version` {what}", kernel.display())]
+    #[error("{} is no kernel of User-mode Linux: `--version` {what}. Name a program `linux`, or the lab kernel (fsdyno lab setup, --guest-kernel lab)", kernel.display())]
     NoVersion { kernel: PathBuf, what: String },
     /// The kernel does not support model disks.
     #[error(
@@ -92,7 +92,8 @@ impl Uml {
             || !is_release(&release)
             || release.contains(char::is_whitespace)
         {
-            let what = format!("ended with {} and printed `{release}`", reported.status);
+            let line = release.lines().next().unwrap_or_default();
+            let what = format!("ended with {} and printed `{line}`", reported.status);
             return Err(UmlError::NoVersion { kernel, what });
         }
         let modules = Path::new(MODULES_FOLDER).join(&release);

@@ -42,6 +42,7 @@ use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_model::{Availability, KernelChoice, Need};
 use rustix::fs::{AtFlags, statat};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,6 +73,15 @@ pub enum KernelError {
     /// Another user could have written files of the cache.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
+    /// The file of the user cannot be a kernel.
+    #[error("{} cannot be the kernel of a guest: {cause}", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        cause: io::Error,
+    },
     /// The lab kernel was not verified.
     #[error(transparent)]
     NotVerified(#[from] NotVerified),
@@ -220,7 +230,14 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
             let file = kernel.verified()?;
             Ok((kernel.program, Some(file)))
         }
-        KernelChoice::File(path) => Ok((path.clone(), None)),
+        KernelChoice::File(path) => {
+            let opened = fsdyno_files::input::open(path);
+            opened.map_err(|cause| KernelError::NoFile {
+                path: path.clone(),
+                cause,
+            })?;
+            Ok((path.clone(), None))
+        }
     }
 }
 

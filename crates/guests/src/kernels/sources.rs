@@ -3,6 +3,7 @@
 
 use super::identity::sha256;
 use super::tools::{self, words};
+use fsdyno_files::input;
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::probe;
 use fsdyno_model::CancelToken;
@@ -18,6 +19,9 @@ const STEM: &str = "linux-source-";
 
 /// The recommended version: the last that supports the whole fragment.
 const BEST: &str = "6.12";
+
+/// The largest archive that is read, bytes. The sources of a kernel are 2 GiB unpacked.
+const LARGEST: u64 = 8 << 30;
 
 /// Available sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +123,7 @@ fn of_file(path: &Path) -> Result<Sources, SourcesError> {
         cause,
     };
     let path = std::path::absolute(path).map_err(unread)?;
-    let digest = fs::File::open(&path).and_then(|file| sha256(&file));
+    let digest = input::open_bounded(&path, LARGEST).and_then(|file| sha256(&file));
     let digest = digest.map_err(unread)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split(".tar").next().unwrap_or_default();

@@ -98,6 +98,15 @@ pub fn guest_code(error: &GuestLabError) -> Code {
         GuestLabError::Guest(
             GuestError::Host { cause, .. } | GuestError::Uml(UmlError::Run { cause, .. }),
         ) if cause.kind() == std::io::ErrorKind::NotFound => Code::Missing,
+        GuestLabError::Guest(GuestError::Kernel(KernelError::NoFile { cause, .. }))
+            if cause.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Code::Missing
+        }
+        GuestLabError::Guest(
+            GuestError::Kernel(KernelError::NoFile { .. })
+            | GuestError::Uml(UmlError::NoVersion { .. }),
+        ) => Code::Usage,
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     }
