@@ -116,6 +116,56 @@ fn a_refused_mount_option_fails_its_cells_with_the_reason_and_the_others_run() {
             assert_eq!(cell["outcome"]["stage"]["stage"], "mount");
         }
     }
+    // It was refused before the first block, and named once.
+    let named = printed
+        .err
+        .matches("Its cells fail; the other contenders run")
+        .count();
+    assert_eq!(named, 1, "{}", printed.err);
+    assert_eq!(
+        printed.err.matches("frobnicate=7: mount:").count(),
+        1,
+        "{}",
+        printed.err
+    );
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_run_without_a_contender_that_can_be_made_ends_before_its_first_block() {
+    let test = "a_run_without_a_contender_that_can_be_made_ends_before_its_first_block";
+    if !root_and(&MKFS, test) {
+        return;
+    }
+    let home = Home::new();
+    let contenders = "ext4[-O frobnicate],xfs:frobnicate=7"; // example
+    let args = run_args(&home, &["--fs", contenders, "--unchecked-options"]);
+    let printed = home.fsdyno(&args);
+    assert_eq!(printed.code, Some(2), "{}{}", printed.out, printed.err);
+    for cause in ["nothing was measured", "make: ", "mount: ", "frobnicate"] {
+        assert!(printed.err.contains(cause), "{cause}: {}", printed.err);
+    }
+    let runs = home.fsdyno(&["runs", "--json"]);
+    assert!(!runs.out.contains("quick"), "{}", runs.out);
+    home.assert_cleanable();
+}
+
+#[test]
+fn an_option_that_needs_a_large_device_is_tried_on_the_whole_size() {
+    let test = "an_option_that_needs_a_large_device_is_tried_on_the_whole_size";
+    if !root_and(&MKFS, test) {
+        return;
+    }
+    let home = Home::new();
+    // 64 allocation groups of at least 16 MiB need 1 GiB.
+    let contenders = "ext4,xfs[-d agcount=64]"; // example
+    let more = "--on loop:2G --dataset music --scale 0.01 --phases copy --repeats 1";
+    let more: Vec<&str> = ["--fs", contenders]
+        .into_iter()
+        .chain(more.split(' '))
+        .collect();
+    let printed = home.fsdyno(&run_args(&home, &more));
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     home.assert_cleanable();
 }
 

@@ -129,9 +129,15 @@ impl DirectFile {
     }
 
     /// Creates a scratch file of this size and writes it once, so that its blocks are allocated.
-    /// Its name is removed at once: the file is gone however this process ends.
     pub fn create_scratch(path: &Path, size: u64, stop: &CancelToken) -> Result<Self, DirectError> {
-        const PIECE: u64 = 1 << 20;
+        let mut scratch = Self::empty_scratch(path, size, stop)?;
+        scratch.fill()?;
+        Ok(scratch)
+    }
+
+    /// Creates a scratch file of this size that is not written yet. Its name is removed at once: the
+    /// file is gone however this process ends.
+    pub fn empty_scratch(path: &Path, size: u64, stop: &CancelToken) -> Result<Self, DirectError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
         let failed = |errno: Errno| DirectError::Open {
             path: path.to_owned(),
@@ -139,22 +145,27 @@ impl DirectFile {
         };
         let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
         unlink(path).map_err(failed)?;
-        let mut scratch = Self::of(file, path, size, true, stop);
-        let pieces: Vec<DirectRequest> = (0..size / PIECE)
+        Ok(Self::of(file, path, size, true, stop))
+    }
+
+    /// Writes the whole scratch file once, so that its blocks are allocated.
+    pub fn fill(&mut self) -> Result<(), DirectError> {
+        const PIECE: u64 = 1 << 20;
+        let pieces: Vec<DirectRequest> = (0..self.size / PIECE)
             .map(|piece| DirectRequest {
                 action: Action::Write,
                 at: piece * PIECE,
                 bytes: PIECE,
             })
             .collect();
-        scratch.run(&pieces, 1)?;
+        self.run(&pieces, 1)?;
         let flush = DirectRequest {
             action: Action::Flush,
             at: 0,
             bytes: 0,
         };
-        scratch.run(&[flush], 1)?;
-        Ok(scratch)
+        self.run(&[flush], 1)?;
+        Ok(())
     }
 
     fn of(file: OwnedFd, path: &Path, size: u64, writable: bool, stop: &CancelToken) -> Self {

@@ -71,6 +71,15 @@ pub enum LockError {
 }
 
 impl MeasurementLock {
+    /// The process that holds the lock, unless nobody does or this process is part of its
+    /// measurement.
+    pub fn holder() -> Option<Holder> {
+        let address = SocketAddrUnix::new_abstract_name(NAME).ok()?;
+        let holder = holder(&address);
+        let is_other = holder.pid.is_some_and(|pid| !is_ancestor(pid));
+        (is_other && holder.pid != Some(std::process::id())).then_some(holder)
+    }
+
     /// Takes the lock of this machine; waits as long as `timeout`. `waiting` is called once, before
     /// the wait.
     ///

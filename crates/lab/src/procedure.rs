@@ -5,7 +5,7 @@ use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::phases::replay;
 use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step};
 use fsdyno_recipes::Check;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Executes the stages of a cell: a lab performs them, a dry run prints them.
 pub trait CellExecutor {
@@ -64,18 +64,7 @@ pub enum CellEnd {
 
 /// Runs a cell through its stages.
 pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd> {
-    executor.enter(Stage::Device);
-    let devices = executor.devices(job)?;
-    let target = executor.target();
-    if let Some(daemon) = job.daemon() {
-        executor.daemon(&daemon)?;
-    }
-    executor.enter(Stage::Make);
-    for step in job.recipe.make_for(job.contender, &devices, &target) {
-        executor.make(&step)?;
-    }
-    executor.enter(Stage::Mount);
-    executor.mount(&job.recipe.mount(job.contender, &devices, &target))?;
+    let (devices, target) = make_and_mount(executor, job)?;
     executor.enter(Stage::Describe);
     for (source, step) in job.recipe.describe(job.contender, &devices, &target) {
         executor.describe(&source, &step)?;
@@ -98,16 +87,52 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
         executor.enter(Stage::Describe);
         executor.free_space(&source, &step)?;
     }
+    unmount_and_check(executor, job, &devices, &target)?;
+    executor.enter(Stage::CleanUp);
+    executor.release()
+}
+
+/// Makes, mounts, unmounts and checks the file system of a job. It stays empty.
+pub fn try_out(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd> {
+    let (devices, target) = make_and_mount(executor, job)?;
+    unmount_and_check(executor, job, &devices, &target)
+}
+
+/// Makes the file system on its devices and mounts it. Returns the devices and the mount point.
+fn make_and_mount(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+) -> Result<(Vec<String>, PathBuf), CellEnd> {
+    executor.enter(Stage::Device);
+    let devices = executor.devices(job)?;
+    let target = executor.target();
+    if let Some(daemon) = job.daemon() {
+        executor.daemon(&daemon)?;
+    }
+    executor.enter(Stage::Make);
+    for step in job.recipe.make_for(job.contender, &devices, &target) {
+        executor.make(&step)?;
+    }
+    executor.enter(Stage::Mount);
+    executor.mount(&job.recipe.mount(job.contender, &devices, &target))?;
+    Ok((devices, target))
+}
+
+fn unmount_and_check(
+    executor: &mut dyn CellExecutor,
+    job: &Job<'_>,
+    devices: &[String],
+    target: &Path,
+) -> Result<(), CellEnd> {
     executor.enter(Stage::Unmount);
     executor.unmount()?;
-    if let Some(check) = job.recipe.check_for(job.contender, &devices, &target)
+    if let Some(check) = job.recipe.check_for(job.contender, devices, target)
         && job.plan.check
     {
         executor.enter(Stage::Check);
         executor.check(&check)?;
     }
-    executor.enter(Stage::CleanUp);
-    executor.release()
+    Ok(())
 }
 
 fn one_phase(

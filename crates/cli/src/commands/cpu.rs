@@ -4,7 +4,7 @@
 use super::selftest::experiment;
 use crate::args::JsonArgs;
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::resolve_here;
+use crate::commands::run::{self, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use crate::places::IN_MEMORY;
@@ -204,6 +204,7 @@ fn measure(args: &MeasuredArgs) -> Result<Option<Vec<Cell>>, CliError> {
         ..options
     };
     let (real, counted) = (resolve_here(&real)?, resolve_here(&counted)?);
+    run::assembled(&real, &stop)?;
     output::note("fsdyno: counting the work of each operation in a guest");
     let Some(counted) = experiment(&counted, &stop)? else {
         return Ok(None);

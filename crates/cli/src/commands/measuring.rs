@@ -3,8 +3,9 @@
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
+use fsdyno_host::guard;
 use fsdyno_host::measurement_lock::{Grant, LockError, MeasurementLock};
-use fsdyno_model::{CancelToken, LabChoice, Nanos, Plan, Warning, WarningKind};
+use fsdyno_model::{CancelToken, DeviceChoice, LabChoice, Nanos, Plan, Warning, WarningKind};
 use std::time::Duration;
 
 /// The default wait for the lock. It is longer than most runs, and short enough that an unattended
@@ -32,11 +33,30 @@ pub struct Measuring {
 }
 
 impl LockArgs {
-    /// Takes the lock if a plan measures this machine in real time. Virtual time does not depend on
-    /// other load.
+    /// Whether the measurement that a plan must wait for uses a device of the plan. The device guard
+    /// refuses it until that measurement ends.
+    pub fn holder_uses(&self, plan: &Plan) -> bool {
+        let DeviceChoice::Block { paths } = &plan.device else {
+            return false;
+        };
+        let holder = MeasurementLock::holder().and_then(|holder| holder.pid);
+        let waits = !self.no_lock && self.lock_timeout != Some(Nanos(0)) && measures_here(plan);
+        waits && holder.is_some_and(|pid| paths.iter().any(|path| guard::is_locked_by(path, pid)))
+    }
+
+    /// Takes the lock, unless it was taken early.
+    pub fn take_now(
+        &self,
+        early: Option<Measuring>,
+        plan: &Plan,
+        stop: &CancelToken,
+    ) -> Result<Measuring, CliError> {
+        early.map_or_else(|| self.take_for(plan, stop), Ok)
+    }
+
+    /// Takes the lock if a plan measures this machine in real time.
     pub fn take_for(&self, plan: &Plan, stop: &CancelToken) -> Result<Measuring, CliError> {
-        let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
-        if plan.in_virtual_time() || labs.all(LabChoice::is_remote) {
+        if !measures_here(plan) {
             return Ok(Measuring::default());
         }
         let measuring = self.take(stop)?;
@@ -89,6 +109,12 @@ impl LockArgs {
             ))),
         }
     }
+}
+
+/// Whether a plan measures this machine in real time. Virtual time does not depend on other load.
+fn measures_here(plan: &Plan) -> bool {
+    let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
+    !plan.in_virtual_time() && !labs.all(LabChoice::is_remote)
 }
 
 impl Measuring {

@@ -9,7 +9,7 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::signals;
-use fsdyno_load::kinds;
+use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
 use fsdyno_load::phases::{bonnie, op};
@@ -19,7 +19,7 @@ use fsdyno_model::{
 use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct PhaseArgs {
@@ -106,9 +106,16 @@ pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
     }
     let mut work_dir = made::discover(&args.directory, &made)
         .map_err(|e| CliError::usage(format!("cannot read {}: {e}", args.directory.display())))?;
+    let plan = plan(args)?;
+    if kinds::find(&args.kind).is_some_and(|kind| kind.needs == Needs::Tree)
+        && work_dir.trees.is_empty()
+        && engine != "null"
+    {
+        return Err(no_tree(&args.kind, &args.directory));
+    }
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
-    let measured = measured(args, &engine, &mut work_dir, &stop);
+    let measured = measured(args, &plan, &engine, &mut work_dir, &stop);
     // An interrupted phase is recorded too.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
@@ -130,26 +137,39 @@ pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
     output::bytes(describe(&figures).as_bytes())
 }
 
-/// Runs the phase on the datasets that exist in the directory.
-fn measured(
-    args: &PhaseArgs,
-    engine: &str,
-    work_dir: &mut WorkDir,
-    stop: &CancelToken,
-) -> Result<Measured, CliError> {
-    let plan = PhasePlan {
+/// The phase that the arguments request.
+fn plan(args: &PhaseArgs) -> Result<PhasePlan, CliError> {
+    let parameters = parameters_of(&args.kind, &args.set, &Catalogue::complete());
+    Ok(PhasePlan {
         label: args.kind.clone(),
         kind: args.kind.clone(),
         cache: CacheState::AsIs,
         pattern: args.pattern.clone(),
-        parameters: parameters_of(&args.kind, &args.set, &Catalogue::complete())
-            .map_err(CliError::usage)?,
-    };
+        parameters: parameters.map_err(CliError::usage)?,
+    })
+}
+
+fn no_tree(kind: &str, directory: &Path) -> CliError {
+    let directory = directory.display();
+    CliError::usage(format!(
+        "cannot run {kind} in {directory}: it has no tree that fsdyno made (`{SOURCE}`, \
+         `copy-1`), and other trees are not used. Create one: fsdyno make DATASET --in {directory}"
+    ))
+}
+
+/// Runs the phase on the datasets that exist in the directory.
+fn measured(
+    args: &PhaseArgs,
+    plan: &PhasePlan,
+    engine: &str,
+    work_dir: &mut WorkDir,
+    stop: &CancelToken,
+) -> Result<Measured, CliError> {
     if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
-        measure::prepare(&plan, work_dir, stop).map_err(CliError::failure)?;
+        measure::prepare(plan, work_dir, stop).map_err(CliError::failure)?;
     }
     let request = measure::Request {
-        phase: &plan,
+        phase: plan,
         engine,
         copy_method: args.copy_method,
         work_dir,
@@ -164,14 +184,7 @@ fn measured(
     };
     measure::run(request).map_err(|error| match error {
         LoadError::Stopped => CliError::interrupted(),
-        LoadError::NoTree(kind) => {
-            let directory = args.directory.display();
-            CliError::usage(format!(
-                "cannot run {kind} in {directory}: it has no tree that fsdyno made (`{SOURCE}`, \
-                 `copy-1`), and other trees are not used. Create one: fsdyno make DATASET --in \
-                 {directory}"
-            ))
-        }
+        LoadError::NoTree(kind) => no_tree(&kind, &args.directory),
         other => CliError::failure(other),
     })
 }

@@ -45,7 +45,7 @@ pub use configured::Configured;
 pub use consent::Consent;
 pub use file::release_file;
 pub use identity::Identity;
-pub use release::{Refusal, Released, release};
+pub use release::{Refusal, Released, is_locked_by, release};
 pub use saved::SaveError;
 pub use signatures::Signature;
 pub use users::{How, Use};

@@ -166,6 +166,22 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
     Err(GuardError::Locked { node })
 }
 
+/// Whether this process holds the lock of the disk of a device, by `proc_locks(5)`.
+pub fn is_locked_by(path: &Path, pid: u32) -> bool {
+    let disk = Block::named_by(path).ok().flatten();
+    let node = disk.and_then(|block| rustix::fs::stat(&block.whole().ok()?.node()).ok());
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    node.is_some_and(|node| {
+        let (major, minor) = split(node.st_dev);
+        let file = format!("{major:02x}:{minor:02x}:{}", node.st_ino);
+        let holder = pid.to_string();
+        locks.lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            matches!(&words[..], [_, "FLOCK", _, _, by, on, ..] if *by == holder && *on == file)
+        })
+    })
+}
+
 /// Refuses a device with a user, or with a signature without consent.
 pub(super) fn judge(
     path: &Path,

@@ -17,7 +17,7 @@ use fsdyno_host::clean_up::CleanUp;
 use fsdyno_host::guard::{Refusal, SaveError};
 use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::{JournalError, Undo};
-use fsdyno_model::{CacheState, CancelToken, CellRecord, LabChoice, Plan};
+use fsdyno_model::{CancelToken, CellRecord, LabChoice, Outcome, Plan};
 
 /// The inputs from which the labs of a plan are assembled.
 pub struct Assembly<'a> {
@@ -62,6 +62,12 @@ pub enum AssemblyError {
         /// The device.
         device: String,
     },
+    /// No contender can be made, mounted, unmounted and checked.
+    #[error("no contender can be made and mounted here; nothing was measured:\n  {0}")]
+    NoUsable(String),
+    /// The user interrupted.
+    #[error("interrupted; nothing was measured")]
+    Stopped,
     /// The signatures of a device cannot be copied.
     #[error(transparent)]
     Signatures(#[from] SaveError),
@@ -83,8 +89,9 @@ impl From<PreflightError> for AssemblyError {
 }
 
 impl Assembly<'_> {
-    /// Checks everything that must hold before a cell runs, and starts the labs.
-    pub fn assemble(self) -> Result<Labs, AssemblyError> {
+    /// Checks everything that must hold before a cell runs, and starts the labs. Another measurement
+    /// may run meanwhile: [`Labs::begin`] does what would disturb it.
+    pub fn assemble(mut self) -> Result<Labs, AssemblyError> {
         let (plan, preflight) = (self.plan, &self.preflight);
         devices::require(plan)?;
         preflight.check_places(plan)?;
@@ -144,17 +151,42 @@ impl Assembly<'_> {
                 LabChoice::Host => {}
             }
         }
+        let mut refused = Vec::new();
         if plan.uses(&LabChoice::Host) {
-            let lab = HostLab::new(plan, self.preflight, journal, released, self.stop.clone());
-            labs.add(&LabChoice::Host, None, lab.with_probes(plan));
+            let checked = preflight.clone();
+            let lab = HostLab::new(plan, checked, journal, released, self.stop.clone());
+            refused = lab.refused_contenders(plan);
+            labs.add(&LabChoice::Host, None, lab);
         }
         check_that_a_cell_can_run(&labs, plan)?;
-        if plan.uses(&LabChoice::Host) && starts_cold(plan) {
-            // Gigabytes of other programs in the page cache take seconds to drop. The first cell
-            // does not wait for them. Without root, cold phases state the reason.
-            let _ = fsdyno_host::cache::drop_caches();
-        }
+        labs.refuse(&refused);
+        self.report_refused(&refused)?;
         Ok(labs)
+    }
+
+    /// Names each contender that cannot be made and mounted. An error if none is left.
+    fn report_refused(&mut self, refused: &[CellRecord]) -> Result<(), AssemblyError> {
+        if self.stop.requested() {
+            return Err(AssemblyError::Stopped);
+        }
+        let lines: Vec<String> = refused
+            .iter()
+            .filter_map(|record| {
+                let contender = &self.plan.contenders[record.cell.contender as usize];
+                let Outcome::Failed(failure) = &record.outcome else {
+                    return None;
+                };
+                let (stage, message) = (&failure.stage, &failure.message);
+                Some(format!("{}: {stage}: {message}", contender.label))
+            })
+            .collect();
+        if lines.len() == self.plan.contenders.len() {
+            return Err(AssemblyError::NoUsable(lines.join("\n  ")));
+        }
+        for line in lines {
+            (self.note)(&format!("{line}. Its cells fail; the other contenders run"));
+        }
+        Ok(())
     }
 
     /// Whether a dead process left something behind. A journal that cannot be read is reported by
@@ -165,12 +197,6 @@ impl Assembly<'_> {
             .clean_up(true)
             .is_ok_and(|found| !found.refused.is_empty() || found.things.iter().any(remains))
     }
-}
-
-/// Whether some phase starts with cold caches.
-fn starts_cold(plan: &Plan) -> bool {
-    let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
-    phases.any(|phase| phase.cache == CacheState::Cold)
 }
 
 /// Refuses a run in which every cell would be skipped.

@@ -5,6 +5,7 @@ pub mod host;
 pub(crate) mod limit;
 pub(crate) mod repeats;
 pub mod ssh;
+pub(crate) mod usable;
 
 use crate::missing::Missing;
 use crate::notes::Notes;
@@ -17,6 +18,7 @@ use repeats::Repeats;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use usable::Usable;
 
 /// An environment that runs cells, as the conductor uses it.
 pub trait Lab {
@@ -40,6 +42,9 @@ pub trait Surveyed: Lab + Send {
     fn guest(&self) -> Option<&str> {
         None
     }
+
+    /// Prepares this machine for the first cell. It disturbs other measurements.
+    fn begin(&mut self, _plan: &Plan) {}
 
     /// The same lab for another thread, with its own cancellation token. None if its cells must not
     /// run at the same time, because their figures depend on what else the machine does.
@@ -79,6 +84,8 @@ pub struct Labs {
     datasets: Arc<[Identity]>,
     /// The cells that must be equal to their repeats, if there are any.
     repeats: Option<Arc<Repeats>>,
+    /// The contenders that cannot be made and mounted.
+    usable: Usable,
     stop: CancelToken,
 }
 
@@ -86,6 +93,20 @@ impl Labs {
     /// Compares each cell with its repeats.
     pub(crate) fn compare_repeats(&mut self, repeats: Repeats) {
         self.repeats = Some(Arc::new(repeats));
+    }
+
+    /// Prepares the labs for the first cell of a plan, when no other measurement runs.
+    pub fn begin(&mut self, plan: &Plan) {
+        for lab in self.by_choice.values_mut() {
+            lab.begin(plan);
+        }
+    }
+
+    /// Notes contenders that cannot be made and mounted. Their cells are not executed.
+    pub(crate) fn refuse(&self, records: &[CellRecord]) {
+        for record in records {
+            self.usable.refused(record);
+        }
     }
 
     /// Adds a lab, or that of one kernel.
@@ -117,6 +138,7 @@ impl Labs {
                 by_choice: labs.collect::<Option<_>>()?,
                 datasets: Arc::clone(&self.datasets),
                 repeats: self.repeats.clone(),
+                usable: self.usable.clone(),
                 stop,
             })
         };
@@ -189,10 +211,17 @@ impl Lab for Labs {
             };
             return Some(Notes::new(cell, emit).into_record(outcome));
         }
+        if let Some(record) = self.usable.record(cell) {
+            return Some(record);
+        }
         let lab = self.by_choice.get_mut(&key_of(contender))?;
         let repeats = self.repeats.as_deref();
         let traced = repeats.and_then(|repeats| repeats.traced(plan));
         let mut record = lab.run_cell(traced.as_ref().unwrap_or(plan), cell, emit)?;
+        // On a faulty disk the same command may succeed in the next cell.
+        if plan.disk.as_ref().is_none_or(|disk| disk.faults.is_none()) {
+            self.usable.note(&record);
+        }
         if let Some(repeats) = repeats {
             repeats.check(plan, &mut record);
         }

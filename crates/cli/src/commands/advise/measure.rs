@@ -6,7 +6,7 @@ use super::{count, labels};
 use crate::catalogue::unavailable;
 use crate::commands::disk::{fit_to_reads, profile_text};
 use crate::commands::measuring::LockArgs;
-use crate::commands::run::{Execution, fresh, resolve_here};
+use crate::commands::run::{Execution, assembled, check_early, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
@@ -215,23 +215,24 @@ impl<'a> Measurer<'a> {
         self.measure(limited(options, limit))
     }
 
+    /// Refuses what a later step would refuse, before a device is measured: the first run after a fit,
+    /// and the validation after all runs.
+    pub fn check(&self, contenders: &[Contender]) -> Result<(), CliError> {
+        if self.args.fit.is_some() {
+            let options = options(self.args, self.disk, contenders, self.in_guest);
+            check_early(&resolve_here(&options)?, self.store, self.stop)?;
+        }
+        if self.args.validate {
+            let here = on_this_machine(contenders)?;
+            let options = options(self.args, None, &here, false);
+            assembled(&resolve_here(&options)?, self.stop)?;
+        }
+        Ok(())
+    }
+
     /// Measures the contenders of a run on image files in real time.
     pub fn validate(&self, predicted: &ResultSet) -> Result<ResultSet, CliError> {
-        let contenders = predicted.run.plan.contenders.iter().cloned();
-        let (here, missing): (Vec<Contender>, Vec<Contender>) = contenders.partition(|contender| {
-            let recipe = recipes::find(&contender.filesystem);
-            recipe.is_some_and(|recipe| unavailable(recipe, false).is_none())
-        });
-        if here.len() < 2 {
-            return Err(CliError::new(
-                Code::Missing,
-                format!(
-                    "--validate: fewer than two of the contenders work on this machine without a \
-                     guest. See fsdyno doctor: {}",
-                    labels(&missing)
-                ),
-            ));
-        }
+        let here = on_this_machine(&predicted.run.plan.contenders)?;
         output::note(format_args!(
             "fsdyno: {} on image files in real time",
             count(here.len(), "contender")
@@ -260,6 +261,26 @@ impl<'a> Measurer<'a> {
             _ => Err(CliError::interrupted()),
         }
     }
+}
+
+/// The contenders that run on this machine without a guest: at least two.
+fn on_this_machine(contenders: &[Contender]) -> Result<Vec<Contender>, CliError> {
+    let contenders = contenders.iter().cloned();
+    let (here, missing): (Vec<Contender>, Vec<Contender>) = contenders.partition(|contender| {
+        let recipe = recipes::find(&contender.filesystem);
+        recipe.is_some_and(|recipe| unavailable(recipe, false).is_none())
+    });
+    if here.len() < 2 {
+        return Err(CliError::new(
+            Code::Missing,
+            format!(
+                "--validate: fewer than two of the contenders work on this machine without a guest. \
+                 See fsdyno doctor: {}",
+                labels(&missing)
+            ),
+        ));
+    }
+    Ok(here)
 }
 
 /// Runs with the size of their work, as a multiple of that of the first run.

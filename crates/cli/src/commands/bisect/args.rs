@@ -1,6 +1,6 @@
 //! The arguments of `bisect`.
 
-use crate::args::unknown;
+use crate::args::{multiple, unknown};
 use clap::Args;
 use fsdyno_model::Bytes;
 use fsdyno_run::bisect::Metric;
@@ -56,7 +56,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "DATASET", default_value = "mixed", help_heading = CELL)]
     pub dataset: String,
     /// Size of the dataset as a multiple of full size
-    #[arg(long, value_name = "X", default_value_t = 0.02, help_heading = CELL)]
+    #[arg(long, value_name = "X", default_value_t = 0.02, value_parser = multiple, help_heading = CELL)]
     pub scale: f64,
     /// Set a parameter of phases: KIND.NAME=VALUE
     #[arg(long, value_name = "SETTING", help_heading = CELL)]

@@ -10,6 +10,7 @@ mod summary;
 pub use args::BisectArgs;
 
 use crate::commands::jobs::compile_jobs;
+use crate::commands::run::check_early;
 use crate::exit::{CliError, Code};
 use crate::output;
 use bench::{Recorded, interrupted};
@@ -171,7 +172,8 @@ fn here<'a>(
         stop,
     };
     // Wrong settings are reported before a kernel is built.
-    here.plan(Path::new("/proc/self/exe"), None)?;
+    let plan = here.plan(Path::new("/proc/self/exe"), None)?;
+    check_early(&plan, store, stop)?;
     Ok(here)
 }
 

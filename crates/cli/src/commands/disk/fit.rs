@@ -84,11 +84,18 @@ fn stopped(error: TargetError) -> CliError {
 pub fn fit(args: &FitArgs) -> Result<(), CliError> {
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let stop = signals::cancel_token()?;
+    // Everything is opened before the lock is waited for.
+    let mut device = open(&args.device, &stop)?;
+    let reference = args.reference.as_deref().map(|path| open(path, &stop));
+    let mut reference = reference.transpose()?;
+    let scratch = args.scratch.as_deref();
+    let scratch = scratch.map(|path| scratch_file(path, args.scratch_size, &stop));
+    let scratch = scratch.transpose()?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let effort = effort(args.duration);
-    let reference = match &args.reference {
-        Some(path) => Some(reference(path, effort, &stop)?),
+    let reference = match &mut reference {
+        Some(target) => Some(measure_reference(target, effort)?),
         None => None,
     };
     let reference = reference.map(|measured| {
@@ -98,7 +105,7 @@ pub fn fit(args: &FitArgs) -> Result<(), CliError> {
         Reference::of(measured, latency_us)
     });
     let overhead = reference.as_ref().map(|reference| reference.overhead);
-    let measured = measure(args, effort, reference.as_ref(), &stop)?;
+    let measured = measure((&mut device, scratch), effort, reference.as_ref())?;
     let fitted = fit_models(&args.device, &measured, reference.as_ref(), effort)?;
     let best = choose(&fitted, args.model)?;
     if args.json {
@@ -130,10 +137,11 @@ pub fn fit_to_reads(
     lock: &LockArgs,
     stop: &CancelToken,
 ) -> Result<Fitted, CliError> {
+    let mut target = open(device, stop)?;
     let measuring = lock.take(stop)?;
     measuring.print_warning();
     let effort = effort(None);
-    let measured = measure_reads(&mut open(device, stop)?, effort)?;
+    let measured = measure_reads(&mut target, effort)?;
     let fit = fit_models(device, &measured, None, effort)?;
     choose(&fit, None).cloned()
 }
@@ -203,44 +211,45 @@ fn open(path: &Path, stop: &CancelToken) -> Result<Device, CliError> {
 }
 
 /// Measures the device without the time of the disk.
-fn reference(path: &Path, effort: Effort, stop: &CancelToken) -> Result<Measurements, CliError> {
+fn measure_reference(target: &mut dyn Target, effort: Effort) -> Result<Measurements, CliError> {
     let effort = Effort {
         budget_ns: effort.budget_ns / 4,
         ..effort
     };
     let mut report =
         |step: &str| output::note(format_args!("fsdyno: measuring {step} of the reference"));
-    fit::measure(&mut open(path, stop)?, effort, &mut report).map_err(stopped)
+    fit::measure(target, effort, &mut report).map_err(stopped)
 }
 
 /// Measures the device, and the scratch file if there is one.
 fn measure(
-    args: &FitArgs,
+    (device, scratch): (&mut Device, Option<Device>),
     effort: Effort,
     reference: Option<&Reference>,
-    stop: &CancelToken,
 ) -> Result<Measurements, CliError> {
-    let mut device = open(&args.device, stop)?;
     let mut measured = match reference {
         Some(reference) => {
             let mut target = Corrected {
-                target: &mut device,
+                target: device,
                 reference,
             };
             measure_reads(&mut target, effort)?
         }
-        None => measure_reads(&mut device, effort)?,
+        None => measure_reads(device, effort)?,
     };
-    if let Some(path) = &args.scratch {
+    if let Some(mut scratch) = scratch {
         output::note("fsdyno: measuring writes to the scratch file");
-        let mut scratch = scratch(path, args.scratch_size, stop)?;
+        scratch
+            .0
+            .fill()
+            .map_err(|error| stopped(target_error(error)))?;
         measured.writes = Some(Writes::measure(&mut scratch, effort).map_err(stopped)?);
     }
     Ok(measured)
 }
 
-/// Creates the scratch file, if it leaves half of the free space.
-fn scratch(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliError> {
+/// Creates the empty scratch file, if it leaves half of the free space.
+fn scratch_file(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliError> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -252,7 +261,7 @@ fn scratch(path: &Path, size: Bytes, stop: &CancelToken) -> Result<Device, CliEr
         )));
     }
     let size = size.0.max(1 << 20) >> 20 << 20;
-    let file = DirectFile::create_scratch(path, size, stop);
+    let file = DirectFile::empty_scratch(path, size, stop);
     file.map(Device)
         .map_err(|error| stopped(target_error(error)))
 }

@@ -1,7 +1,7 @@
 //! `run --kernel`: the contenders of a plan on several kernels. In virtual time kernels of sources are
 //! built while cells run.
 
-use super::{Execution, RunArgs, fresh, resolve_here};
+use super::{Execution, RunArgs, check_early, fresh, resolve_here};
 use crate::commands::jobs::compile_jobs;
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -70,6 +70,7 @@ pub fn run(
             "--kernel: no contender runs in a guest. Leave out --lab, or write uml",
         ));
     }
+    check_early(&plan, store, stop)?;
     let kernels = named(items, stop)?;
     let plan = match kernels.as_slice() {
         [one] => of_one(args, one, stop)?,

@@ -112,8 +112,12 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     }
     let mut plan = resolve_here(&args.options)?;
     args.shard.restrict(&mut plan)?;
-    let on_disks = model_disks::run(&plan, args, &execution, store_path, &stop)?;
-    let ended = fresh(plan, &execution, store_path, &stop)?;
+    if args.dry_run {
+        return Ok(dry_run(plan, &stop)?.code);
+    }
+    let prepared = prepare(plan, &execution, store_path, &stop)?;
+    let on_disks = model_disks::run(&prepared.plan, args, &execution, store_path, &stop)?;
+    let ended = measure(prepared, &execution, store_path, &stop)?;
     if ended.code != Code::Interrupted {
         model_disks::print(&on_disks, ended.run.as_deref(), args, store_path)?;
     }
@@ -122,27 +126,84 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
 
 /// Starts a new run of a plan.
 pub fn fresh(
-    mut plan: Plan,
+    plan: Plan,
     execution: &Execution,
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
-    if let Some(shard) = plan.shard.filter(|_| plan.cells() == 0) {
-        let unit = if plan.in_virtual_time() {
-            "cells"
-        } else {
-            "blocks"
-        };
-        return Err(CliError::usage(format!(
-            "--shard {shard}: the plan has fewer {unit} than shards, and this shard has none"
-        )));
-    }
-    let preflight = preflight(&plan, stop)?;
     if execution.dry_run {
-        plan.contents = contents::read(&plan, stop)?.contents;
-        let cells = schedule(&plan);
-        return print_dry_run(&plan, &preflight, &cells);
+        return dry_run(plan, stop);
     }
+    let prepared = prepare(plan, execution, store_path, stop)?;
+    measure(prepared, execution, store_path, stop)
+}
+
+/// A plan that passed every check, with its labs.
+struct Prepared {
+    plan: Plan,
+    labs: Labs,
+    builds: Builds,
+    measuring: Early,
+}
+
+/// The lock, if it had to be taken before the devices of the plan could be checked.
+type Early = Option<Measuring>;
+
+/// Refuses everything that can be refused before anything is waited for, in this order: names,
+/// rights, devices, programs, space and time, then each contender.
+fn prepare(
+    plan: Plan,
+    execution: &Execution,
+    store_path: &Path,
+    stop: &CancelToken,
+) -> Result<Prepared, CliError> {
+    check_shard(&plan)?;
+    let preflight = preflight(&plan, stop)?;
+    Store::check_place(store_path)?;
+    let builds = Builds::of(&plan);
+    let known = (builds.pending(), None);
+    let (labs, measuring) = assemble_early(execution, &plan, preflight, known, stop)?;
+    // A store that cannot be written, or of a newer version.
+    drop(Store::open(store_path)?);
+    Ok(Prepared {
+        plan,
+        labs,
+        builds,
+        measuring,
+    })
+}
+
+/// Assembles the labs of a plan. A device of the measurement that is waited for can only be checked
+/// after the wait.
+fn assemble_early(
+    execution: &Execution,
+    plan: &Plan,
+    preflight: Preflight,
+    known: (&PendingKernels, Option<&[CellRecord]>),
+    stop: &CancelToken,
+) -> Result<(Labs, Early), CliError> {
+    let measuring = if execution.lock.holder_uses(plan) {
+        Some(execution.lock.take_for(plan, stop)?)
+    } else {
+        None
+    };
+    let labs = assemble(&execution.erase, plan, preflight, known, stop)?;
+    Ok((labs, measuring))
+}
+
+/// Waits for the lock, and measures a plan that passed every check.
+fn measure(
+    prepared: Prepared,
+    execution: &Execution,
+    store_path: &Path,
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
+    let Prepared {
+        mut plan,
+        mut labs,
+        builds,
+        measuring,
+    } = prepared;
     for skipped in &plan.skipped {
         output::note(format_args!(
             "fsdyno: {} skips {}: {}",
@@ -154,15 +215,13 @@ pub fn fresh(
     {
         output::note(format_args!("fsdyno: {text}"));
     }
-    // Refused before the files of the workload are read, which may take long.
-    Store::check_place(store_path)?;
-    let measuring = execution.lock.take_for(&plan, stop)?;
-    let builds = Builds::of(&plan);
-    let pending = builds.pending();
-    let mut lab = assemble(&execution.erase, &plan, preflight, (pending, None), stop)?;
+    let measuring = execution.lock.take_now(measuring, &plan, stop)?;
+    labs.begin(&plan);
+    // The files of the workload are read after the wait: the read would disturb the other
+    // measurement.
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
-    lab.watch(read.datasets, stop.clone());
+    labs.watch(read.datasets, stop.clone());
     let provenance = provenance::collect(&programs_to_name(&plan), &described_devices(&plan));
     if stop.requested() {
         // The signal may have ended a program that reports its version.
@@ -190,7 +249,31 @@ pub fn fresh(
         before: Vec::new(),
         retries_only: false,
     };
-    go(execution, &measuring, (lab, builds), store, session, stop)
+    go(execution, &measuring, (labs, builds), store, session, stop)
+}
+
+/// Refuses a shard without cells.
+fn check_shard(plan: &Plan) -> Result<(), CliError> {
+    let Some(shard) = plan.shard.filter(|_| plan.cells() == 0) else {
+        return Ok(());
+    };
+    let unit = if plan.in_virtual_time() {
+        "cells"
+    } else {
+        "blocks"
+    };
+    Err(CliError::usage(format!(
+        "--shard {shard}: the plan has fewer {unit} than shards, and this shard has none"
+    )))
+}
+
+/// Prints the commands of a plan.
+fn dry_run(mut plan: Plan, stop: &CancelToken) -> Result<Ended, CliError> {
+    check_shard(&plan)?;
+    let preflight = preflight(&plan, stop)?;
+    plan.contents = contents::read(&plan, stop)?.contents;
+    let cells = schedule(&plan);
+    print_dry_run(&plan, &preflight, &cells)
 }
 
 /// The part of a run that is executed.
@@ -345,6 +428,20 @@ pub fn preflight(plan: &Plan, stop: &CancelToken) -> Result<Preflight, CliError>
     })
 }
 
+/// The labs of a plan that needs no consent to erase a device. An error if the plan cannot run here.
+pub fn assembled(plan: &Plan, stop: &CancelToken) -> Result<Labs, CliError> {
+    let preflight = preflight(plan, stop)?;
+    let known = (&PendingKernels::default(), None);
+    assemble(&Erase::default(), plan, preflight, known, stop)
+}
+
+/// Refuses wrong names, directories and stores of a plan before a kernel is built for it.
+pub fn check_early(plan: &Plan, store: &Path, stop: &CancelToken) -> Result<(), CliError> {
+    let preflight = preflight(plan, stop)?;
+    preflight.check_places(plan).map_err(CliError::usage)?;
+    Ok(Store::check_place(store)?)
+}
+
 /// Sets up the labs of a plan. `recorded` holds the cells of a resumed run.
 pub fn assemble(
     erase: &Erase,
@@ -369,7 +466,8 @@ pub fn assemble(
 
 fn assembly_error(error: AssemblyError) -> CliError {
     let code = match &error {
-        AssemblyError::Usage(_) => Code::Usage,
+        AssemblyError::Usage(_) | AssemblyError::NoUsable(_) => Code::Usage,
+        AssemblyError::Stopped => Code::Interrupted,
         AssemblyError::Refused(refusal) if !refusal.device.exists() => Code::Usage,
         AssemblyError::Missing(_) => Code::Missing,
         AssemblyError::Refused(_) | AssemblyError::NotErasable { .. } => Code::Refused,

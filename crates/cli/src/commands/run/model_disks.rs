@@ -4,7 +4,7 @@
 //! It needs the lab kernel and never builds it. It belongs only to a run with default settings, so
 //! that its question is the same. It comes before the measured run, which stays the last one.
 
-use super::{Execution, ExportArgs, RunArgs, fresh, preflight, resolve_here};
+use super::{Execution, ExportArgs, RunArgs, fresh, resolve_here};
 use crate::commands::rendering;
 use crate::exit::CliError;
 use crate::output;
@@ -30,8 +30,8 @@ const MAX_SIZE: u64 = 32 << 20;
 /// A run on a model disk: its label in the table, and its name.
 type DiskRun = (String, String);
 
-/// Runs a plan on each model disk, if the lab kernel exists and the settings are the default ones. A
-/// comparison that fails is left out, with the reason.
+/// Runs a plan that passed every check on each model disk, if the lab kernel exists and the settings
+/// are the default ones. A comparison that fails is left out, with the reason.
 pub fn run(
     plan: &Plan,
     args: &RunArgs,
@@ -46,8 +46,6 @@ pub fn run(
     let Some(options) = model_options(&args.options) else {
         return Ok(Vec::new());
     };
-    // The errors of the measured run come first.
-    preflight(plan, stop)?;
     output::note(
         "fsdyno: first on three model disks, in virtual time, for some seconds (--no-model)",
     );

@@ -3,7 +3,7 @@
 use super::begin::{plan_error, programs_to_name};
 use super::kernels::Builds;
 use super::{
-    Ended, Execution, RunArgs, Session, assemble, contents, finish, go, length_of, preflight,
+    Ended, Execution, RunArgs, Session, assemble_early, contents, finish, go, length_of, preflight,
     print_dry_run,
 };
 use crate::catalogue::catalogue_here;
@@ -72,21 +72,23 @@ pub fn resume(
             complete: true,
         });
     }
+    let preflight = preflight(&info.plan, stop)?;
+    let builds = Builds::of(&info.plan);
+    let known = (builds.pending(), Some(&set.cells[..]));
+    let (mut labs, measuring) = assemble_early(execution, &info.plan, preflight, known, stop)?;
+    same_guests(&set, &labs)?;
+    // Changed inputs are refused before the wait too.
+    let read = contents::read(&info.plan, stop)?;
+    contents::check(&info, &read.contents)?;
+    labs.watch(read.datasets, stop.clone());
     if !execution.silent
         && !retries_only
         && let Some(text) = length_of(&info.plan)
     {
         output::note(format_args!("fsdyno: {text}"));
     }
-    let measuring = execution.lock.take_for(&info.plan, stop)?;
-    let preflight = preflight(&info.plan, stop)?;
-    let builds = Builds::of(&info.plan);
-    let known = (builds.pending(), Some(&set.cells[..]));
-    let mut lab = assemble(&execution.erase, &info.plan, preflight, known, stop)?;
-    same_guests(&set, &lab)?;
-    let read = contents::read(&info.plan, stop)?;
-    contents::check(&info, &read.contents)?;
-    lab.watch(read.datasets, stop.clone());
+    let measuring = execution.lock.take_now(measuring, &info.plan, stop)?;
+    labs.begin(&info.plan);
     let session = Session {
         _claim: claim,
         info,
@@ -94,7 +96,7 @@ pub fn resume(
         cells,
         retries_only,
     };
-    go(execution, &measuring, (lab, builds), store, session, stop)
+    go(execution, &measuring, (labs, builds), store, session, stop)
 }
 
 /// The reason why no cell runs, and the remedy.

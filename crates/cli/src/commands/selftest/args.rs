@@ -1,6 +1,6 @@
 //! The arguments of `selftest`.
 
-use crate::args::percent;
+use crate::args::{multiple, percent};
 use crate::commands::measuring::LockArgs;
 use clap::Args;
 use fsdyno_model::Nanos;
@@ -23,7 +23,7 @@ pub struct SelftestArgs {
     #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
     pub phases: Vec<String>,
     /// Size of the dataset portage as a multiple of full size [default: 0.02]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = multiple)]
     pub scale: Option<f64>,
     /// Maximum repeats of an experiment [default: 240]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

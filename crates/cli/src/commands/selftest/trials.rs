@@ -3,12 +3,10 @@
 //! each experiment is right or wrong.
 
 use super::SelftestArgs;
-use crate::args::Erase;
 use crate::commands::run::{self, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_lab::PendingKernels;
 use fsdyno_model::{
     CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, SkippedPhase,
     StopReason,
@@ -76,6 +74,7 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
     let slower = args.ab.unwrap_or(0.0);
     let wanted = args.aa.unwrap_or(TRIALS);
     second(&mut plan, slower)?;
+    run::assembled(&plan, &stop)?;
     let measuring = args.lock.take_for(&plan, &stop)?;
     measuring.print_warning();
     let began = Instant::now();
@@ -172,9 +171,8 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
 
 /// Runs a plan without a store; `None` if the user interrupts it.
 pub fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
-    let preflight = run::preflight(plan, stop)?;
-    let known = (&PendingKernels::default(), None);
-    let mut labs = run::assemble(&Erase::default(), plan, preflight, known, stop)?;
+    let mut labs = run::assembled(plan, stop)?;
+    labs.begin(plan);
     let mut run = RunInfo {
         id: "selftest".into(),
         started_unix_ns: unix_now(),

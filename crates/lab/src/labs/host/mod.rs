@@ -9,6 +9,7 @@ mod programs;
 mod sampling;
 mod stages;
 mod states;
+mod trial;
 mod verified;
 mod warnings;
 
@@ -24,7 +25,8 @@ use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::space;
 use fsdyno_model::{
-    Bytes, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan,
+    Bytes, CacheState, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome,
+    Plan,
 };
 use fsdyno_observe::kernel_work::WorkCounter;
 use probes::Probes;
@@ -71,14 +73,6 @@ impl HostLab {
             probes: None,
             counter: None,
         }
-    }
-
-    /// Takes probes of the machine's speed before each phase of this plan.
-    #[must_use]
-    pub fn with_probes(mut self, plan: &Plan) -> Self {
-        let probes = Probes::new(plan, &self.scratch, &self.journal, &self.stop);
-        self.probes = Some(probes);
-        self
     }
 
     /// Sets the layer below the devices that also caches their data.
@@ -133,6 +127,18 @@ pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
 impl Surveyed for HostLab {
     fn missing(&self) -> &Missing {
         &self.missing
+    }
+
+    /// Probes of the machine's speed are taken before each phase. Gigabytes of other programs in the
+    /// page cache take seconds to drop, and the first cell does not wait for them; without root,
+    /// cold phases state the reason.
+    fn begin(&mut self, plan: &Plan) {
+        let probes = Probes::new(plan, &self.scratch, &self.journal, &self.stop);
+        self.probes = Some(probes);
+        let mut phases = plan.workloads.iter().flat_map(|workload| &workload.phases);
+        if phases.any(|phase| phase.cache == CacheState::Cold) {
+            let _ = fsdyno_host::cache::drop_caches();
+        }
     }
 }
 
