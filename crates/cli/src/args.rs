@@ -57,6 +57,10 @@ pub fn percent(text: &str) -> Result<f64, String> {
     fsdyno_model::units::percent(text).map_err(|error| error.to_string())
 }
 
+pub fn multiple(text: &str) -> Result<f64, String> {
+    fsdyno_model::units::multiple(text).map_err(|error| error.to_string())
+}
+
 /// The error of a name that does not exist, with the nearest names or all of them.
 pub fn unknown<'a, I>(what: &'static str, name: &str, known: I) -> String
 where

@@ -3,6 +3,7 @@
 use crate::args::unknown;
 use crate::commands;
 use crate::output::Verbosity;
+use clap::error::ContextKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fsdyno_run::RunOptions;
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ Exit codes:
   0    success
   1    failure: a cell, a command, or a store that cannot be read or written;
        clean: something could not be removed, or a journal was refused
-  2    the command line or the plan is wrong; nothing was measured
+  2    the command line or the plan is wrong, or no contender can be made and
+       mounted; nothing was measured
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
@@ -76,6 +78,13 @@ pub fn command() -> clap::Command {
 /// Parses the arguments of this process.
 pub fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&command().try_get_matches()?)
+}
+
+/// An error without the tip to write `--` before a word: no command takes a flag as a word, except
+/// for the command of a phase or a recording, which their help shows.
+pub fn without_tips(mut error: clap::Error) -> clap::Error {
+    error.remove(ContextKind::Suggested);
+    error
 }
 
 #[derive(Debug, Subcommand)]

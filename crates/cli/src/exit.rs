@@ -90,6 +90,7 @@ impl From<StoreError> for CliError {
         match error {
             StoreError::NoStore { .. }
             | StoreError::NoSuchRun { .. }
+            | StoreError::OnlyRunning { .. }
             | StoreError::Ambiguous { .. }
             | StoreError::BadId { .. } => Self::usage(error),
             _ => Self::failure(error),

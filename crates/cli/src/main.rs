@@ -10,6 +10,7 @@ mod completion;
 mod examples;
 mod exit;
 mod man;
+mod mistakes;
 mod output;
 mod places;
 #[cfg(test)]
@@ -32,7 +33,9 @@ fn main() -> ExitCode {
         // Help and version contain no data of users or disks, so they may have colours.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
         Err(usage) => {
+            let usage = command_line::without_tips(usage);
             output::error(usage.render().to_string().trim_end());
+            propose();
             return Code::Usage.into();
         }
     };
@@ -46,8 +49,18 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             output::error(format_args!("fsdyno: {error}"));
+            if error.code == Code::Usage {
+                propose();
+            }
             error.code.into()
         }
+    }
+}
+
+/// Prints the corrected command line if it is clear.
+fn propose() {
+    if let Some(proposal) = mistakes::proposal() {
+        output::error(proposal);
     }
 }
 

@@ -85,6 +85,7 @@ pub use result::{BlockFigures, LabShare, ResultSet, RunInfo, StopReason};
 pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Probe, Sample, Tally};
 pub use series::{Series, SeriesInfo};
 pub use shard::Shard;
+pub use shell::shell_line;
 pub use state::{Fill, FillError, InitialState};
 pub use step::Step;
 pub use suggestion::{closest_name, suggestion};

@@ -204,6 +204,20 @@ pub fn percent(text: &str) -> Result<f64, UnitError> {
         .ok_or_else(error)
 }
 
+/// Parses a multiple of a full size: `0.1`, or as a percentage `10%`.
+pub fn multiple(text: &str) -> Result<f64, UnitError> {
+    let error = || UnitError {
+        text: text.to_owned(),
+        what: "a multiple of the full size",
+        like: "0.1 or 10%",
+    };
+    match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse().map(|number: f64| number / 100.0),
+        None => text.trim().parse(),
+    }
+    .map_err(|_| error())
+}
+
 impl FromStr for Nanos {
     type Err = UnitError;
 

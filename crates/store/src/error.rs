@@ -62,6 +62,11 @@ pub enum StoreError {
     /// No run has that name.
     #[error("there is no run `{name}` in the store; {}", known_runs(recent))]
     NoSuchRun { name: String, recent: Vec<String> },
+    /// All runs are in progress.
+    #[error(
+        "no run has ended yet: a process works on `{id}`. Wait, or write its name instead of `last`"
+    )]
+    OnlyRunning { id: String },
     /// The name matches several runs.
     #[error("`{name}` fits {} runs: {}; write more of the name", matches.len(), listed(matches))]
     Ambiguous { name: String, matches: Vec<String> },

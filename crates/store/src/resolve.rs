@@ -36,7 +36,7 @@ impl Named {
 
 impl Store {
     /// The run, the series of power cuts or the exploration that `name` refers to, by the rules of
-    /// [`Store::resolve`]. `last` is the latest of all.
+    /// [`Store::resolve`]. `last` is the latest of all that no process works on.
     pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
         let ids = self.listed(
             "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
@@ -55,10 +55,18 @@ impl Store {
         Ok(Named::Exploration(id))
     }
 
-    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run, a tag
-    /// for the latest run with it, or a prefix, or else any part, that matches exactly one run.
+    /// The id of the run that `name` refers to. A name is an id, `last` for the latest run that no
+    /// process works on, a tag for the latest run with it, or a prefix, or else any part, that
+    /// matches exactly one run.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         self.find_id(name, &self.ids()?)
+    }
+
+    /// The id of the exploration that `name` refers to, by the same rules.
+    pub fn resolve_exploration(&self, name: &str) -> Result<String, StoreError> {
+        let ids =
+            self.listed("SELECT id FROM exploration ORDER BY started_unix_ns DESC, rowid DESC")?;
+        self.find_id(name, &ids)
     }
 
     /// The id that a name matches in a list of ids, newest first.
@@ -66,8 +74,13 @@ impl Store {
         if ids.iter().any(|id| id == name) {
             return Ok(name.to_owned());
         }
-        if name == LAST && !ids.is_empty() {
-            return Ok(ids[0].clone());
+        if name == LAST
+            && let Some(latest) = ids.first()
+        {
+            let ended = ids.iter().find(|id| !self.is_claimed(id));
+            return ended
+                .cloned()
+                .ok_or_else(|| StoreError::OnlyRunning { id: latest.clone() });
         }
         let tagged = self.tagged(name)?;
         if let Some(newest) = ids.iter().find(|id| tagged.contains(id)) {

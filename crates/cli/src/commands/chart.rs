@@ -1,6 +1,7 @@
 //! `chart`: the charts of a run as SVG, PNG or JSON, from the store alone. The same run gives the
 //! same bytes.
 
+use super::rendering::no_format;
 use super::series::only_run;
 use crate::exit::CliError;
 use crate::output;
@@ -88,13 +89,24 @@ impl ChartFormat {
     }
 }
 
+/// The format of a file or of a directory of charts.
+fn inferred(path: Option<&Path>) -> Result<ChartFormat, CliError> {
+    match path {
+        Some(path) if path.extension().is_some() && !is_directory(path) => {
+            let format = ChartFormat::of_file(path);
+            format.ok_or_else(|| no_format(path, ".svg, .png or .json, or a directory"))
+        }
+        _ => Ok(ChartFormat::Svg),
+    }
+}
+
 pub fn theme(text: &str) -> Result<Theme, String> {
     text.parse()
 }
 
 pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&only_run(store.resolve_any(&args.run)?, "times to draw")?)?;
+    let set = store.load(&only_run(&store, &args.run, "times to draw")?)?;
     let filter = Filter {
         workload: args.workload.clone(),
         phase: args.phase.clone(),
@@ -102,8 +114,10 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<(), CliError> {
     };
     let all = run_charts::of_run(&set, &filter).map_err(CliError::usage)?;
     let chosen = run_charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
-    let inferred = || ChartFormat::of_file(args.output.as_deref()?);
-    let format = args.format.or_else(inferred).unwrap_or(ChartFormat::Svg);
+    let format = match args.format {
+        Some(format) => format,
+        None => inferred(args.output.as_deref())?,
+    };
     if args.output.is_none() && args.names.is_empty() && format == ChartFormat::Svg {
         return list(&chosen);
     }
@@ -145,6 +159,17 @@ impl Drawing {
             (None, charts) => self.to_standard_output(charts),
             (Some(path), [one]) if !is_directory(path) => {
                 output::save(path, &self.draw(one)?, self.existing)
+            }
+            (Some(file), several)
+                if !is_directory(file) && ChartFormat::of_file(file).is_some() =>
+            {
+                Err(CliError::usage(format!(
+                    "-o {}: it is the name of one file, and there are {} charts. Name a directory, or \
+                     select one of them: {}",
+                    file.display(),
+                    several.len(),
+                    names(several)
+                )))
             }
             (Some(directory), charts) => self.into(directory, charts),
         }

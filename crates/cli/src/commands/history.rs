@@ -1,6 +1,7 @@
 //! `history`: the figures of phases over kernels, dates or commits, with their steps.
 
 use super::chart::{ChartFormat, Drawing};
+use super::rendering::{format_of, options};
 use crate::args::percent;
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -108,8 +109,10 @@ fn format(text: &str) -> Result<OutputFormat, String> {
 }
 
 pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
-    let format = args.format.or_else(|| inferred(args.output.as_deref()?));
-    let format = format.unwrap_or(OutputFormat::Report(Format::Terminal));
+    let format = match args.format {
+        Some(format) => format,
+        None => inferred(args.output.as_deref())?,
+    };
     let store = Store::open_existing_read_only(store)?;
     let selection = Selection {
         contenders: args.contenders.clone(),
@@ -128,7 +131,7 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
     let history = collector.finish().map_err(CliError::usage)?;
     match format {
         OutputFormat::Report(format) => {
-            let options = super::rendering::options(false, args.output.is_some());
+            let options = options(false, args.output.is_some());
             let bytes = render_history(&history, format, &options).map_err(CliError::failure)?;
             output::to(args.output.as_deref(), &bytes, output::existing(args.force))
         }
@@ -160,9 +163,9 @@ fn commits(repo: Option<&Path>) -> Result<Vec<String>, CliError> {
 }
 
 /// The format of a file with this name.
-fn inferred(path: &Path) -> Option<OutputFormat> {
-    match ChartFormat::of_file(path) {
-        Some(format @ (ChartFormat::Svg | ChartFormat::Png)) => Some(OutputFormat::Chart(format)),
-        _ => Format::of_file(path).map(OutputFormat::Report),
+fn inferred(file: Option<&Path>) -> Result<OutputFormat, CliError> {
+    match file.and_then(ChartFormat::of_file) {
+        Some(format @ (ChartFormat::Svg | ChartFormat::Png)) => Ok(OutputFormat::Chart(format)),
+        _ => format_of(None, file).map(OutputFormat::Report),
     }
 }

@@ -1,5 +1,6 @@
 //! `make`: creates a dataset in a directory.
 
+use crate::args::multiple;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
@@ -24,6 +25,7 @@ pub struct MakeArgs {
         long,
         value_name = "X",
         default_value_t = 1.0,
+        value_parser = multiple,
         allow_negative_numbers = true
     )]
     pub scale: f64,

@@ -1,10 +1,12 @@
 //! The options of the reports that commands print, and the remedies of recipes in them.
 
+use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::{Contender, InitialState};
 use fsdyno_recipes::fs;
 use fsdyno_report::why::cause::Cause;
-use fsdyno_report::{Assets, Options};
+use fsdyno_report::{Assets, Format, Options};
+use std::path::Path;
 
 /// The options of a report that is printed.
 pub fn options(clock: bool, to_file: bool) -> Options {
@@ -16,6 +18,28 @@ pub fn options(clock: bool, to_file: bool) -> Options {
         advice,
         assets: Assets::Inline,
     }
+}
+
+/// The format of a report: as requested, or by the extension of its file, or of the terminal. An
+/// extension of no format is refused: a text in `report.pdf` is no PDF.
+pub fn format_of(requested: Option<Format>, output: Option<&Path>) -> Result<Format, CliError> {
+    let (None, Some(file)) = (requested, output) else {
+        return Ok(requested.unwrap_or(Format::Terminal));
+    };
+    match (Format::of_file(file), file.extension()) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(Format::Terminal),
+        (None, Some(_)) => Err(no_format(file, ".html, .md, .txt, .json or .csv")),
+    }
+}
+
+/// The error of an output file whose extension is that of no format.
+pub fn no_format(file: &Path, extensions: &str) -> CliError {
+    let extension = file.extension().unwrap_or_default().to_string_lossy();
+    CliError::usage(format!(
+        "-o {}: .{extension} is the extension of no format. Name a file that ends in {extensions}",
+        file.display()
+    ))
 }
 
 /// The remedies of a recipe against a cause of the slower contender, with their risks.

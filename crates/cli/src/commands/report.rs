@@ -7,7 +7,7 @@ use crate::args::{percent, report_format};
 use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-use fsdyno_report::{Format, Options, render_crash, render_exploration};
+use fsdyno_report::{Options, render_crash, render_exploration};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct ReportArgs {
     /// `bonnie-csv` has the bonnie phases only. A crash series and an exploration have terminal, html,
     /// csv, json and markdown.
     /// Without --format, the extension of the output file decides: .html, .csv, .json, .md, .txt;
-    /// otherwise it is terminal.
+    /// without an extension it is terminal.
     #[arg(long, value_name = "FORMAT", value_parser = report_format)]
     pub format: Option<fsdyno_report::Format>,
     /// Print all tables on the terminal, not only the first screen
@@ -46,6 +46,7 @@ pub struct ReportArgs {
 }
 
 pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
+    let format = rendering::format_of(args.format, args.output.as_deref())?;
     let store = Store::open_existing_read_only(store)?;
     let named = store.resolve_any(&args.run)?;
     let to_file = args.output.is_some();
@@ -53,8 +54,6 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<(), CliError> {
         long: args.long,
         ..rendering::options(args.clock, to_file)
     };
-    let inferred = || Format::of_file(args.output.as_deref()?);
-    let format = args.format.or_else(inferred).unwrap_or(Format::Terminal);
     let bytes = match (named, &args.published) {
         (Named::Series(id), None) => {
             let series = store.load_series(&id)?;

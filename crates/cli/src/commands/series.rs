@@ -6,14 +6,19 @@ use crate::exit::CliError;
 use crate::output;
 use fsdyno_model::{Exploration, Series};
 use fsdyno_report::{Format, render_crash_details, render_exploration};
-use fsdyno_store::Named;
+use fsdyno_store::{Named, Store, StoreError};
 
-/// The id of a run. A crash series and an exploration are refused, with the reason.
-pub fn only_run(named: Named, lacks: &str) -> Result<String, CliError> {
-    let (id, what) = match named {
-        Named::Run(id) => return Ok(id),
-        Named::Series(id) => (id, "a series of crash tests"),
-        Named::Exploration(id) => (id, "an exploration of crash states"),
+/// The id of a run; `last` is the last run. A crash series and an exploration are refused, with the
+/// reason.
+pub fn only_run(store: &Store, name: &str, lacks: &str) -> Result<String, CliError> {
+    let error = match store.resolve(name) {
+        Err(error @ StoreError::NoSuchRun { .. }) => error,
+        found => return Ok(found?),
+    };
+    let (id, what) = match store.resolve_any(name) {
+        Ok(Named::Series(id)) => (id, "a series of crash tests"),
+        Ok(Named::Exploration(id)) => (id, "an exploration of crash states"),
+        Ok(Named::Run(_)) | Err(_) => return Err(error.into()),
     };
     Err(CliError::usage(format!(
         "{id} is {what}, which has no {lacks}. Name a run (fsdyno runs)."

@@ -41,10 +41,7 @@ pub struct WhyArgs {
 
 pub fn why(args: &WhyArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&only_run(
-        store.resolve_any(&args.run)?,
-        "times to compare",
-    )?)?;
+    let set = store.load(&only_run(&store, &args.run, "times to compare")?)?;
     let format = if args.json { Format::Json } else { args.format };
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;

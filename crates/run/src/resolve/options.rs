@@ -5,7 +5,9 @@
 //! and the code that uses it.
 
 use crate::resolve::entry::{ContenderEntry, WorkloadTable};
-use crate::resolve::settings::{one_or_more, percent_text, settings, text, typed, typed_percent};
+use crate::resolve::settings::{
+    one_or_more, percent_text, settings, text, typed, typed_multiple, typed_percent,
+};
 use crate::resolve::{ConfigError, Counting, states};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args as _, Command};
@@ -152,7 +154,8 @@ settings! {
         pub pattern: Option<String>;
 
         /// Size of generated datasets as a multiple of full size
-        #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = WORKLOAD)]
+        #[arg(long, value_name = "X", value_parser = typed_multiple,
+              allow_negative_numbers = true, help_heading = WORKLOAD)]
         pub scale: Option<f64> = 1, if check::scale;
 
         /// Lab: host, uml, qemu or ssh:USER@HOST [default: host if it suffices]

@@ -197,6 +197,11 @@ pub(crate) fn typed_percent(text: &str) -> Result<f64, String> {
     typed::<Percent>(text).map(|share| share.0)
 }
 
+/// Parses a multiple of the command line.
+pub(crate) fn typed_multiple(text: &str) -> Result<f64, String> {
+    fsdyno_model::units::multiple(text).map_err(|error| error.to_string())
+}
+
 /// Parses a text value of a plan file.
 pub(crate) fn text<'de, D: Deserializer<'de>, T: FromText>(
     deserializer: D,

@@ -153,3 +153,25 @@ fn a_run_is_claimed_while_its_claim_lives() {
     drop(claim);
     assert!(!store.is_claimed(&run.id) && !store.runs().unwrap()[0].running);
 }
+
+#[test]
+fn last_is_never_the_run_that_a_process_works_on() {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
+    let mut run = specimen::run("", 0);
+    for (id, started) in [("ended", 1), ("running", 2)] {
+        run.id = id.to_owned();
+        run.started_unix_ns = started;
+        store.begin(&run).unwrap();
+    }
+    assert_eq!(store.resolve("last").unwrap(), "running");
+    let claim = store.claim("running").unwrap();
+    assert_eq!(store.resolve("last").unwrap(), "ended");
+    assert_eq!(store.resolve_any("last").unwrap().id(), "ended");
+    assert_eq!(store.resolve("running").unwrap(), "running");
+    store.remove("ended").unwrap();
+    let error = store.resolve("last").unwrap_err().to_string();
+    assert!(error.contains("`running`"), "{error}");
+    drop(claim);
+    assert_eq!(store.resolve("last").unwrap(), "running");
+}

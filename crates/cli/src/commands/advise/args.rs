@@ -1,6 +1,6 @@
 //! The arguments of `advise`.
 
-use crate::args::{report_format, unknown};
+use crate::args::{multiple, report_format, unknown};
 use clap::Args;
 use fsdyno_model::{KernelChoice, Nanos, StateClass};
 use fsdyno_report::Format;
@@ -33,7 +33,7 @@ pub struct AdviseArgs {
     ///
     /// The default is 0.1 in virtual time, and that of the suite in real time. In virtual time the
     /// contenders are measured also with 4 and 16 times the work.
-    #[arg(long, value_name = "X", help_heading = WORKLOAD)]
+    #[arg(long, value_name = "X", value_parser = multiple, help_heading = WORKLOAD)]
     pub scale: Option<f64>,
     /// Parameter of a kind of phase: mail.messages=20000; may be repeated
     #[arg(long, value_name = "SETTING", help_heading = WORKLOAD)]

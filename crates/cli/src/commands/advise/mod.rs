@@ -42,6 +42,7 @@ pub fn advise(args: &AdviseArgs, store: &Path) -> Result<Code, CliError> {
         why.or_else(|| unavailable(recipe, in_guest))
     })?;
     let measurer = Measurer::new(args, in_guest, store, &stop);
+    measurer.check(&contenders)?;
     let fitted = args
         .fit
         .as_deref()
@@ -155,15 +156,7 @@ fn formats(args: &AdviseArgs) -> Result<Format, CliError> {
             args.format
         )));
     }
-    let Some(file) = &args.output else {
-        return Ok(Format::Terminal);
-    };
-    Format::of_file(file).ok_or_else(|| {
-        CliError::usage(format!(
-            "-o {}: unknown extension. Name a file that ends in .html, .md, .txt, .json or .csv",
-            file.display()
-        ))
-    })
+    rendering::format_of(None, args.output.as_deref())
 }
 
 /// Whether the lab kernel is there, so that figures are exact.

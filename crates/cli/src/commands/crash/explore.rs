@@ -15,7 +15,7 @@ use fsdyno_report::exploration::Progress;
 use fsdyno_report::{Format, render_exploration};
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::explore::{Case, ExploreError, Explorer, Programs, Subject, extra_promises};
-use fsdyno_store::{Named, Store};
+use fsdyno_store::{Store, StoreError};
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -113,11 +113,14 @@ pub(super) fn resumed(
     store: &mut Store,
     stop: &CancelToken,
 ) -> Result<Code, CliError> {
-    let Named::Exploration(id) = store.resolve_any(name)? else {
-        return Err(CliError::usage(format!(
-            "--resume {name}: this is no exploration of crash states (fsdyno runs)"
-        )));
-    };
+    let id = store
+        .resolve_exploration(name)
+        .map_err(|error| match error {
+            StoreError::NoSuchRun { .. } => CliError::usage(format!(
+                "--resume {name}: this is no exploration of crash states (fsdyno runs)"
+            )),
+            error => error.into(),
+        })?;
     let info = store.exploration(&id)?.info;
     let programs = Programs::of(&info.search).map_err(CliError::usage)?;
     if programs.count() != info.programs_planned {

@@ -100,7 +100,7 @@ impl AblationRun<'_> {
         let options = rendering::options(args.clock, false);
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
         // printed on the terminal.
-        let format = match args.format {
+        let format = match args.format() {
             Format::Markdown if args.output.is_none() => Format::Markdown,
             Format::Json if args.ablation => Format::Json,
             _ => Format::Terminal,
@@ -108,7 +108,7 @@ impl AblationRun<'_> {
         let bytes = fsdyno_report::render_ablation(&summary, format, &options)
             .map_err(CliError::failure)?;
         let output = args.output.as_deref().filter(|_| args.ablation);
-        if !args.ablation && args.format == Format::Json && args.output.is_none() {
+        if !args.ablation && args.format() == Format::Json && args.output.is_none() {
             // Standard output holds one document: the JSON of the rerun.
             output::note(format_args!("{}", String::from_utf8_lossy(&bytes)));
             return Ok(());

@@ -1,6 +1,6 @@
 //! The command line of `rerun`.
 
-use crate::args::{kernel, report_format};
+use crate::args::{kernel, multiple, report_format};
 use crate::commands::jobs::{JobsArgs, ShardArgs};
 use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args};
@@ -35,6 +35,7 @@ pub struct RerunArgs {
         long,
         value_name = "X",
         default_value_t = 1.0,
+        value_parser = multiple,
         allow_negative_numbers = true,
         requires = "name"
     )]
@@ -100,8 +101,10 @@ pub struct RerunArgs {
     pub dry_run: bool,
 
     /// Format: terminal, html, csv, json or markdown
-    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
-    pub format: Format,
+    ///
+    /// Without --format, the extension of the output file decides; otherwise it is terminal.
+    #[arg(long, value_name = "FORMAT", value_parser = report_format)]
+    pub format: Option<Format>,
 
     /// Output file of the report [default: standard output]
     #[arg(long, short, value_name = "FILE", requires = "name")]
@@ -114,4 +117,12 @@ pub struct RerunArgs {
     /// Show times as m:ss, like the published tables
     #[arg(long, requires = "name")]
     pub clock: bool,
+}
+
+impl RerunArgs {
+    /// The format of the report: as requested, or that of the output file.
+    pub fn format(&self) -> Format {
+        let of_file = || Format::of_file(self.output.as_deref()?);
+        self.format.or_else(of_file).unwrap_or(Format::Terminal)
+    }
 }

@@ -7,6 +7,7 @@ mod args;
 use ablation::AblationRun;
 pub use args::RerunArgs;
 
+use super::rendering::format_of;
 use super::run::{self, Execution, ScreenArgs, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -27,6 +28,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let stop = signals::cancel_token()?;
     // The output is checked first, because the run takes long.
     output::check(args.output.as_deref(), output::existing(args.force))?;
+    format_of(args.format, args.output.as_deref())?;
     let mut code = Code::Ok;
     if !args.ablation {
         let mut plan = plan(args, published, &table, &setting)?;
@@ -73,7 +75,7 @@ fn understood(published: &Published) -> Result<(Table, Setting), CliError> {
 fn execution(args: &RerunArgs) -> Execution {
     Execution {
         dry_run: args.dry_run,
-        format: args.format,
+        format: args.format(),
         screen: ScreenArgs {
             clock: args.clock,
             ..ScreenArgs::default()
@@ -206,7 +208,7 @@ fn list(args: &RerunArgs) -> Result<(), CliError> {
             ablation: setting.ablation.map(|ablation| ablation.question),
         });
     }
-    if args.format == fsdyno_report::Format::Json {
+    if args.format() == fsdyno_report::Format::Json {
         return output::json(&listed);
     }
     let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();

@@ -34,10 +34,13 @@ pub struct ShowArgs {
 
 pub fn show(args: &ShowArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run)? {
-        named if args.commands.is_some() || args.latencies => {
-            store.load(&series::only_run(named, "cells")?)?
-        }
+    let only_run = args.commands.is_some() || args.latencies;
+    let named = if only_run {
+        Named::Run(series::only_run(&store, &args.run, "cells")?)
+    } else {
+        store.resolve_any(&args.run)?
+    };
+    let set = match named {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => return series::show(&store.load_series(&id)?, args.json),
         Named::Exploration(id) => {
