@@ -12,37 +12,37 @@ const MISTAKES: [(&[&str], i32, &[&str]); 26] = [
     (
         &["run", "ext4", "xfs"],
         2,
-        &["did you mean: fsdyno run --fs ext4,xfs"],
+        &["did you mean: fsdyno", "--fs ext4,xfs"],
     ), // example
     (
         &["run", "ext4"],
         2,
-        &["is not a suite", "did you mean: fsdyno run --fs ext4"],
+        &["is no suite", "did you mean: fsdyno", "--fs ext4"],
     ), // example
     (
         &["run", "--fs", "ext4,", "xfs"],
         2,
-        &["did you mean: fsdyno run --fs ext4,xfs"],
+        &["did you mean: fsdyno", "--fs ext4,xfs"],
     ), // example
     (
         &["run", "--fs", "ext4", "xfs"],
         2,
-        &["did you mean: fsdyno run --fs ext4,xfs"],
+        &["did you mean: fsdyno", "--fs ext4,xfs"],
     ), // example
     (
         &["run", "--fs", "ext4[-O", "^dir_index],xfs"], // example
         2,
-        &["did you mean: fsdyno run --fs 'ext4[-O ^dir_index],xfs'"], // example
+        &["did you mean: fsdyno", "--fs 'ext4[-O ^dir_index],xfs'"], // example
     ),
     (
         &["run", "mail", "--fs", "ext4[-m", "0]"], // example
         2,
-        &["did you mean: fsdyno run mail --fs 'ext4[-m 0]'"], // example
+        &["did you mean: fsdyno", "--fs 'ext4[-m 0]'"], // example
     ),
     (
         &["crash", "ext4"],
         2,
-        &["did you mean: fsdyno crash --fs ext4"],
+        &["did you mean: fsdyno", "--fs ext4"],
     ), // example
     // A path without its kind.
     (

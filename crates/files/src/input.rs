@@ -87,7 +87,10 @@ mod tests {
         long.set_len(1 << 40).unwrap();
         assert!(why(&file).contains("1 MiB"));
         let why = open_bounded(&file, 1 << 30).unwrap_err().to_string();
-        assert!(why.contains("1 TiB") && why.contains("1 GiB"), "{why}");
+        assert!(
+            why.contains("1.00 TiB") && why.contains("1.00 GiB"),
+            "{why}"
+        );
         assert!(open_bounded(&file, 1 << 40).is_ok());
         let missing = read_text(&place.path().join("missing")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

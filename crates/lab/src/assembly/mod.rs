@@ -184,7 +184,9 @@ impl Assembly<'_> {
             return Err(AssemblyError::NoUsable(lines.join("\n  ")));
         }
         for line in lines {
-            (self.note)(&format!("{line}. Its cells fail; the other contenders run"));
+            (self.note)(&format!(
+                "{line}; its cells fail, and the other contenders run"
+            ));
         }
         Ok(())
     }

@@ -141,7 +141,7 @@ mod tests {
         let mut image = record(cell(0, 0), &Stage::Device, Some(1));
         image.commands[0].by_system_call = true;
         assert!(!refuses(&image));
-        // The next cell may tell more.
+        // The next cell decides.
         let usable = Usable::default();
         usable.note(&image);
         usable.note(&record(cell(0, 1), &Stage::Mount, Some(32)));
