@@ -237,7 +237,7 @@ impl Add for DiskUse {
             discards: self.discards + other.discards,
             flushes: self.flushes + other.flushes,
             seeks: self.seeks + other.seeks,
-            seek_distance: Bytes(self.seek_distance.0 + other.seek_distance.0),
+            seek_distance: Bytes(self.seek_distance.0.saturating_add(other.seek_distance.0)),
             causes: self.causes + other.causes,
             waits: known(&self, &other, |of| of.waits, Waits::add),
             busy: known(&self, &other, |of| of.busy, |a, b| Nanos(a.0 + b.0)),

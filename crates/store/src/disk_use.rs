@@ -103,7 +103,7 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
         discards: kind(fields)?,
         flushes: kind(fields)?,
         seeks: fields.number()?,
-        seek_distance: fields.bytes()?,
+        seek_distance: fields.distance()?,
         causes: Causes::from_parts(fields.numbers()?),
         slowest: fields.nanos()?,
         work: Work::from_parts(fields.numbers()?),

@@ -100,9 +100,10 @@ pub enum StoreError {
     Unstorable { what: &'static str, why: String },
     /// A stored value has a form that fsdyno does not write.
     #[error(
-        "{operation}: store {} holds what fsdyno does not write: {source}; \
+        "{operation}: store {} holds what fsdyno does not write: {}; \
          look at it with `sqlite3`, or name another store with --store FILE",
-        path.display()
+        path.display(),
+        reason(source)
     )]
     Corrupt {
         path: PathBuf,
@@ -155,6 +156,14 @@ pub(crate) fn fault(
             advice,
             source: Box::new(source),
         }
+    }
+}
+
+/// The reason of an error of a value, without the words of `SQLite` about conversions.
+fn reason(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
+        other => other.to_string(),
     }
 }
 

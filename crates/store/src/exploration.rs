@@ -3,14 +3,14 @@
 use crate::error::{Refusal, fault};
 use crate::resolve::{check_id, free_id};
 use crate::row::{
-    self, Fields, all, each, insert, json, json_or_none, path_text, place_of, signed,
+    self, Fields, all, each, insert, json, json_or_none, one, path_text, place_of, signed,
 };
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Exploration, ExplorationInfo, ExplorationUnit, ExploredProgram, Finding, Nanos, ProgramCost,
     StateCounts, StopReason,
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 use std::collections::BTreeSet;
 
 /// An exploration without its programs.
@@ -183,7 +183,7 @@ pub(crate) fn exploration(
     );
     // Both lists have the same order.
     let mut next = 0;
-    each(connection, &query, &[id], |fields| {
+    each(connection, &query, [id], |fields| {
         let _id: String = fields.take()?;
         let number: u32 = fields.take()?;
         let label = label(fields, &info)?;
@@ -214,10 +214,7 @@ pub(crate) fn program(
     const KEY: &str = "exploration = ?1 AND number = ?2 AND contender = ?3";
     let key = params![info.id, unit.number, place_of(unit.contender)];
     let query = format!("SELECT {} FROM explored WHERE {KEY}", row::EXPLORED);
-    let found = connection
-        .prepare_cached(&query)?
-        .query_row(key, |row| read_program(&mut Fields::of(row), info))
-        .optional()?;
+    let found = one(connection, &query, key, |fields| read_program(fields, info))?;
     let Some(mut program) = found else {
         return Ok(None);
     };
@@ -225,14 +222,12 @@ pub(crate) fn program(
         "SELECT {} FROM finding WHERE {KEY} ORDER BY place",
         row::FINDING
     );
-    let mut findings = connection.prepare_cached(&query)?;
-    let findings = findings.query_map(key, |row| {
-        let fields = &mut Fields::of(row);
+    each(connection, &query, key, |fields| {
         let _id: String = fields.take()?;
         let _unit: (i64, i64, i64) = (fields.take()?, fields.take()?, fields.take()?);
-        read_finding(fields)
+        program.findings.push(read_finding(fields)?);
+        Ok(())
     })?;
-    program.findings = findings.collect::<Result<_, _>>()?;
     Ok(Some(program))
 }
 
@@ -348,13 +343,12 @@ pub(crate) fn insert_program(
 
 pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<ExplorationInfo>> {
     let query = format!("SELECT {} FROM exploration WHERE id = ?1", row::EXPLORATION);
-    let read = |row: &rusqlite::Row<'_>| {
-        let fields = &mut Fields::of(row);
+    one(connection, &query, [id], |fields| {
         // Struct fields are read in the order written here, which is that of `row::EXPLORATION`.
         Ok(ExplorationInfo {
             id: fields.take()?,
-            started_unix_ns: fields.number()?,
-            ended_unix_ns: fields.number_or_none()?,
+            started_unix_ns: fields.moment()?,
+            ended_unix_ns: fields.moment_or_none()?,
             stop: fields.word_or_none()?,
             contenders: fields.json()?,
             search: fields.json()?,
@@ -367,8 +361,7 @@ pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option
             provenance: fields.json()?,
             command_line: fields.json()?,
         })
-    };
-    connection.query_row(&query, [id], read).optional()
+    })
 }
 
 /// The label of the contender whose index is the next column.

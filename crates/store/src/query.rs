@@ -4,15 +4,15 @@ use crate::disk_use;
 use crate::error::fault;
 use crate::kernel_work;
 use crate::observed;
-use crate::row::{self, Fields, all, each, only};
+use crate::row::{self, Fields, all, at, each, one, only, refused};
 use crate::timeline;
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
-    Figure, Fragmentation, Nanos, Outcome, Probe, ResultSet, RunInfo, Sample, StopReason, Tally,
-    Warning,
+    Figure, Fragmentation, Nanos, Outcome, Plan, Probe, ResultSet, RunInfo, Sample, StopReason,
+    Tally, Warning,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,7 +29,8 @@ pub struct RunSummary {
     pub ended_unix_ns: Option<u64>,
     /// The reason why it ended; none if it has not.
     pub stop: Option<StopReason>,
-    /// Whether a process works on it. A run that has no end and is not running was killed.
+    /// Whether a process works on it. A run that has no end and is not running
+    /// was killed, or could not write to its store.
     pub running: bool,
     /// The tags that its user gave it, sorted.
     pub tags: Vec<String>,
@@ -65,8 +66,8 @@ impl Store {
             ORDER BY run.started_unix_ns DESC, run.rowid DESC";
         all(&self.connection, QUERY, &[], |fields| {
             let id: String = fields.take()?;
-            let (name, started_unix_ns) = (fields.take()?, fields.number()?);
-            let (ended_unix_ns, stop) = (fields.number_or_none()?, fields.word_or_none()?);
+            let (name, started_unix_ns) = (fields.take()?, fields.moment()?);
+            let (ended_unix_ns, stop) = (fields.moment_or_none()?, fields.word_or_none()?);
             Ok(RunSummary {
                 running: ended_unix_ns.is_none() && self.is_claimed(&id),
                 id,
@@ -139,43 +140,42 @@ pub(crate) fn result_set(connection: &Connection, id: &str) -> rusqlite::Result<
 }
 
 pub(crate) fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
-    let read = |row: &Row<'_>| {
-        let mut fields = Fields::of(row);
+    let query = format!("SELECT {} FROM run WHERE id = ?1", row::RUN);
+    one(connection, &query, [id], |fields| {
         Ok(RunInfo {
             id: fields.take()?,
-            started_unix_ns: fields.number()?,
-            ended_unix_ns: fields.number_or_none()?,
+            started_unix_ns: fields.moment()?,
+            ended_unix_ns: fields.moment_or_none()?,
             stop: fields.word_or_none()?,
             plan_hash: fields.take()?,
-            plan: fields.json()?,
+            plan: plan(fields)?,
             provenance: fields.json()?,
             command_line: fields.json()?,
         })
-    };
-    connection
-        .query_row(
-            &format!("SELECT {} FROM run WHERE id = ?1", row::RUN),
-            [id],
-            read,
-        )
-        .optional()
+    })
 }
 
-/// An error if the contender or the workload of a cell is not in the plan: both are indices of its
-/// lists.
+/// An error if the contender, the workload or a phase of a cell is not in the plan: they are indices
+/// of its lists.
 fn check_places(run: &RunInfo, cells: &[CellRecord]) -> rusqlite::Result<()> {
-    let beyond = |place: u32, list: usize| usize::try_from(place).is_ok_and(|at| at >= list);
-    let (contenders, workloads) = (run.plan.contenders.len(), run.plan.workloads.len());
-    let strange = cells
-        .iter()
-        .map(|record| record.cell)
-        .find(|cell| beyond(cell.contender, contenders) || beyond(cell.workload, workloads));
-    strange.map_or(Ok(()), |cell| {
-        Err(rusqlite::Error::IntegralValueOutOfRange(
-            0,
-            cell.index.into(),
-        ))
-    })
+    let plan = &run.plan;
+    for CellRecord { cell, samples, .. } in cells {
+        let missing = |what: &str| {
+            let why = format!("cell {}: the plan has no such {what}", cell.index);
+            Err(refused(0, why))
+        };
+        if plan.contenders.get(cell.contender as usize).is_none() {
+            return missing("contender");
+        }
+        let Some(workload) = plan.workloads.get(cell.workload as usize) else {
+            return missing("workload");
+        };
+        let is_missing = |sample: &Sample| workload.phases.get(sample.phase as usize).is_none();
+        if samples.iter().any(is_missing) {
+            return missing("phase");
+        }
+    }
+    Ok(())
 }
 
 /// The cells of a run, to which the rows of other tables are added.
@@ -188,25 +188,27 @@ struct Cells<'c> {
 }
 
 impl Cells<'_> {
-    /// Adds all rows of the run in a table, in one pass. The function gets the key of the cell,
-    /// with which a row begins.
+    /// Adds all rows of the run in a table, in one pass. A row begins with the key of the cell.
     fn add(
         &mut self,
         table: &str,
         columns: &str,
         order: &str,
-        read: impl Fn(&mut Fields<'_>, i64, &mut CellRecord) -> rusqlite::Result<()>,
+        read: impl Fn(&mut Fields<'_>, &mut CellRecord) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
         let query = format!(
             "SELECT {columns} FROM {table} WHERE cell IN (SELECT id FROM cell WHERE run = ?1)
              ORDER BY {order}"
         );
-        each(self.connection, &query, &[self.run], |fields| {
+        each(self.connection, &query, [self.run], |fields| {
             let key = fields.take()?;
             // Foreign keys ensure that it exists, unless another program wrote the store.
             let place = self.places.get(&key).copied();
-            let place = place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))?;
-            read(fields, key, &mut self.records[place])
+            let place = place.ok_or_else(|| fields.unexpected("the cell is missing".into()))?;
+            let record = &mut self.records[place];
+            let index = record.cell.index;
+            let place = format!("cell {index}, {table}");
+            read(fields, record).map_err(|error| at(&place, fields, error))
         })
     }
 
@@ -218,9 +220,10 @@ impl Cells<'_> {
         order: &str,
         read: impl Fn(&mut Fields<'_>, &mut Sample) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        self.add(table, columns, order, |fields, key, record| {
+        self.add(table, columns, order, |fields, record| {
             let place = fields.take()?;
-            read(fields, sample_at(record, key, place)?)
+            let sample = sample_at(fields, record, place)?;
+            read(fields, sample)
         })
     }
 }
@@ -231,7 +234,12 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         "SELECT {}, id FROM cell WHERE run = ?1 ORDER BY cell_index",
         row::CELL
     );
-    let keyed = all(connection, &query, &[id], cell)?;
+    let keyed = all(connection, &query, &[id], |fields| {
+        cell(fields).map_err(|error| {
+            let index = fields.peek::<i64>(1).unwrap_or(-1);
+            at(&format!("cell {index}"), fields, error)
+        })
+    })?;
     let (keys, records): (Vec<i64>, Vec<CellRecord>) = keyed.into_iter().unzip();
     let mut cells = Cells {
         connection,
@@ -240,24 +248,24 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         records,
     };
     let order = "cell, place";
-    cells.add("sample", row::SAMPLE, order, |fields, _, record| {
+    cells.add("sample", row::SAMPLE, order, |fields, record| {
         record.samples.push(sample(fields)?);
         Ok(())
     })?;
     add_to_samples(&mut cells)?;
-    cells.add("command", row::COMMAND, order, |fields, _, record| {
+    cells.add("command", row::COMMAND, order, |fields, record| {
         record.commands.push(command(fields)?);
         Ok(())
     })?;
-    cells.add("effective", row::EFFECTIVE, order, |fields, _, record| {
+    cells.add("effective", row::EFFECTIVE, order, |fields, record| {
         record.effective.push(effective(fields)?);
         Ok(())
     })?;
     let columns = "cell, sample, kind, message, advice";
-    cells.add("warning", columns, "id", |fields, key, record| {
+    cells.add("warning", columns, "id", |fields, record| {
         let scope = match fields.take::<Option<i64>>()? {
             None => &mut record.warnings,
-            Some(place) => &mut sample_at(record, key, place)?.warnings,
+            Some(place) => &mut sample_at(fields, record, place)?.warnings,
         };
         scope.push(warning(fields)?);
         Ok(())
@@ -302,11 +310,38 @@ fn add_to_samples(cells: &mut Cells<'_>) -> rusqlite::Result<()> {
 
 /// The sample at an index. Foreign keys ensure that it exists, unless another program wrote the
 /// store.
-fn sample_at(record: &mut CellRecord, key: i64, place: i64) -> rusqlite::Result<&mut Sample> {
-    usize::try_from(place)
-        .ok()
-        .and_then(|place| record.samples.get_mut(place))
-        .ok_or(rusqlite::Error::IntegralValueOutOfRange(1, key))
+fn sample_at<'r>(
+    fields: &Fields<'_>,
+    record: &'r mut CellRecord,
+    place: i64,
+) -> rusqlite::Result<&'r mut Sample> {
+    let place = usize::try_from(place).ok();
+    let found = place.and_then(|place| record.samples.get_mut(place));
+    found.ok_or_else(|| fields.unexpected("the sample is missing".into()))
+}
+
+/// The plan of a run, with the ranges that `run` accepts.
+fn plan(fields: &mut Fields<'_>) -> rusqlite::Result<Plan> {
+    let plan: Plan = fields.json()?;
+    let part = |number: f64| (0.0..=1000.0).contains(&number);
+    let precise = plan
+        .adaptive
+        .is_none_or(|adaptive| part(adaptive.precision));
+    let scale = plan.scale.is_finite() && plan.scale >= 0.0;
+    if plan.contenders.is_empty() {
+        return Err(fields.unexpected("it has no contender".into()));
+    }
+    if !(scale && part(plan.margin) && precise) {
+        return Err(fields.unexpected("its scale, margin or precision is out of range".into()));
+    }
+    Ok(plan)
+}
+
+/// The next column as a list of counts.
+fn counts(fields: &mut Fields<'_>) -> rusqlite::Result<Vec<u64>> {
+    let counts: Vec<u64> = fields.json()?;
+    fields.add(counts.iter().copied())?;
+    Ok(counts)
 }
 
 fn cell(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CellRecord)> {
@@ -317,7 +352,7 @@ fn cell(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CellRecord)> {
         fields.take()?,
         fields.take()?,
     );
-    let (started_unix_ns, took_ns) = (fields.number()?, fields.nanos()?);
+    let (started_unix_ns, took_ns) = (fields.moment()?, fields.nanos()?);
     let outcome = outcome(fields)?;
     let record = CellRecord {
         cell: Cell {
@@ -443,7 +478,7 @@ fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<Fragmentation> {
         fragmented: fields.number()?,
         extents: fields.number()?,
         bytes: fields.bytes()?,
-        extents_by_size: fields.json()?,
+        extents_by_size: counts(fields)?,
         unavailable: fields.take()?,
     })
 }
@@ -452,7 +487,7 @@ fn figure(fields: &mut Fields<'_>) -> rusqlite::Result<Figure> {
     let _place: i64 = fields.take()?;
     Ok(Figure {
         name: fields.take()?,
-        value: fields.take()?,
+        value: fields.finite()?,
         unit: fields.take()?,
         better: fields.word()?,
     })

@@ -2,11 +2,15 @@
 //!
 //! The lists of columns are defined here once, for writing and for reading: `record.rs` and
 //! `query.rs` use their order.
+//!
+//! A store may come from another program. [`Fields`] checks every value once, when it is read, so
+//! that no other code checks: a number is between 0 and [`LARGEST`], and so is the sum of its column
+//! in a run; a text has at most [`LONGEST_TEXT`] bytes, and those of a table [`LONGEST_TEXTS`].
 
 use crate::StoreError;
 use fsdyno_model::{Bytes, Contender, Nanos, Stage, Waits};
-use rusqlite::types::{FromSql, Type};
-use rusqlite::{Connection, Params, Row};
+use rusqlite::types::{FromSql, Type, ValueRef};
+use rusqlite::{Connection, Params, Row, params_from_iter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -64,6 +68,16 @@ pub(crate) const EXPLORED: &str = "exploration, number, contender, program, kind
 pub(crate) const FINDING: &str = "exploration, number, contender, place, signature, violation, \
     class, message, state, states, minimal, kernel, checker";
 
+/// The largest number, and the largest sum of a column: 36 years of nanoseconds, 1 EiB. Sums over a
+/// run, also of sixteen columns, are below 2^64.
+pub(crate) const LARGEST: u64 = 1 << 60;
+
+/// The longest text, bytes: twice the longest plan, with a profile and faults of 1 MiB each.
+const LONGEST_TEXT: usize = 8 << 20;
+
+/// The longest texts of a query together, bytes.
+const LONGEST_TEXTS: usize = 256 << 20;
+
 /// Inserts a row into a table, with a value for each of these columns.
 pub(crate) fn insert(
     connection: &Connection,
@@ -85,7 +99,7 @@ pub(crate) fn all<T>(
     read: impl Fn(&mut Fields<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
     let mut values = Vec::new();
-    each(connection, query, parameters, |fields| {
+    each(connection, query, params_from_iter(parameters), |fields| {
         values.push(read(fields)?);
         Ok(())
     })?;
@@ -96,15 +110,82 @@ pub(crate) fn all<T>(
 pub(crate) fn each(
     connection: &Connection,
     query: &str,
-    parameters: &[&str],
+    parameters: impl Params,
     mut read: impl FnMut(&mut Fields<'_>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+    let mut rows = statement.query(parameters)?;
+    let mut totals = Totals::default();
     while let Some(row) = rows.next()? {
-        read(&mut Fields::of(row))?;
+        let mut fields = Fields {
+            totals,
+            ..Fields::of(row)
+        };
+        read(&mut fields).map_err(|error| named(row, error))?;
+        totals = fields.totals;
     }
     Ok(())
+}
+
+/// The row of a query that has at most one, read from left to right.
+pub(crate) fn one<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: impl Params,
+    read: impl FnOnce(&mut Fields<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    read(&mut Fields::of(row))
+        .map(Some)
+        .map_err(|error| named(row, error))
+}
+
+/// The error of a value, with the name of its column.
+fn named(row: &Row<'_>, error: rusqlite::Error) -> rusqlite::Error {
+    use rusqlite::Error as E;
+    let (column, why) = match error {
+        E::FromSqlConversionFailure(column, _, why) => (column, why),
+        E::InvalidColumnType(column, _, kind) => (
+            column,
+            format!("a value of type {kind} is not expected").into(),
+        ),
+        E::IntegralValueOutOfRange(column, number) => {
+            (column, format!("{number} is out of range").into())
+        }
+        other => return other,
+    };
+    if why.is::<Placed>() {
+        return refused(column, why);
+    }
+    let name = row.as_ref().column_name(column).unwrap_or_default();
+    refused(column, format!("{name}: {why}"))
+}
+
+/// The reason of an error with the names of its row and column.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Placed(String);
+
+/// The error that a column holds a value that fsdyno never writes.
+pub(crate) fn refused(
+    column: usize,
+    why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why.into())
+}
+
+/// Adds to the error of a value where its row is: `cell 3, latency`.
+pub(crate) fn at(place: &str, fields: &Fields<'_>, error: rusqlite::Error) -> rusqlite::Error {
+    match named(fields.row, error) {
+        rusqlite::Error::FromSqlConversionFailure(column, _, why) => {
+            refused(column, Placed(format!("{place}: {why}")))
+        }
+        other => other,
+    }
 }
 
 /// The value of a row of one column.
@@ -141,30 +222,126 @@ pub(crate) fn json_or_none(
     value.map(|value| json(what, value)).transpose()
 }
 
+/// What the rows of a query added up to so far.
+#[derive(Default)]
+struct Totals {
+    /// The sum of each column of numbers.
+    numbers: Vec<u64>,
+    /// The bytes of all texts.
+    texts: usize,
+}
+
 /// A row, read from left to right.
 pub(crate) struct Fields<'r> {
     row: &'r Row<'r>,
     next: usize,
+    totals: Totals,
 }
 
 impl<'r> Fields<'r> {
-    pub(crate) fn of(row: &'r Row<'r>) -> Self {
-        Self { row, next: 0 }
+    fn of(row: &'r Row<'r>) -> Self {
+        Self {
+            row,
+            next: 0,
+            totals: Totals::default(),
+        }
     }
 
     /// The next column, of any type.
     pub(crate) fn take<T: FromSql>(&mut self) -> rusqlite::Result<T> {
         self.next += 1;
-        self.row.get(self.next - 1)
+        let column = self.next - 1;
+        if let ValueRef::Text(text) | ValueRef::Blob(text) = self.row.get_ref(column)? {
+            self.totals.texts = self.totals.texts.saturating_add(text.len());
+            if text.len() > LONGEST_TEXT || self.totals.texts > LONGEST_TEXTS {
+                let length = text.len();
+                return Err(self.unexpected(
+                    format!(
+                        "its {length} bytes are too many: a text has at most {LONGEST_TEXT}, and \
+                         those of a table have {LONGEST_TEXTS}"
+                    )
+                    .into(),
+                ));
+            }
+        }
+        self.row.get(column)
     }
 
-    /// The next column as an unsigned number: see [`signed`].
+    /// A column, out of order, for a message.
+    pub(crate) fn peek<T: FromSql>(&self, column: usize) -> Option<T> {
+        self.row.get(column).ok()
+    }
+
+    /// The next column as a count, a size or a duration.
     pub(crate) fn number(&mut self) -> rusqlite::Result<u64> {
-        Ok(self.take::<i64>()?.cast_unsigned())
+        let number = self.take::<i64>()?;
+        self.checked(number)
     }
 
     pub(crate) fn number_or_none(&mut self) -> rusqlite::Result<Option<u64>> {
-        Ok(self.take::<Option<i64>>()?.map(i64::cast_unsigned))
+        let number = self.take::<Option<i64>>()?;
+        number.map(|number| self.checked(number)).transpose()
+    }
+
+    fn checked(&mut self, number: i64) -> rusqlite::Result<u64> {
+        match u64::try_from(number) {
+            Ok(number) if number <= LARGEST => {
+                self.add([number])?;
+                Ok(number)
+            }
+            _ => Err(self.unexpected(format!("{number} is not between 0 and {LARGEST}").into())),
+        }
+    }
+
+    /// Adds numbers that were read to the sum of the last column, which has a bound.
+    pub(crate) fn add(&mut self, numbers: impl IntoIterator<Item = u64>) -> rusqlite::Result<()> {
+        let column = self.next.saturating_sub(1);
+        if self.totals.numbers.len() < self.next {
+            self.totals.numbers.resize(self.next, 0);
+        }
+        for number in numbers {
+            let sum = self.totals.numbers[column].saturating_add(number);
+            if sum > LARGEST {
+                let why = format!("its values add up to more than {LARGEST}");
+                return Err(self.unexpected(why.into()));
+            }
+            self.totals.numbers[column] = sum;
+        }
+        Ok(())
+    }
+
+    /// The next column as a number of which sums are not made, and so without a bound of the sum.
+    pub(crate) fn distance(&mut self) -> rusqlite::Result<Bytes> {
+        let number = self.take::<i64>()?;
+        let number = u64::try_from(number).ok().filter(|one| *one <= LARGEST);
+        let number = number
+            .ok_or_else(|| self.unexpected(format!("it is not between 0 and {LARGEST}").into()))?;
+        Ok(Bytes(number))
+    }
+
+    /// The next column as a seed: any number, see [`signed`].
+    pub(crate) fn seed(&mut self) -> rusqlite::Result<u64> {
+        Ok(self.take::<i64>()?.cast_unsigned())
+    }
+
+    /// The next column as a time: nanoseconds since 1970.
+    pub(crate) fn moment(&mut self) -> rusqlite::Result<u64> {
+        let time = self.take::<i64>()?;
+        u64::try_from(time).map_err(|_| self.unexpected("a time before 1970".into()))
+    }
+
+    pub(crate) fn moment_or_none(&mut self) -> rusqlite::Result<Option<u64>> {
+        let time = self.take::<Option<i64>>()?.map(u64::try_from).transpose();
+        time.map_err(|_| self.unexpected("a time before 1970".into()))
+    }
+
+    /// The next column as a finite number.
+    pub(crate) fn finite(&mut self) -> rusqlite::Result<f64> {
+        let number: f64 = self.take()?;
+        if number.is_finite() {
+            return Ok(number);
+        }
+        Err(self.unexpected(format!("{number} is not finite").into()))
     }
 
     pub(crate) fn bytes(&mut self) -> rusqlite::Result<Bytes> {
@@ -265,8 +442,7 @@ impl<'r> Fields<'r> {
         &self,
         why: Box<dyn std::error::Error + Send + Sync>,
     ) -> rusqlite::Error {
-        let column = self.next.saturating_sub(1);
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why)
+        refused(self.next.saturating_sub(1), why)
     }
 
     fn decoded<T>(&self, result: serde_json::Result<T>) -> rusqlite::Result<T> {
@@ -299,8 +475,8 @@ pub(crate) fn stage_columns(stage: &Stage) -> (String, Option<&str>) {
     }
 }
 
-/// An unsigned number as a column value. `SQLite` has only signed 64-bit integers: a number of 2^63
-/// or more is stored as the negative number with the same bits, and is read back exactly.
+/// An unsigned number as a column value. `SQLite` has only signed 64-bit integers: a seed of 2^63 or
+/// more is stored as the negative number with the same bits, and is read back exactly.
 pub(crate) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

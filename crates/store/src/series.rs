@@ -2,12 +2,12 @@
 
 use crate::error::{Refusal, fault};
 use crate::resolve::{check_id, free_id};
-use crate::row::{self, Fields, all, insert, json, json_or_none, path_text, signed};
+use crate::row::{self, Fields, all, insert, json, json_or_none, one, path_text, signed};
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, Shard, StopReason,
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 /// A series without its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -82,8 +82,8 @@ impl Store {
         all(&self.connection, QUERY, &[], |fields| {
             Ok(SeriesSummary {
                 id: fields.take()?,
-                started_unix_ns: fields.number()?,
-                ended_unix_ns: fields.number_or_none()?,
+                started_unix_ns: fields.moment()?,
+                ended_unix_ns: fields.moment_or_none()?,
                 stop: fields.word_or_none()?,
                 contenders: fields.json()?,
                 power_cuts_recorded: fields.number()?,
@@ -207,15 +207,14 @@ pub(crate) fn insert_power_cut(
 
 pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {
     let query = format!("SELECT {} FROM series WHERE id = ?1", row::SERIES);
-    let read = |row: &rusqlite::Row<'_>| {
-        let fields = &mut Fields::of(row);
+    one(connection, &query, [id], |fields| {
         Ok(SeriesInfo {
             id: fields.take()?,
-            started_unix_ns: fields.number()?,
-            ended_unix_ns: fields.number_or_none()?,
+            started_unix_ns: fields.moment()?,
+            ended_unix_ns: fields.moment_or_none()?,
             stop: fields.word_or_none()?,
             power_cuts_planned: fields.take()?,
-            seed: fields.number()?,
+            seed: fields.seed()?,
             guest: fields.json()?,
             work_dir: fields.take::<String>()?.into(),
             contenders: fields.json()?,
@@ -224,8 +223,7 @@ pub(crate) fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option
             disk: fields.json_or_none()?,
             shard: fields.json_or_none()?,
         })
-    };
-    connection.query_row(&query, [id], read).optional()
+    })
 }
 
 fn read_power_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<PowerCut> {
@@ -234,7 +232,7 @@ fn read_power_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite
     Ok(PowerCut {
         contender: fields.contender(contenders, "series")?.label.clone(),
         number: fields.take()?,
-        seed: fields.number()?,
+        seed: fields.seed()?,
         guest: fields.take()?,
         after_ns: fields.nanos()?,
         acknowledged: fields.number()?,

@@ -2,7 +2,7 @@
 //! JSON column.
 
 use crate::error::Refusal;
-use crate::row::{self, Fields, insert, json, place_of, signed};
+use crate::row::{self, Fields, LARGEST, insert, json, place_of, signed};
 use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 use rusqlite::{Transaction, params};
 
@@ -59,13 +59,26 @@ pub(crate) fn insert_progress(
 /// Reads the rest of a row, after its key.
 pub(crate) fn read_latencies(fields: &mut Fields<'_>) -> rusqlite::Result<LatencyDistribution> {
     let _place: i64 = fields.take()?;
+    let operation = fields.take()?;
+    let (count, sum_ns) = (fields.number()?, fields.number()?);
+    let (min_ns, max_ns) = (fields.number()?, fields.number()?);
+    if min_ns > max_ns {
+        let why = format!("{max_ns} is below min_ns, which is {min_ns}");
+        return Err(fields.unexpected(why.into()));
+    }
+    let buckets: Vec<(u64, u64)> = fields.json()?;
+    fields.add(buckets.iter().map(|(_, count)| *count))?;
+    let ascends = buckets.is_sorted_by(|(one, _), (next, _)| one < next);
+    if !ascends || buckets.last().is_some_and(|(end, _)| *end > LARGEST) {
+        return Err(fields.unexpected("its classes do not ascend to an end".into()));
+    }
     Ok(LatencyDistribution {
-        operation: fields.take()?,
-        count: fields.number()?,
-        sum_ns: fields.number()?,
-        min_ns: fields.number()?,
-        max_ns: fields.number()?,
-        buckets: fields.json()?,
+        operation,
+        count,
+        sum_ns,
+        min_ns,
+        max_ns,
+        buckets,
     })
 }
 
@@ -73,6 +86,8 @@ pub(crate) fn read_latencies(fields: &mut Fields<'_>) -> rusqlite::Result<Latenc
 pub(crate) fn read_progress(fields: &mut Fields<'_>) -> rusqlite::Result<Progress> {
     let slice_ns = fields.nanos()?;
     let pairs: Vec<(u64, u64)> = fields.json()?;
+    fields.add(pairs.iter().map(|(operations, _)| *operations))?;
+    fields.add(pairs.iter().map(|(_, bytes)| *bytes))?;
     let slice = |(operations, bytes)| Slice {
         operations,
         bytes: Bytes(bytes),

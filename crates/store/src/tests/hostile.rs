@@ -370,3 +370,68 @@ fn every_published_schema_equals_its_migrations() {
         assert_eq!(crate::migrate::deviation(&store, version).unwrap(), None);
     }
 }
+
+#[test]
+fn a_value_out_of_range_is_refused_with_its_run_cell_and_column() {
+    for (sql, words) in [
+        (
+            "UPDATE latency SET min_ns = max_ns + 1",
+            "cell 0, latency: max_ns",
+        ),
+        (
+            "UPDATE latency SET max_ns = -1",
+            "cell 0, latency: max_ns: -1 is not between",
+        ),
+        (
+            "UPDATE latency SET classes = '[[9,1],[3,1]]'",
+            "latency: classes",
+        ),
+        (
+            "UPDATE progress SET slices = '[[1152921504606846977,0]]'",
+            "progress: slices",
+        ),
+        ("UPDATE sample SET files = 1 << 61", "cell 0, sample: files"),
+        (
+            "UPDATE sample SET return_ns = 1 << 60",
+            "return_ns: its values add up",
+        ),
+        (
+            "UPDATE sample SET phase = 77",
+            "cell 0: the plan has no such phase",
+        ),
+        (
+            "UPDATE reported SET value = 9e999",
+            "cell 0, reported: value: inf is not finite",
+        ),
+        (
+            "UPDATE cell SET workload = 9",
+            "cell 0: the plan has no such workload",
+        ),
+        (
+            "UPDATE run SET started_unix_ns = -5",
+            "started_unix_ns: a time before 1970",
+        ),
+        (
+            "UPDATE command SET stdout = hex(zeroblob(5000000))",
+            "cell 0, command: stdout: its 10000000 bytes are too many",
+        ),
+        (
+            "UPDATE run SET plan = json_set(plan, '$.contenders', json('[]'))",
+            "plan: it has no contender",
+        ),
+    ] {
+        let work_dir = filled();
+        change(&work_dir, sql);
+        let store = Store::open_existing_read_only(&work_dir.path()).unwrap();
+        let error = store.load("r").unwrap_err();
+        assert!(
+            matches!(error, StoreError::Corrupt { .. }),
+            "{sql}: {error}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains("`r`") && text.contains(words),
+            "{sql}: {text}"
+        );
+    }
+}

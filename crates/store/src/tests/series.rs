@@ -19,7 +19,7 @@ fn power_cut_beyond_repair(contender: &str, number: u32) -> PowerCut {
 fn a_series_round_trips_in_order() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
-    let mut begun = series(u64::MAX);
+    let mut begun = series(1 << 62);
     begun.disk = Some(ModelDisk {
         profile: "mine".into(),
         text: "queue_depth = 1".into(),

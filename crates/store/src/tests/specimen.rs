@@ -54,13 +54,15 @@ pub(crate) fn plan() -> Plan {
     let workload = |dataset, cache, pattern: Option<&str>| Workload {
         name: format!("of {dataset}"),
         dataset,
-        phases: vec![PhasePlan {
-            label: "grep".into(),
-            kind: "grep".into(),
-            cache,
-            pattern: pattern.map(str::to_owned),
-            parameters: [("command".to_owned(), ODD.to_owned())].into(),
-        }],
+        phases: ["grep", "copy 1", "copy 2"]
+            .map(|label| PhasePlan {
+                label: label.into(),
+                kind: "grep".into(),
+                cache,
+                pattern: pattern.map(str::to_owned),
+                parameters: [("command".to_owned(), ODD.to_owned())].into(),
+            })
+            .into(),
     };
     Plan {
         name: "quick".into(),
@@ -269,7 +271,7 @@ pub(crate) fn sample(phase: u32) -> Sample {
             })
             .collect(),
         space_before: Bytes(next()),
-        space_after: Bytes(u64::MAX - next()),
+        space_after: Bytes((1 << 55) - next()),
         fragmentation: Some(Fragmentation {
             floor: Bytes(next()),
             files: next(),
@@ -345,7 +347,7 @@ fn observed(next: &mut impl FnMut() -> u64) -> Observed {
         others_ns: Some(Nanos(next())),
         other_io: Some(OtherIo {
             requests: next(),
-            bytes: Bytes(u64::MAX - next()),
+            bytes: Bytes((1 << 55) - next()),
             busiest: ODD.into(),
             busiest_ns: Nanos(next()),
             below_bytes: Some(Bytes(next())),
@@ -359,17 +361,17 @@ fn latencies(operation: &str, next: &mut impl FnMut() -> u64) -> LatencyDistribu
     LatencyDistribution {
         operation: operation.into(),
         count: next(),
-        sum_ns: u64::MAX - next(),
+        sum_ns: (1 << 55) - next(),
         min_ns: next(),
         max_ns: next(),
-        buckets: vec![(next(), next()), (u64::MAX - next(), next())],
+        buckets: vec![(next(), next()), ((1 << 60) - next(), next())],
     }
 }
 
 fn slice(next: &mut impl FnMut() -> u64) -> Slice {
     Slice {
         operations: next(),
-        bytes: Bytes(u64::MAX - next()),
+        bytes: Bytes((1 << 55) - next()),
     }
 }
 
@@ -560,7 +562,7 @@ pub(crate) fn power_cut_with_losses(contender: &str, number: u32) -> PowerCut {
         messages: vec!["a/b: missing".into()],
     };
     power_cut.recovery = Recovery {
-        took_ns: Nanos(u64::MAX),
+        took_ns: Nanos(1 << 50),
         corrected_by: Some("e2fsck -y".into()),
         refused: Some("bad magic".into()),
         beyond_repair: None,
@@ -653,7 +655,7 @@ pub(crate) fn explored_clean(contender: &str, number: u32) -> ExploredProgram {
         },
         cost: ProgramCost {
             operations: 2,
-            took_ns: Nanos(u64::MAX),
+            took_ns: Nanos(1 << 50),
             flushes: 3,
             bytes_written: 40_960,
             bytes_requested: 4096,
@@ -687,7 +689,7 @@ pub(crate) fn explored_with_findings(contender: &str, number: u32) -> ExploredPr
         signature: "extra order".into(),
         violation: Violation::Extra,
         class: StateClass::C5,
-        count: u64::MAX,
+        count: 1 << 50,
         minimal: None,
         kernel: Vec::new(),
         checker: None,

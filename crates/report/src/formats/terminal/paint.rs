@@ -73,13 +73,16 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
             if !empty {
                 line.push(' ');
             }
-            while width(&line) + width(word) > columns {
-                let (head, tail) = split_at_width(word, columns - width(&line));
+            // Each step looks at the part that fits only, not at the rest of a long word.
+            loop {
+                let (head, tail) = split_at_width(word, columns.saturating_sub(width(&line)));
                 line.push_str(head);
+                if tail.is_empty() {
+                    break;
+                }
                 lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
                 word = tail;
             }
-            line.push_str(word);
             empty = false;
         }
         lines.push(line);
@@ -102,6 +105,14 @@ fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_many_megabytes_is_wrapped() {
+        let word = "x".repeat(8 << 20);
+        let lines = wrap(&word, 60, 0);
+        assert_eq!(lines.len(), word.len().div_ceil(60));
+        assert_eq!(lines.concat(), word);
+    }
 
     #[test]
     fn wrapped_lines_keep_all_characters_and_the_width() {
