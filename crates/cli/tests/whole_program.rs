@@ -325,10 +325,7 @@ fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
     for words in ["runs", "show"] {
         let shown = home.fsdyno(&[words]).out;
         let shown: Vec<&str> = shown.split_whitespace().collect();
-        assert!(
-            shown.join(" ").contains("interrupted (killed)"),
-            "{shown:?}"
-        );
+        assert!(shown.join(" ").contains("unfinished"), "{shown:?}");
     }
     home.assert_cleanable();
     let output = home.fsdyno(&["run", "--resume", "last"]);
@@ -507,6 +504,24 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     ] {
         assert!(work_dir.join(name).is_dir(), "{name}");
     }
+}
+
+#[test]
+fn a_fill_without_consent_writes_nothing_and_names_the_command() {
+    let home = Home::new();
+    let directory = home.path("ground");
+    std::fs::create_dir_all(&directory).unwrap();
+    let at = directory.to_str().unwrap();
+    let output = home.fsdyno(&["age", "--in", at, "--fill", "99%"]);
+    assert_eq!(output.code, Some(2), "{}", output.err);
+    for words in [
+        "will be written in about",
+        "age wrote nothing",
+        &format!("age --in {at} --fill 99% --yes"),
+    ] {
+        assert!(output.err.contains(words), "{words}: {}", output.err);
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod clean_up;
 pub mod command;
 pub mod daemons;
+pub mod destination;
 pub mod direct_io;
 pub mod disk_server;
 pub mod foreground;

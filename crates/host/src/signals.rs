@@ -11,11 +11,15 @@
 //! kill a run that has devices mounted. Writers see `EPIPE` instead; children get the default back
 //! when they are started by [`std::process::Command`].
 
+use fsdyno_files::poll;
 use fsdyno_model::CancelToken;
+use rustix::event::{PollFd, PollFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use std::{fmt, fs, io};
 
 /// The handled signals. Their handlers stay installed until the process ends.
@@ -105,6 +109,22 @@ impl fmt::Display for Signal {
             Self::HangUp => "SIGHUP",
         })
     }
+}
+
+/// Waits until something can be read, or cancellation is requested, which is an error.
+pub fn wait_for_input(input: impl AsFd, stop: &CancelToken) -> io::Result<()> {
+    // A signal can arrive between the check and the wait.
+    const POLL_INTERVAL: Duration = Duration::from_millis(100);
+    while !stop.requested() {
+        let ready = poll(
+            &mut [PollFd::new(&input, PollFlags::IN)],
+            Some(POLL_INTERVAL),
+        )?;
+        if ready > 0 {
+            return Ok(());
+        }
+    }
+    Err(io::ErrorKind::Interrupted.into())
 }
 
 #[cfg(test)]

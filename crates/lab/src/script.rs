@@ -107,6 +107,14 @@ impl DryRun {
         self.lines.push(shell_line(&argv));
     }
 
+    /// A command that may write. It needs no consent on a file system that the script made.
+    fn own_writing(&mut self, job: &Job<'_>, mut words: Vec<&str>) {
+        if job.contender.directory.is_none() {
+            words.push("--yes");
+        }
+        self.own(&words);
+    }
+
     /// The devices of a contender; prints the lines that create them if necessary.
     fn blocks(&mut self, job: &Job<'_>) -> Vec<String> {
         let count = job.contender.layout.devices;
@@ -271,7 +279,7 @@ impl CellExecutor for DryRun {
                 words.extend(["--age", &age]);
             }
             words.extend(["--seed", &seed]);
-            self.own(&words);
+            self.own_writing(job, words);
         }
         Ok(())
     }
@@ -295,7 +303,7 @@ impl CellExecutor for DryRun {
             if *form == Form::Archive {
                 words.push("--archive");
             }
-            self.own(&words);
+            self.own_writing(job, words);
             if *form == Form::Tree {
                 self.trees.push(self.root.join(SOURCE));
             }
@@ -390,7 +398,7 @@ impl CellExecutor for DryRun {
         for one in &given {
             words.extend(["--set", one]);
         }
-        self.own(&words);
+        self.own_writing(job, words);
         if job.touches_files() {
             // A phase that writes creates its own files.
             if kinds::find(&phase.kind).is_some_and(|kind| kind.writes) {

@@ -1,13 +1,15 @@
 //! `age`: fills and ages the file system of a directory. Scripts and `run --dry-run` use it.
 
+use super::consent::ConsentArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
-use crate::screen::filling;
+use crate::screen::written::Written;
 use clap::Args;
-use fsdyno_datasets::states::{self, Progress, StateError};
+use fsdyno_datasets::states::{self, Progress, Space, StateError};
+use fsdyno_host::destination::Writes;
 use fsdyno_host::signals;
 use fsdyno_model::{Fill, InitialState};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs::File;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -24,6 +26,8 @@ pub struct AgeArgs {
     /// Seed of sizes, contents and order
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
 }
 
 pub fn age(args: &AgeArgs) -> Result<(), CliError> {
@@ -39,18 +43,13 @@ pub fn age(args: &AgeArgs) -> Result<(), CliError> {
     let state = InitialState::of(Some(fill), args.age)
         .map_err(|(message, remedy)| CliError::usage(format!("{message}; {remedy}")))?;
     let stop = signals::cancel_token()?;
-    // The bar is not drawn unless standard error is a terminal.
-    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
-        bar.set_style(style.progress_chars("=> "));
+    if let Some(writes) = writes(args, &state)? {
+        args.consent.ask("age", &args.directory, &writes, &stop)?;
     }
-    let mut show = |now: Progress| {
-        bar.set_length(now.of.0);
-        bar.set_position(now.done.0);
-        bar.set_message(filling(now.done, now.of));
-    };
+    let mut written = Written::new("age");
+    let mut show = |now: Progress| written.show(now.done, now.of);
     let result = states::set_up(&args.directory, &state, args.seed, &stop, &mut show);
-    bar.finish_and_clear();
+    drop(written);
     let reached = result.map_err(|error| match error {
         StateError::Stopped => CliError::new(
             Code::Interrupted,
@@ -66,4 +65,21 @@ pub fn age(args: &AgeArgs) -> Result<(), CliError> {
         None => "nothing to do: no fill and no age requested\n".to_owned(),
     };
     output::bytes(line.as_bytes())
+}
+
+/// What the state writes; none if it is fresh.
+fn writes(args: &AgeArgs, state: &InitialState) -> Result<Option<Writes>, CliError> {
+    let space = File::open(&args.directory).and_then(|open| Ok(Space::now(&open)?));
+    let space = space.map_err(|error| {
+        let directory = args.directory.display();
+        CliError::usage(format!(
+            "cannot read the free space of {directory}: {error}"
+        ))
+    })?;
+    Ok(states::expected(state, &space).map(|expected| Writes {
+        space: expected.space,
+        bytes: expected.written,
+        files: Some(expected.files),
+        fills: true,
+    }))
 }

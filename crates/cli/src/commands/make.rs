@@ -1,17 +1,25 @@
 //! `make`: creates a dataset in a directory.
 
+use super::consent::ConsentArgs;
 use crate::args::multiple;
 use crate::exit::{CliError, Code};
 use crate::output;
+use crate::screen::written::Written;
 use clap::Args;
 use fsdyno_datasets::work_dir::WorkDir;
-use fsdyno_datasets::{DatasetError, Form};
-use fsdyno_host::signals;
+use fsdyno_datasets::{Dataset, DatasetError, Form};
+use fsdyno_host::destination::Writes;
+use fsdyno_host::{signals, space};
 use fsdyno_load::made::{Made, RECORD};
-use fsdyno_model::DatasetChoice;
+use fsdyno_model::{Bytes, DatasetChoice};
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The time between two readings of the space that is used.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub struct MakeArgs {
@@ -35,6 +43,8 @@ pub struct MakeArgs {
     /// Create the archive that the phase `untar` unpacks
     #[arg(long)]
     pub archive: bool,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
 }
 
 /// The error of a directory that fsdyno created but cannot record, and so may not delete later.
@@ -55,7 +65,7 @@ pub fn make(args: &MakeArgs) -> Result<(), CliError> {
     }
     let stop = signals::cancel_token()?;
     let choice = DatasetChoice::parse(&args.dataset);
-    let room = fsdyno_host::space::free(&args.directory)?;
+    let room = space::free(&args.directory)?;
     let dataset = fsdyno_datasets::open(&choice, args.seed, args.scale, Some(room), &stop)
         .map_err(|error| match error {
             DatasetError::Stopped => {
@@ -70,7 +80,10 @@ pub fn make(args: &MakeArgs) -> Result<(), CliError> {
         Form::Tree
     };
     let made = Made::read(&args.directory).map_err(CliError::usage)?;
-    let created = dataset.create(&mut work_dir, form, &stop);
+    let writes = writes(dataset.as_ref(), form);
+    args.consent.ask("make", &args.directory, &writes, &stop)?;
+    let create = || dataset.create(&mut work_dir, form, &stop);
+    let created = showing_progress(&args.directory, writes.bytes, create);
     // A partial dataset is recorded too.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
@@ -105,4 +118,37 @@ pub fn make(args: &MakeArgs) -> Result<(), CliError> {
         facts.about
     );
     output::bytes(line.as_bytes())
+}
+
+/// What the dataset writes in a form.
+fn writes(dataset: &dyn Dataset, form: Form) -> Writes {
+    let facts = dataset.facts();
+    let (space, files) = match form {
+        Form::Tree => (facts.footprint, facts.files),
+        Form::Archive => (facts.archive_bytes.unwrap_or(facts.footprint), 1),
+    };
+    Writes {
+        space,
+        bytes: space,
+        files: Some(files),
+        fills: false,
+    }
+}
+
+/// Shows the space that a file system lost to the work while it runs.
+fn showing_progress<T>(directory: &Path, of: Bytes, work: impl FnOnce() -> T) -> T {
+    let used = || space::used(directory).unwrap_or_default().0;
+    let before = used();
+    let (ended, end) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut written = Written::new("make");
+            while end.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                written.show(Bytes(used().saturating_sub(before).min(of.0)), of);
+            }
+        });
+        let result = work();
+        drop(ended);
+        result
+    })
 }

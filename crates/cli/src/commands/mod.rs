@@ -8,6 +8,7 @@ pub mod ci;
 pub mod clean;
 pub mod cluster;
 pub mod compare;
+pub mod consent;
 pub mod cpu;
 pub mod crash;
 pub mod disk;

@@ -2,19 +2,23 @@
 //! `run --dry-run` use it.
 
 use crate::args::copy_method;
+use crate::commands::consent::ConsentArgs;
 use crate::commands::make::not_recorded;
 use crate::commands::measuring::LockArgs;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
+use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
+use fsdyno_host::destination::Writes;
 use fsdyno_host::signals;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
 use fsdyno_load::phases::{bonnie, op};
 use fsdyno_model::{
-    CacheState, CancelToken, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Tally,
+    Bytes, CacheState, CancelToken, CopyMethod, DatasetChoice, LatencyDistribution, Nanos, Needs,
+    PhasePlan, Progress, Tally,
 };
 use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of};
 use serde::Serialize;
@@ -46,6 +50,8 @@ pub struct PhaseArgs {
     /// End of the measurement: data durable, or last call returned
     #[arg(long, value_enum, default_value = "durable")]
     pub until: Until,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
     #[command(flatten)]
     pub lock: LockArgs,
     /// Print JSON
@@ -113,6 +119,11 @@ pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
     {
         return Err(no_tree(&args.kind, &args.directory));
     }
+    if engine != "null"
+        && let Some(writes) = writes(&plan, &work_dir, &stop)?
+    {
+        args.consent.ask("phase", &args.directory, &writes, &stop)?;
+    }
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let measured = measured(args, &plan, &engine, &mut work_dir, &stop);
@@ -155,6 +166,46 @@ fn no_tree(kind: &str, directory: &Path) -> CliError {
         "cannot run {kind} in {directory}: it has no tree that fsdyno made (`{SOURCE}`, \
          `copy-1`), and other trees are not used. Create one: fsdyno make DATASET --in {directory}"
     ))
+}
+
+/// What a phase writes at most: its own files, or as much as the tree or the archive that it works
+/// on. None if it only reads or deletes.
+fn writes(
+    plan: &PhasePlan,
+    work_dir: &WorkDir,
+    stop: &CancelToken,
+) -> Result<Option<Writes>, CliError> {
+    let of = |space: Bytes, files| Writes {
+        space,
+        bytes: space,
+        files,
+        fills: false,
+    };
+    if let Some(bytes) = kinds::data_bytes(plan) {
+        return Ok(Some(of(bytes, None)));
+    }
+    let Some(kind) = kinds::find(&plan.kind).filter(|kind| kind.writes && !kind.removes_tree)
+    else {
+        return Ok(None);
+    };
+    let Some(input) = work_dir
+        .input(kind.needs)
+        .filter(|_| kind.needs != Needs::Nothing)
+    else {
+        return Ok(None);
+    };
+    let unread = |error| CliError::usage(format!("cannot read {}: {error}", input.display()));
+    if kind.needs == Needs::Archive {
+        let length = input
+            .metadata()
+            .map_err(|error| unread(error.to_string()))?;
+        return Ok(Some(of(Bytes(length.len()), None)));
+    }
+    match fsdyno_datasets::open(&DatasetChoice::Tree(input.clone()), 0, 1.0, None, stop) {
+        Ok(tree) => Ok(Some(of(tree.facts().footprint, Some(tree.facts().files)))),
+        Err(DatasetError::Stopped) => Err(CliError::interrupted()),
+        Err(error) => Err(unread(error.to_string())),
+    }
 }
 
 /// Runs the phase on the datasets that exist in the directory.

@@ -229,7 +229,7 @@ pub fn ended(stop: Option<StopReason>, running: bool) -> String {
     match stop {
         Some(stop) => stop.to_string(),
         None if running => "running".to_owned(),
-        None => "interrupted (killed)".to_owned(),
+        None => "unfinished".to_owned(),
     }
 }
 

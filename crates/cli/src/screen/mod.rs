@@ -11,6 +11,7 @@ mod drawer;
 mod pace;
 mod standings;
 mod view;
+pub mod written;
 
 use crate::output::{self, Verbosity};
 use drawer::Drawer;

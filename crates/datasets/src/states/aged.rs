@@ -16,7 +16,7 @@ pub static AGED: Method = Method {
 };
 
 /// The size of the files that fill the last gap: about the mean of the churn's.
-const CLOSING: u64 = 128 << 10;
+pub(super) const CLOSING: u64 = 128 << 10;
 
 fn age(work: &mut Work<'_>) -> Result<String, StateError> {
     let space = work.files.space()?;

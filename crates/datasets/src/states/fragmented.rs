@@ -16,19 +16,23 @@ pub static FRAGMENTED: Method = Method {
 };
 
 /// The size of a small file, and so of a hole.
-const HOLE: u64 = 32 << 10;
+pub(super) const HOLE: u64 = 32 << 10;
 /// The utilisation before files are deleted, in tenths of a percent. The remaining two-hundredth
 /// is free space outside of the holes.
-const BRIM: u32 = 995;
+pub(super) const BRIM: u32 = 995;
+
+/// The utilisation up to which large files are written: half of the space between it and the brim is
+/// the space to be freed.
+pub(super) fn bulk(permille: u32) -> u32 {
+    (2 * permille).saturating_sub(BRIM)
+}
 
 fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let size = large(work)?;
     let files = &mut work.files;
     let missing = files.space()?.missing(BRIM.max(work.permille));
     files.expect(missing);
-    // Half of the space between this and the brim is the space to be freed.
-    let bulk = (2 * work.permille).saturating_sub(BRIM);
-    fill_to(files, bulk, size, &mut |_, _| {})?;
+    fill_to(files, bulk(work.permille), size, &mut |_, _| {})?;
     let before = files.space()?;
     let mut small: Vec<u32> = Vec::new();
     let brim = BRIM.max(work.permille);

@@ -9,6 +9,7 @@
 mod aged;
 mod churn;
 mod error;
+mod expected;
 mod files;
 mod fragmented;
 mod plain;
@@ -16,6 +17,7 @@ mod progress;
 mod space;
 
 pub use error::StateError;
+pub use expected::{Expected, expected};
 pub use progress::Progress;
 pub use space::Space;
 

@@ -32,8 +32,13 @@ pub(super) enum Filled {
 
 /// The size of large files: 16 MiB, and on small file systems a hundredth of them.
 pub(super) fn large(work: &Work<'_>) -> Result<u64, StateError> {
-    let hundredth = work.files.space()?.capacity() / 100;
-    Ok(hundredth.next_multiple_of(4096).clamp(64 << 10, 16 << 20))
+    Ok(large_on(work.files.space()?.capacity()))
+}
+
+/// The size of large files on a file system of this capacity.
+pub(super) fn large_on(capacity: u64) -> u64 {
+    let hundredth = capacity / 100;
+    hundredth.next_multiple_of(4096).clamp(64 << 10, 16 << 20)
 }
 
 /// Writes files of `size`, the last one smaller, until the utilisation is reached; `made` receives

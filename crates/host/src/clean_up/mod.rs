@@ -7,6 +7,7 @@
 mod shape;
 
 pub use shape::TRACEFS;
+pub(crate) use shape::is_work_directory;
 
 use crate::journal::record::{Kind, Record, Resource, remaining};
 use crate::journal::{JournalError, SUFFIX, Undo, is_at};

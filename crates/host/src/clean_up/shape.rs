@@ -8,6 +8,7 @@ use fsdyno_files::open_parent;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::process::geteuid;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The possible mount points of tracefs. The second one is in debugfs, on kernels before 4.1.
@@ -17,6 +18,18 @@ pub const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracin
 pub(super) fn is_stem(stem: &str) -> bool {
     let parts: Vec<&str> = stem.split('-').collect();
     matches!(parts.len(), 2 | 3) && parts.into_iter().all(is_number)
+}
+
+/// Whether a directory of the effective user is named like the work directory of a process:
+/// `fsdyno-STEM-NAME`.
+pub(crate) fn is_work_directory(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let rest = name.and_then(|name| name.strip_prefix("fsdyno-"));
+    let mut parts = rest.unwrap_or_default().splitn(3, '-');
+    let numbered = parts.next().is_some_and(is_number) && parts.next().is_some_and(is_number);
+    let named = parts.next().is_some();
+    let owner = path.symlink_metadata().map(|about| about.uid());
+    numbered && named && owner.is_ok_and(|owner| owner == geteuid().as_raw())
 }
 
 /// The prefix of the directories that the process of a journal creates.

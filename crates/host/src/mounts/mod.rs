@@ -8,7 +8,7 @@ mod options;
 mod refusal;
 pub(crate) mod table;
 
-pub use table::{Mount, mounted_below, mountinfo};
+pub use table::{Mount, mount_of, mounted_below, mountinfo};
 
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::kernel_log::KernelLog;

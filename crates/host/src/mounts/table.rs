@@ -5,6 +5,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,26 @@ pub fn mountinfo(path: &Path) -> io::Result<Mount> {
         io::Error::new(
             io::ErrorKind::NotFound,
             format!("{} is on no mount of /proc/self/mountinfo", path.display()),
+        )
+    })
+}
+
+/// The mount that contains an open file or directory.
+pub fn mount_of(open: impl AsFd) -> io::Result<Mount> {
+    let wanted = StatxFlags::MNT_ID | StatxFlags::BASIC_STATS;
+    let about = statx(&open, "", AtFlags::EMPTY_PATH, wanted)?;
+    let known = StatxFlags::from_bits_retain(about.stx_mask).contains(StatxFlags::MNT_ID);
+    let number = (about.stx_dev_major, about.stx_dev_minor);
+    let mut table = read()?.into_iter().rev();
+    // Before Linux 5.8: a mount of the same device.
+    let is_its = |mount: &Mount| match known {
+        true => mount.id == about.stx_mnt_id,
+        false => mount.number == number,
+    };
+    table.find(is_its).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "its file system is on no mount of /proc/self/mountinfo",
         )
     })
 }
