@@ -4,7 +4,7 @@ use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Command};
 use clap_mangen::Man;
-use std::fs;
+use fsdyno_files::create_output_dir;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -24,9 +24,9 @@ pub fn man(args: &ManArgs, command: Command) -> Result<(), CliError> {
     let mut pages = Vec::new();
     render_pages(&command, &mut pages)?;
     if let Some(directory) = &args.dir {
-        fs::create_dir_all(directory).map_err(|error| {
+        create_output_dir(directory).map_err(|error| {
             let path = directory.display();
-            CliError::failure(format!("cannot make the directory {path}: {error}"))
+            CliError::failure(format!("cannot write man pages into {path}: {error}"))
         })?;
     }
     for (file, text) in &pages {

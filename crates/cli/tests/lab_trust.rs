@@ -223,3 +223,64 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
     give(&[&folder]);
     refused("uid 65534");
 }
+
+#[test]
+fn root_makes_nothing_in_a_directory_that_another_user_can_change() {
+    if !root("root_makes_nothing_in_a_directory_that_another_user_can_change") {
+        return;
+    }
+    let home = Home::new();
+    let (own, foreign) = (home.work(), home.path("foreign"));
+    fs::create_dir(&foreign).unwrap();
+    // Sticky, as `/tmp` is.
+    fs::set_permissions(&own, Permissions::from_mode(0o1777)).unwrap();
+    let (own, there) = (own.display().to_string(), foreign.display().to_string());
+    let run = ["run", "--phases", "op-create", "--set", "files=8"];
+    let run = [&run[..], &["--repeats", "1"]].concat();
+    let on = |place: &str| format!("dir:{place}");
+    let in_memory = [&run[..], &["--fs", "tmpfs:size=8M"]].concat(); // example
+    for more in [&["--work-dir", &own][..], &["--on", &on(&own)]] {
+        let words = if more[0] == "--on" { &run } else { &in_memory };
+        let printed = home.fsdyno(&[&words[..], more].concat());
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+    }
+    let link = home.path("link");
+    std::os::unix::fs::symlink(&foreign, &link).unwrap();
+    let (link, charts) = (link.display().to_string(), format!("{there}/charts/"));
+    let [dir, led] = [&there, &link].map(|place| on(place));
+    let commands = [
+        [&in_memory[..], &["--work-dir", &there]].concat(),
+        [&in_memory[..], &["--work-dir", &link]].concat(),
+        [&run[..], &["--on", &dir]].concat(),
+        [&run[..], &["--on", &led]].concat(),
+        vec![
+            "crash",
+            "--fs",
+            "ext4",
+            "--random",
+            "1",
+            "--work-dir",
+            &there,
+        ], // example
+        vec!["lab", "shell", "--work-dir", &there],
+        vec!["make", "mixed", "--scale", "0.001", "--in", &there],
+        vec!["age", "--fill", "1%", "--in", &there],
+        vec!["phase", "op-create", "--in", &there],
+        vec!["chart", "last", "--output", &charts],
+    ];
+    for (mode, owner, why) in [
+        (0o755, OTHER, "belongs to uid 65534"),
+        (0o777, 0, "chmod go-w"),
+    ] {
+        chown(&foreign, Some(owner), None).unwrap();
+        fs::set_permissions(&foreign, Permissions::from_mode(mode)).unwrap();
+        for words in &commands {
+            let printed = home.fsdyno(words);
+            assert_ne!(printed.code, Some(0), "{words:?}");
+            assert!(printed.err.contains(why), "{words:?}: {}", printed.err);
+            let left = fs::read_dir(&foreign).unwrap().count();
+            assert_eq!(left, 0, "{words:?}");
+        }
+    }
+    assert!(home.left_in_work().is_empty());
+}

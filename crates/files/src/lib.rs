@@ -19,6 +19,7 @@ mod walk;
 pub use output::Output;
 pub use read_full::read_full;
 pub use replace::{Existing, replace};
-pub use trusted::{Access, TrustedDir, Untrusted, open_own, refuse_foreign_links};
+pub use trusted::{Access, TrustedDir, Untrusted, create_output_dir, open_own};
+pub use trusted::{refuse_foreign_dir, refuse_foreign_links};
 pub use waiting::{CallError, flock, poll, uninterrupted};
 pub use walk::open_parent;

@@ -1,6 +1,7 @@
 //! A file that is written as a stream and gets its name when it is complete.
 
 use crate::replace::{Existing, create_part};
+use crate::trusted::open_output_dir;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::fs::{linkat, openat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
@@ -33,8 +34,7 @@ impl Output {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = openat(CWD, parent, flags, Mode::empty())?;
+        let dir = open_output_dir(parent)?;
         match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile | FileType::Symlink if existing == Existing::Replace => {}

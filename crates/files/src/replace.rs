@@ -1,6 +1,7 @@
 //! Writes a file whole, or not at all: into a new file of the same directory, then by a rename.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use crate::trusted::open_output_dir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::fs::{CWD, fstat, linkat, openat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -30,19 +31,21 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = openat(CWD, parent, flags, Mode::empty())?;
+    let dir = open_output_dir(parent)?;
     let mut mode = Mode::from_raw_mode(mode);
     match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
             // One that another user planted may never have a reader.
             FileType::Fifo if stat.st_uid != geteuid().as_raw() => return Err(Errno::PERM.into()),
-            FileType::CharacterDevice | FileType::Fifo => return write_to(path, bytes),
+            FileType::CharacterDevice | FileType::Fifo => return write_to(&dir, name, bytes),
             FileType::RegularFile | FileType::Symlink if existing == Existing::Keep => {
                 return Err(Errno::EXIST.into());
             }
             FileType::RegularFile => mode = Mode::from_raw_mode(stat.st_mode),
-            FileType::Symlink if is_stream(path) => return write_to(path, bytes),
+            // A link of another user could lead to a device that only root can write.
+            FileType::Symlink if is_own(&stat) && is_stream(path) => {
+                return write_to(&dir, name, bytes);
+            }
             FileType::Symlink => {}
             FileType::Directory => return Err(Errno::ISDIR.into()),
             _ => return Err(Errno::INVAL.into()),
@@ -101,6 +104,10 @@ pub(crate) fn create_part(dir: &OwnedFd, mode: Mode) -> io::Result<(String, File
     Err(Errno::EXIST.into())
 }
 
+fn is_own(stat: &Stat) -> bool {
+    stat.st_uid == 0 || stat.st_uid == geteuid().as_raw()
+}
+
 /// Whether a link leads to a terminal or pipe: `/dev/stdout` leads to `/proc/self/fd/1`.
 fn is_stream(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| {
@@ -110,9 +117,9 @@ fn is_stream(path: &Path) -> bool {
 }
 
 /// Writes to a stream. It is never made where it is missing.
-fn write_to(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_to(dir: &OwnedFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = openat(CWD, path, flags, Mode::empty())?;
+    let file = openat(dir, name, flags, Mode::empty())?;
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::CharacterDevice | FileType::Fifo => File::from(file).write_all(bytes),
         _ => Err(Errno::INVAL.into()),

@@ -2,7 +2,10 @@
 //!
 //! The directory is reached by descriptors, component by component. Each component must belong to
 //! root or to the effective user, and must not be writable by others, unless its sticky bit keeps
-//! them from renaming what is not theirs. `StrictModes` of sshd(8) has the same rule.
+//! them from renaming what is not theirs. The same holds for symbolic links and the directories
+//! that contain them. `StrictModes` of sshd(8) has the same rule.
+//!
+//! No other user can then change where the path leads, also not as it was written.
 
 use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -79,42 +82,20 @@ impl Untrusted {
 impl TrustedDir {
     /// Opens a directory that exists.
     pub fn open(path: &Path) -> Result<Self, Untrusted> {
-        Self::walk(path, false)
+        Self::walk(path, None)
     }
 
     /// Opens a directory, and makes the components that are missing with mode 0700.
     pub fn create(path: &Path) -> Result<Self, Untrusted> {
-        Self::walk(path, true)
+        Self::walk(path, Some(Mode::RWXU))
     }
 
-    fn walk(path: &Path, create: bool) -> Result<Self, Untrusted> {
-        let path = resolve(path)?;
-        // Directories on the way may be searched, not always read.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut here = PathBuf::from("/");
-        let mut fd = fs::open(&here, flags, Mode::empty()).map_err(Untrusted::io("open", &here))?;
-        check_dir(&fd, &here)?;
-        for component in path.components() {
-            let Component::Normal(name) = component else {
-                continue;
-            };
-            here.push(name);
-            if create {
-                match fs::mkdirat(&fd, name, Mode::RWXU) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(errno) => return Err(Untrusted::io("make the directory", &here)(errno)),
-                }
-            }
-            fd = fs::openat(&fd, name, flags, Mode::empty()).map_err(|errno| match errno {
-                Errno::NOTDIR | Errno::LOOP => Untrusted::refused(&here, "it is not a directory"),
-                _ => Untrusted::io("open", &here)(errno),
-            })?;
-            check_dir(&fd, &here)?;
-        }
+    fn walk(path: &Path, create: Option<Mode>) -> Result<Self, Untrusted> {
+        let way = Way::to(path, create, Way::check_all)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd =
-            fs::openat(&fd, ".", flags, Mode::empty()).map_err(Untrusted::io("open", &here))?;
-        Ok(Self { fd, path: here })
+        let fd = fs::openat(way.here(), ".", flags, Mode::empty())
+            .map_err(Untrusted::io("open", &way.path))?;
+        Ok(Self { fd, path: way.path })
     }
 
     /// The path, without symbolic links.
@@ -130,7 +111,8 @@ impl TrustedDir {
             Errno::NOTDIR | Errno::LOOP => Untrusted::refused(&path, "it is not a directory"),
             _ => Untrusted::io("open", &path)(errno),
         })?;
-        check_dir(&fd, &path)?;
+        let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
+        check_dir(&stat, &path)?;
         Ok(Self { fd, path })
     }
 
@@ -247,44 +229,187 @@ pub fn refuse_foreign_links(path: &Path) -> Result<(), Untrusted> {
     Ok(())
 }
 
+/// For root, refuses a directory that another user can change: root could be led elsewhere while it
+/// works there. Other users can lose only what is theirs. The path may be relative.
+pub fn refuse_foreign_dir(path: &Path) -> Result<(), Untrusted> {
+    if geteuid().is_root() {
+        TrustedDir::open(&absolute(path)?)?;
+    }
+    Ok(())
+}
+
+/// Makes a directory for output, and those above it that are missing. For root, each must be one that
+/// no other user can change. The path may be relative.
+pub fn create_output_dir(path: &Path) -> Result<(), Untrusted> {
+    if geteuid().is_root() {
+        let mode = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+        TrustedDir::walk(&absolute(path)?, Some(mode))?;
+        return Ok(());
+    }
+    std::fs::create_dir_all(path).map_err(|source| Untrusted::Io {
+        act: "make the directory",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Opens a directory in which a file is written. For root, no symbolic link of another user may lead
+/// there. The path may be relative.
+pub(crate) fn open_output_dir(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if !geteuid().is_root() {
+        return Ok(fs::open(path, flags, Mode::empty())?);
+    }
+    let way = Way::to(&std::path::absolute(path)?, None, Way::check_links);
+    let way = way.map_err(|error| match error {
+        Untrusted::Io { source, .. } => source,
+        refused @ Untrusted::Refused { .. } => io::Error::other(refused),
+    })?;
+    Ok(fs::openat(way.here(), ".", flags, Mode::empty())?)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Untrusted> {
+    std::path::absolute(path).map_err(|source| Untrusted::Io {
+        act: "resolve",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+impl From<TrustedDir> for OwnedFd {
+    fn from(dir: TrustedDir) -> Self {
+        dir.fd
+    }
+}
+
 impl AsFd for TrustedDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-/// The path without symbolic links, as far as it exists; the rest as it is.
-fn resolve(path: &Path) -> Result<PathBuf, Untrusted> {
-    if !path.is_absolute() {
-        return Err(Untrusted::refused(path, "the path is not absolute"));
-    }
-    if path.components().any(|part| part == Component::ParentDir) {
-        return Err(Untrusted::refused(path, "the path contains .."));
-    }
-    let mut missing = Vec::new();
-    let mut there = path;
-    loop {
-        match there.canonicalize() {
-            Ok(mut real) => {
-                real.extend(missing.iter().rev());
-                return Ok(real);
-            }
-            Err(source) if source.kind() == io::ErrorKind::NotFound => {
-                let (Some(name), Some(parent)) = (there.file_name(), there.parent()) else {
-                    return Ok(path.to_owned());
-                };
-                missing.push(name);
-                there = parent;
-            }
-            Err(source) => {
-                return Err(Untrusted::Io {
-                    act: "resolve",
-                    path: there.to_owned(),
-                    source,
-                });
-            }
+/// Symbolic links in a path, as many as the kernel follows (path_resolution(7)).
+const MAX_LINKS: u32 = 40;
+
+/// The directories from the root to one, open with `O_PATH`: directories on the way may be searched,
+/// not always read.
+struct Way {
+    fds: Vec<OwnedFd>,
+    path: PathBuf,
+}
+
+/// Checks a directory or symbolic link on a way.
+type CheckPart = fn(&Stat, &Path) -> Result<(), Untrusted>;
+
+impl Way {
+    const FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    /// Checks directories and links: nobody but root and the effective user can exchange either.
+    fn check_all(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => check_entry(stat, true, path),
+            _ => check_dir(stat, path),
         }
     }
+
+    /// Checks links alone: no other user can lead the way to where they cannot write.
+    fn check_links(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => check_entry(stat, true, path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes to a directory. Makes missing ones with the mode, before the umask.
+    fn to(path: &Path, create: Option<Mode>, check: CheckPart) -> Result<Self, Untrusted> {
+        if !path.is_absolute() {
+            return Err(Untrusted::refused(path, "the path is not absolute"));
+        }
+        let root = PathBuf::from("/");
+        let flags = Self::FLAGS | OFlags::DIRECTORY;
+        let fd = fs::open(&root, flags, Mode::empty()).map_err(Untrusted::io("open", &root))?;
+        let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &root))?;
+        check(&stat, &root)?;
+        let mut way = Self {
+            fds: vec![fd],
+            path: root,
+        };
+        let mut names = names_of(path);
+        let mut links = 0;
+        while let Some(name) = names.pop() {
+            match way.enter(&name, create, check)? {
+                None => {}
+                Some(_) if links == MAX_LINKS => {
+                    return Err(Untrusted::refused(path, "it has too many symbolic links"));
+                }
+                Some(target) => {
+                    links += 1;
+                    if target.is_absolute() {
+                        way.fds.truncate(1);
+                        way.path = PathBuf::from("/");
+                    }
+                    names.extend(names_of(&target));
+                }
+            }
+        }
+        Ok(way)
+    }
+
+    /// The directory.
+    fn here(&self) -> &OwnedFd {
+        &self.fds[self.fds.len() - 1]
+    }
+
+    /// Enters a directory by its name in this one, or returns the target of a symbolic link.
+    fn enter(
+        &mut self,
+        name: &OsStr,
+        create: Option<Mode>,
+        check: CheckPart,
+    ) -> Result<Option<PathBuf>, Untrusted> {
+        if name == ".." {
+            if self.fds.len() > 1 {
+                self.fds.pop();
+                self.path.pop();
+            }
+            return Ok(None);
+        }
+        let path = self.path.join(name);
+        let open = || fs::openat(self.here(), name, Self::FLAGS, Mode::empty());
+        let opened = match (open(), create) {
+            (Err(Errno::NOENT), Some(mode)) => match fs::mkdirat(self.here(), name, mode) {
+                Ok(()) | Err(Errno::EXIST) => open(),
+                Err(errno) => return Err(Untrusted::io("make the directory", &path)(errno)),
+            },
+            (opened, _) => opened,
+        };
+        let fd = opened.map_err(Untrusted::io("open", &path))?;
+        let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind == FileType::Symlink {
+            check(&stat, &path)?;
+            let target = fs::readlinkat(&fd, "", Vec::new());
+            let target = target.map_err(Untrusted::io("read the link", &path))?;
+            return Ok(Some(OsString::from_vec(target.into_bytes()).into()));
+        }
+        if kind != FileType::Directory {
+            return Err(Untrusted::refused(&path, "it is not a directory"));
+        }
+        check(&stat, &path)?;
+        self.fds.push(fd);
+        self.path = path;
+        Ok(None)
+    }
+}
+
+/// The names in a path, the last one first.
+fn names_of(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    });
+    names.rev().collect()
 }
 
 /// A name that stays in the directory.
@@ -300,14 +425,13 @@ fn plain<'a>(dir: &Path, name: &'a OsStr) -> Result<&'a OsStr, Untrusted> {
 }
 
 /// Whether only root and the effective user can make, rename and remove what is in it.
-fn check_dir(fd: &OwnedFd, path: &Path) -> Result<(), Untrusted> {
-    let stat = fs::fstat(fd).map_err(Untrusted::io("examine", path))?;
+fn check_dir(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
     if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
         let why = format!("the directory belongs to uid {}", stat.st_uid);
         return Err(Untrusted::refused(path, why));
     }
     let sticky = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
-    match writers(&stat) {
+    match writers(stat) {
         Some(who) if !sticky => {
             let why = format!(
                 "the directory is writable by {who}; chmod go-w {}",
@@ -467,8 +591,35 @@ mod tests {
         symlink(&real, place.path().join("link")).unwrap();
         let dir = TrustedDir::create(&place.path().join("link/new")).unwrap();
         assert_eq!(dir.path(), real.canonicalize().unwrap().join("new"));
+        let around = TrustedDir::open(&place.path().join("link/new/../../real")).unwrap();
+        assert_eq!(around.path(), real.canonicalize().unwrap());
+        symlink("self", place.path().join("self")).unwrap();
+        assert!(why(TrustedDir::open(&place.path().join("self"))).contains("too many"));
         assert!(why(TrustedDir::open(Path::new("relative"))).contains("not absolute"));
         let missing = TrustedDir::open(&place.path().join("missing")).unwrap_err();
         assert!(missing.is_missing());
+    }
+
+    #[test]
+    fn a_link_that_another_user_could_exchange_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (real, shared) = (place.path().join("real"), place.path().join("shared"));
+        std::fs::create_dir(&real).unwrap();
+        std::fs::create_dir(&shared).unwrap();
+        symlink(&real, shared.join("link")).unwrap();
+        chmod(&shared, 0o777);
+        assert!(why(TrustedDir::open(&shared.join("link"))).contains("writable by everybody"));
+        chmod(&shared, 0o1777);
+        TrustedDir::open(&shared.join("link")).unwrap();
+        if geteuid().is_root() {
+            let link = shared.join("link");
+            std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+            assert!(why(TrustedDir::open(&link)).contains("uid 65534"));
+            let led = open_output_dir(&link).unwrap_err().to_string();
+            assert!(led.contains("uid 65534"), "{led}");
+            assert!(refuse_foreign_dir(&link).is_err());
+            assert!(create_output_dir(&link.join("new")).is_err());
+            assert!(!real.join("new").exists());
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! scratch file that has no name any more.
 
 use fsdyno_files::uninterrupted;
+use crate::place::Place;
 use fsdyno_model::CancelToken;
 use io_uring::{IoUring, opcode, types};
-use rustix::fs::{FileType, Mode, OFlags, fdatasync, fstat, open, unlink};
+use rustix::fs::{FileType, Mode, OFlags, fdatasync, fstat, open};
 use rustix::io::{Errno, pread, pwrite};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -138,13 +139,14 @@ impl DirectFile {
     /// Creates a scratch file of this size that is not written yet. Its name is removed at once: the
     /// file is gone however this process ends.
     pub fn empty_scratch(path: &Path, size: u64, stop: &CancelToken) -> Result<Self, DirectError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
-        let failed = |errno: Errno| DirectError::Open {
+        let failed = |cause: io::Error| DirectError::Open {
             path: path.to_owned(),
-            cause: errno.into(),
+            cause,
         };
-        let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        unlink(path).map_err(failed)?;
+        let place = Place::trusted(path).map_err(|error| failed(error.into()))?;
+        let file = place.create(OFlags::RDWR | OFlags::DIRECT);
+        let file = file.map_err(|errno| failed(errno.into()))?;
+        place.unlink().map_err(|errno| failed(errno.into()))?;
         Ok(Self::of(file, path, size, true, stop))
     }
 

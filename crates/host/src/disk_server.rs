@@ -10,14 +10,13 @@
 use crate::command;
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::{self, MountError, Mounted};
+use crate::place::{HeldFile, Place};
 use crate::processes;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fstatfs, open};
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -26,6 +25,9 @@ use std::time::{Duration, Instant};
 
 /// The arguments of the server; the file follows.
 pub const SERVER_ARGS: [&str; 2] = ["disk", "fuse-server"];
+
+/// `f_type` of a FUSE file system (statfs(2)).
+const FUSE_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5546;
 
 /// How long a server may take to end once nothing is mounted.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,11 +80,11 @@ impl ServedDisk {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let device = open("/dev/fuse", flags, Mode::empty())
             .map_err(|errno| ServedError::Device(errno.into()))?;
-        let mut options = OpenOptions::new();
         // It is removed with its directory.
-        options.write(true).create_new(true).mode(0o600);
-        let place = options.open(file);
-        place.map_err(made(format!("make {}", file.display())))?;
+        let place = Place::trusted(file).map_err(io::Error::from);
+        place
+            .and_then(|place| Ok(place.create(OFlags::WRONLY)?))
+            .map_err(made(format!("make {}", file.display())))?;
         let (ours, theirs) = UnixStream::pair().map_err(made("make a line".to_owned()))?;
         let of_server = device.try_clone();
         let of_server =
@@ -139,6 +141,16 @@ impl ServedDisk {
     /// The file that is the disk.
     pub fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// The very file, for a loop device. The server must have begun.
+    pub fn held(&self) -> io::Result<HeldFile> {
+        let held = HeldFile::at(&self.file)?;
+        if fstatfs(&held)?.f_type != FUSE_SUPER_MAGIC {
+            let why = "it is not served: nothing of FUSE is mounted there";
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
+        Ok(held)
     }
 
     /// How its server ended, if it is not running.

@@ -1,16 +1,18 @@
 //! Files and directories that fsdyno makes for itself: sparse images, scratch directories.
 //!
 //! Both are guards: removed on drop, and in the journal before they exist. Neither is ever made
-//! over something that is there.
+//! over something that is there. A name is looked up once: in the descriptor of a directory that no
+//! other user can change. What was made is held open, and only that is used and removed.
 
 use crate::journal::{Entry, Journal, JournalError, Kind};
-use crate::removal::remove_tree;
+use crate::place::{HeldFile, Place, PlaceError};
+use crate::removal::remove_made;
 use fsdyno_model::Bytes;
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{AtFlags, OFlags, SeekFrom, fstat, ftruncate, linkat, seek};
 use rustix::io::Errno;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, OpenOptionsExt};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The reason why an image or a scratch directory could not be made.
@@ -27,6 +29,14 @@ pub enum ImageError {
         path: PathBuf,
         #[source]
         cause: io::Error,
+    },
+    /// Another user could exchange what is made there.
+    #[error("cannot {act} {}: {cause}", path.display())]
+    Place {
+        act: String,
+        path: PathBuf,
+        #[source]
+        cause: PlaceError,
     },
     /// It could not be written down first.
     #[error(transparent)]
@@ -48,17 +58,15 @@ pub struct Scratch {
 impl Image {
     /// Makes a sparse file of that size, which must not exist.
     pub fn create(path: &Path, size: Bytes, journal: &Journal) -> Result<Self, ImageError> {
-        let act = || format!("make an image of {size} at");
-        let made = Made::new(path, Kind::Image, journal, &act, |path| {
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path)?;
-            // Not from here on "exists already": the file is ours.
-            file.set_len(size.0).inspect_err(|_| {
-                let _ = std::fs::remove_file(path);
-            })
+        let act = format!("make an image of {size} at");
+        let made = Made::new(path, Kind::Image, journal, &act, |place| {
+            place.create(OFlags::WRONLY)
+        })?;
+        // A failure drops it, and so removes the file.
+        ftruncate(&made.held, size.0).map_err(|errno| ImageError::Refused {
+            act,
+            path: made.place.path().to_owned(),
+            cause: errno.into(),
         })?;
         Ok(Self { made })
     }
@@ -73,42 +81,49 @@ impl Image {
         let from = File::open(original).map_err(refused)?;
         let size = from.metadata().map_err(refused)?.len();
         let copy = Self::create(path, Bytes(size), journal)?;
-        let to = OpenOptions::new().write(true).open(copy.path());
-        copy_data(&from, &to.map_err(refused)?).map_err(refused)?;
+        let to = copy.made.held.try_clone().map_err(refused)?;
+        copy_data(&from, &File::from(to)).map_err(refused)?;
         Ok(copy)
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.made.path
+        self.made.place.path()
+    }
+
+    /// The very file, for a loop device.
+    pub fn file(&self) -> io::Result<HeldFile> {
+        let held = self.made.held.try_clone()?;
+        Ok(HeldFile::new(self.path().to_owned(), held))
     }
 
     /// The space that it occupies.
     pub fn occupied(&self) -> Result<Bytes, ImageError> {
-        let about = std::fs::metadata(&self.made.path);
-        let about = about.map_err(|cause| ImageError::Refused {
+        let about = fstat(&self.made.held).map_err(|errno| ImageError::Refused {
             act: "examine".to_owned(),
-            path: self.made.path.clone(),
-            cause,
+            path: self.path().to_owned(),
+            cause: errno.into(),
         })?;
-        Ok(Bytes(about.blocks() * 512))
+        Ok(Bytes(about.st_blocks.cast_unsigned() * 512))
     }
 
     /// Moves it to another name for the user; the name must be free.
     pub fn keep(mut self, name: &Path) -> Result<(), ImageError> {
-        let refused = |cause| ImageError::Refused {
-            act: "keep an image as".to_owned(),
-            path: name.to_owned(),
-            cause,
-        };
+        let act = "keep an image as";
+        let to = place_of(name, &Kind::Image, act)?;
+        let from = &self.made.place;
         // A link, and not a rename: nothing is ever written over.
-        match std::fs::hard_link(&self.made.path, name) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                copy_new(&self.made.path, name).map_err(refused)?;
-            }
-            linked => linked.map_err(refused)?,
-        }
-        std::fs::remove_file(&self.made.path).map_err(refused)?;
+        let moved = match linkat(from, from.name(), &to, to.name(), AtFlags::empty()) {
+            Err(Errno::XDEV) => copy_new(from, &to),
+            linked => linked.map_err(io::Error::from),
+        };
+        moved
+            .and_then(|()| Ok(from.unlink()?))
+            .map_err(|cause| ImageError::Refused {
+                act: act.to_owned(),
+                path: name.to_owned(),
+                cause,
+            })?;
         if let Some(entry) = self.made.entry.take() {
             entry.done()?;
         }
@@ -128,32 +143,25 @@ impl Scratch {
     }
 
     fn new(path: &Path, kind: Kind, journal: &Journal) -> Result<Self, ImageError> {
-        let act = || "make the directory".to_owned();
-        let made = Made::new(path, kind, journal, &act, |path| {
-            DirBuilder::new().mode(0o700).create(path)
-        })?;
+        let act = "make the directory";
+        let made = Made::new(path, kind, journal, act, Place::create_dir)?;
         Ok(Self { made })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.made.path
+        self.made.place.path()
     }
 }
 
 /// Copies a file to a new one, with its holes. Nothing is left if that fails.
-fn copy_new(original: &Path, name: &Path) -> io::Result<()> {
-    let from = File::open(original)?;
-    let mut options = OpenOptions::new();
-    let to = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(name)?;
+fn copy_new(original: &Place, copy: &Place) -> io::Result<()> {
+    let from = File::from(original.open(OFlags::RDONLY)?);
+    let to = File::from(copy.create(OFlags::WRONLY)?);
     let copied = to.set_len(from.metadata()?.len());
     let copied = copied.and_then(|()| copy_data(&from, &to));
     if copied.is_err() {
-        let _ = std::fs::remove_file(name);
+        let _ = copy.unlink();
     }
     copied
 }
@@ -182,70 +190,71 @@ fn copy_data(from: &File, to: &File) -> io::Result<()> {
 /// Something at a path, removed on drop.
 #[derive(Debug)]
 struct Made {
-    path: PathBuf,
+    place: Place,
+    /// The very thing.
+    held: OwnedFd,
     entry: Option<Entry>,
 }
 
 impl Made {
-    /// Declares and creates it. The path is made absolute first, so that the journal is valid in
-    /// every working directory.
+    /// Declares and creates it. Its path is absolute and has no symbolic links, so that the journal
+    /// is valid in every working directory.
     fn new(
         path: &Path,
         kind: Kind,
         journal: &Journal,
-        act: &dyn Fn() -> String,
-        make: impl FnOnce(&Path) -> io::Result<()>,
+        act: &str,
+        make: impl FnOnce(&Place) -> rustix::io::Result<OwnedFd>,
     ) -> Result<Self, ImageError> {
-        let refused = |cause| ImageError::Refused {
-            act: act(),
-            path: path.to_owned(),
-            cause,
-        };
-        let path = absolute(path).map_err(refused)?;
+        let place = place_of(path, &kind, act)?;
+        let path = place.path().to_owned();
         // Before it is declared: a file of the user must never be in the journal.
-        if std::fs::symlink_metadata(&path).is_ok() {
+        if place.is_taken() {
             return Err(ImageError::Exists { path });
         }
         let entry = journal.declare(kind.at(&path))?;
-        if let Err(cause) = make(&path) {
-            entry.done()?;
-            return Err(match cause.kind() {
-                io::ErrorKind::AlreadyExists => ImageError::Exists { path },
-                _ => ImageError::Refused {
-                    act: act(),
-                    path,
-                    cause,
-                },
-            });
+        match make(&place) {
+            Ok(held) => Ok(Self {
+                place,
+                held,
+                entry: Some(entry),
+            }),
+            Err(errno) => {
+                entry.done()?;
+                Err(match errno {
+                    Errno::EXIST => ImageError::Exists { path },
+                    _ => ImageError::Refused {
+                        act: act.to_owned(),
+                        path,
+                        cause: errno.into(),
+                    },
+                })
+            }
         }
-        Ok(Self {
-            path,
-            entry: Some(entry),
-        })
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // If it cannot be removed, it stays in the journal.
-        if remove_tree(&self.path).is_ok()
-            && let Some(entry) = self.entry.take()
+        // If it cannot be removed, it stays in the journal. A kept image has no entry.
+        if let Some(entry) = self.entry.take()
+            && remove_made(&self.place, &self.held).is_ok()
         {
             let _ = entry.done();
         }
     }
 }
 
-/// The path with its directory resolved; the last part need not exist.
-fn absolute(path: &Path) -> io::Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-    let parent = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
+fn place_of(path: &Path, kind: &Kind, act: &str) -> Result<Place, ImageError> {
+    let place = match kind {
+        Kind::Tree => Place::of_user(path),
+        _ => Place::trusted(path),
     };
-    Ok(parent.canonicalize()?.join(name))
+    place.map_err(|cause| ImageError::Place {
+        act: act.to_owned(),
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 #[cfg(test)]

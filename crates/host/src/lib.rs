@@ -29,6 +29,7 @@ pub mod last_lines;
 pub mod loops;
 pub mod measurement_lock;
 pub mod mounts;
+pub mod place;
 pub mod pools;
 pub mod probe;
 pub mod processes;

@@ -54,7 +54,7 @@ impl HeldPool {
             let target = pool.target.clone();
             return Err(PoolError::Name { target });
         }
-        let target = mounts::free_target(&pool.target)?;
+        let target = mounts::free_target(&pool.target)?.path;
         // A mount of a daemon that has died is held by no process, and stays.
         let mounted = journal.declare(Kind::Mount.at(&target))?;
         let filesystem = pool.filesystem.clone();

@@ -1,12 +1,14 @@
 //! Removes a tree, following no link and crossing into no other file system.
 
 use crate::mounts::table;
+use crate::place::Place;
 use fsdyno_files::open_parent;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{fstat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// Maximum depth of directories that are held open. Deeper ones are first moved to the top of the
@@ -24,10 +26,39 @@ const ROUNDS: u32 = 4;
 /// mounted at the path or below. Enters no directory of another device, should one be mounted
 /// later.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    let (parent, name) = match open_parent(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
+    match open_parent(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => remove_entry(opened?, path, None),
+    }
+}
+
+/// Removes what `made` holds open from its place. Refuses anything else that has its name by now.
+pub(crate) fn remove_made(place: &Place, made: &OwnedFd) -> io::Result<()> {
+    remove_entry((place, place.name()), place.path(), Some(fstat(made)?))
+}
+
+/// Removes a name of a directory. `made` is what the name must lead to.
+fn remove_entry<P: AsFd>(
+    (parent, name): (P, &OsStr),
+    path: &Path,
+    made: Option<Stat>,
+) -> io::Result<()> {
+    let replaced = |stat: &Stat| {
+        made.is_some_and(|made| (made.st_dev, made.st_ino) != (stat.st_dev, stat.st_ino))
     };
+    let foreign = || {
+        let why = format!("{} is not what fsdyno made there", path.display());
+        io::Error::new(io::ErrorKind::PermissionDenied, why)
+    };
+    match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(()),
+        // A mount point has the number of what is mounted there, and is refused below.
+        Ok(stat) if replaced(&stat) && table::mounted_below(path)?.is_empty() => {
+            return Err(foreign());
+        }
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
+    }
     match unlinkat(&parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         // EISDIR on Linux, EPERM by POSIX: it may be a directory.
@@ -42,9 +73,13 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let top = openat(&parent, name, flags, Mode::empty())?;
+    let stat = fstat(&top)?;
+    if replaced(&stat) {
+        return Err(foreign());
+    }
     let removal = Removal {
         top: top.as_fd(),
-        device: fstat(&top)?.st_dev,
+        device: stat.st_dev,
         moved: 0.into(),
     };
     let mut barren = 0;

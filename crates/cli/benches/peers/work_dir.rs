@@ -54,8 +54,10 @@ impl WorkDir {
         let (mut image, mut device, mut devices) = (None, None, Vec::new());
         if recipe.kind() == FilesystemKind::Block {
             let file = path.join("disk0.img");
-            image = Some(Image::create(&file, SIZE, &journal).map_err(message)?);
-            let attached = Loop::attach(&file, &journal).map_err(message)?;
+            let made = Image::create(&file, SIZE, &journal).map_err(message)?;
+            let held = made.file().map_err(message)?;
+            let attached = Loop::attach(&held, &journal).map_err(message)?;
+            image = Some(made);
             devices.push(attached.device().display().to_string());
             device = Some(attached);
         }

@@ -6,6 +6,7 @@ use crate::output;
 use crate::screen::written::Written;
 use clap::Args;
 use fsdyno_datasets::states::{self, Progress, Space, StateError};
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::destination::Writes;
 use fsdyno_host::signals;
 use fsdyno_model::{Fill, InitialState};
@@ -37,6 +38,7 @@ pub fn age(args: &AgeArgs) -> Result<(), CliError> {
             "cannot fill {directory}: it is not a directory. Create it first."
         )));
     }
+    refuse_foreign_dir(&args.directory).map_err(CliError::usage)?;
     let fill = args
         .fill
         .unwrap_or(Fill::plain(InitialState::AGED_PERMILLE));

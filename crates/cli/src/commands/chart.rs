@@ -6,7 +6,7 @@ use super::series::only_run;
 use crate::exit::CliError;
 use crate::output;
 use clap::{Args, ValueEnum};
-use fsdyno_files::Existing;
+use fsdyno_files::{Existing, create_output_dir};
 use fsdyno_report::charts::svg::{self, Appearance, Theme};
 use fsdyno_report::charts::{Chart, png};
 use fsdyno_report::run_charts::{self, Filter};
@@ -197,9 +197,9 @@ impl Drawing {
 
     /// Writes each chart into a file of that directory, and creates a directory that is missing.
     fn into(&self, directory: &Path, charts: &[Chart]) -> Result<(), CliError> {
-        std::fs::create_dir_all(directory).map_err(|error| {
+        create_output_dir(directory).map_err(|error| {
             let directory = directory.display();
-            CliError::failure(format!("cannot create the directory {directory}: {error}"))
+            CliError::failure(format!("cannot write charts into {directory}: {error}"))
         })?;
         let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, self.format.name()));
         for chart in charts {

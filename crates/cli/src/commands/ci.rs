@@ -6,7 +6,7 @@ use crate::exit::CliError;
 use crate::output;
 use clap::{Args, Subcommand};
 use fsdyno_disk::profiles;
-use fsdyno_files::{refuse_foreign_links, replace};
+use fsdyno_files::{create_output_dir, refuse_foreign_links, replace};
 use fsdyno_model::Need;
 use fsdyno_recipes::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn init(args: &InitArgs) -> Result<(), CliError> {
     }
     for (file, path) in files.iter().zip(&paths) {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| failed("create", parent, &error))?;
+            create_output_dir(parent).map_err(CliError::failure)?;
         }
         replace(path, file.text.as_bytes(), file.mode, existing)
             .map_err(|error| failed("write", path, &error))?;

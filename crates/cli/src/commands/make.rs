@@ -8,6 +8,7 @@ use crate::screen::written::Written;
 use clap::Args;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_datasets::{Dataset, DatasetError, Form};
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::destination::Writes;
 use fsdyno_host::{signals, space};
 use fsdyno_load::made::{Made, RECORD};
@@ -63,6 +64,7 @@ pub fn make(args: &MakeArgs) -> Result<(), CliError> {
             "cannot create a dataset in {directory}: it is not a directory. Create it first."
         )));
     }
+    refuse_foreign_dir(&args.directory).map_err(CliError::usage)?;
     let stop = signals::cancel_token()?;
     let choice = DatasetChoice::parse(&args.dataset);
     let room = space::free(&args.directory)?;

@@ -10,6 +10,7 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::destination::Writes;
 use fsdyno_host::signals;
 use fsdyno_load::kinds::{self, Needs};
@@ -98,6 +99,7 @@ fn known(kind: &str) -> Result<(), CliError> {
 pub fn phase(args: &PhaseArgs) -> Result<(), CliError> {
     known(&args.kind)?;
     let engine = engine_of(&args.engine, &Catalogue::complete()).map_err(CliError::usage)?;
+    refuse_foreign_dir(&args.directory).map_err(CliError::usage)?;
     let stop = signals::cancel_token()?;
     let made = Made::read(&args.directory).map_err(CliError::usage)?;
     if engine != "null"

@@ -63,6 +63,36 @@ const PRIVILEGED: [&str; 17] = [
     "pivot_root",
 ];
 
+/// Functions that make or remove something at a path that they resolve again.
+const BY_PATH: [&str; 18] = [
+    "std::fs::create_dir",
+    "std::fs::create_dir_all",
+    "std::fs::DirBuilder",
+    "std::fs::OpenOptions",
+    "std::fs::File::create",
+    "std::fs::File::create_new",
+    "std::fs::File::options",
+    "std::fs::hard_link",
+    "std::fs::rename",
+    "std::fs::remove_dir",
+    "std::fs::remove_dir_all",
+    "std::fs::remove_file",
+    "std::os::unix::fs::symlink",
+    "rustix::fs::mkdir",
+    "rustix::fs::unlink",
+    "rustix::fs::rename",
+    "rustix::fs::link",
+    "rustix::fs::symlink",
+];
+
+/// The files of `host` that make or remove something in directories of the system, where only root
+/// can: PID files in `/run`, links in `/dev/md`, instances of tracefs.
+const IN_SYSTEM_DIRECTORIES: [&str; 3] = [
+    "crates/host/src/daemons.rs",
+    "crates/host/src/arrays.rs",
+    "crates/host/src/clean_up/mod.rs",
+];
+
 /// Functions that start another program.
 const EXECUTE: [&str; 9] = [
     "std::process::Command",
@@ -105,6 +135,22 @@ fn recipes_and_model_do_nothing(source: &Source) -> Vec<Finding> {
         _ => return Vec::new(),
     };
     reaches(source, &OUTSIDE, why)
+}
+
+fn host_resolves_paths_once(source: &Source) -> Vec<Finding> {
+    let path = source.path.as_str();
+    match source.krate() {
+        "host" if !IN_SYSTEM_DIRECTORIES.contains(&path) => {
+            let why = "another user could exchange a part of the path; use `place::Place`";
+            reaches(source, &BY_PATH, why)
+        }
+        // In a guest, all directories are its own.
+        "cli" | "lab" | "run" | "observe" if !path.starts_with("crates/lab/src/serve/") => {
+            let why = "use `fsdyno_files::create_output_dir`, which root can trust";
+            reaches(source, &["std::fs::create_dir_all"], why)
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn no_clock(source: &Source) -> Vec<Finding> {
@@ -324,6 +370,28 @@ fn the_check_of_privileged_acts_finds_violations() {
     );
     for fine in ["crates/host/src/lib.rs", FIRST_PROCESS[0]] {
         assert!(lines_found(only_host_is_privileged, fine, bad).is_empty());
+    }
+}
+
+#[test]
+fn what_root_makes_and_removes_is_reached_by_descriptors() {
+    check_sources(host_resolves_paths_once);
+}
+
+#[test]
+fn the_check_of_paths_finds_violations() {
+    let bad = concat!(
+        "use std::fs;\nfs::create_dir_all(a);\nfs::File::create(b);\nfs::read(c);\n",
+        "rustix::fs::unlink(d);\nrustix::fs::unlinkat(e, f, g);\n"
+    );
+    let check = host_resolves_paths_once;
+    assert_eq!(
+        lines_found(check, "crates/host/src/image.rs", bad),
+        [2, 3, 5]
+    );
+    assert_eq!(lines_found(check, "crates/cli/src/man.rs", bad), [2]);
+    for fine in [IN_SYSTEM_DIRECTORIES[0], "crates/lab/src/serve/crash.rs"] {
+        assert!(lines_found(check, fine, bad).is_empty());
     }
 }
 

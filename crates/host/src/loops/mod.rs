@@ -10,6 +10,7 @@ mod control;
 use crate::busy::BUSY_BOUND;
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::holders;
+use crate::place::HeldFile;
 use crate::sysfs::{attached_loops, file_of_loop};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -74,19 +75,19 @@ pub enum LoopError {
 }
 
 impl Loop {
-    /// Attaches an image file to a free device: with direct I/O, or without where the file
-    /// system of the image has none.
-    pub fn attach(image: &Path, journal: &Journal) -> Result<Self, LoopError> {
-        let unusable = |cause: io::Error| LoopError::Image {
-            image: image.to_owned(),
-            cause,
-        };
-        let image = image.canonicalize().map_err(unusable)?;
+    /// Attaches the very file that was made to a free device: with direct I/O, or without where the
+    /// file system of the image has none.
+    pub fn attach(backing: &HeldFile, journal: &Journal) -> Result<Self, LoopError> {
+        let image = backing.path().to_owned();
         let plain = OFlags::RDWR | OFlags::CLOEXEC;
         // The driver takes its block size from a backing file that is open for direct I/O.
-        let file = open(&image, plain | OFlags::DIRECT, Mode::empty())
-            .or_else(|_| open(&image, plain, Mode::empty()))
-            .map_err(|errno| unusable(errno.into()))?;
+        let file = backing
+            .open(plain | OFlags::DIRECT)
+            .or_else(|_| backing.open(plain))
+            .map_err(|cause| LoopError::Image {
+                image: image.clone(),
+                cause,
+            })?;
         let control =
             open("/dev/loop-control", plain, Mode::empty()).map_err(|errno| LoopError::Driver {
                 cause: errno.into(),

@@ -12,10 +12,10 @@ pub use table::{Mount, mount_of, mounted_below, mountinfo};
 
 use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::kernel_log::KernelLog;
+use crate::place::HeldFile;
 use fsdyno_files::{errno, open_parent, uninterrupted};
 use options::Sorted;
 use refusal::context_words;
-use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MoveMountFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
@@ -23,7 +23,7 @@ use rustix::mount::{
 };
 use std::ffi::CString;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -119,13 +119,13 @@ pub fn mount(
     options: &[String],
     journal: &Journal,
 ) -> Result<Mounted, MountError> {
-    let target = free_target(target)?;
+    let FreeTarget { path: target, at } = free_target(target)?;
     let entry = journal.declare(Kind::Mount.at(&target))?;
     let log = KernelLog::from_now();
     let sorted = options::sort(options);
-    let refusal = match attach_new(fstype, source, &target, &sorted) {
+    let refusal = match attach_new(fstype, source, &at, &sorted) {
         Err(refusal) if matches!(refusal.errno, Errno::NOSYS) => {
-            attach_classic(fstype, source, &target, &sorted)
+            attach_classic(fstype, source, &at, &sorted)
         }
         result => result,
     };
@@ -139,18 +139,28 @@ pub fn mount(
     })
 }
 
-/// An existing directory without a mount, by its canonical name. It is checked before it is
-/// declared: a mount of the user must never be in the journal.
-pub(crate) fn free_target(target: &Path) -> Result<PathBuf, MountError> {
+/// A mount point on which nothing is mounted.
+pub(crate) struct FreeTarget {
+    /// Its path, without symbolic links.
+    pub path: PathBuf,
+    /// The very directory, or file of a model disk.
+    at: HeldFile,
+}
+
+/// Opens an existing directory or file of ours without a mount, in a directory that no other user
+/// can change. It is checked before it is declared: a mount of the user must never be in the
+/// journal.
+pub(crate) fn free_target(target: &Path) -> Result<FreeTarget, MountError> {
     let unusable = |cause| MountError::Target {
         target: target.to_owned(),
         cause,
     };
-    let target = target.canonicalize().map_err(unusable)?;
-    if table::layers(&target).map_err(unusable)? > 0 {
-        return Err(MountError::Occupied { target });
+    let at = HeldFile::at(target).map_err(|error| unusable(error.into()))?;
+    let path = at.path().to_owned();
+    if table::layers(&path).map_err(unusable)? > 0 {
+        return Err(MountError::Occupied { target: path });
     }
-    Ok(target)
+    Ok(FreeTarget { path, at })
 }
 
 impl Mounted {
@@ -315,7 +325,12 @@ impl Refusal {
 }
 
 /// Mounts by the calls of Linux 5.2: `fsopen`, `fsconfig`, `fsmount`, `move_mount`.
-fn attach_new(fstype: &str, source: &str, target: &Path, sorted: &Sorted) -> Result<(), Refusal> {
+fn attach_new(
+    fstype: &str,
+    source: &str,
+    target: &HeldFile,
+    sorted: &Sorted,
+) -> Result<(), Refusal> {
     let context =
         fsopen(fstype, FsOpenFlags::FSOPEN_CLOEXEC).map_err(|errno| no_context(fstype, errno))?;
     let explained = |act: String| {
@@ -337,14 +352,10 @@ fn attach_new(fstype: &str, source: &str, target: &Path, sorted: &Sorted) -> Res
     fsconfig_create(&context).map_err(explained("reading the file system".to_owned()))?;
     let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, sorted.attributes)
         .map_err(explained("making the mount".to_owned()))?;
-    move_mount(
-        &mount,
-        "",
-        CWD,
-        target,
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-    )
-    .map_err(|errno| Refusal::new("attaching the mount", errno))
+    let by_descriptors =
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(&mount, "", target.as_fd(), "", by_descriptors)
+        .map_err(|errno| Refusal::new("attaching the mount", errno))
 }
 
 fn no_context(fstype: &str, errno: Errno) -> Refusal {
@@ -359,12 +370,13 @@ fn no_context(fstype: &str, errno: Errno) -> Refusal {
 fn attach_classic(
     fstype: &str,
     source: &str,
-    target: &Path,
+    target: &HeldFile,
     sorted: &Sorted,
 ) -> Result<(), Refusal> {
+    let target = Path::new("/proc/self/fd").join(target.as_fd().as_raw_fd().to_string());
     let old = options::classic(sorted);
     let data = CString::new(old.data).map_err(|_| Refusal::new("options", Errno::INVAL))?;
-    rustix::mount::mount(source, target, fstype, old.flags, data.as_c_str()).map_err(|errno| {
+    rustix::mount::mount(source, &target, fstype, old.flags, data.as_c_str()).map_err(|errno| {
         match errno {
             Errno::NODEV => no_context(fstype, errno),
             _ => Refusal::new("mounting", errno),

@@ -41,7 +41,7 @@ fn victim() {
             &journal,
         )
         .unwrap();
-        let device = Loop::attach(image.path(), &journal).unwrap();
+        let device = Loop::attach(&image.file().unwrap(), &journal).unwrap();
         make_filesystem(make, &device);
         fs::create_dir(&target).unwrap();
         let source = device.device().to_str().unwrap();

@@ -4,6 +4,7 @@
 mod clean_up;
 mod mounting;
 mod observing;
+mod races;
 
 use fsdyno_host::command;
 use fsdyno_host::image::Image;
@@ -91,7 +92,7 @@ impl WorkDir {
 
     fn device(&self, size: u64) -> (Image, Loop) {
         let image = Image::create(&self.path().join("image"), Bytes(size), &self.journal).unwrap();
-        let device = Loop::attach(image.path(), &self.journal).unwrap();
+        let device = Loop::attach(&image.file().unwrap(), &self.journal).unwrap();
         (image, device)
     }
 

@@ -27,7 +27,7 @@ fn a_loop_device_does_direct_io_and_is_gone_when_dropped() {
     assert_eq!(sectors.trim(), ((8 << 20) / 512).to_string());
     device.detach().unwrap();
     assert_nothing_left(&work_dir.path());
-    let again = Loop::attach(image.path(), &work_dir.journal).unwrap();
+    let again = Loop::attach(&image.file().unwrap(), &work_dir.journal).unwrap();
     // A program that opens and closes the device does not detach it.
     fs::read(again.device()).unwrap();
     assert!(backing_files().contains(image.path().to_str().unwrap()));
@@ -45,7 +45,7 @@ fn many_loop_devices_are_attached_at_once() {
     let attach = |number: usize| {
         let path = work_dir.path().join(format!("image{number}"));
         let image = Image::create(&path, Bytes(1 << 20), &work_dir.journal).unwrap();
-        let device = Loop::attach(&path, &work_dir.journal).unwrap();
+        let device = Loop::attach(&image.file().unwrap(), &work_dir.journal).unwrap();
         (device, image)
     };
     let devices: Vec<_> = std::thread::scope(|scope| {

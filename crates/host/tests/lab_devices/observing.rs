@@ -180,7 +180,10 @@ fn all_devices_of_a_pool_are_found() {
     let attach = |number: u32| {
         let path = work_dir.path().join(format!("image{number}"));
         let image = Image::create(&path, Bytes(256 << 20), &work_dir.journal).unwrap();
-        (Loop::attach(&path, &work_dir.journal).unwrap(), image)
+        (
+            Loop::attach(&image.file().unwrap(), &work_dir.journal).unwrap(),
+            image,
+        )
     };
     let pool = [attach(0), attach(1)];
     let devices: Vec<_> = pool

@@ -7,6 +7,7 @@ use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::ServedDisk;
 use fsdyno_host::image::Scratch;
 use fsdyno_host::journal::Journal;
+use fsdyno_host::place::HeldFile;
 use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -77,6 +78,11 @@ impl DiskFile {
     /// The file that is the disk.
     pub(crate) fn path(&self) -> &Path {
         self.disk.file()
+    }
+
+    /// The very file, for a loop device.
+    pub(crate) fn held(&self) -> io::Result<HeldFile> {
+        self.disk.held()
     }
 
     /// The number of requests so far. The error is the reason why the disk is no longer served.

@@ -3,6 +3,7 @@
 
 use fsdyno_disk::record::Writer;
 use fsdyno_disk::{Payloads, Recorder};
+use fsdyno_files::create_output_dir;
 use fsdyno_model::{Cell, DiskRecord};
 use rustix::fs::{Access, access};
 use std::fs::{self, File, OpenOptions};
@@ -23,16 +24,16 @@ pub(crate) fn file(directory: &Path, cell: u32, disk: usize) -> PathBuf {
 /// of runs.
 pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     let directory = &record.directory;
-    let refused = |what: &str, error: std::io::Error| {
+    let refused = |what: &str, error: &dyn std::fmt::Display| {
         let directory = directory.display();
         format!(
             "cannot {what} {directory}, where block traces are written: {error}; name another directory with --disk-trace"
         )
     };
-    fs::create_dir_all(directory).map_err(|error| refused("create", error))?;
+    create_output_dir(directory).map_err(|error| refused("create", &error))?;
     access(directory.join("."), Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|errno| refused("write in", errno.into()))?;
-    let entries = fs::read_dir(directory).map_err(|error| refused("list", error))?;
+        .map_err(|errno| refused("write in", &errno))?;
+    let entries = fs::read_dir(directory).map_err(|error| refused("list", &error))?;
     let paths = entries.flatten().map(|entry| entry.path());
     let mut records = paths.filter(|path| {
         path.extension()

@@ -8,6 +8,8 @@ pub use images::ImageSizes;
 
 use crate::{filled, remote_limits};
 use fsdyno_datasets::{Dataset, DatasetError, Form};
+use fsdyno_files::{Untrusted, refuse_foreign_dir};
+use fsdyno_host::place::{PlaceError, check_work_dir};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::programs;
@@ -177,6 +179,13 @@ pub enum PreflightError {
     /// A contender has no recipe.
     #[error("contender {label}: no file system is called `{filesystem}`")]
     NoRecipe { label: String, filesystem: String },
+    /// Another user could exchange what is made in a directory.
+    #[error("cannot make anything in {}: {source} (--work-dir)", path.display())]
+    UntrustedWorkDir { path: PathBuf, source: PlaceError },
+    /// Another user could lead root elsewhere.
+    #[error("root makes nothing in {}: {source}. Another user could lead root elsewhere: run fsdyno \
+        as that user, or name another directory (dir:PATH)", path.display())]
+    UntrustedDirectory { path: PathBuf, source: Untrusted },
     /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{remedy}", path.display())]
     NotWritable {
@@ -364,6 +373,7 @@ impl Preflight {
             })
             .collect();
         for (path, remedy) in places {
+            check_trust(path, *path == self.scratch)?;
             // `.` fails for a path that is not a directory. The access checked is that needed to
             // create files.
             access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
@@ -385,6 +395,16 @@ impl Preflight {
             .max(Bytes(self.need.0 + self.need.0 / 10))
             .max(filled)
     }
+}
+
+/// Refuses a directory in which another user could exchange what a run makes.
+fn check_trust(path: &Path, is_work_dir: bool) -> Result<(), PreflightError> {
+    let path = path.to_owned();
+    if is_work_dir {
+        return check_work_dir(&path)
+            .map_err(|source| PreflightError::UntrustedWorkDir { path, source });
+    }
+    refuse_foreign_dir(&path).map_err(|source| PreflightError::UntrustedDirectory { path, source })
 }
 
 /// The free space of a directory.

@@ -13,6 +13,7 @@ use crate::plan::reads;
 use crate::stonewall::{self, Left};
 use crate::{caches, verify};
 use fsdyno_datasets::{DatasetError, Form};
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_load::kinds;
 use fsdyno_load::phases::op;
 use fsdyno_model::{
@@ -270,7 +271,12 @@ impl<G: Group, R: Record> RankRun<'_, G, R> {
         };
         let mut made = Ok(());
         if self.group.rank() == 0 {
-            made = fs::create_dir(directory).map_err(|cause| failed("mkdir", directory, &cause));
+            let shared = directory.parent().unwrap_or(Path::new("/"));
+            made = refuse_foreign_dir(shared)
+                .map_err(|cause| RankError::of(cause.to_string()))
+                .and_then(|()| {
+                    fs::create_dir(directory).map_err(|cause| failed("mkdir", directory, &cause))
+                });
         }
         let wait = self.wait(SHORT, "the creation of a directory");
         if broadcast(

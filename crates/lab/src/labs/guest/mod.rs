@@ -31,6 +31,7 @@ use fsdyno_files::Untrusted;
 use fsdyno_guests::{Guest, GuestError, MAX_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
+use fsdyno_host::place::{PlaceError, check_work_dir};
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Contender, ContenderKernel, Effective, Event, GuestSize,
     LabChoice, Mark, Outcome, Plan, Stage, Step,
@@ -57,6 +58,9 @@ pub enum GuestLabError {
     /// The directory of kept images cannot be used.
     #[error(transparent)]
     Kept(#[from] Untrusted),
+    /// Another user could exchange what it makes.
+    #[error("cannot start a guest: {0} (--work-dir)")]
+    Place(#[from] PlaceError),
     /// The path of this program is unknown, so it cannot be started in a guest.
     #[error("cannot find the path of this program: {0}")]
     Program(#[source] io::Error),
@@ -157,6 +161,7 @@ impl GuestLab {
         stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
+        check_work_dir(&scratch)?;
         Ok(Self {
             machine: Machine::find(lab, size.kernel())?,
             size,

@@ -9,8 +9,10 @@ use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::loops::Loop;
+use fsdyno_host::place::HeldFile;
 use fsdyno_model::{Effective, Failure, FilesystemKind, ModelDisk, Step, Warning, WarningKind};
 use fsdyno_recipes::layouts;
+use std::io;
 use std::path::{Path, PathBuf};
 
 impl HostExecutor<'_, '_> {
@@ -79,7 +81,7 @@ impl HostExecutor<'_, '_> {
         job: &Job<'_>,
         scratch: &Path,
         number: u32,
-    ) -> Result<PathBuf, CellEnd> {
+    ) -> Result<HeldFile, CellEnd> {
         let path = scratch.join(format!("disk{number}.img"));
         let create = Step::CreateImage {
             path: path.clone(),
@@ -88,8 +90,9 @@ impl HostExecutor<'_, '_> {
         let image = self.notes.perform(&create, || {
             Image::create(&path, job.image_bytes, self.journal)
         })?;
+        let held = image.file();
         self.images.push(image);
-        Ok(path)
+        self.held(held)
     }
 
     /// Creates one model disk that is a file.
@@ -99,15 +102,23 @@ impl HostExecutor<'_, '_> {
         model: &ModelDisk,
         scratch: &Path,
         number: usize,
-    ) -> Result<PathBuf, CellEnd> {
+    ) -> Result<HeldFile, CellEnd> {
         let size = job.image_bytes;
-        let (path, step) = disks::step(model, scratch, number, size);
+        let (_, step) = disks::step(model, scratch, number, size);
         let record = (job.plan.disk_trace.as_ref(), job.cell);
         let disk = self.notes.perform(&step, || {
             DiskFile::make(model, (number, size), record, scratch, self.journal)
         })?;
+        let held = disk.held();
         self.disks.push(disk);
-        Ok(path)
+        self.held(held)
+    }
+
+    fn held(&self, held: io::Result<HeldFile>) -> Result<HeldFile, CellEnd> {
+        held.map_err(|error| {
+            let what = format!("cannot open the file of a disk: {error}");
+            self.notes.halt(what, error.raw_os_error())
+        })
     }
 
     /// Adds a possible cause to a failure on model disks: a disk that is no longer served, or its
@@ -148,17 +159,17 @@ impl HostExecutor<'_, '_> {
     /// Creates the image of one device, and attaches it.
     fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, CellEnd> {
         let model_disk = job.plan.disk_in_real_time();
-        let path = match model_disk {
+        let file = match model_disk {
             Some(model) => self.model_disk(job, model, scratch, number as usize)?,
             None => self.image_file(job, scratch, number)?,
         };
         let attach = Step::AttachLoop {
-            image: path.clone(),
+            image: file.path().to_owned(),
             variable: format!("LOOP{number}"),
         };
         let device = self
             .notes
-            .perform(&attach, || Loop::attach(&path, self.journal))?;
+            .perform(&attach, || Loop::attach(&file, self.journal))?;
         if !device.direct_io() && !job.plan.images_in_memory() {
             self.notes.warn(Warning::new(
                 WarningKind::Device,
