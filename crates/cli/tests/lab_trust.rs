@@ -235,10 +235,10 @@ fn root_makes_nothing_in_a_directory_that_another_user_can_change() {
     // Sticky, as `/tmp` is.
     fs::set_permissions(&own, Permissions::from_mode(0o1777)).unwrap();
     let (own, there) = (own.display().to_string(), foreign.display().to_string());
-    let run = ["run", "--phases", "op-create", "--set", "files=8"];
+    let run = ["run", "--phases", "op-create", "--set", "op.files=8"];
     let run = [&run[..], &["--repeats", "1"]].concat();
     let on = |place: &str| format!("dir:{place}");
-    let in_memory = [&run[..], &["--fs", "tmpfs:size=8M"]].concat(); // example
+    let in_memory = [&run[..], &["--fs", "tmpfs:size=20M"]].concat(); // example
     for more in [&["--work-dir", &own][..], &["--on", &on(&own)]] {
         let words = if more[0] == "--on" { &run } else { &in_memory };
         let printed = home.fsdyno(&[&words[..], more].concat());

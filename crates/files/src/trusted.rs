@@ -288,7 +288,7 @@ impl AsFd for TrustedDir {
     }
 }
 
-/// Symbolic links in a path, as many as the kernel follows (path_resolution(7)).
+/// Symbolic links in a path, as many as the kernel follows (`path_resolution(7)`).
 const MAX_LINKS: u32 = 40;
 
 /// The directories from the root to one, open with `O_PATH`: directories on the way may be searched,

@@ -9,6 +9,7 @@ use crate::commands::measuring::LockArgs;
 use crate::commands::run::{Execution, assembled, check_early, fresh, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_model::{CancelToken, Contender, LabChoice, Nanos, ResultSet};
 use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{DeviceFit, contending};
@@ -94,6 +95,7 @@ impl FittedFile {
             count(note.figures, "figure"),
             100.0 * note.error
         ));
+        refuse_foreign_dir(&std::env::temp_dir()).map_err(CliError::usage)?;
         let directory = TempDir::with_prefix("fsdyno-fit-")?;
         let name = device.file_name().unwrap_or_default().to_string_lossy();
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

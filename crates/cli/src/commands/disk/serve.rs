@@ -9,6 +9,7 @@ use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passe
 use fsdyno_disk::transports::real::{Real, ServerEvent};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, SparseFile, Store};
+use fsdyno_files::refuse_foreign_dir;
 use fsdyno_host::signals;
 use fsdyno_lab::FileDisk;
 use fsdyno_model::{Bytes, CancelToken};
@@ -98,6 +99,7 @@ fn disk(
     let Some(image) = image else {
         return Ok(made(Box::new(Memory::new()), size));
     };
+    refuse_foreign_dir(directory_of(image)).map_err(CliError::usage)?;
     let failed = |error: io::Error| CliError::failure(format!("{}: {error}", image.display()));
     let length = match fs::metadata(image) {
         Ok(found) if found.is_file() => found.len(),
@@ -118,6 +120,13 @@ fn disk(
     let file = OpenOptions::new().read(true).write(true).open(image);
     let store = SparseFile::over(file.map_err(failed)?);
     Ok(made(Box::new(store), size.or(Some(Bytes(length)))))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// A listening socket. Its path is removed on drop.
@@ -141,6 +150,7 @@ impl Socket {
                 path.display()
             )));
         }
+        refuse_foreign_dir(directory_of(path)).map_err(CliError::usage)?;
         let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
         if is_socket && UnixStream::connect(path).is_err() {
             // Removes the stale socket of a process that was killed.
