@@ -232,10 +232,20 @@ pub fn refuse_foreign_links(path: &Path) -> Result<(), Untrusted> {
 /// For root, refuses a directory that another user can change: root could be led elsewhere while it
 /// works there. Other users can lose only what is theirs. The path may be relative.
 pub fn refuse_foreign_dir(path: &Path) -> Result<(), Untrusted> {
-    if geteuid().is_root() {
-        TrustedDir::open(&absolute(path)?)?;
+    if !geteuid().is_root() {
+        return Ok(());
     }
-    Ok(())
+    match TrustedDir::open(&absolute(path)?) {
+        Ok(_) => Ok(()),
+        Err(Untrusted::Refused { path, why }) => Err(Untrusted::Refused {
+            path,
+            why: format!(
+                "{why}. Root works only where no other user can lead it elsewhere: run fsdyno as \
+                 that user, or name another directory"
+            ),
+        }),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes a directory for output, and those above it that are missing. For root, each must be one that

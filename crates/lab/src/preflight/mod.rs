@@ -183,8 +183,7 @@ pub enum PreflightError {
     #[error("cannot make anything in {}: {source} (--work-dir)", path.display())]
     UntrustedWorkDir { path: PathBuf, source: PlaceError },
     /// Another user could lead root elsewhere.
-    #[error("root makes nothing in {}: {source}. Another user could lead root elsewhere: run fsdyno \
-        as that user, or name another directory (dir:PATH)", path.display())]
+    #[error("cannot make anything in {}: {source} (dir:PATH)", path.display())]
     UntrustedDirectory { path: PathBuf, source: Untrusted },
     /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{remedy}", path.display())]
