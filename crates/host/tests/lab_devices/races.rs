@@ -93,7 +93,7 @@ fn work(work_dir: &WorkDir, place: &Path) -> [Result<(), ImageError>; 3] {
     [image, mounted, tree]
 }
 
-fn race(test: &str, mode: u32, owner: u32) -> Option<(u32, Vec<ImageError>)> {
+fn race(test: &str, permissions: u32, owner: u32) -> Option<(u32, Vec<ImageError>)> {
     if !lab(test) {
         return None;
     }
@@ -102,7 +102,7 @@ fn race(test: &str, mode: u32, owner: u32) -> Option<(u32, Vec<ImageError>)> {
     let place = work_dir.path().join("place");
     fs::create_dir(&place).unwrap();
     fs::set_permissions(work_dir.path(), Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(&place, Permissions::from_mode(mode)).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(permissions)).unwrap();
     chown(&place, Some(owner), Some(owner)).unwrap();
     let (done, exchanged) = (AtomicBool::new(false), AtomicU64::new(0));
     let (mut made, mut refused) = (0, Vec::new());
