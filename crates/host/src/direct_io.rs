@@ -4,8 +4,8 @@
 //! A device is opened for reading only, so the kernel refuses every write to it. Writes go to a
 //! scratch file that has no name any more.
 
-use fsdyno_files::uninterrupted;
 use crate::place::Place;
+use fsdyno_files::uninterrupted;
 use fsdyno_model::CancelToken;
 use io_uring::{IoUring, opcode, types};
 use rustix::fs::{FileType, Mode, OFlags, fdatasync, fstat, open};
