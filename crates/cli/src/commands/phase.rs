@@ -18,7 +18,7 @@ use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
 use fsdyno_load::phases::{bonnie, op};
 use fsdyno_model::{
-    Bytes, CacheState, CancelToken, CopyMethod, DatasetChoice, LatencyDistribution, Nanos, Needs,
+    Bytes, CacheState, CancelToken, CopyMethod, DatasetChoice, LatencyDistribution, Nanos,
     PhasePlan, Progress, Tally,
 };
 use fsdyno_run::resolve::{Catalogue, engine_of, parameters_of};

@@ -72,7 +72,7 @@ impl ImageSizes {
     }
 
     /// The largest size of the image files of a contender.
-    pub(super) fn largest_of(&self, contender: usize) -> Bytes {
+    pub(crate) fn largest_of(&self, contender: usize) -> Bytes {
         let sizes = self.sizes.get(contender).into_iter().flatten();
         sizes.max().copied().unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use super::executor::HostExecutor;
 use crate::job::Job;
 use crate::labs::limit::run_cell;
 use crate::labs::usable::{is_refused_at, refuses};
-use crate::preflight::{Preflight, scratch};
+use crate::preflight::scratch;
 use crate::procedure;
 use fsdyno_host::probe::probe;
 use fsdyno_model::{
@@ -40,7 +40,7 @@ impl HostLab {
 
     /// The record of a contender if it is refused.
     fn refusal(&self, plan: &Plan, contender: usize) -> Option<CellRecord> {
-        let real = self.real_size();
+        let real = self.real_size(contender);
         let smallest = self.preflight.recipes[contender].smallest_bytes();
         let small = Bytes(smallest.0 * 2).min(real);
         let refused = self.tried(plan, contender, small)?;
@@ -52,11 +52,12 @@ impl HostLab {
         (real <= LARGEST).then_some(refused)
     }
 
-    /// The size of the smallest device of the plan.
-    fn real_size(&self) -> Bytes {
+    /// The size of the smallest device of the plan, or of the images of a contender.
+    fn real_size(&self, contender: usize) -> Bytes {
         let sizes = self.released.iter();
         let sizes = sizes.map(|released| released.description().identity.size);
-        sizes.min().unwrap_or(self.preflight.image_bytes)
+        let images = || self.preflight.images.largest_of(contender);
+        sizes.min().unwrap_or_else(images)
     }
 
     /// Tries a contender on images of this size. The record if it is refused.
@@ -70,10 +71,6 @@ impl HostLab {
             disk: None,
             ..plan.clone()
         };
-        let preflight = Preflight {
-            image_bytes: size,
-            ..self.preflight.clone()
-        };
         let number = u32::try_from(contender).ok()?;
         let cell = Cell {
             index: number,
@@ -83,7 +80,10 @@ impl HostLab {
         };
         let (ignore, marks) = (&mut |_| (), &mut |_| ());
         let record = run_cell(&plan, cell, ignore, &self.missing, &self.stop, |notes| {
-            let job = Job::new(&plan, &preflight, cell);
+            let job = Job {
+                image_bytes: size,
+                ..Job::new(&plan, &self.preflight, cell)
+            };
             let mut executor = HostExecutor::new(
                 notes,
                 &self.journal,
