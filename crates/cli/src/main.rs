@@ -25,6 +25,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     fsdyno_host::command::this_is_fsdyno();
     output::filter_panics();
+    fsdyno_files::programs::note_with(|what| output::note(what));
     if completion::answer() {
         return ExitCode::SUCCESS;
     }

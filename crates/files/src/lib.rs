@@ -1,5 +1,6 @@
 //! Files and directories that are opened and replaced without trusting their path: directories
-//! whose owner and mode are checked, files that come into place by a rename, and input files.
+//! whose owner and mode are checked, files that come into place by a rename, input files, and
+//! the programs that fsdyno runs.
 //!
 //! Calls that a signal interrupts are repeated here too, for all crates. It decides nothing about
 //! what the files hold.
@@ -10,6 +11,7 @@ pub mod kept;
 pub mod named;
 mod output;
 pub mod places;
+pub mod programs;
 mod read_full;
 mod replace;
 mod trusted;

@@ -177,6 +177,15 @@ impl TrustedDir {
         check_file(&stat, &path, false)
     }
 
+    /// Checks that nobody but root and the effective user can change a program in the directory. It
+    /// may have several links.
+    pub(crate) fn examine_program(&self, name: &OsStr) -> Result<(), Untrusted> {
+        let path = self.path.join(plain(&self.path, name)?);
+        let stat = fs::statat(&self.fd, name, fs::AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(Untrusted::io("examine", &path))?;
+        check_entry(&stat, false, &path)
+    }
+
     /// Refuses a directory in which others can make files, such as `/tmp`: they could make one that
     /// another program expects next to a file of ours.
     pub fn refuse_shared(&self) -> Result<(), Untrusted> {

@@ -2,17 +2,19 @@
 //! the host. It needs no privileges.
 
 use super::start::{Attachment, Setting, Start};
+use fsdyno_files::programs;
+use fsdyno_host::command::{self, CommandError, Finished, Limits};
 use fsdyno_host::guest_processes::NAME;
-use fsdyno_host::probe::{self, MODULES};
+use fsdyno_host::probe::MODULES;
+use fsdyno_host::signals;
 use fsdyno_model::Need;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 /// The program and its Debian package.
@@ -34,7 +36,7 @@ pub enum UmlError {
     Run {
         kernel: PathBuf,
         #[source]
-        cause: io::Error,
+        cause: CommandError,
     },
     /// The program did not print its version.
     #[error("{} is no kernel of User-mode Linux: `--version` {what}. Name a program `linux`, or the lab kernel (fsdyno lab setup, --guest-kernel lab)", kernel.display())]
@@ -73,27 +75,23 @@ pub struct Uml {
 impl Uml {
     /// The program of the package.
     pub(crate) fn packaged() -> Option<PathBuf> {
-        probe::program(PROGRAM)
+        programs::find(PROGRAM)
     }
 
     /// The kernel in this program.
     pub(crate) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, UmlError> {
-        let reported = executes(&kernel, verified.as_deref())
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output();
-        let reported = match reported {
+        let reported = match queried(&kernel, verified.as_deref(), "--version") {
             Ok(reported) => reported,
             Err(cause) => return Err(UmlError::Run { kernel, cause }),
         };
-        let release = String::from_utf8_lossy(&reported.stdout).trim().to_owned();
+        let release = reported.stdout.trim().to_owned();
         let is_release = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-        if !reported.status.success()
-            || !is_release(&release)
-            || release.contains(char::is_whitespace)
-        {
-            let line = release.lines().next().unwrap_or_default();
-            let what = format!("ended with {} and printed `{line}`", reported.status);
+        if !reported.success() || !is_release(&release) || release.contains(char::is_whitespace) {
+            let what = format!(
+                "{} and printed `{}`",
+                reported.ended(),
+                release.lines().next().unwrap_or_default()
+            );
             return Err(UmlError::NoVersion { kernel, what });
         }
         let modules = Path::new(MODULES_FOLDER).join(&release);
@@ -144,15 +142,9 @@ impl Uml {
 
     /// The options among these that a kernel lacks, by its own list.
     pub(crate) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
-        let reported = self
-            .executes()
-            .arg("--showconfig")
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
+        let reported = queried(&self.kernel, self.verified.as_deref(), "--showconfig");
         // A kernel without a list counts as having none.
         let reported = reported.map(|reported| reported.stdout).unwrap_or_default();
-        let reported = String::from_utf8_lossy(&reported);
         let has = |option: &str| reported.lines().any(|line| line.trim() == option);
         options.iter().copied().filter(|one| !has(one)).collect()
     }
@@ -238,21 +230,29 @@ impl Uml {
 /// descriptor, which stays open until exec.
 fn executes(kernel: &Path, verified: Option<&File>) -> Command {
     let Some(file) = verified else {
-        return Command::new(kernel);
+        return programs::at(kernel);
     };
-    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let mut command = programs::at(format!("/proc/self/fd/{}", file.as_raw_fd()));
     command.arg0(kernel);
     command
+}
+
+/// The answer of a kernel to an option.
+fn queried(kernel: &Path, verified: Option<&File>, option: &str) -> Result<Finished, CommandError> {
+    let line = format!("{} {option}", kernel.display());
+    let mut command = executes(kernel, verified);
+    command.arg(option);
+    command::query_command(command, line, Limits::SHORT, &signals::of_process())
 }
 
 /// The search path of the guest: that of the host, without entries that a command line cannot
 /// contain.
 fn path() -> PathBuf {
-    let carried = |directory: &PathBuf| {
+    let carried = |directory: &&PathBuf| {
         let bytes = directory.as_os_str().as_bytes();
         !bytes.iter().any(|b| b" ,\t\n:".contains(b))
     };
-    let directories = probe::search_path().into_iter().filter(carried);
+    let directories = programs::search_path().iter().filter(carried);
     // The paths contain no colon.
     std::env::join_paths(directories).unwrap_or_default().into()
 }

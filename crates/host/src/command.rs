@@ -2,14 +2,12 @@
 //!
 //! Which program and with what words is not decided here; nor is what its status means.
 
-use crate::probe::search_path;
-use fsdyno_files::{poll, uninterrupted};
+use fsdyno_files::{poll, programs, uninterrupted};
 use fsdyno_model::step::{OURSELVES, shell_line};
-use fsdyno_model::{CancelToken, Nanos};
+use fsdyno_model::{Bytes, CancelToken, Nanos};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -26,6 +24,28 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a program has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The limits of a program that only answers: its time, and its output on each stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest time to its end.
+    pub time: Duration,
+    /// The most that it prints on a stream.
+    pub output: Bytes,
+}
+
+impl Limits {
+    /// For a version, a list, a state.
+    pub const SHORT: Self = Self {
+        time: Duration::from_secs(30),
+        output: Bytes(1 << 20),
+    };
+    /// For an answer that grows with the sources or the repository that it is about.
+    pub const LONG: Self = Self {
+        time: Duration::from_secs(600),
+        output: Bytes(64 << 20),
+    };
+}
 
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +79,14 @@ pub enum CommandError {
     /// It was killed because the user cancelled.
     #[error("`{command}` was stopped on request")]
     Stopped { command: String },
+    /// It was killed because it did not answer in time.
+    #[error("`{command}` did not end within {} s and was killed; run it by hand to see what it waits for", limit.as_secs())]
+    TooSlow { command: String, limit: Duration },
+    /// It was killed because it printed too much.
+    #[error(
+        "`{command}` printed more than {limit} and was killed; it is not the program that fsdyno expects"
+    )]
+    TooMuch { command: String, limit: Bytes },
 }
 
 impl Finished {
@@ -98,6 +126,27 @@ pub fn describe_end(status: Option<i32>, signal: Option<i32>) -> String {
 /// leads its own process group, so that Ctrl-C in a terminal reaches only fsdyno. The kernel kills
 /// it when fsdyno dies. On cancellation the group gets SIGTERM, then SIGKILL.
 pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError> {
+    attend(command(argv)?, shell_line(argv), None, stop)
+}
+
+/// Queries a program, within [`Limits::SHORT`], until the user cancels. Otherwise as [`run`].
+pub fn query(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError> {
+    query_command(command(argv)?, shell_line(argv), Limits::SHORT, stop)
+}
+
+/// Queries a program, within limits, until the user cancels. Its whole output is kept.
+/// `line` names the command in messages.
+pub fn query_command(
+    command: Command,
+    line: String,
+    limits: Limits,
+    stop: &CancelToken,
+) -> Result<Finished, CommandError> {
+    attend(command, line, Some(limits), stop)
+}
+
+/// The command of a program and its words.
+fn command(argv: &[String]) -> Result<Command, CommandError> {
     let spawn_error = |cause| CommandError::Spawn {
         command: shell_line(argv),
         cause,
@@ -105,64 +154,96 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
     let Some(program) = argv.first() else {
         return Err(spawn_error(io::Error::from(io::ErrorKind::InvalidInput)));
     };
-    if stop.requested() {
-        return Err(CommandError::Stopped {
-            command: shell_line(argv),
-        });
-    }
-    // Directories of a path contain no colon: the path was split at colons.
-    let path = std::env::join_paths(search_path()).unwrap_or_default();
-    let mut command = Command::new(executable(program));
-    command
-        .arg0(program)
-        .args(&argv[1..])
-        .env("LC_ALL", "C")
-        .env("PATH", &path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+    let found = executable(program);
+    let mut command = programs::command(found).map_err(|_| not_found(program))?;
+    command.arg0(program).args(&argv[1..]).env("LC_ALL", "C");
     // The variable is set for our own steps and removed for all other programs.
-    if executable(program) == OWN_EXECUTABLE {
+    if found == OWN_EXECUTABLE {
         command.env(STEP_OF, std::process::id().to_string());
     } else {
         command.env_remove(STEP_OF);
     }
+    Ok(command)
+}
+
+fn not_found(program: &str) -> CommandError {
+    CommandError::NotFound {
+        program: program.to_owned(),
+        path: programs::path_variable().to_string_lossy().into_owned(),
+    }
+}
+
+/// Runs a command that `line` describes to its end.
+fn attend(
+    mut command: Command,
+    line: String,
+    limits: Option<Limits>,
+    stop: &CancelToken,
+) -> Result<Finished, CommandError> {
+    if stop.requested() {
+        return Err(CommandError::Stopped { command: line });
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     die_with_parent(&mut command);
     let started = Instant::now();
-    let mut child = command.spawn().map_err(|cause| {
-        // A directory on the path that may not be searched turns "not found" into "denied".
-        let absent = match cause.kind() {
-            io::ErrorKind::NotFound => true,
-            io::ErrorKind::PermissionDenied => !exists(program, &path),
-            _ => false,
-        };
-        if absent {
-            return CommandError::NotFound {
-                program: program.clone(),
-                path: path.to_string_lossy().into_owned(),
-            };
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            return Err(not_found(&command.get_program().to_string_lossy()));
         }
-        spawn_error(cause)
-    })?;
-    let mut outputs = Outputs::default();
-    let watched = watch(&mut child, &mut outputs, stop);
-    if !matches!(watched, Ok(Some(_))) {
-        end_group(&mut child);
+        Err(cause) => {
+            return Err(CommandError::Spawn {
+                command: line,
+                cause,
+            });
+        }
+    };
+    let kept = limits.map_or(KEPT, |limits| {
+        usize::try_from(limits.output.0).unwrap_or(usize::MAX)
+    });
+    let mut outputs = Outputs {
+        stdout: Tail::new(kept),
+        stderr: Tail::new(kept),
+    };
+    let deadline = limits.map(|limits| started + limits.time);
+    let bounds = Bounds {
+        deadline,
+        whole: limits.is_some(),
+    };
+    let watched = watch(&mut child, &mut outputs, bounds, stop);
+    if !matches!(watched, Ok(Watched::Ended(_))) {
+        match limits {
+            None => end_group(&mut child),
+            Some(_) => kill_group(&mut child),
+        }
     }
-    let status = watched
-        .map_err(spawn_error)?
-        .ok_or_else(|| CommandError::Stopped {
-            command: shell_line(argv),
-        })?;
-    let elapsed = Nanos::from(started.elapsed());
-    Ok(Finished {
-        status: status.code(),
-        signal: status.signal(),
-        elapsed,
-        stdout: outputs.stdout.text(),
-        stderr: outputs.stderr.text(),
-    })
+    let (time, most) = limits.map_or_else(Default::default, |it| (it.time, it.output));
+    match watched {
+        Ok(Watched::Ended(status)) => Ok(Finished {
+            status: status.code(),
+            signal: status.signal(),
+            elapsed: Nanos::from(started.elapsed()),
+            stdout: outputs.stdout.text(),
+            stderr: outputs.stderr.text(),
+        }),
+        Ok(Watched::Stopped) => Err(CommandError::Stopped { command: line }),
+        Ok(Watched::TooSlow) => Err(CommandError::TooSlow {
+            command: line,
+            limit: time,
+        }),
+        Ok(Watched::TooMuch) => Err(CommandError::TooMuch {
+            command: line,
+            limit: most,
+        }),
+        Err(cause) => Err(CommandError::Spawn {
+            command: line,
+            cause,
+        }),
+    }
 }
 
 /// Whether this process is fsdyno itself, and not a program that is built with its parts.
@@ -206,12 +287,6 @@ pub fn is_step_of_fsdyno() -> bool {
         && program("self") == program(&parent.to_string())
 }
 
-/// Whether a program is to be seen at all, with or without permission to run it.
-fn exists(program: &str, path: &OsStr) -> bool {
-    // A name that contains a slash is not searched on the path.
-    program.contains('/') || std::env::split_paths(path).any(|dir| dir.join(program).exists())
-}
-
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
 pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
@@ -228,40 +303,70 @@ pub fn die_with_parent(command: &mut Command) {
 }
 
 /// The two outputs of a program.
-#[derive(Default)]
 struct Outputs {
     stdout: Tail,
     stderr: Tail,
 }
 
 /// The end of a stream.
-#[derive(Default)]
-struct Tail(VecDeque<u8>);
+struct Tail {
+    bytes: VecDeque<u8>,
+    /// The most that is kept.
+    kept: usize,
+    /// Whether something was dropped.
+    truncated: bool,
+}
 
 impl Tail {
+    fn new(kept: usize) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            kept,
+            truncated: false,
+        }
+    }
+
     /// Reads once from a stream that is ready; `false` at its end.
     fn read_from(&mut self, stream: &mut impl Read) -> io::Result<bool> {
         let mut buffer = [0; 16 << 10];
         let length = uninterrupted(|| stream.read(&mut buffer))?;
-        self.0.extend(&buffer[..length]);
-        let excess = self.0.len().saturating_sub(KEPT);
-        self.0.drain(..excess);
+        self.bytes.extend(&buffer[..length]);
+        let excess = self.bytes.len().saturating_sub(self.kept);
+        self.truncated |= excess > 0;
+        self.bytes.drain(..excess);
         Ok(length > 0)
     }
 
     fn text(self) -> String {
-        String::from_utf8_lossy(&Vec::from(self.0)).into_owned()
+        String::from_utf8_lossy(&Vec::from(self.bytes)).into_owned()
     }
 }
 
-/// Reads the output of the program until it ends; none if it was cancelled before.
+/// What ends the wait for a program besides its end.
+#[derive(Clone, Copy)]
+struct Bounds {
+    deadline: Option<Instant>,
+    /// Whether its whole output is needed.
+    whole: bool,
+}
+
+/// Why the wait for a program ended.
+enum Watched {
+    Ended(ExitStatus),
+    Stopped,
+    TooSlow,
+    TooMuch,
+}
+
+/// Reads the output of the program until it ends, or a bound is reached.
 ///
 /// Ends with the program, not with its outputs: a daemon that it started may hold them open.
 fn watch(
     child: &mut Child,
     outputs: &mut Outputs,
+    bounds: Bounds,
     stop: &CancelToken,
-) -> io::Result<Option<ExitStatus>> {
+) -> io::Result<Watched> {
     let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty())?;
     let mut stdout = child.stdout.take();
     let mut stderr = child.stderr.take();
@@ -295,11 +400,24 @@ fn watch(
         }
         // What was written before the end has been read once nothing more is ready after it.
         if ended && !from_stdout && !from_stderr {
-            return child.wait().map(Some);
+            return child.wait().map(Watched::Ended);
         }
         ended |= ready[0];
-        if stop.requested() && !ended {
-            return Ok(None);
+        if ended {
+            continue;
+        }
+        if stop.requested() {
+            return Ok(Watched::Stopped);
+        }
+        if bounds.whole && (outputs.stdout.truncated || outputs.stderr.truncated) {
+            return Ok(Watched::TooMuch);
+        }
+        // The clock is read only where there is a limit: in virtual time that would take time.
+        if bounds
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return Ok(Watched::TooSlow);
         }
     }
 }
@@ -319,6 +437,16 @@ pub fn end_group(child: &mut Child) {
     // Also when the leader has gone: what it started may still write to the device.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+}
+
+/// Kills the process group of a program that only answers. One that cannot die, because a device does
+/// not respond, is left to the kernel.
+fn kill_group(child: &mut Child) {
+    let _ = kill_process_group(pid_of(child), Signal::KILL);
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn pid_of(child: &Child) -> Pid {
@@ -405,8 +533,35 @@ mod tests {
     fn a_program_without_execute_permission_is_not_reported_as_missing() {
         let error = run(&argv(&["/dev/null"]), &CancelToken::new()).unwrap_err();
         assert!(matches!(&error, CommandError::Spawn { .. }), "{error}");
-        assert!(!exists("no-such-program-xyz", OsStr::new("/usr/bin:/bin")));
-        assert!(exists("sh", OsStr::new("/usr/bin:/bin")));
+    }
+
+    #[test]
+    fn a_program_that_only_answers_has_limits() {
+        let queried = |script: &str, limits| {
+            let command = command(&argv(&["sh", "-c", script])).unwrap();
+            query_command(command, script.to_owned(), limits, &CancelToken::new())
+        };
+        let short = Limits {
+            time: Duration::from_millis(200),
+            ..Limits::SHORT
+        };
+        let error = queried("trap '' TERM; while :; do sleep 100; done", short).unwrap_err();
+        assert!(matches!(error, CommandError::TooSlow { .. }), "{error}");
+        let small = Limits {
+            output: Bytes(100_000),
+            ..Limits::SHORT
+        };
+        for stream in ["", ">&2"] {
+            let script = format!("while :; do echo all of this is too much {stream}; done");
+            let error = queried(&script, small).unwrap_err();
+            assert!(matches!(error, CommandError::TooMuch { .. }), "{error}");
+        }
+        let whole = queried("head -c 100000 /dev/zero | tr '\\0' a", small).unwrap();
+        assert_eq!(whole.stdout.len(), 100_000);
+        let stop = CancelToken::new();
+        stop.request();
+        let error = query(&argv(&["true"]), &stop).unwrap_err();
+        assert!(matches!(error, CommandError::Stopped { .. }), "{error}");
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn open_lock(place: &Path) -> io::Result<File> {
 
 /// The imported pools, as the daemon prints them; none if it does not respond.
 fn pools(daemon: &Daemon, stop: &CancelToken) -> Option<String> {
-    let finished = command::run(&daemon.pools, stop).ok()?;
+    let finished = command::query(&daemon.pools, stop).ok()?;
     finished.success().then_some(finished.stdout)
 }
 

@@ -12,6 +12,7 @@ use crate::journal::{Entry, Journal, JournalError, Kind, Undo};
 use crate::mounts::{self, MountError, Mounted};
 use crate::place::{HeldFile, Place};
 use crate::processes;
+use fsdyno_files::programs;
 use rustix::fs::{Mode, OFlags, fstatfs, open};
 use std::ffi::OsString;
 use std::io;
@@ -20,7 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// The arguments of the server; the file follows.
@@ -89,7 +90,7 @@ impl ServedDisk {
         let of_server = device.try_clone();
         let of_server =
             of_server.map_err(made("duplicate the descriptor of /dev/fuse".to_owned()))?;
-        let mut command = Command::new(program);
+        let mut command = programs::at(program);
         command
             .args(SERVER_ARGS)
             .arg(file)

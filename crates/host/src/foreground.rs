@@ -4,7 +4,7 @@
 //! A caller that must not leave a program after SIGKILL marks it in its environment, and has a
 //! watchdog that kills what is marked.
 
-use fsdyno_files::uninterrupted;
+use fsdyno_files::{programs, uninterrupted};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
 };
@@ -157,8 +157,9 @@ fn hold(report: PipeWriter, wait: PipeReader) -> impl FnMut() -> io::Result<()> 
 
 fn command(argv: &[OsString], mark: Option<&Mark>) -> io::Result<Command> {
     let program = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
+    let mut command = programs::command(program)?;
     command.args(&argv[1..]);
+    command.env("PATH", programs::path_of_user());
     command.envs(mark.map(|(name, value)| (*name, value)));
     Ok(command)
 }

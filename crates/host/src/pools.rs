@@ -151,7 +151,7 @@ fn release(pool: &Pool) -> Result<Finished, PoolError> {
 
 /// Whether it is held. A dead daemon does not respond and holds nothing.
 fn is_held(argv: &[String]) -> Result<bool, PoolError> {
-    command::run(argv, &CancelToken::new())
+    command::query(argv, &CancelToken::new())
         .map(|finished| finished.success())
         .map_err(|error| PoolError::Release(error.to_string()))
 }

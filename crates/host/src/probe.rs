@@ -3,9 +3,10 @@
 //! module, as mounting would. [`Need::remedy`] names what to do.
 
 use crate::kernel_config;
-use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
+use fsdyno_files::programs;
+use fsdyno_model::search_path::SYSTEM_DIRECTORIES;
 use fsdyno_model::{Availability, Need};
-use rustix::fs::{Access, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsOpenFlags, fsopen};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -19,7 +20,7 @@ pub const MODULES: &str = "FSDYNO_MODULES";
 pub fn probe(need: &Need) -> Availability {
     let found = match need {
         Need::Root => root(),
-        Need::Program { name, .. } => match program(name) {
+        Need::Program { name, .. } => match programs::find(name) {
             Some(_) => Ok(()),
             None => Err(format!(
                 "no program `{name}` on the path, nor in {}",
@@ -53,24 +54,6 @@ fn any_of(needs: &[Need]) -> Result<(), String> {
         }
     }
     Err(reasons.join("; "))
-}
-
-/// Finds a program on the path and in the directories of system programs; for root, there first.
-pub fn program(name: &str) -> Option<PathBuf> {
-    let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
-    if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(|path| runs(path));
-    }
-    search_path()
-        .into_iter()
-        .map(|directory| directory.join(name))
-        .find(|path| runs(path))
-}
-
-/// The directories in which programs are searched, also by the programs we start.
-pub fn search_path() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    search_path::search_path(&path, !fsdyno_files::places::from_environment())
 }
 
 /// Whether this process may mount block devices.
@@ -269,14 +252,6 @@ mod tests {
             }
             Availability::Available => panic!("a program of that name was found"),
         }
-    }
-
-    #[test]
-    fn programs_are_found_and_directories_are_not_programs() {
-        assert!(program("sh").is_some_and(|path| path.is_absolute()));
-        assert!(program("/bin/sh").is_some());
-        assert!(program("/bin").is_none());
-        assert!(program("/etc/passwd").is_none());
     }
 
     #[test]

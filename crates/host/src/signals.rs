@@ -17,8 +17,8 @@ use rustix::event::{PollFd, PollFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
@@ -35,6 +35,15 @@ pub enum Signal {
     Terminate,
     /// The terminal was closed.
     HangUp,
+}
+
+/// The token that signals of this process set.
+static OF_PROCESS: OnceLock<CancelToken> = OnceLock::new();
+
+/// The token that signals set, for a wait that was given none. Before [`cancel_token`], signals end the
+/// process, and the token is one that nobody sets.
+pub fn of_process() -> CancelToken {
+    OF_PROCESS.get().cloned().unwrap_or_default()
 }
 
 /// Makes interrupt, terminate and hang-up set `stop`.
@@ -61,6 +70,7 @@ pub fn install(stop: &CancelToken) -> io::Result<Signals> {
 pub fn cancel_token() -> io::Result<CancelToken> {
     let stop = CancelToken::new();
     install(&stop)?;
+    let _ = OF_PROCESS.set(stop.clone());
     Ok(stop)
 }
 

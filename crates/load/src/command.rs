@@ -11,14 +11,12 @@ pub use stray::StrayProcesses;
 use crate::clock::timeval;
 use crate::error::LoadError;
 use crate::tool_run::{ToolCommand, ToolRun};
-use fsdyno_files::{poll, uninterrupted};
+use fsdyno_files::{poll, programs, uninterrupted};
 use fsdyno_model::cancel::CancelToken;
-use fsdyno_model::search_path::search_path_variable;
 use fsdyno_model::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
@@ -47,7 +45,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     adopt_orphans();
     let start = Instant::now();
     let mut child = command(tool)
-        .spawn()
+        .and_then(|mut command| command.spawn())
         .map_err(|source| cannot_start(tool, source))?;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), &tool.input) {
         // A program that does not read its input reports that by its status.
@@ -103,21 +101,18 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     })
 }
 
-/// The search path of the started programs.
-fn path() -> OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    search_path_variable(&path, !fsdyno_files::places::from_environment())
-}
-
-fn command(tool: &ToolRun) -> Command {
-    let mut command = Command::new(&tool.argv[0]);
+fn command(tool: &ToolRun) -> io::Result<Command> {
+    let mut command = programs::command(&tool.argv[0])?;
     command.args(&tool.argv[1..]);
     if !tool.user_environment {
         // Options, languages and colours of the user's environment must not influence the
         // measurement.
         command.env_clear().env("LC_ALL", "C");
         // The same path as for probes, which includes sbin.
-        command.env("PATH", path());
+        command.env("PATH", programs::path_variable());
+    }
+    if tool.user_environment {
+        command.env("PATH", programs::path_of_user());
     }
     if let Some((name, value)) = &tool.mark {
         command.env(name, value);
@@ -151,7 +146,7 @@ fn command(tool: &ToolRun) -> Command {
     // SAFETY: between fork and exec the closure makes only two system calls; it allocates and locks
     // nothing.
     unsafe { command.pre_exec(die_with_us) };
-    command
+    Ok(command)
 }
 
 fn cannot_start(tool: &ToolRun, source: io::Error) -> LoadError {
@@ -401,7 +396,7 @@ mod tests {
 
     #[test]
     fn programs_are_found_in_the_directories_of_system_programs() {
-        let path = command(&ToolRun::new("", ["bonnie++"]));
+        let path = command(&ToolRun::new("", ["sh"])).unwrap();
         let mut environment = path.get_envs();
         let (_, path) = environment.find(|(name, _)| *name == "PATH").unwrap();
         let path = path.unwrap().to_string_lossy().into_owned();

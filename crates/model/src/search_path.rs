@@ -1,8 +1,8 @@
 //! The search path for programs: the same order for probes and for execution. This module does not
 //! access the file system.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Directories of system programs that are missing in the path of an ordinary user.
@@ -41,17 +41,6 @@ pub fn search_path(path: &OsStr, system_first: bool) -> Vec<PathBuf> {
     directories
 }
 
-/// The same as a value for the variable `PATH`. The directories contain no colon, because the path
-/// was split at colons.
-pub fn search_path_variable(path: &OsStr, system_first: bool) -> OsString {
-    let directories = search_path(path, system_first);
-    let bytes: Vec<&[u8]> = directories
-        .iter()
-        .map(|directory| directory.as_os_str().as_bytes())
-        .collect();
-    OsString::from_vec(bytes.join(&b':'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,16 +48,23 @@ mod tests {
     #[test]
     fn system_directories_come_first_for_root_and_relative_ones_are_skipped() {
         let odd = OsStr::from_bytes(b"/opt/\xff:/usr/bin::here:/bin:.");
+        let joined = |path, system_first| {
+            let directories = search_path(path, system_first);
+            let bytes: Vec<&[u8]> = directories
+                .iter()
+                .map(|directory| directory.as_os_str().as_bytes())
+                .collect();
+            bytes.join(&b':')
+        };
         assert_eq!(
-            search_path_variable(odd, false).as_bytes(),
+            joined(odd, false),
             b"/opt/\xff:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin"
         );
         let system = SYSTEM_DIRECTORIES.join(":");
         assert_eq!(
-            search_path_variable(odd, true).as_bytes(),
+            joined(odd, true),
             [system.as_bytes(), b":/opt/\xff"].concat()
         );
-        let none = search_path_variable(OsStr::new(""), false);
-        assert_eq!(none, OsString::from(system));
+        assert_eq!(joined(OsStr::new(""), false), system.as_bytes());
     }
 }

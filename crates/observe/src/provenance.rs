@@ -5,10 +5,11 @@
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::mounts::{Mount, mountinfo};
 use fsdyno_host::probe;
+use fsdyno_host::signals;
 use fsdyno_host::sysfs::{Block, split};
 use fsdyno_model::Effective;
 use fsdyno_model::provenance::DeviceFacts;
-use fsdyno_model::{Availability, CancelToken, Need, Provenance};
+use fsdyno_model::{Availability, Need, Provenance};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -149,7 +150,7 @@ fn version(argv: &[String]) -> String {
     if argv.is_empty() {
         return "unknown".to_owned();
     }
-    match command::run(argv, &CancelToken::new()) {
+    match command::query(argv, &signals::of_process()) {
         Ok(ended) => first_line(&ended.stdout)
             .or_else(|| first_line(&ended.stderr))
             .unwrap_or_else(|| "unknown".to_owned()),

@@ -75,7 +75,7 @@ fn mount(directory: &Path, version: Option<&str>) -> String {
     let client = if argv.is_empty() {
         None
     } else {
-        let finished = command::run(&argv, &CancelToken::new()).ok();
+        let finished = command::query(&argv, &CancelToken::new()).ok();
         finished.and_then(|finished| {
             let text = if finished.stdout.trim().is_empty() {
                 finished.stderr

@@ -187,7 +187,7 @@ impl Runner {
 /// Whether the program of a command exists.
 pub fn there(command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or_default();
-    !program.is_empty() && fsdyno_host::probe::program(program).is_some()
+    !program.is_empty() && fsdyno_files::programs::find(program).is_some()
 }
 
 /// Splits a command into words; text in single quotes is one word.

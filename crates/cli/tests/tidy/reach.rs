@@ -215,11 +215,23 @@ fn only_host_is_privileged(source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// The file that finds programs and makes their commands.
+const PROGRAMS: &str = "crates/files/src/programs.rs";
+
+fn programs_are_found_in_one_place(source: &Source) -> Vec<Finding> {
+    if source.path == PROGRAMS {
+        return Vec::new();
+    }
+    let why = "a program is found by fsdyno_files::programs (`command`, or `at` for a path), which \
+               ignores directories of PATH that other users can write";
+    reaches(source, &["std::process::Command::new"], why)
+}
+
 fn only_host_and_tools_execute(source: &Source) -> Vec<Finding> {
     let tools = source.path.starts_with("crates/load/src/command");
     // It starts this program again, as the monitor of a run by many ranks.
     let monitor = source.path == "crates/ranks/src/monitor/link.rs";
-    if matches!(source.krate(), "host" | "guests") || tools || monitor {
+    if matches!(source.krate(), "host" | "guests") || tools || monitor || source.path == PROGRAMS {
         return Vec::new();
     }
     let why = "only host, guests, and the tools engine of load, run programs";
@@ -420,6 +432,34 @@ fn the_check_of_programs_finds_violations() {
         [1]
     );
     assert!(lines_found(only_host_and_tools_execute, FORKS, bad).is_empty());
+}
+
+#[test]
+fn every_program_is_found_by_one_function() {
+    check_sources(programs_are_found_in_one_place);
+}
+
+#[test]
+fn the_check_of_found_programs_finds_violations() {
+    let bad = "use std::process::{Child, Command};\nCommand::new(\"sh\");\nfn a(b: Command) {}\n\
+               std::process::Command::new(c);\nuse std::process as p;\np::Command::new(d);\n\
+               clap::Command::new(e);";
+    for path in ["crates/host/src/command.rs", "crates/load/src/command.rs"] {
+        assert_eq!(
+            lines_found(programs_are_found_in_one_place, path, bad),
+            [2, 4, 6]
+        );
+    }
+    assert!(lines_found(programs_are_found_in_one_place, PROGRAMS, bad).is_empty());
+    let test = "#[cfg(test)]\nmod tests {\n    fn a() { std::process::Command::new(b); }\n}";
+    assert!(
+        lines_found(
+            programs_are_found_in_one_place,
+            "crates/host/src/a.rs",
+            test
+        )
+        .is_empty()
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::{GuestInitError, is_first};
 use crate::start::MACHINE;
+use fsdyno_files::programs;
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_move};
@@ -14,7 +15,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
 
 /// The file with the arguments of the first process, each terminated by a zero byte.
 pub const ARGUMENTS: &str = "/fsdyno/arguments";
@@ -62,7 +62,7 @@ pub fn enter_root() -> Result<(), GuestInitError> {
         let (name, value) = one.as_bytes().split_at(at);
         Some((OsStr::from_bytes(name), OsStr::from_bytes(&value[1..])))
     });
-    let error = Command::new(program)
+    let error = programs::at(program)
         .args(words)
         .env_clear()
         .envs(variables)

@@ -8,6 +8,7 @@ pub(crate) mod entry;
 
 use crate::start::{self, MACHINE};
 use crate::{LINE_NAME, PLACE};
+use fsdyno_files::programs;
 use fsdyno_host::probe::MODULES;
 use fsdyno_model::LabChoice;
 use rustix::fs::{Mode, OFlags, open};
@@ -19,7 +20,6 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The channel to the host in User-mode Linux.
@@ -60,6 +60,7 @@ pub fn is_first() -> bool {
 /// directory of the kernel. Returns the directory for temporary files.
 pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     entry::enter_root()?;
+    programs::take_given_path();
     for (fstype, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -240,7 +241,9 @@ pub fn shell() -> Result<(), GuestInitError> {
         file.map_err(GuestInitError::at(format!("open {terminal}")))
     };
     // In a separate session with that terminal, so that Ctrl-C reaches its programs.
-    Command::new("setsid")
+    let act = "run a shell";
+    programs::command("setsid")
+        .map_err(GuestInitError::at(act))?
         .args(["--ctty", "--wait", "sh", "-i"])
         .env("PS1", "guest# ")
         .stdin(console()?)
@@ -248,7 +251,7 @@ pub fn shell() -> Result<(), GuestInitError> {
         .stderr(console()?)
         .status()
         .map(drop)
-        .map_err(GuestInitError::at("run a shell"))
+        .map_err(GuestInitError::at(act))
 }
 
 /// Powers the guest off. All file systems under test are unmounted before.

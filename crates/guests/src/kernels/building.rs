@@ -1,8 +1,9 @@
 //! Runs `make` for a kernel. Its output goes to a log, from which the progress is read.
 
 use crate::start::inherit;
+use fsdyno_files::programs;
+use fsdyno_host::command::{self, CommandError, Limits};
 use fsdyno_host::command::{die_with_parent, end_group, last_lines};
-use fsdyno_host::probe::search_path;
 use fsdyno_model::CancelToken;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -28,6 +29,9 @@ const COMPILE_COMMAND: &str = " -c -o ";
 /// The error of `make`.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
+    /// It was ended, or not found.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// It exited with an error.
     #[error("`make {target}` {how}; the log is {}, and ends with: {last}", log.display())]
     Failed {
@@ -87,7 +91,7 @@ impl Tree<'_> {
         let log = log.create(true).append(true).open(self.log).map_err(run)?;
         let mut reader = BufReader::new(File::open(self.log).map_err(run)?);
         reader.seek(SeekFrom::End(0)).map_err(run)?;
-        let mut command = self.command(targets);
+        let mut command = self.command(targets).map_err(run)?;
         command.stdout(log.try_clone().map_err(run)?).stderr(log);
         let mut child = command.spawn().map_err(run)?;
         let ended = watch(&mut child, &mut reader, stop, on_progress);
@@ -118,28 +122,18 @@ impl Tree<'_> {
         };
         let mut words = vec!["-n".to_owned()];
         words.extend(targets.iter().cloned());
-        let mut command = self.command(&words);
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(run)?;
-        let mut count = 0;
-        if let Some(stdout) = child.stdout.take() {
-            let mut lines = BufReader::new(stdout);
-            let mut line = Vec::new();
-            while lines.read_until(b'\n', &mut line).map_err(run)? > 0 {
-                if stop.requested() {
-                    end_group(&mut child);
-                    return Err(BuildError::Stopped);
-                }
-                count += u64::from(String::from_utf8_lossy(&line).contains(COMPILE_COMMAND));
-                line.clear();
-            }
-        }
-        child.wait().map_err(run)?;
-        Ok(count)
+        let command = self.command(&words).map_err(run)?;
+        let line = format!("make {}", words.join(" "));
+        let listed = match command::query_command(command, line, Limits::LONG, stop) {
+            Err(CommandError::Stopped { .. }) => return Err(BuildError::Stopped),
+            listed => listed?,
+        };
+        let lines = listed.stdout.lines();
+        Ok(lines.filter(|line| line.contains(COMPILE_COMMAND)).count() as u64)
     }
 
-    fn command(&self, words: &[String]) -> Command {
-        let mut command = Command::new("make");
+    fn command(&self, words: &[String]) -> io::Result<Command> {
+        let mut command = programs::command("make")?;
         let mut assigned = std::ffi::OsString::from("O=");
         assigned.push(self.output);
         command
@@ -152,10 +146,7 @@ impl Tree<'_> {
             // A build that calls us may have set other options in the environment.
             .env_clear()
             .env("LC_ALL", "C")
-            .env(
-                "PATH",
-                std::env::join_paths(search_path()).unwrap_or_default(),
-            )
+            .env("PATH", programs::path_variable())
             .env("HOME", self.output)
             .env("KBUILD_BUILD_USER", "fsdyno")
             .env("KBUILD_BUILD_HOST", "fsdyno")
@@ -165,7 +156,7 @@ impl Tree<'_> {
             .process_group(0);
         die_with_parent(&mut command);
         inherit(&mut command, self.claim);
-        command
+        Ok(command)
     }
 }
 

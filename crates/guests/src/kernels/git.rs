@@ -4,12 +4,14 @@
 //! The index and the work tree of the repository are never used. A checkout has its own index, so
 //! that the next one writes only the files that differ.
 
-use fsdyno_host::command::{self, CommandError, die_with_parent, last_lines};
+use fsdyno_files::programs;
+use fsdyno_host::command::{self, CommandError, Limits, last_lines};
+use fsdyno_host::signals;
 use fsdyno_model::CancelToken;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Environment variables with which a calling git (`git bisect run`) would redirect this git.
 const REDIRECTING: [&str; 7] = [
@@ -73,7 +75,7 @@ pub struct Repository {
 impl Repository {
     /// The repository of this directory, which is its work tree, a part of it, or bare.
     pub fn open(folder: &Path) -> Result<Self, GitError> {
-        let mut command = plain();
+        let mut command = plain()?;
         let words = ["rev-parse", "--absolute-git-dir"];
         command.arg("-C").arg(folder).args(words);
         let text = finish(command, folder, "rev-parse --absolute-git-dir")?;
@@ -100,7 +102,7 @@ impl Repository {
     fn object(&self, revision: &str, kind: &str) -> Result<String, GitError> {
         let named = format!("{revision}^{{{kind}}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.args(words).arg(&named);
         match finish(command, &self.git_dir, "rev-parse") {
             Ok(text) => Ok(text.trim().to_owned()),
@@ -116,7 +118,7 @@ impl Repository {
 
     /// Whether a commit has this file.
     pub fn has_file(&self, commit: &str, path: &str) -> Result<bool, GitError> {
-        let mut command = self.command();
+        let mut command = self.command()?;
         command
             .args(["cat-file", "-e"])
             .arg(format!("{commit}:{path}"));
@@ -268,7 +270,7 @@ impl Repository {
         let mut words = vec!["add", "-A", "-f", "--", "."];
         words.extend(BUILT);
         self.run_on(folder, index, &words, stop)?;
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.env("GIT_INDEX_FILE", index).arg("write-tree");
         let text = finish(command, folder, "write-tree")?;
         Ok(text.trim().to_owned())
@@ -295,15 +297,15 @@ impl Repository {
     }
 
     fn read(&self, words: &[&str]) -> Result<String, GitError> {
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.args(words);
         finish(command, &self.git_dir, &words.join(" "))
     }
 
-    fn command(&self) -> Command {
-        let mut command = plain();
+    fn command(&self) -> Result<Command, GitError> {
+        let mut command = plain()?;
         command.arg("--git-dir").arg(&self.git_dir);
-        command
+        Ok(command)
     }
 }
 
@@ -337,8 +339,8 @@ pub struct About {
 
 /// A git command without redirecting variables, and without programs that the repository
 /// configures.
-fn plain() -> Command {
-    let mut command = Command::new("git");
+fn plain() -> Result<Command, GitError> {
+    let mut command = programs::command("git").map_err(GitError::Run)?;
     for name in REDIRECTING {
         command.env_remove(name);
     }
@@ -346,24 +348,21 @@ fn plain() -> Command {
         command.arg("-c").arg(setting);
     }
     command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-    die_with_parent(&mut command);
-    command
+    Ok(command)
 }
 
-/// Runs a short command and returns its output.
-fn finish(mut command: Command, folder: &Path, act: &str) -> Result<String, GitError> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(GitError::Run)?;
-    if !output.status.success() {
+/// Runs a command that only reads, and returns its output.
+fn finish(command: Command, folder: &Path, act: &str) -> Result<String, GitError> {
+    let line = format!("git {act}");
+    let ended = command::query_command(command, line, Limits::LONG, &signals::of_process())?;
+    if !ended.success() {
         return Err(GitError::Failed {
             folder: folder.to_owned(),
             act: act.to_owned(),
-            what: last_lines(&String::from_utf8_lossy(&output.stderr), LAST_LINES),
+            what: last_lines(&ended.stderr, LAST_LINES),
         });
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(ended.stdout)
 }
 
 /// Runs a long command, which can be cancelled.

@@ -3,9 +3,8 @@
 
 use super::identity::sha256;
 use super::tools::{self, words};
-use fsdyno_files::input;
+use fsdyno_files::{input, programs};
 use fsdyno_host::command::{self, CommandError};
-use fsdyno_host::probe;
 use fsdyno_model::CancelToken;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -146,21 +145,21 @@ fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sourc
 
 /// The version of a package that is installed.
 fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
-    if probe::program("dpkg-query").is_none() {
+    if programs::find("dpkg-query").is_none() {
         return Ok(None);
     }
     let argv = words(&["dpkg-query", "-W", "-f", "${Version}", package]);
-    let reported = command::run(&argv, stop)?;
+    let reported = command::query(&argv, stop)?;
     let version = reported.stdout.trim().to_owned();
     Ok((reported.success() && !version.is_empty()).then_some(version))
 }
 
 /// The version of a package that can be downloaded.
 fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
-    if probe::program("apt-cache").is_none() {
+    if programs::find("apt-cache").is_none() {
         return Ok(None);
     }
-    let reported = command::run(&words(&["apt-cache", "policy", package]), stop)?;
+    let reported = command::query(&words(&["apt-cache", "policy", package]), stop)?;
     Ok(candidate_of(&reported.stdout))
 }
 

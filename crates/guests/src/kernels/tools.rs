@@ -1,8 +1,8 @@
 //! Programs that the kernel build needs, each with its package. They are installed if this user may
 //! do so.
 
+use fsdyno_files::programs;
 use fsdyno_host::command::{self, CommandError};
-use fsdyno_host::probe;
 use fsdyno_model::CancelToken;
 use std::path::Path;
 
@@ -34,8 +34,9 @@ pub(super) struct MissingTool {
 
 /// The missing programs.
 pub(super) fn missing() -> Vec<MissingTool> {
-    let programs = PROGRAMS.iter();
-    let absent = programs.filter(|(program, _)| probe::program(program).is_none());
+    let absent = PROGRAMS
+        .iter()
+        .filter(|(program, _)| programs::find(program).is_none());
     let header = (!Path::new(HEADER.0).exists()).then_some(&HEADER);
     absent
         .chain(header)
@@ -48,7 +49,7 @@ pub(super) fn missing() -> Vec<MissingTool> {
 
 /// Whether this user may install packages and apt-get exists.
 pub(super) fn installs() -> bool {
-    rustix::process::geteuid().is_root() && probe::program("apt-get").is_some()
+    rustix::process::geteuid().is_root() && programs::find("apt-get").is_some()
 }
 
 /// Installs packages. Returns the messages of apt-get if it failed.
@@ -83,7 +84,7 @@ pub(super) fn install(
 
 /// The first line of the compiler's version output.
 pub(super) fn compiler(stop: &CancelToken) -> Result<String, CommandError> {
-    let finished = command::run(&words(&["gcc", "--version"]), stop)?;
+    let finished = command::query(&words(&["gcc", "--version"]), stop)?;
     let first = finished.stdout.lines().next().unwrap_or_default();
     Ok(first.trim().to_owned())
 }

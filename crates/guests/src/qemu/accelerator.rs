@@ -4,9 +4,11 @@ use super::kernels::Kernel;
 use super::{CONSOLE, machine};
 use crate::console::Console;
 use crate::ended;
+use fsdyno_files::programs;
 use fsdyno_host::command::die_with_parent;
+use fsdyno_host::signals;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
@@ -50,7 +52,7 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     device.map_err(|error| format!("{DEVICE}: {error}"))?;
     let failed = |error: io::Error| format!("{}: {error}", program.display());
     let (received, written) = io::pipe().map_err(failed)?;
-    let mut command = Command::new(program);
+    let mut command = programs::at(program);
     command
         .args(machine(&kernel.image, &Accelerator::Kvm))
         .args(["-m", "256M", "-serial", "stdio", "-append"])
@@ -62,11 +64,11 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     let mut child = command.spawn().map_err(failed)?;
     drop(command);
     let mut console = Console::of(received);
-    let deadline = Instant::now() + KVM_TIMEOUT;
+    let (deadline, stop) = (Instant::now() + KVM_TIMEOUT, signals::of_process());
     let status = loop {
         match child.try_wait().map_err(failed)? {
             Some(status) => break Some(status),
-            None if Instant::now() >= deadline => break None,
+            None if Instant::now() >= deadline || stop.requested() => break None,
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };

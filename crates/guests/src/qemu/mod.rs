@@ -14,6 +14,7 @@ use super::start::{Attachment, MACHINE, Setting, Start};
 use super::{LINE_NAME, PLACE};
 pub use accelerator::Accelerator;
 use accelerator::accelerator;
+use fsdyno_files::programs;
 use fsdyno_host::guest_processes::pid_file;
 use fsdyno_host::probe::{self, MODULES};
 use fsdyno_model::{Availability, Need};
@@ -27,7 +28,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 /// The program and its Debian package.
@@ -146,7 +146,7 @@ impl Qemu {
             Attachment::Terminal => None,
             Attachment::Line(line) => Some(line.as_raw_fd()),
         };
-        let mut command = Command::new(&self.program);
+        let mut command = programs::at(&self.program);
         let kernel = open.first().map_or(self.kernel.image.clone(), file_of);
         let words = self.words(setting, &kernel, &file_of(&initramfs), line);
         command.args(words).current_dir("/");
@@ -162,7 +162,6 @@ impl Qemu {
             variable.push(value);
             variable
         };
-        let path = std::env::join_paths(probe::search_path()).unwrap_or_default();
         vec![
             variable(MACHINE, OsStr::new("qemu")),
             variable(MODULES, self.kernel.modules.as_os_str()),
@@ -170,7 +169,7 @@ impl Qemu {
             variable("MODPROBE_OPTIONS", OsStr::new(&format!("-d{PLACE}"))),
             // A guest has no udev, so mdadm(8) must create the device nodes itself.
             variable("MDADM_NO_UDEV", OsStr::new("1")),
-            variable("PATH", &path),
+            variable("PATH", programs::path_variable()),
             variable("TMPDIR", Path::new(PLACE).join("tmp").as_os_str()),
             variable("HOME", OsStr::new("/")),
             variable("TERM", OsStr::new("linux")),
@@ -275,7 +274,7 @@ fn parts() -> Result<(PathBuf, Kernel), QemuError> {
     if std::env::consts::ARCH != "x86_64" {
         return Err(QemuError::OtherProcessor);
     }
-    let program = probe::program(PROGRAM).ok_or(QemuError::NoProgram)?;
+    let program = programs::find(PROGRAM).ok_or(QemuError::NoProgram)?;
     let running = rustix::system::uname();
     let running = running.release().to_string_lossy();
     let kernel = kernels::find(&running, Path::new("/"), kernels::cache().as_deref())?;

@@ -3,12 +3,13 @@
 //! string, blkid prints the consistent interpretation.
 
 use super::GuardError;
-use crate::probe;
+use crate::command::{self, Finished, Limits};
+use crate::signals;
 use crate::sysfs::Block;
+use fsdyno_files::programs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 /// A signature of a file system, a RAID or a partition table on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,7 +71,7 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     let undecided = |problem: String| GuardError::undecided(node, problem);
     let mut tags = Vec::new();
     let probed = run_probe("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
-    for line in String::from_utf8_lossy(&probed.stdout).lines() {
+    for line in probed.stdout.lines() {
         let Some((name, value)) = line.split_once('=') else {
             continue;
         };
@@ -86,9 +87,9 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     // If two signatures contradict each other, blkid reports neither.
     let columns = ["-n", "-J", "-O", "OFFSET,TYPE,UUID,LABEL", "--"];
     let listed = run_probe("wipefs", &columns, node).map_err(undecided)?;
-    let listing: Listing = match listed.stdout.trim_ascii() {
-        [] => return Ok(tags),
-        text => serde_json::from_slice(text).map_err(|error| undecided(error.to_string()))?,
+    let listing: Listing = match listed.stdout.trim() {
+        "" => return Ok(tags),
+        text => serde_json::from_str(text).map_err(|error| undecided(error.to_string()))?,
     };
     for entry in listing.signatures {
         let found = [("UUID", entry.uuid), ("LABEL", entry.label)];
@@ -110,16 +111,16 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
         node,
     )
     .map_err(undecided)?;
-    if !listed.status.success() {
+    if !listed.success() {
         return Err(undecided(failure("wipefs", &listed)));
     }
-    let mut found = parse_wipefs(&String::from_utf8_lossy(&listed.stdout), name)
+    let mut found = parse_wipefs(&listed.stdout, name)
         .map_err(|error| undecided(format!("the output of wipefs is not understood: {error}")))?;
 
     let probed = run_probe("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
-    match probed.status.code() {
+    match probed.status {
         Some(0) => {
-            let second = parse_blkid(&String::from_utf8_lossy(&probed.stdout), name);
+            let second = parse_blkid(&probed.stdout, name);
             for signature in second {
                 if !found
                     .iter()
@@ -142,23 +143,22 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
 }
 
 /// Runs a program that only reads.
-fn run_probe(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
-    let path = probe::program(program)
-        .ok_or_else(|| format!("no program `{program}`; apt-get install util-linux"))?;
-    Command::new(path)
+fn run_probe(program: &str, arguments: &[&str], node: &Path) -> Result<Finished, String> {
+    let mut command = programs::command(program)
+        .map_err(|_| format!("no program `{program}`; apt-get install util-linux"))?;
+    command
         .args(arguments)
         .arg(node)
         .env("LC_ALL", "C")
         // It would wait for the lock of the guard itself.
-        .env_remove("LOCK_BLOCK_DEVICE")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{program}: {error}"))
+        .env_remove("LOCK_BLOCK_DEVICE");
+    let line = format!("{program} {}", node.display());
+    command::query_command(command, line, Limits::SHORT, &signals::of_process())
+        .map_err(|error| error.to_string())
 }
 
-fn failure(program: &str, output: &Output) -> String {
-    let printed = String::from_utf8_lossy(&output.stderr);
-    format!("{program} ended with {}: {}", output.status, printed.trim())
+fn failure(program: &str, ended: &Finished) -> String {
+    format!("{program} {}: {}", ended.ended(), ended.stderr.trim())
 }
 
 #[derive(Deserialize)]

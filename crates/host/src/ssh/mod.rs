@@ -9,7 +9,8 @@ mod session;
 pub use parcel::Parcel;
 pub use session::{How, ScriptOutput, Session};
 
-use crate::probe;
+use crate::command::die_with_parent;
+use fsdyno_files::programs;
 use fsdyno_model::Need;
 use std::ffi::OsString;
 use std::io;
@@ -90,7 +91,7 @@ impl Ssh {
     /// The machine that ssh reaches by that destination.
     pub fn to(destination: &str) -> Result<Self, SshError> {
         Ok(Self {
-            program: probe::program(PROGRAM).ok_or(SshError::NoProgram)?,
+            program: programs::find(PROGRAM).ok_or(SshError::NoProgram)?,
             destination: destination.to_owned(),
         })
     }
@@ -100,10 +101,11 @@ impl Ssh {
         &self.destination
     }
 
-    /// A command that runs a line there, without input.
+    /// A command that runs a line there, without input. It ends with the thread that starts it.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = programs::at(&self.program);
         command.args(self.words(line)).stdin(Stdio::null());
+        die_with_parent(&mut command);
         command
     }
 

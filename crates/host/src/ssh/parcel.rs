@@ -3,7 +3,7 @@
 use super::{Ssh, SshError};
 use crate::command::die_with_parent;
 use crate::last_lines::LastLines;
-use crate::probe;
+use fsdyno_files::programs;
 use fsdyno_model::CancelToken;
 use std::fs::File;
 use std::io;
@@ -45,7 +45,7 @@ impl Ssh {
     /// Sends something to the standard input of a line for the shell there.
     pub fn send(&self, parcel: Parcel<'_>, line: &str, stop: &CancelToken) -> Result<(), SshError> {
         let (input, packer) = open(parcel)?;
-        let mut command = Command::new(&self.program);
+        let mut command = programs::at(&self.program);
         command
             .args(self.words(line))
             .stdin(input)
@@ -92,18 +92,18 @@ fn open(parcel: Parcel<'_>) -> Result<(Stdio, Option<Ending>), SshError> {
             Ok((file.into(), None))
         }
         Parcel::Tree { inside, name } => {
-            let program = probe::program("tar").ok_or_else(|| SshError::Local {
+            let program = Path::new("tar");
+            let mut command = programs::command(program).map_err(|cause| SshError::Local {
                 act: "pack the dataset".to_owned(),
-                cause: io::Error::other("no program `tar` on the path; apt-get install tar"),
+                cause,
             })?;
-            let mut command = Command::new(&program);
             command
                 .args(["--numeric-owner", "-cf", "-", "-C"])
                 .arg(inside)
                 .args(["--", name])
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped());
-            let mut packer = start(command, &program)?;
+            let mut packer = start(command, program)?;
             let stream = packer.0.stdout.take();
             Ok((stream.map_or_else(Stdio::null, Stdio::from), Some(packer)))
         }

@@ -4,10 +4,11 @@
 use super::{Ssh, SshError, quoted};
 use crate::command::die_with_parent;
 use crate::last_lines::LastLines;
+use fsdyno_files::programs;
 use fsdyno_model::{CancelToken, Nanos};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -71,7 +72,11 @@ impl Session {
         let mark = format!("fsdyno-{tag}");
         let boot = format!("MARK={mark}; {BOOT}");
         let line = format!("exec sh -c '{boot}'");
-        let mut command = Command::new(&ssh.program);
+        let not_started = |cause| SshError::Local {
+            act: format!("start {}", ssh.program.display()),
+            cause,
+        };
+        let mut command = programs::at(&ssh.program);
         command
             .args(ssh.words(&line))
             .stdin(Stdio::piped())
@@ -79,10 +84,7 @@ impl Session {
             .stderr(Stdio::piped())
             .process_group(0);
         die_with_parent(&mut command);
-        let mut child = command.spawn().map_err(|cause| SshError::Local {
-            act: format!("start {}", ssh.program.display()),
-            cause,
-        })?;
+        let mut child = command.spawn().map_err(not_started)?;
         let from = read_stdout(child.stdout.take());
         let printed = match child.stderr.take() {
             Some(stderr) => LastLines::of(stderr),

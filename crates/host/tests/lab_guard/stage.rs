@@ -127,7 +127,7 @@ pub fn text(path: &Path) -> String {
 }
 
 pub fn program(name: &str) -> PathBuf {
-    probe::program(name).unwrap_or_else(|| PathBuf::from(name))
+    fsdyno_files::programs::find(name).unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// Runs a command that must succeed; returns what it printed.

@@ -1,6 +1,7 @@
 //! Runs an application whose files the crash explorer checks, and its check.
 
 use super::stopping::{Precedence, Stopped};
+use fsdyno_files::programs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -106,12 +107,12 @@ pub fn check(root: &Path, command: &str, lines: &[String]) -> io::Result<Option<
 }
 
 fn shell(root: &Path, command: &str) -> Command {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = programs::at("/bin/sh");
     shell
         .args(["-c", command])
         .current_dir(root)
         .env_clear()
-        .env("PATH", super::path())
+        .env("PATH", programs::path_variable())
         .env("LC_ALL", "C")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

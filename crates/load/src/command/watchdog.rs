@@ -6,8 +6,9 @@
 //! bonnie++ does (prctl(2)).
 
 use crate::error::LoadError;
+use fsdyno_files::programs;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 /// The script reads until fsdyno has exited: nobody writes to the pipe. A dead process has no
 /// environment; a process that cannot die at once gets ten seconds.
@@ -32,12 +33,13 @@ pub(crate) struct Watchdog(Child);
 impl Watchdog {
     /// Starts the process. `entry` is the environment entry of the processes to kill.
     pub fn start(entry: &str) -> Result<Self, LoadError> {
-        let mut command = Command::new("sh");
+        let not_started = |source| LoadError::io("execve", "sh", source);
+        let mut command = programs::command("sh").map_err(not_started)?;
         command
             .args(["-c", SCRIPT, "fsdyno-watchdog", entry])
             .env_clear()
             .env("LC_ALL", "C")
-            .env("PATH", super::path())
+            .env("PATH", programs::path_variable())
             // All started programs close this end of the pipe, so it closes only when fsdyno exits.
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -47,9 +49,7 @@ impl Watchdog {
             .current_dir("/")
             .process_group(0);
         let child = command.spawn();
-        child
-            .map(Self)
-            .map_err(|source| LoadError::io("execve", "sh", source))
+        child.map(Self).map_err(not_started)
     }
 }
 

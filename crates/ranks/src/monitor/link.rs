@@ -3,10 +3,11 @@
 use super::lines::line;
 use super::{Answer, Order};
 use crate::group::Halt;
+use fsdyno_files::programs;
 use fsdyno_model::Event;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 /// The argument of the program that makes it a monitor.
@@ -47,7 +48,7 @@ fn broken(what: &str, error: impl std::fmt::Display) -> Halt {
 impl Link {
     /// Starts a monitor: this program with another argument.
     pub(crate) fn start(program: &Path, order: &Order) -> Result<Self, Halt> {
-        let mut child = Command::new(program)
+        let mut child = programs::at(program)
             .arg(MONITOR)
             // A directory on the file system under test would prevent its unmount.
             .current_dir("/")

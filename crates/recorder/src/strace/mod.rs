@@ -9,6 +9,7 @@ use crate::tracker::{Sharing, Tracker};
 use crate::{Call, TABLE};
 use fsdyno_files::{poll, uninterrupted};
 use fsdyno_host::foreground::Foreground;
+use fsdyno_host::signals;
 use fsdyno_model::CancelToken;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
@@ -43,7 +44,7 @@ pub const LIMITS: &[&str] = &[
 /// The first line of `strace --version`, or why there is none.
 pub fn version() -> Result<String, SessionError> {
     let argv = [PROGRAM.to_owned(), "--version".to_owned()];
-    let ended = fsdyno_host::command::run(&argv, &CancelToken::new())?;
+    let ended = fsdyno_host::command::query(&argv, &signals::of_process())?;
     Ok(ended.stdout.lines().next().unwrap_or_default().to_owned())
 }
 

@@ -47,7 +47,7 @@ fn sbatch(options: &[String], script: &Path) -> Result<String, CliError> {
     let mut argv = vec!["sbatch".to_owned(), "--parsable".to_owned()];
     argv.extend_from_slice(options);
     argv.push(script.display().to_string());
-    let ran = command::run(&argv, &CancelToken::new()).map_err(|error| {
+    let ran = command::query(&argv, &CancelToken::new()).map_err(|error| {
         let advice = "install Slurm (slurm-client), or print the scripts: --dry-run";
         CliError::new(Code::Missing, format!("{error}; {advice}"))
     })?;

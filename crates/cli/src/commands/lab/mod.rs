@@ -15,6 +15,7 @@ use args::{LabCommand, ShellArgs};
 use fsdyno_guests::GuestError;
 use fsdyno_guests::kernels::{self, KernelError};
 use fsdyno_guests::uml::UmlError;
+use fsdyno_host::command::CommandError;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -96,17 +97,17 @@ pub fn guest_code(error: &GuestLabError) -> Code {
             | GuestError::Qemu(_),
         ) => Code::Missing,
         GuestLabError::Guest(
-            GuestError::Host { cause, .. } | GuestError::Uml(UmlError::Run { cause, .. }),
+            GuestError::Host { cause, .. } | GuestError::Kernel(KernelError::NoFile { cause, .. }),
         ) if cause.kind() == std::io::ErrorKind::NotFound => Code::Missing,
-        GuestLabError::Guest(GuestError::Kernel(KernelError::NoFile { cause, .. }))
-            if cause.kind() == std::io::ErrorKind::NotFound =>
-        {
-            Code::Missing
-        }
         GuestLabError::Guest(
             GuestError::Kernel(KernelError::NoFile { .. })
             | GuestError::Uml(UmlError::NoVersion { .. }),
         ) => Code::Usage,
+        GuestLabError::Guest(GuestError::Uml(UmlError::Run { cause, .. })) => match cause {
+            CommandError::NotFound { .. } => Code::Missing,
+            CommandError::Stopped { .. } => Code::Interrupted,
+            _ => Code::Failure,
+        },
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     }

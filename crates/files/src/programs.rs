@@ -1,0 +1,257 @@
+//! The programs that fsdyno runs. Every one is found and started through this module.
+//!
+//! For root, a directory of `PATH` is ignored if another user could put a program into it: the
+//! environment of a root process may come from another user. The directories of the system are
+//! trusted.
+
+use crate::places;
+use crate::trusted::{TrustedDir, Untrusted};
+use rustix::fs::{Access, access};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Directories whose programs are the system's.
+const OF_SYSTEM: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+/// The directories in which programs are searched.
+#[derive(Debug)]
+struct SearchPath {
+    directories: Vec<PathBuf>,
+    /// Their list, as a value of `PATH`.
+    variable: OsString,
+    /// Whether the programs in directories that are not the system's are checked.
+    checked: bool,
+}
+
+static SEARCH_PATH: OnceLock<SearchPath> = OnceLock::new();
+
+/// Prints what is ignored.
+static NOTE: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Whether `PATH` is that of a process which checked it.
+static GIVEN: AtomicBool = AtomicBool::new(false);
+
+/// Sets the function that prints which directories and programs are ignored.
+pub fn note_with(note: fn(&str)) {
+    let _ = NOTE.set(note);
+}
+
+/// Takes `PATH` without checks from now on. The first process of a guest has the path of the process
+/// that started the guest. It is root there, with no more rights than the user who started it.
+pub fn take_given_path() {
+    GIVEN.store(true, Ordering::Relaxed);
+}
+
+/// The directories in which programs are searched, also by the programs that fsdyno starts.
+pub fn search_path() -> &'static [PathBuf] {
+    &found().directories
+}
+
+/// The same as a value of the variable `PATH`.
+pub fn path_variable() -> &'static OsStr {
+    &found().variable
+}
+
+/// The `PATH` of programs of the user: for root that of all others, otherwise the user's own, which is
+/// not in question.
+pub fn path_of_user() -> OsString {
+    let own = std::env::var_os("PATH").filter(|_| !rustix::process::geteuid().is_root());
+    own.unwrap_or_else(|| path_variable().to_owned())
+}
+
+/// Finds a program in the directories of [`search_path`]. A name with a slash is a path.
+pub fn find(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let name = name.as_ref();
+    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name)).filter(|path| runs(path));
+    }
+    let paths = found().directories.iter().map(|dir| (dir, dir.join(name)));
+    let mut programs = paths.filter(|(_, path)| runs(path));
+    programs
+        .find(|(directory, path)| {
+            !found().checked || is_of_system(directory) || passes(check(path), path)
+        })
+        .map(|(_, path)| path)
+}
+
+/// A command that runs a program, with [`path_variable`] as its `PATH`. The program sees the name
+/// that was given.
+pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
+    let name = name.as_ref();
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(at(name));
+    }
+    let mut command = at(find(name).ok_or_else(|| missing(name))?);
+    command.arg0(name);
+    Ok(command)
+}
+
+/// A command that runs the program at a path, with [`path_variable`] as its `PATH`.
+pub fn at(path: impl AsRef<Path>) -> Command {
+    let path = path.as_ref();
+    // A name without a slash would be searched.
+    let mut command = if path.as_os_str().as_encoded_bytes().contains(&b'/') {
+        Command::new(path)
+    } else {
+        Command::new(Path::new(".").join(path))
+    };
+    command.env("PATH", path_variable());
+    command
+}
+
+fn missing(name: &OsStr) -> io::Error {
+    let path = path_variable().to_string_lossy();
+    let message = format!("no program `{}` in {path}", name.to_string_lossy());
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+fn found() -> &'static SearchPath {
+    SEARCH_PATH.get_or_init(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let checked = rustix::process::geteuid().is_root() && !GIVEN.load(Ordering::Relaxed);
+        let ordered = fsdyno_model::search_path::search_path(&path, !places::from_environment());
+        let directories = ordered.into_iter().filter_map(|directory| {
+            if !checked || is_of_system(&directory) {
+                return Some(directory);
+            }
+            match trusted(&directory) {
+                // Without symbolic links, which could lead elsewhere later.
+                Ok(directory) => Some(directory),
+                Err(error) if error.is_missing() => None,
+                Err(error) => {
+                    ignored(
+                        &format!("directory {} of PATH", directory.display()),
+                        &error,
+                    );
+                    None
+                }
+            }
+        });
+        let directories: Vec<PathBuf> = directories.collect();
+        SearchPath {
+            // They contain no colon: the path was split at colons.
+            variable: std::env::join_paths(&directories).unwrap_or_default(),
+            directories,
+            checked,
+        }
+    })
+}
+
+/// Whether only the system's packages put programs there.
+fn is_of_system(directory: &Path) -> bool {
+    OF_SYSTEM.iter().any(|one| Path::new(one) == directory)
+}
+
+/// The directory without symbolic links, if no other user can make or replace a program in it.
+fn trusted(directory: &Path) -> Result<PathBuf, Untrusted> {
+    let directory = TrustedDir::open(directory)?;
+    directory.refuse_shared()?;
+    Ok(directory.path().to_owned())
+}
+
+/// Whether no other user can change or replace a program, which may be reached by a link.
+fn check(program: &Path) -> Result<(), Untrusted> {
+    let real = program.canonicalize();
+    let real = real.map_err(|source| Untrusted::Io {
+        act: "resolve",
+        path: program.to_owned(),
+        source,
+    })?;
+    let (Some(directory), Some(name)) = (real.parent(), real.file_name()) else {
+        return Ok(());
+    };
+    if is_of_system(directory) {
+        return Ok(());
+    }
+    let directory = TrustedDir::open(directory)?;
+    directory.refuse_shared()?;
+    directory.examine_program(name)
+}
+
+fn passes(checked: Result<(), Untrusted>, program: &Path) -> bool {
+    let Err(error) = checked else { return true };
+    ignored(&format!("program {}", program.display()), &error);
+    false
+}
+
+fn ignored(what: &str, why: &Untrusted) {
+    if let Some(note) = NOTE.get() {
+        note(&format!(
+            "fsdyno: the {what} is ignored: {why}. Root runs no program that another user could \
+             have written"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    #[test]
+    fn a_program_is_found_by_name_and_a_path_is_taken_as_it_is() {
+        let sh = find("sh").unwrap();
+        assert!(sh.is_absolute() && sh.ends_with("sh"), "{}", sh.display());
+        assert_eq!(find("/bin/sh").unwrap(), Path::new("/bin/sh"));
+        assert_eq!(find("/no/such"), None);
+        for no_program in ["/dev/null", "/bin", "/etc/passwd"] {
+            assert_eq!(find(no_program), None, "{no_program}");
+        }
+        let missing = command("no-such-program").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let named = ["-c", "echo $0; echo $PATH"];
+        let printed = command("sh").unwrap().args(named).output().unwrap();
+        let printed = String::from_utf8(printed.stdout).unwrap();
+        let path = path_variable().to_string_lossy();
+        assert_eq!(printed, format!("sh\n{path}\n"));
+    }
+
+    #[test]
+    fn what_another_user_could_have_written_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIP root: what_another_user_could_have_written_is_refused");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        let own = place.path().join("own");
+        let foreign = place.path().join("foreign");
+        for directory in [&own, &foreign, &foreign.join("below")] {
+            fs::create_dir(directory).unwrap();
+            mode(directory, 0o755).unwrap();
+            for name in ["program", "open"] {
+                fs::write(directory.join(name), "#!/bin/sh\n").unwrap();
+                mode(&directory.join(name), 0o755).unwrap();
+            }
+        }
+        symlink(foreign.join("program"), own.join("link")).unwrap();
+        symlink("/bin/sh", own.join("shell")).unwrap();
+        mode(&own.join("open"), 0o777).unwrap();
+        chown(&foreign, Some(65_534), None).unwrap();
+
+        assert_eq!(trusted(&own).unwrap(), own.canonicalize().unwrap());
+        assert!(trusted(&foreign).is_err());
+        assert!(trusted(&foreign.join("below")).is_err());
+        assert!(trusted(Path::new("/tmp")).is_err() || !Path::new("/tmp").exists());
+        for (name, fine) in [
+            ("program", true),
+            ("shell", true),
+            ("link", false),
+            ("open", false),
+        ] {
+            assert_eq!(check(&own.join(name)).is_ok(), fine, "{name}");
+        }
+        chown(own.join("program"), Some(65_534), None).unwrap();
+        assert!(check(&own.join("program")).is_err());
+        mode(&own, 0o777).unwrap();
+        assert!(trusted(&own).is_err());
+    }
+}
