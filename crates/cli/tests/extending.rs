@@ -112,7 +112,12 @@ fn an_extension_that_is_interrupted_or_killed_is_resumed() {
     let home = home();
     let output = home.fsdyno(&in_directories(&home, &["one"], "sleep 0.3", "-n 1"));
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    let recorded = || outcomes(&home.result("last")).len();
+    // `last` is never a running one.
+    let run = home.result("last")["run"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let recorded = || outcomes(&home.result(&run)).len();
     for (command, signal) in [
         ("run --resume last --repeats 16", Signal::INT),
         ("run --resume last", Signal::KILL),
