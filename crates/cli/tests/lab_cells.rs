@@ -305,11 +305,12 @@ fn a_checker_that_finds_its_device_in_use_runs_again_with_a_warning() {
         return;
     }
     let home = Home::new();
-    // A checker that is refused the first time, before the real one in the search path.
+    // A checker that is refused every other time, before the real one in the search path. The trial
+    // of the contender runs it too.
     let (programs, mark) = (home.path("programs"), home.path("refused"));
     fs::create_dir(&programs).unwrap();
     let script = format!(
-        "#!/bin/sh\nif ! test -e {0}; then : > {0}\n\
+        "#!/bin/sh\necho >> {0}\nif test $(($(wc -l < {0}) % 2)) = 1; then\n\
          echo \"$2 is in use: Device or resource busy\" >&2; exit 8; fi\n\
          PATH=/usr/sbin:/sbin exec e2fsck \"$@\"\n",
         mark.display()
