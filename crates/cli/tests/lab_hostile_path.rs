@@ -155,7 +155,7 @@ fn root_runs_nothing_from_a_path_of_another_user() {
         let mode = if attack == "mode" { 0o777 } else { 0o755 };
         fs::set_permissions(&shims.directory, Permissions::from_mode(mode)).unwrap();
         let owner = |path: &Path, named| {
-            chown(path, Some(if attack == named { OTHER } else { 0 }), None).unwrap()
+            chown(path, Some(if attack == named { OTHER } else { 0 }), None).unwrap();
         };
         owner(&shims.directory, "owner");
         owner(home.root.path(), "parent");

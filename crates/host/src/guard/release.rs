@@ -169,7 +169,7 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
 /// Whether this process holds the lock of the disk of a device, by `proc_locks(5)`.
 pub fn is_locked_by(path: &Path, pid: u32) -> bool {
     let disk = Block::named_by(path).ok().flatten();
-    let node = disk.and_then(|block| rustix::fs::stat(&block.whole().ok()?.node()).ok());
+    let node = disk.and_then(|block| rustix::fs::stat(block.whole().ok()?.node()).ok());
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     node.is_some_and(|node| {
         let (major, minor) = split(node.st_dev);

@@ -77,9 +77,12 @@ pub fn mount_of(open: impl AsFd) -> io::Result<Mount> {
     let number = (about.stx_dev_major, about.stx_dev_minor);
     let mut table = read()?.into_iter().rev();
     // Before Linux 5.8: a mount of the same device.
-    let is_its = |mount: &Mount| match known {
-        true => mount.id == about.stx_mnt_id,
-        false => mount.number == number,
+    let is_its = |mount: &Mount| {
+        if known {
+            mount.id == about.stx_mnt_id
+        } else {
+            mount.number == number
+        }
     };
     table.find(is_its).ok_or_else(|| {
         io::Error::new(
