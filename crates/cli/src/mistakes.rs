@@ -55,7 +55,7 @@ struct Reader<'a> {
     place: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn read(&mut self) {
         while let Some(word) = self.rest.next() {
             if word == "--" {

@@ -7,7 +7,7 @@ use fsdyno_host::destination::{Destination, Writes};
 use fsdyno_host::signals;
 use fsdyno_model::CancelToken;
 use fsdyno_model::step::shell_line;
-use std::io::{ErrorKind, IsTerminal as _, stderr, stdin};
+use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr, stdin};
 use std::path::Path;
 
 #[derive(Debug, Args)]
@@ -43,7 +43,8 @@ impl ConsentArgs {
                 confirmed(std::env::args())
             )));
         }
-        eprint!("fsdyno: {command}: {why}. Continue? [y/N] ");
+        let question = format!("fsdyno: {command}: {why}. Continue? [y/N] ");
+        write!(stderr(), "{}", output::visible(&question, false))?;
         let answer = answer(stop)?;
         if answer.trim().eq_ignore_ascii_case("y") || answer.trim().eq_ignore_ascii_case("yes") {
             return Ok(());

@@ -140,18 +140,22 @@ pub(crate) fn plan() -> Plan {
         margin: 0.05,
         extent_floor: Bytes(16_385),
         guest: Some(GuestSize::default()),
-        disk: Some(ModelDisk {
-            faults: Some("seed = 7\n".into()),
-            time: fsdyno_model::DiskTime::Real,
-            profile: "null".into(),
-            text: "title = \"nothing\"".into(),
-        }),
+        disk: Some(model_disk()),
         disk_trace: Some(fsdyno_model::DiskRecord {
             directory: "/records".into(),
             payloads: true,
         }),
         contents: [("tar:/srv/a b.tar".to_owned(), content())].into(),
         ..Plan::new(Vec::new(), Vec::new())
+    }
+}
+
+fn model_disk() -> ModelDisk {
+    ModelDisk {
+        faults: Some("seed = 7\n".into()),
+        time: fsdyno_model::DiskTime::Real,
+        profile: "null".into(),
+        text: "title = \"nothing\"".into(),
     }
 }
 
