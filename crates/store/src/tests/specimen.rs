@@ -275,7 +275,7 @@ pub(crate) fn sample(phase: u32) -> Sample {
             })
             .collect(),
         space_before: Bytes(next()),
-        space_after: Bytes((1 << 55) - next()),
+        space_after: Bytes((1 << 50) - next()),
         fragmentation: Some(Fragmentation {
             floor: Bytes(next()),
             files: next(),
@@ -351,7 +351,7 @@ fn observed(next: &mut impl FnMut() -> u64) -> Observed {
         others_ns: Some(Nanos(next())),
         other_io: Some(OtherIo {
             requests: next(),
-            bytes: Bytes((1 << 55) - next()),
+            bytes: Bytes((1 << 50) - next()),
             busiest: ODD.into(),
             busiest_ns: Nanos(next()),
             below_bytes: Some(Bytes(next())),
@@ -375,7 +375,7 @@ fn latencies(operation: &str, next: &mut impl FnMut() -> u64) -> LatencyDistribu
 fn slice(next: &mut impl FnMut() -> u64) -> Slice {
     Slice {
         operations: next(),
-        bytes: Bytes((1 << 55) - next()),
+        bytes: Bytes((1 << 50) - next()),
     }
 }
 
