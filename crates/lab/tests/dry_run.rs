@@ -239,7 +239,10 @@ fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
     };
     let age = at("fsdyno age --in ");
     assert!(at("mount -i") < age && age < at("fsdyno make"), "{text}");
-    assert!(text.contains("mnt --fill 95% --age 2 --seed 1 --yes\n"), "{text}");
+    assert!(
+        text.contains("mnt --fill 95% --age 2 --seed 1 --yes\n"),
+        "{text}"
+    );
     // A fresh contender has the size that it has alone, and no state is prepared.
     let size = image(&filled);
     filled

@@ -365,7 +365,7 @@ fn latencies(operation: &str, next: &mut impl FnMut() -> u64) -> LatencyDistribu
     LatencyDistribution {
         operation: operation.into(),
         count: next(),
-        sum_ns: (1 << 55) - next(),
+        sum_ns: (1 << 50) - next(),
         min_ns: next(),
         max_ns: next(),
         buckets: vec![(next(), next()), ((1 << 60) - next(), next())],
