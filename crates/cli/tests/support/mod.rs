@@ -1,6 +1,6 @@
 //! Runs the program as a user would, in a separate home directory.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod kills;
 

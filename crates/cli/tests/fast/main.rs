@@ -1,0 +1,23 @@
+//! Tests of the program that need neither root nor another kernel.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod chart;
+mod compare;
+mod completion;
+mod contents;
+mod daily;
+mod disk_profiles;
+mod documented_plan;
+mod escapes;
+mod explorations;
+mod extending;
+mod history;
+mod inputs;
+mod mistakes;
+mod site;
+mod stores;
+mod ufs;
+mod version_0_1;
+mod whole_program;

@@ -1,0 +1,120 @@
+//! In virtual time a cell is a function of its contender, workload, seed, disk, processor and kernel:
+//! its figures are the same alone, with other contenders in any order, with any number of jobs, in
+//! another directory, and with the program at another path. Without the lab kernel, the test is skipped
+//! by name.
+
+use crate::support::{Home, have, lab_kernel, printed};
+use fsdyno_datasets::seed::Seed;
+use fsdyno_guests::kernels;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// How many random runs there are, if it is not the default.
+const ROUNDS: &str = "FSDYNO_SUBSETS";
+
+/// One disk, two disks below a file system, and two disks of one file system.
+// example
+const CONTENDERS: [&str; 4] = ["ext4", "btrfs", "xfs@raid0x2", "btrfs@pool2"];
+
+/// A contender that no guest runs: its cells are skipped.
+const SKIPPED: &str = "ffs"; // example
+
+/// The figures of each measured contender: its samples, and the requests with the digest.
+fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {
+    let mut result: Value = serde_json::from_str(printed).unwrap();
+    let contenders = result["run"]["plan"]["contenders"].take();
+    let mut all = BTreeMap::new();
+    for cell in result["cells"].as_array().unwrap() {
+        if cell["outcome"]["outcome"] == "skipped" {
+            continue;
+        }
+        assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
+        let contender = cell["cell"]["contender"].as_u64().unwrap();
+        let label = contenders[usize::try_from(contender).unwrap()]["label"].as_str();
+        let effective = cell["effective"].as_array().unwrap();
+        let disk = effective.iter().find(|one| one["source"] == "disk");
+        let figures = (cell["samples"].clone(), disk.unwrap().clone());
+        all.insert(label.unwrap().to_owned(), figures);
+    }
+    all
+}
+
+/// The figures of a run of these contenders by that program.
+fn run(
+    home: &Home,
+    program: &Path,
+    kernel: &Path,
+    (contenders, jobs): (&[&str], u64),
+) -> BTreeMap<String, (Value, Value)> {
+    let load = format!("--scale 0.005 --phases copy,grep,delete --jobs {jobs} --json");
+    let usual = home.command(&home.on_model_disks(kernel, &contenders.join(","), &load));
+    let mut command = Command::new(program);
+    command.args(usual.get_args());
+    for (name, value) in usual.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let printed = printed(&command.output().unwrap());
+    // The exit code of skipped cells is 4.
+    let expected = if contenders.contains(&SKIPPED) { 4 } else { 0 };
+    assert_eq!(
+        printed.code,
+        Some(expected),
+        "{contenders:?}: {}",
+        printed.err
+    );
+    figures(&printed.out)
+}
+
+/// A random order of some contenders, sometimes with one that is skipped, and a number of jobs.
+fn subset(seed: Seed) -> (Vec<&'static str>, u64) {
+    let mut rest = CONTENDERS.to_vec();
+    let mut chosen = Vec::new();
+    for place in 0..=seed.part("size").below(2) {
+        let at = seed.at(place).below(rest.len() as u64);
+        chosen.push(rest.swap_remove(usize::try_from(at).unwrap()));
+    }
+    if seed.part("skipped").below(2) == 0 {
+        chosen.insert(0, SKIPPED);
+    }
+    (chosen, 1 + seed.part("jobs").below(3))
+}
+
+#[test]
+fn a_cell_is_the_same_among_any_other_contenders() {
+    let test = "a_cell_is_the_same_among_any_other_contenders";
+    let programs = ["mkfs.ext4", "mkfs.btrfs", "mkfs.xfs", "mdadm"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    // Kernels of other versions execute other blocks in another directory.
+    if kernels::lab().is_ok_and(|one| one.program == kernel && !one.is_current()) {
+        println!("SKIP lab kernel of this version: {test}");
+        return;
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
+    let expected = run(&Home::new(), program, &kernel, (&CONTENDERS, 2));
+    assert_eq!(expected.len(), CONTENDERS.len());
+    let home = Home::new();
+    let deeper = home.path("a/longer/path/than/that/of/the/other/program");
+    std::fs::create_dir_all(&deeper).unwrap();
+    let copy = deeper.join("copy-of-the-program");
+    std::fs::copy(program, &copy).unwrap();
+    let rounds = std::env::var(ROUNDS).map_or(2, |rounds| rounds.parse().unwrap());
+    for round in 0..rounds {
+        let (contenders, jobs) = subset(Seed::new(1).at(round));
+        let found = run(&home, &copy, &kernel, (&contenders, jobs));
+        assert!(!found.is_empty(), "{contenders:?}");
+        for (label, figures) in found {
+            assert_eq!(
+                expected[&label], figures,
+                "{label} in {contenders:?}, {jobs} jobs"
+            );
+        }
+        assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    }
+}

@@ -1,0 +1,308 @@
+//! Cells in virtual time on model disks: figures that repeat to the nanosecond, and complete
+//! clean-up. Without the lab kernel, the tests are skipped by name.
+
+use crate::support::{Home, have, lab_kernel, outcomes, until};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// The arguments of a small run on a model disk.
+fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
+    let mut words = home.on_model_disks(kernel, fs, "--scale 0.01");
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// The cells of a run.
+fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
+    let load = ["--phases", "copy,grep,delete", "--json"];
+    let output = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let mut result: Value = serde_json::from_str(&output.out).unwrap();
+    assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
+    let cells = result["cells"].take();
+    for cell in cells.as_array().unwrap() {
+        let samples = cell["samples"].as_array().unwrap();
+        assert_eq!(samples.len(), 3);
+        assert!(
+            samples
+                .iter()
+                .all(|sample| sample["return_ns"].as_u64() > Some(1_000_000))
+        );
+    }
+    cells
+}
+
+/// The samples and the disk summaries of all cells.
+fn figures(cells: &Value) -> Vec<(Value, Value)> {
+    let cells = cells.as_array().unwrap().iter();
+    cells
+        .map(|cell| {
+            let effective = cell["effective"].as_array().unwrap();
+            let disk = effective.iter().find(|one| one["source"] == "disk");
+            (cell["samples"].clone(), disk.unwrap().clone())
+        })
+        .collect()
+}
+
+/// The sum of a count over the recorders of all disks for a phase, by the names in the sample.
+fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
+    let disks = sample["disks"].as_array().unwrap();
+    let of = |stretch: &Value| stretch[kind][what].as_u64().unwrap();
+    let both = |disk: &Value| of(&disk["to_return"]) + of(&disk["to_durable"]);
+    disks.iter().map(both).sum()
+}
+
+/// Asserts that the printed block trace has the recorded counts up to the return of the second
+/// phase.
+fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
+    let file = file.to_str().unwrap();
+    let output = home.fsdyno(&["disk", "trace", "--csv", file]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let rest = output.out.split_once("\"phase 1 begins\"").unwrap().1;
+    let phase = rest.split_once("\"phase 1 returned\"").unwrap().0;
+    let done = phase.lines().filter(|line| line.contains(",completed,"));
+    let kinds = ["reads", "writes", "discards", "flushes"];
+    let requests = kinds.map(|kind| counted[kind]["requests"].as_u64().unwrap());
+    assert_eq!(done.count() as u64, requests.iter().sum::<u64>());
+    let text = home.fsdyno(&["disk", "trace", file]).out;
+    assert_eq!(text.lines().count() + 1, output.out.lines().count());
+}
+
+#[test]
+fn the_disk_and_its_guest_kernel_count_the_same_requests() {
+    let test = "the_disk_and_its_guest_kernel_count_the_same_requests";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let records = home.path("records");
+    let recorded_to = ["--disk-trace", records.to_str().unwrap()];
+    // example
+    let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2", &recorded_to);
+    for cell in cells.as_array().unwrap() {
+        let contender = cell["cell"]["contender"].as_u64().unwrap();
+        let disks = [1, 1, 2][usize::try_from(contender).unwrap()];
+        let samples = cell["samples"].as_array().unwrap();
+        for sample in samples {
+            let label = &sample["label"];
+            assert_eq!(sample["disks"].as_array().unwrap().len(), disks, "{label}");
+            let device = |what: &str| sample["device"][what].as_u64().unwrap();
+            let bytes = |kind| recorded(sample, kind, "bytes");
+            assert_eq!(bytes("reads"), device("read_bytes"), "{label}");
+            assert_eq!(bytes("writes"), device("written_bytes"), "{label}");
+            let flushes = recorded(sample, "flushes", "requests");
+            assert_eq!(flushes, device("flushes"), "{label}");
+            let disk = &sample["disks"][0];
+            let waited = disk["to_return"]["causes"].as_object().unwrap().values();
+            let waited: u64 = waited.map(|ns| ns.as_u64().unwrap()).sum();
+            assert!(waited > 0 || sample["kind"] == "delete", "{label}");
+            // A read-only phase leaves only time stamps to write.
+            let late = disk["to_durable"]["reads"]["requests"].as_u64();
+            assert!(late == Some(0) || sample["kind"] != "grep", "{label}");
+        }
+        let disks = samples[1]["disks"].as_array().unwrap();
+        for (disk, counted) in disks.iter().enumerate() {
+            let cell = &cell["cell"]["index"];
+            let file = records.join(format!("cell-{cell}-disk-{disk}.trace"));
+            printed_as_counted(&home, &file, &counted["to_return"]);
+        }
+    }
+}
+
+#[test]
+fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
+    let test = "a_pool_served_by_a_daemon_has_the_same_figures_again";
+    let programs = ["zpool", "zfs", "zfs-fuse"]; // example
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    // A deadlock of the daemon's threads fails the cell, and with it the test.
+    let bounded = ["--cell-budget", "5m", "--no-check"];
+    let fs = "zfs,zfs@pool2"; // example
+    let runs = [Home::new(), Home::new()].map(|home| figures(&cells(&home, &kernel, fs, &bounded)));
+    assert_eq!(runs[0], runs[1]);
+}
+
+/// Touches every second page of 300 MB, then the others, so that the host cannot merge mappings.
+const SCATTERED: &str = "python3 -c 'import mmap
+pages = mmap.mmap(-1, 300 << 20)
+for first in 0, 4096:
+    for at in range(first, 300 << 20, 8192): pages[at] = 1'";
+
+#[test]
+fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reason() {
+    let test = "a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reason";
+    let programs = ["mkfs.ext4", "python3"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    if limit.trim().parse::<u32>().unwrap() > 70_000 {
+        println!("SKIP vm.max_map_count of at most 70000: {test}");
+        return;
+    }
+    let home = Home::new();
+    // example
+    let output = home.fsdyno(&words(&home, &kernel, "ext4", &["--exec", SCATTERED]));
+    assert_eq!(output.code, Some(1), "{}", output.err);
+    let result = home.result("last");
+    let message = result["cells"][0]["outcome"]["message"].as_str().unwrap();
+    let reason = format!("the host allows {} mappings", limit.trim());
+    for words in [reason.as_str(), "sysctl vm.max_map_count=1048576"] {
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+/// The processes of a guest.
+fn guests(home: &Home) -> Vec<i32> {
+    // The command line of the guest kernel contains its directory.
+    let place = format!("uml_dir={}", home.work().display());
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let named = String::from_utf8_lossy(&line).contains(&place);
+        named.then(|| entry.file_name().to_str()?.parse().ok())?
+    };
+    entries.filter_map(of).collect()
+}
+
+#[test]
+fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
+    let test = "a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let records = home.path("records");
+    let recorded_to = ["--disk-trace", records.to_str().unwrap()];
+    let load = ["--phases", "copy,grep,copy,grep"];
+    // example
+    let mut long = words(&home, &kernel, "ext4", &[&load[..], &recorded_to].concat());
+    let scale = long.iter().position(|word| word == "0.01").unwrap();
+    long[scale] = "0.1".to_owned();
+    let mut running = home.start(&long);
+    let file = records.join("cell-0-disk-0.trace").display().to_string();
+    // During the run, the trace file can end inside a block.
+    let printed = || home.fsdyno(&["disk", "trace", &file]).out;
+    let second = || printed().contains("phase 1 begins");
+    until(Duration::from_secs(120), "the second phase", second);
+    for guest in guests(&home) {
+        // A process may have exited together with another one.
+        let guest = rustix::process::Pid::from_raw(guest).unwrap();
+        let _ = rustix::process::kill_process(guest, rustix::process::Signal::KILL);
+    }
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    let output = home.fsdyno(&["report", "--format", "json"]);
+    let result: Value = serde_json::from_str(&output.out).unwrap();
+    let cell = &result["cells"][0];
+    let message = cell["outcome"]["message"].as_str().unwrap();
+    assert!(message.contains("was killed by signal 9"), "{message}");
+    assert!(recorded(&cell["samples"][0], "writes", "requests") > 0);
+    let output = home.fsdyno(&["disk", "trace", &file]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
+    let test = "clean_removes_the_virtual_time_guests_of_a_killed_run";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    // example
+    let mut long = words(&home, &kernel, "ext4", &["--phases", "copy"]);
+    let scale = long.iter().position(|word| word == "0.01").unwrap();
+    long[scale] = "0.5".to_owned();
+    let mut running = home.start(&long);
+    let timeout = Duration::from_secs(120);
+    until(timeout, "a guest", || !guests(&home).is_empty());
+    running.kill().unwrap();
+    running.wait().unwrap();
+    home.assert_cleanable();
+    assert_eq!(guests(&home), Vec::<i32>::new());
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free() {
+    let test = "the_work_of_the_kernel_is_counted_and_charged_unless_computing_is_free";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let of = |cpu: &str| {
+        let all = cells(&home, &kernel, "ext4", &["--cpu", cpu]); // example
+        let work = all[0]["samples"][0]["kernel"].as_array().unwrap().last();
+        let number = |key: &str| work.unwrap()[key].as_u64().unwrap();
+        let blocks = number("process_blocks") + number("kthread_blocks");
+        (blocks, number("charged_ns"))
+    };
+    let (free, old, today) = (of("free"), of("laptop-2004"), of("vm-2026"));
+    assert!(free.0 > 10_000 && today.0 > 10_000, "{free:?} {today:?}");
+    assert_eq!(free.1, 0);
+    // The time of the phase itself may be shorter: a disk that rotates meets other sectors.
+    assert!(old.1 > 3 * today.1 && today.1 > 0, "{old:?} {today:?}");
+}
+
+#[test]
+fn bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile() {
+    let test = "bytes_that_the_program_searches_are_user_time_at_the_price_of_the_profile";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let profile = home.path("searches.toml");
+    let prices = "title = \"t\"\nsource = \"a test\"\n[prices]\nblock_ns = 2\nsystem_call_ns = 300\n\
+                copy_ns = 0\nclear_ns = 0\ncrc32c_ns = 0\nsearch_ns = 100\n";
+    std::fs::write(&profile, prices).unwrap();
+    let profile = profile.display().to_string();
+    let all = cells(&home, &kernel, "ext4", &["--cpu", &profile]); // example
+    let samples = all[0]["samples"].as_array().unwrap();
+    let number = |at: usize, path: &str| samples[at].pointer(path).unwrap().as_u64().unwrap();
+    let searched = 100 * number(1, "/tally/bytes");
+    assert!(searched > 100_000_000, "{searched}");
+    // The first phase copies, and searches nothing.
+    assert_eq!(number(0, "/cpu/user_ns"), 0);
+    assert_eq!(number(1, "/cpu/user_ns"), searched);
+    let (whole, system) = (number(1, "/return_ns"), number(1, "/cpu/system_ns"));
+    assert!(system > 0 && searched + system <= whole, "{system} {whole}");
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p fsdyno-cli --test lab -- --ignored virtual_time --nocapture"]
+fn the_time_of_a_run_by_its_number_of_jobs() {
+    let test = "the_time_of_a_run_by_its_number_of_jobs";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let kernel = kernel.display().to_string();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let mut alone = None;
+    for jobs in (0..)
+        .map(|power| 1 << power)
+        .take_while(|jobs| *jobs <= processors)
+    {
+        let home = Home::new();
+        let work = home.work().display().to_string();
+        let fs = "ext3,ext4,xfs,btrfs,jfs,reiserfs"; // example
+        let load = "run classic-2008 --disk sata-2008 --scale 0.02 --repeats 1 --on loop:1G";
+        let mut words: Vec<&str> = load.split(' ').collect();
+        let jobs = jobs.to_string();
+        words.extend(["--fs", fs, "--guest-kernel", &kernel]);
+        words.extend(["--work-dir", &work, "--jobs", &jobs]);
+        let start = std::time::Instant::now();
+        let printed = home.fsdyno(&words);
+        let elapsed = start.elapsed().as_secs_f64();
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        let alone = *alone.get_or_insert(elapsed);
+        let digest = home.fsdyno(&["show", "last"]).out;
+        let digest = digest.lines().find(|line| line.starts_with("digest"));
+        println!(
+            "{jobs} jobs: {elapsed:.1} s, {:.2} of one; {}",
+            elapsed / alone,
+            digest.unwrap()
+        );
+    }
+}

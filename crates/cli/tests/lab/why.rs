@@ -1,0 +1,230 @@
+//! `why` on constructed cases: one of two contenders does more of one thing, and `why` names it.
+//! The main case is a disk with a slow flush: a contender that flushes often, compared with the
+//! same contender without flushes. Tests without the lab kernel or root are skipped by name.
+
+use crate::support::{Home, have, lab_kernel, root_and};
+use serde_json::Value;
+
+/// Writes files and syncs each one.
+const DURABLE: &str = "for n in $(seq 60); do dd if=/dev/zero of={dir}/$n bs=4k count=1 \
+                       conv=fsync 2>/dev/null || exit 1; done";
+
+/// The contender that does more, and a second one with an option that the commands can detect.
+const TWO: [&str; 2] = ["ext4", "ext4:nodelalloc"]; // example
+
+/// A command that runs `more` on the first of [`TWO`], and `less` on the other.
+fn either(more: &str, less: &str) -> String {
+    format!(
+        "if grep -q \" $(stat -c %m {{dir}}) .*nodelalloc\" /proc/mounts; then {less}; else {more}; fi"
+    )
+}
+
+/// Runs both in virtual time on a model disk.
+fn run_in_virtual_time(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
+    let (work, fs) = (home.work().display().to_string(), TWO.join(","));
+    let words = [
+        "run",
+        "--disk",
+        disk,
+        "--fs",
+        &fs,
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:1G",
+        "--guest-kernel",
+        kernel,
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.01",
+    ];
+    let output = home.fsdyno(&[&words, load].concat());
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+}
+
+/// The analysis of the only phase of the last run.
+fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
+    let output = home.fsdyno(&["why", "last", one, other, "--json"]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let mut json: Value = serde_json::from_str(&output.out).unwrap();
+    json["phases"][0].take()
+}
+
+#[test]
+fn more_reads_are_named_as_the_cause() {
+    let test = "more_reads_are_named_as_the_cause";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let prepare = "dd if=/dev/zero of={dir}/big bs=1M count=24 2>/dev/null";
+    let read = |blocks| format!("dd if={{dir}}/big of=/dev/null bs=64k count={blocks} 2>/dev/null");
+    let exec = either(&read(384), &read(16));
+    let load = ["--prepare", prepare, "--exec", &exec];
+    run_in_virtual_time(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "reads", "{sentence}");
+    assert!(sentence.starts_with("ext4 took"), "{sentence}");
+    // Observation of the host would change the timing of a guest in virtual time.
+    let result = home.result("last");
+    assert!(result["cells"][0]["samples"][0]["observed"].is_null());
+}
+
+#[test]
+fn fragmentation_is_named_as_the_cause_with_its_remedy() {
+    let test = "fragmentation_is_named_as_the_cause_with_its_remedy";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    // Files that grow in turns with a sync after each piece are fragmented.
+    let pieces = "for piece in 1 2 3 4; do for n in $(seq 32); do dd if=/dev/zero \
+                  of={dir}/f$n bs=16k count=1 oflag=append conv=notrunc,fsync 2>/dev/null || exit 1; \
+                  done; done";
+    let whole = "for n in $(seq 32); do dd if=/dev/zero of={dir}/f$n bs=64k count=1 2>/dev/null \
+                 || exit 1; done";
+    let prepare = either(pieces, whole);
+    let exec = "cat {dir}/f* >/dev/null";
+    let load = ["--fragments=32K", "--prepare", &prepare, "--exec", exec];
+    run_in_virtual_time(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "fragments", "{sentence}");
+    assert!(sentence.contains("to try: e4defrag"), "{sentence}");
+}
+
+#[test]
+fn processor_time_is_named_as_the_cause_under_other_load() {
+    let test = "processor_time_is_named_as_the_cause_under_other_load";
+    if !root_and(&["mkfs.ext4", "chrt"], test) {
+        return;
+    }
+    let home = Home::new();
+    let (work, fs) = (home.work().display().to_string(), TWO.join(","));
+    // With real-time priority, the loop is never preempted.
+    let compute = "chrt --fifo 10 sh -c 'n=0; while [ $n -lt 1200000 ]; do n=$((n+1)); done'";
+    let exec = either(compute, ":");
+    let output = home.fsdyno(&[
+        "run",
+        "--fs",
+        &fs,
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:256M",
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.01",
+        "--trace",
+        "--exec",
+        &exec,
+    ]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "user", "{sentence}");
+    assert!(sentence.contains("in their own code"), "{sentence}");
+    // The other load of the machine is recorded, or recorded as unknown.
+    let result = home.result("last");
+    let observed = &result["cells"][0]["samples"][0]["observed"];
+    let unobserved = observed["unobserved"].to_string();
+    for (field, name) in [
+        ("others_ns", "load of others: "),
+        ("pressure", "pressure: "),
+        ("throttled", "throttling: "),
+        ("traced", "tracepoints: "),
+    ] {
+        assert_eq!(
+            observed[field].is_null(),
+            unobserved.contains(name),
+            "{observed}"
+        );
+    }
+    assert!(observed["over_ns"].as_u64() > Some(0), "{observed}");
+}
+
+#[test]
+fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
+    let test = "slow_flushes_are_named_as_the_cause_with_their_remedy";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let profile = home.fsdyno(&["disk", "show", "sata-ssd"]).out;
+    let (before, rest) = profile.split_once("flush_firmware_us = ").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    let slow = format!("{before}flush_firmware_us = 30000\n{after}");
+    let disk = home.path("slow-flush.toml");
+    std::fs::write(&disk, slow).unwrap();
+    let (kernel, work) = (
+        kernel.display().to_string(),
+        home.work().display().to_string(),
+    );
+    let contenders = ["ext4", "ext4:nobarrier"]; // example
+    let fs = contenders.join(",");
+    let words = ["run", "--disk", disk.to_str().unwrap(), "--fs", &fs];
+    let place = [
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:1G",
+        "--guest-kernel",
+        &kernel,
+    ];
+    let load = [
+        "--exec",
+        DURABLE,
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.01",
+    ];
+    let output = home.fsdyno(&[&words[..], &place, &load].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let why = [&["why", "last"][..], &contenders].concat();
+    let output = home.fsdyno(&[&why[..], &["--json"]].concat());
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let json: Value = serde_json::from_str(&output.out).unwrap();
+    let phase = &json["phases"][0];
+    assert_eq!(phase["cause"], "flushes", "{}", output.out);
+    for anatomy in phase["anatomies"].as_array().unwrap() {
+        assert_eq!(anatomy["source"], "recorder");
+        let parts = anatomy["parts_ns"].as_array().unwrap().iter();
+        let parts: u64 = parts.map(|ns| ns.as_u64().unwrap()).sum();
+        assert_eq!(anatomy["whole_ns"].as_u64(), Some(parts));
+    }
+    // Each flush takes at least the time in the profile.
+    let flushes = phase["anatomies"][0]["waits"]["flushes_ns"]
+        .as_u64()
+        .unwrap();
+    assert!(flushes >= 60 * 30_000_000, "{flushes}");
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains("the mount option nobarrier, as ext4:nobarrier has it, which risks"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("in virtual time"), "{sentence}");
+    let shown = home.fsdyno(&why);
+    assert!(shown.out.contains("device, flushes"), "{}", shown.out);
+    for (words, why) in [
+        (
+            ["why", "last", contenders[0], "nobody"],
+            "has no contender `nobody`",
+        ),
+        (["why", "last", contenders[0], contenders[0]], "named twice"),
+        (["why", "nowhere", contenders[0], contenders[1]], "nowhere"),
+    ] {
+        let output = home.fsdyno(&words);
+        assert_eq!(output.code, Some(2), "{}", output.err);
+        assert!(output.err.contains(why), "{}", output.err);
+    }
+}
