@@ -4,7 +4,7 @@
 //! another user (`sudo -E`, a service file), and a clean-up journal read from there would run with
 //! root's rights.
 
-use etcetera::BaseStrategy;
+use std::env::{home_dir, var_os};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,8 +41,8 @@ pub enum NoPlaces {
     #[error("the password database has no absolute home directory for uid 0")]
     NoEntry,
     /// The home directory of another user is unknown.
-    #[error("the home directory is unknown ({0}); set HOME to an absolute path")]
-    NoHome(String),
+    #[error("the home directory is unknown; set HOME to an absolute path")]
+    NoHome,
 }
 
 /// The base directories of the effective user.
@@ -62,15 +62,17 @@ pub fn of_effective_user() -> Result<Places, NoPlaces> {
             cache: home.join(".cache"),
         });
     }
-    let strategy =
-        etcetera::choose_base_strategy().map_err(|error| NoPlaces::NoHome(error.to_string()))?;
-    if !strategy.home_dir().is_absolute() {
-        return Err(NoPlaces::NoHome("HOME is not an absolute path".to_owned()));
-    }
-    let data = strategy.data_dir();
+    let home = home_dir().filter(|home| home.is_absolute());
+    let home = home.ok_or(NoPlaces::NoHome)?;
+    // A relative path in such a variable is ignored, as its specification demands.
+    let base = |variable: &str, below: &str| {
+        let named = var_os(variable).map(PathBuf::from);
+        let named = named.filter(|named| named.is_absolute());
+        named.unwrap_or_else(|| home.join(below))
+    };
     Ok(Places {
-        state: strategy.state_dir().unwrap_or_else(|| data.clone()),
-        data,
-        cache: strategy.cache_dir(),
+        data: base("XDG_DATA_HOME", ".local/share"),
+        state: base("XDG_STATE_HOME", ".local/state"),
+        cache: base("XDG_CACHE_HOME", ".cache"),
     })
 }

@@ -155,6 +155,9 @@ pub struct Drawing {
 impl Drawing {
     /// Writes one chart to a file, several to a directory, or one to standard output.
     pub fn write(&self, charts: &[Chart], output: Option<&Path>) -> Result<(), CliError> {
+        if self.format == ChartFormat::Png && !png::BUILT {
+            return Err(CliError::usage(png::PngError::NotBuilt));
+        }
         match (output, charts) {
             (None, charts) => self.to_standard_output(charts),
             (Some(path), [one]) if !is_directory(path) => {

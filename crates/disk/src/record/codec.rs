@@ -1,4 +1,4 @@
-//! Encoding of an entry. Numbers are LEB128. Times are differences to the previous entry, which may
+//! Encoding of an entry. Numbers are LEB128, as postcard writes them. Times are differences to the previous entry, which may
 //! be negative (zigzag).
 
 use super::Record;
@@ -16,7 +16,9 @@ const FUA: u64 = 8;
 const HASHED: u64 = 16;
 
 fn put(into: &mut Vec<u8>, number: u64) {
-    leb128::write::unsigned(into, number).expect("memory takes all bytes");
+    let mut bytes = [0; 10];
+    let bytes = postcard::to_slice(&number, &mut bytes);
+    into.extend_from_slice(bytes.expect("64 bits are at most ten bytes"));
 }
 
 fn zigzag(number: u64) -> u64 {
@@ -190,5 +192,7 @@ fn fixed(from: &mut &[u8]) -> Option<u64> {
 }
 
 fn number(from: &mut &[u8]) -> Option<u64> {
-    leb128::read::unsigned(from).ok()
+    let (number, rest) = postcard::take_from_bytes(from).ok()?;
+    *from = rest;
+    Some(number)
 }

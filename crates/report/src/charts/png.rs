@@ -2,19 +2,27 @@
 //! machine.
 
 use super::Chart;
+#[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
+#[cfg(feature = "png")]
 use skrifa::{FontRef, MetadataProvider as _};
+#[cfg(feature = "png")]
 use std::sync::Arc;
+
+/// Whether this build renders pictures: the feature `png`.
+pub const BUILT: bool = cfg!(feature = "png");
 
 /// The font of pictures.
 pub const FONT: &str = "DejaVu Sans Condensed";
 /// The largest number of pixels of a picture. It keeps memory below 1 GiB.
+#[cfg(feature = "png")]
 const MAX_PIXELS: f64 = 200e6;
 
 /// An error while a picture is rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
     /// The drawing is not valid SVG.
+    #[cfg(feature = "png")]
     #[error("the drawing of a chart is not read as SVG")]
     Svg(#[from] usvg::Error),
     /// The built-in font is invalid.
@@ -30,12 +38,31 @@ pub enum PngError {
         /// Its height.
         tall: f32,
     },
+    /// The build renders no pictures.
+    #[error(
+        "this build of fsdyno writes no PNG. Take SVG (--output NAME.svg), or a build of `./x build` \
+         or a package"
+    )]
+    NotBuilt,
     /// The PNG encoder failed.
     #[error("the picture cannot be written as PNG: {0}")]
     Encode(String),
 }
 
+/// Without the feature no character is lacking, because nothing is drawn.
+#[cfg(not(feature = "png"))]
+pub fn lacking(_: &Chart) -> String {
+    String::new()
+}
+
+/// Without the feature this is an error.
+#[cfg(not(feature = "png"))]
+pub fn of_svg(_: &str, _: f32) -> Result<Vec<u8>, PngError> {
+    Err(PngError::NotBuilt)
+}
+
 /// The characters of a chart that the built-in font does not have. The SVG keeps them.
+#[cfg(feature = "png")]
 pub fn lacking(chart: &Chart) -> String {
     let font = FontRef::new(dejavu::sans_condensed::regular());
     let letters = font.map(|font| font.charmap());
@@ -51,6 +78,7 @@ pub fn lacking(chart: &Chart) -> String {
 }
 
 /// Renders a drawing as a picture, with `zoom` pixels for each of its own.
+#[cfg(feature = "png")]
 pub fn of_svg(svg: &str, zoom: f32) -> Result<Vec<u8>, PngError> {
     let mut options = usvg::Options::default();
     let fonts = Arc::make_mut(&mut options.fontdb);

@@ -6,8 +6,7 @@ use crate::exit::CliError;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::{ResolveError, resolve};
-use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Report};
+use fsdyno_run::resolve::{PlanFileError, ResolveError, resolve};
 
 /// Programs whose versions belong to the provenance, each with the command that prints its version.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
@@ -53,21 +52,38 @@ pub fn resolve_here(options: &RunOptions) -> Result<Plan, CliError> {
 
 /// The error of a plan that cannot be resolved. An error in a plan file shows the line.
 pub fn plan_error(error: ResolveError) -> CliError {
-    let ResolveError::Plan(file) = error else {
-        return CliError::usage(error);
-    };
-    let place = format!("{}:{}:{}", file.path, file.line(), file.column());
-    let mut diagnostic = MietteDiagnostic::new(format!("{place}: {}", file.message))
-        .with_label(LabeledSpan::underline(file.span.clone()));
-    if let Some(help) = file.help {
-        diagnostic = diagnostic.with_help(help);
+    match error {
+        ResolveError::Plan(file) => CliError::usage(with_its_line(&file)),
+        other => CliError::usage(other),
     }
-    let source = NamedSource::new(file.path, file.text);
-    // No colours: the output filter could not distinguish them from escapes in the plan. `set_hook`
-    // fails only if this hook is set already.
-    let _ = miette::set_hook(Box::new(|_| {
-        Box::new(MietteHandlerOpts::new().color(false).build())
-    }));
-    let report = Report::new(diagnostic).with_source_code(source);
-    CliError::usage(format!("{report:?}"))
+}
+
+/// Columns of a plan's line that are shown at most, around the error.
+const SHOWN: usize = 100;
+
+/// The message of an error in a plan file, its line with the place marked, and the remedy.
+fn with_its_line(error: &PlanFileError) -> String {
+    let (line, column) = (error.line(), error.column());
+    let from = column.saturating_sub(SHOWN / 2).max(1) - 1;
+    let shown: String = error.line_text().chars().skip(from).take(SHOWN).collect();
+    let place = column - 1 - from;
+    // A tab stays a tab, so that the mark is below the place at every width of tabs.
+    let mut indent = String::new();
+    for letter in shown.chars().take(place) {
+        let width = console::measure_text_width(letter.encode_utf8(&mut [0; 4]));
+        indent.push_str(if letter == '\t' { "\t" } else { &"  "[..width] });
+    }
+    let length = error
+        .text
+        .get(error.span.clone())
+        .map_or(0, |it| it.chars().count());
+    let marked: String = shown.chars().skip(place).take(length).collect();
+    let mark = "^".repeat(console::measure_text_width(&marked).max(1));
+    let margin = " ".repeat(line.to_string().len());
+    let (path, message) = (&error.path, &error.message);
+    let help = error.help.as_ref();
+    let help = help.map_or_else(String::new, |help| format!("\n{margin} = help: {help}"));
+    format!(
+        "{path}:{line}:{column}: {message}\n{margin} |\n{line} | {shown}\n{margin} | {indent}{mark}{help}"
+    )
 }
