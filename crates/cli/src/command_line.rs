@@ -164,7 +164,6 @@ pub enum Command {
         name: fsdyno_report::schemas::Schema,
     },
     /// Crash tests: cut the power of guests that write, and check what survives
-    #[command(alias = "plug")]
     Crash(commands::crash::CrashArgs),
     /// Make and check UFS1 and UFS2 on devices or in files
     Ufs(commands::ufs::UfsArgs),

@@ -94,10 +94,9 @@ pub struct DiskUse {
     /// Flushes.
     pub flushes: Tallied,
     /// Reads and writes that did not begin where the previous one ended.
-    #[serde(alias = "jumps")]
     pub seeks: u64,
     /// The sum of the distances from the end of the previous request.
-    #[serde(rename = "seek_distance_bytes", alias = "jumped_bytes")]
+    #[serde(rename = "seek_distance_bytes")]
     pub seek_distance: Bytes,
     /// The time of all requests by cause, summed over the requests.
     pub causes: Causes,

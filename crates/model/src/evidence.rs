@@ -14,7 +14,6 @@ pub enum CacheState {
     /// A complete untimed pass over the dataset precedes the phase.
     Warm,
     /// The state that the previous phase left. It is never reported as cold or warm.
-    #[serde(alias = "as-left")]
     AsIs,
 }
 
@@ -31,10 +30,8 @@ impl CacheState {
         }
     }
 
-    /// The state with that name, or with its name in version 0.1.
+    /// The state with that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        // retired word kept: the name in version 0.1
-        let name = if name == "as-left" { "as-is" } else { name };
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
@@ -49,7 +46,6 @@ impl fmt::Display for CacheState {
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CacheEvidence {
     /// The requested state.
-    #[serde(alias = "asked")]
     pub requested: CacheState,
     /// Whether that state was proven.
     pub proven: bool,
@@ -64,6 +60,5 @@ pub struct CacheEvidence {
     /// Pages of these files found in memory.
     pub resident_pages: Option<u64>,
     /// The reason why it is not proven; none if it is.
-    #[serde(alias = "doubt")]
     pub reason: Option<String>,
 }

@@ -15,7 +15,6 @@ pub mod disk_use;
 pub mod event;
 pub mod evidence;
 pub mod exploration;
-pub mod former_names;
 pub mod guest_kernel_time;
 pub mod hardware;
 pub mod kernel_work;

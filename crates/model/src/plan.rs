@@ -96,11 +96,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
     /// Files smaller than this are left out where extents are counted, bytes.
-    #[serde(
-        alias = "fragments_floor",
-        default,
-        skip_serializing_if = "Bytes::is_zero"
-    )]
+    #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub extent_floor: Bytes,
     /// The size of the guests in which contenders run; none if all run on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,11 +108,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<ModelCpu>,
     /// The directory of the block traces of the model disks; none if no trace is written.
-    #[serde(
-        default,
-        alias = "disk_record",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_trace: Option<DiskRecord>,
     /// The content of the user's inputs when the plan was made, by their text: `tar:FILE`,
     /// `tree:DIR`, `file:FILE`, `trace:FILE`, and `kernel:FILE` for a guest's kernel. A plan
@@ -454,11 +446,7 @@ pub struct PhasePlan {
     /// The regular expression of a search; none for the default of the kind.
     pub pattern: Option<String>,
     /// Further parameters of the kind, by name: the command of `exec`, the size of a file.
-    #[serde(
-        default,
-        deserialize_with = "crate::former_names::parameters",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
 }
 

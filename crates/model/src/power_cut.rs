@@ -55,7 +55,6 @@ pub struct Judgement {
     /// The number of lost files, by kind of loss.
     pub lost: BTreeMap<Loss, u64>,
     /// Messages about the first lost files.
-    #[serde(alias = "told")]
     pub messages: Vec<String>,
 }
 
@@ -83,7 +82,6 @@ pub struct Recovery {
     pub judgement: Option<Judgement>,
     /// The same before its checker ran, if the design requires a check and the kernel mounts
     /// without one.
-    #[serde(alias = "as_left")]
     pub before_check: Option<Judgement>,
     /// Whether its checker found nothing after mount and unmount; none without a checker.
     pub clean: Option<bool>,
@@ -117,7 +115,6 @@ pub struct CacheLoss {
     /// Acknowledged writes that were only in the cache and are on the medium after the power cut.
     pub landed: u64,
     /// Writes in flight, which were not acknowledged.
-    #[serde(alias = "under_way")]
     pub in_flight: u64,
     /// Sectors of acknowledged writes that are not on the medium.
     pub sectors_lost: u64,

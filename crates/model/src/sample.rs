@@ -158,12 +158,10 @@ pub struct Fragmentation {
     /// Files with more than one extent.
     pub fragmented: u64,
     /// Extents of all of them: runs that are contiguous in the file and on the device.
-    #[serde(alias = "fragments")]
     pub extents: u64,
     /// Bytes of data in them, without holes and preallocated space.
     pub bytes: Bytes,
     /// How many extents have 2^n to 2^(n+1) - 1 bytes, by n from 0.
-    #[serde(alias = "fragments_by_size")]
     pub extents_by_size: Vec<u64>,
     /// The reason why extents are unknown; none if they are known. With a reason, all counts are 0.
     pub unavailable: Option<String>,

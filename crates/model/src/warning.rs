@@ -58,7 +58,6 @@ pub enum WarningKind {
     /// Too few repeats, or too wide a spread, to separate contenders.
     Imprecise,
     /// The distribution of the figures of one contender has several modes.
-    #[serde(alias = "humps")]
     Multimodal,
     /// Successive repeats resemble each other.
     Dependent,

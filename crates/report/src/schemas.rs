@@ -79,10 +79,8 @@ pub const ALL: [Schema; 8] = [
     },
 ];
 
-/// The schema of that name, or of its name in version 0.1.
+/// The schema of that name.
 pub fn find(name: &str) -> Option<Schema> {
-    // retired word kept: the name in version 0.1
-    let name = if name == "plug" { "crash" } else { name };
     ALL.into_iter().find(|schema| schema.name == name)
 }
 

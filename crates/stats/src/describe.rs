@@ -68,7 +68,6 @@ pub(crate) fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 /// The geometric mean. `None` if a value is not positive.
 ///
 /// It is the correct mean of ratios: only this mean orders contenders independently of the choice
-// retired word kept: the title of a paper.
 /// of the baseline. P. J. Fleming and J. J. Wallace, "How not to lie with statistics: the correct
 /// way to summarize benchmark results", Communications of the ACM 29 (1986), 218-221.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {

@@ -12,32 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The `PRAGMA application_id` of a store: `fsdy` in ASCII.
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
-/// The migrations from an empty database to the current schema: step `n` (from 1) gives version
-/// `n`.
-pub(crate) const VERSIONS: [&str; 18] = [
-    include_str!("schema/0001.sql"),
-    include_str!("schema/0002.sql"),
-    include_str!("schema/0003.sql"),
-    include_str!("schema/0004.sql"),
-    include_str!("schema/0005.sql"),
-    include_str!("schema/0006.sql"),
-    include_str!("schema/0007.sql"),
-    include_str!("schema/0008.sql"),
-    include_str!("schema/0009.sql"),
-    include_str!("schema/0010.sql"),
-    include_str!("schema/0011.sql"),
-    include_str!("schema/0012.sql"),
-    include_str!("schema/0013.sql"),
-    include_str!("schema/0014.sql"),
-    include_str!("schema/0015.sql"),
-    include_str!("schema/0016.sql"),
-    include_str!("schema/0017.sql"),
-    include_str!("schema/0018.sql"),
-];
+/// The first schema that is read: that of fsdyno 0.2.
+const FIRST: i64 = 18;
+
+/// The tables of the first schema, then the steps to each later one.
+const VERSIONS: [&str; 1] = [include_str!("schema/0018.sql")];
 
 /// The schema version this program writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_wrap, reason = "a handful of versions")]
-pub const SCHEMA_VERSION: i64 = VERSIONS.len() as i64;
+pub const SCHEMA_VERSION: i64 = FIRST - 1 + VERSIONS.len() as i64;
 
 /// The kind of a database, by its application id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +64,9 @@ pub(crate) fn admit(path: &Path, identity: Identity) -> Result<i64, StoreError> 
             found,
             known: SCHEMA_VERSION,
         }),
-        Identity::Store(found) if found < 1 => {
-            refused(format!("its schema version is {found}, and the first is 1"))
-        }
+        Identity::Store(found) if found < FIRST => refused(format!(
+            "its schema version is {found}, of fsdyno before 0.2; this version reads {FIRST} and later"
+        )),
         Identity::Store(found) => Ok(found),
         Identity::Foreign(id) => refused(format!(
             "it is a database of another program (application id {id:#010x})"
@@ -99,10 +82,15 @@ pub(crate) fn new_store() -> rusqlite::Result<Vec<u8>> {
     Ok(connection.serialize(MAIN_DB)?.to_vec())
 }
 
+/// The number of steps from an empty database to a version.
+fn steps_to(version: i64) -> usize {
+    usize::try_from(version - FIRST + 1).unwrap_or(0)
+}
+
 /// The tables of a schema version, in a database in memory.
 pub(crate) fn at_version(version: i64) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
-    for step in VERSIONS.iter().take(usize::try_from(version).unwrap_or(0)) {
+    for step in VERSIONS.iter().take(steps_to(version)) {
         connection.execute_batch(step)?;
     }
     Ok(connection)
@@ -159,8 +147,7 @@ pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), St
     // Checked again: another process may have migrated the store since the first check.
     let found = admit(path, identity(&transaction).map_err(failed())?)?;
     if found < SCHEMA_VERSION {
-        let done = usize::try_from(found).unwrap_or(0);
-        for step in &VERSIONS[done..] {
+        for step in &VERSIONS[steps_to(found)..] {
             transaction.execute_batch(step).map_err(failed())?;
         }
         write_plans_anew(&transaction).map_err(failed())?;

@@ -25,7 +25,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
     pub fail_if: Vec<String>,
     /// Exit with code 5 also if the verdict is inconclusive
-    #[arg(long, alias = "fail-on-open", requires = "fail_if")]
+    #[arg(long, requires = "fail_if")]
     pub fail_on_inconclusive: bool,
     /// Compare phases of the same name even if the plans differ
     #[arg(long)]

@@ -28,12 +28,7 @@ pub struct HistoryArgs {
     #[arg(long = "fs", value_name = "LIST", value_delimiter = ',')]
     pub contenders: Vec<String>,
     /// Phases: PHASE, WORKLOAD/PHASE, or patterns with * [default: all]
-    #[arg(
-        long = "phase",
-        value_name = "LIST",
-        value_delimiter = ',',
-        alias = "phases"
-    )]
+    #[arg(long = "phase", value_name = "LIST", value_delimiter = ',')]
     pub phases: Vec<String>,
     /// Horizontal axis: kernel, date or commit
     #[arg(long, value_name = "AXIS", default_value = "kernel", value_parser = by)]

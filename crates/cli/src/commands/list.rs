@@ -31,7 +31,6 @@ pub enum Listed {
     /// Ready-made comparisons
     Suites,
     /// Kinds of phases and their parameters
-    #[value(alias = "workloads")]
     Phases,
     /// Files that workloads use
     Datasets,

@@ -243,7 +243,6 @@ mod tests {
                 let matching = phases.filter(|phase| line.is_of(phase)).count();
                 assert_eq!(matching, 1, "{}: {}", table.name, line.label);
                 if let Today::ExtentsPerFile { above } = line.today {
-                    // retired word kept: the flag `--fragments`
                     assert_eq!(suite.options.fragments, Some(Counting::Above(Bytes(above))));
                 }
             }

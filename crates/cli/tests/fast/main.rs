@@ -19,5 +19,4 @@ mod mistakes;
 mod site;
 mod stores;
 mod ufs;
-mod version_0_1;
 mod whole_program;

@@ -47,7 +47,7 @@ fn journaling_file_systems_recover_without_a_checker() {
         return;
     }
     let home = Home::new();
-    let output = crash(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
+    let output = crash(&home, &["--fs", "ext4", "--random", "2", "--json"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let power_cuts = power_cuts(&output);
     assert_eq!(power_cuts.len(), 2);
@@ -73,7 +73,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
         return;
     }
     let home = Home::new();
-    let output = crash(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
+    let output = crash(&home, &["--fs", "ext4,uml/xfs", "--random", "1", "--keep"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let report = home.fsdyno(&["report", "last", "--long"]);
     assert!(
@@ -137,7 +137,7 @@ fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
         return;
     }
     let home = Home::new();
-    let output = crash(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
+    let output = crash(&home, &["--fs", "ext2", "--random", "1", "--json"]);
     let power_cuts = power_cuts(&output);
     let recovery = &power_cuts[0]["recovery"];
     let by = recovery["corrected_by"].as_str().unwrap();
@@ -168,7 +168,7 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
         return;
     }
     let home = Home::new();
-    let power_cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
+    let power_cut = ["--fs", "ext4", "--random", "1", "--seed", "5"];
     let output = crash(&home, &[&power_cut[..], &["--keep", "--json"]].concat());
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     let power_cut = &json(&output)[0];
@@ -220,7 +220,7 @@ fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
     let small = ["--keep", "--kept-budget", "4K"];
     let output = crash(
         &home,
-        &[&["--fs", "ext4", "--cuts", "1"], &small[..]].concat(),
+        &[&["--fs", "ext4", "--random", "1"], &small[..]].concat(),
     );
     assert!(output.err.contains("is not kept"), "{}", output.err);
     assert!(Path::new(image).exists());

@@ -43,7 +43,7 @@ fn the_same_seed_repeats_a_power_cut_to_the_nanosecond() {
     let power_cuts: Vec<Value> = (0..2)
         .map(|_| {
             let home = Home::new();
-            let words = ["--fs", CARELESS, "--cuts", "1", "--seed", "4", "--json"];
+            let words = ["--fs", CARELESS, "--random", "1", "--seed", "4", "--json"];
             let output = crash(&home, &kernel, &words);
             let mut power_cut = json(&output)[0].take();
             assert!(power_cut["acknowledged"].as_u64() > Some(20), "{power_cut}");
@@ -64,7 +64,7 @@ fn only_unflushed_data_is_lost() {
         return;
     };
     let home = Home::new();
-    let words = ["--fs", CAREFUL, "--fs", CARELESS, "--cuts", "3", "--json"];
+    let words = ["--fs", CAREFUL, "--fs", CARELESS, "--random", "3", "--json"];
     let output = crash(&home, &kernel, &words);
     assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let power_cuts = json(&output).as_array().unwrap().clone();

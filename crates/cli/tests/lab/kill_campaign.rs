@@ -101,7 +101,7 @@ fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_power_cut() {
     };
     let home = Home::new();
     // example
-    let words = "crash --fs ext4 --disk sata-2008 --cuts 9 --guest-memory 256M --work-dir";
+    let words = "crash --fs ext4 --disk sata-2008 --random 9 --guest-memory 256M --work-dir";
     let places = [home.work(), "--guest-kernel".into(), kernel];
     let places = places.iter().map(|place| place.display().to_string());
     let words: Vec<String> = words.split(' ').map(str::to_owned).chain(places).collect();

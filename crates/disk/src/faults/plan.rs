@@ -24,7 +24,6 @@ pub struct FaultPlan {
     /// Periods of added latency.
     pub slow: Vec<SlowPlan>,
     /// The outcome of volatile writes at a power cut.
-    #[serde(alias = "cut")]
     pub power_cut: PowerCutPlan,
 }
 
@@ -93,7 +92,6 @@ pub struct LatentPlan {
 #[serde(deny_unknown_fields)]
 pub struct FlushPlan {
     /// Share of flushes and FUA writes that are ignored, 0 to 1.
-    #[serde(alias = "lies")]
     pub ignored: f64,
 }
 

@@ -11,9 +11,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The suffix of block traces, and that of version 0.1.
+/// The suffix of block traces.
 const ENDING: &str = "trace";
-const FORMER_ENDING: &str = "record";
 
 /// The block trace of a disk in a cell.
 pub(crate) fn file(directory: &Path, cell: u32, disk: usize) -> PathBuf {
@@ -35,10 +34,7 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
         .map_err(|errno| refused("write in", &errno))?;
     let entries = fs::read_dir(directory).map_err(|error| refused("list", &error))?;
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut records = paths.filter(|path| {
-        path.extension()
-            .is_some_and(|of| of == ENDING || of == FORMER_ENDING)
-    });
+    let mut records = paths.filter(|path| path.extension().is_some_and(|of| of == ENDING));
     match records.next().filter(|_| begins) {
         Some(record) => Err(format!(
             "{} is a block trace of another run; empty that directory, or name another with \

@@ -80,7 +80,7 @@ pub(super) struct Script {
 impl Script {
     pub fn new(seed: u64) -> Self {
         Self {
-            // retired word kept: it is part of the seed of recorded tests.
+            // The seeds of recorded tests have this word.
             seed: Seed::new(seed).part("plug"),
             done: 0,
             made: 0,
@@ -151,7 +151,7 @@ impl Script {
             file,
             before,
             after,
-            // retired word kept: it is part of the seed of recorded tests.
+            // The seeds of recorded tests have this word.
             unsynced: 1 + seed.part("beside").below(MAX_WRITE),
         }
     }

@@ -99,7 +99,6 @@ impl Scratch {
     fn for_worker(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
         // Lines of text: a search on the null engine reads them, because that engine fills no
         // buffer.
-        // retired word kept: it is the text of a pangram.
         let line = b"the quick brown fox jumps over the lazy dog 0123\n";
         let mut data = line.repeat(data::BUFFER.div_ceil(line.len()));
         data.truncate(data::BUFFER);

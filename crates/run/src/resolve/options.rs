@@ -317,7 +317,6 @@ settings! {
         #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
               default_missing_value = "all", value_parser = Counting::typed,
               help_heading = MEASUREMENT)]
-        // retired word kept: the flag `--fragments` measures fragmentation.
         pub fragments: Option<Counting> = false;
 
         /// Count metadata and forced writes (FUA) by kernel tracepoints, for `fsdyno why`
@@ -401,7 +400,6 @@ impl RunOptions {
     /// The plan of these settings, which have their defaults; `resolved` has what several settings
     /// decide.
     pub(crate) fn into_plan(self, resolved: Plan) -> Plan {
-        // retired word kept: as above
         let extents = self.fragments.unwrap_or_default();
         Plan {
             seed: self.seed.unwrap_or_default(),

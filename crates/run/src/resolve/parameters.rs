@@ -5,7 +5,7 @@ use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::names::absolute;
 use fsdyno_model::closest_name;
-use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload, former_names};
+use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -212,7 +212,6 @@ pub fn parameters_of(
                 "write NAME=VALUE, for example size=64M",
             )
         })?;
-        let (name, value) = former_names::parameter(name, value);
         let value = read(kind, name, value, Path::new(""), catalogue)?;
         Ok((name.to_owned(), value))
     };
@@ -271,7 +270,6 @@ pub(super) fn set(
             "write KIND.NAME=VALUE, for example fio.size=64M",
         ));
     };
-    let (name, value) = former_names::parameter(name, value);
     let kinds = kinds_of(kind, name, catalogue)?;
     let mut set = false;
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {

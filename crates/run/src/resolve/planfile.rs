@@ -25,7 +25,7 @@ use super::place::Place;
 use crate::resolve::options::RunOptions;
 use crate::resolve::settings::{FromText as _, split_help};
 use fsdyno_model::closest_name;
-use fsdyno_model::{ContenderSpec, DatasetChoice, LabChoice, Workload, former_names};
+use fsdyno_model::{ContenderSpec, DatasetChoice, LabChoice, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -286,12 +286,12 @@ impl Reader<'_> {
         let mut given = BTreeMap::new();
         for (key, value) in &table.parameters {
             let at = value.span();
-            let written = parameters::text_of(value.get_ref())
+            let text = parameters::text_of(value.get_ref())
                 .map_err(|error| self.source.wrong(at.clone(), &error))?;
-            let (name, text) = former_names::parameter(key.get_ref(), &written);
+            let name = key.get_ref();
             parameters::known(name, self.catalogue.kind(kind))
                 .map_err(|error| self.source.wrong(key.span(), &error))?;
-            let text = parameters::read(kind, name, text, self.parser.base, self.catalogue)
+            let text = parameters::read(kind, name, &text, self.parser.base, self.catalogue)
                 .map_err(|error| self.source.wrong(at, &error))?;
             given.insert(name.to_owned(), text);
         }

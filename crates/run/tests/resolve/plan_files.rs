@@ -36,7 +36,6 @@ fn extents_are_counted_for_all_files_large_ones_or_none() {
         let (_directory, path) = written(&format!("{key}\n{PLAN}"));
         let plan = plan(&request(|r| {
             r.plan = Some(path);
-            // retired word kept: the flag `--fragments`
             r.fragments = typed;
         }));
         (plan.count_extents, plan.extent_floor.0)

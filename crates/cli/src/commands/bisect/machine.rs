@@ -67,7 +67,6 @@ impl Here<'_> {
             max_repeats: self.search.max_repeats,
             margin: metric.is_paired().then_some(self.search.threshold - 1.0),
             check: Some(false),
-            // retired word kept: the setting `fragments` measures fragmentation.
             fragments: (metric == Metric::Extents).then_some(Counting::All),
             ..RunOptions::default()
         };

@@ -61,7 +61,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["contenders", "again", "power_cuts", "disk"])]
     pub resume: Option<String>,
     /// Instead of a search, cut the power N times at random moments
-    #[arg(long = "random", alias = "cuts", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "random", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub power_cuts: Option<u32>,
     /// Seed of programs, writes and times
     #[arg(long, value_name = "N", default_value_t = 1)]

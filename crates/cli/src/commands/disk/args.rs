@@ -42,10 +42,9 @@ pub enum DiskCommand {
     ///
     /// `fsdyno run --disk PROFILE --disk-trace DIR` writes traces. A truncated or damaged trace is
     /// printed up to the first error, with exit code 1.
-    #[command(alias = "requests")]
     Trace(TraceArgs),
     /// Serve a model disk as a file (FUSE); started by fsdyno
-    #[command(hide = true, alias = "behind")]
+    #[command(hide = true)]
     FuseServer {
         /// The file, which identifies the process
         file: PathBuf,

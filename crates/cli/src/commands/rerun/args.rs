@@ -80,11 +80,11 @@ pub struct RerunArgs {
     pub no_check: bool,
 
     /// Run only the ablation of this rerun
-    #[arg(long, alias = "inquiry", requires = "name", conflicts_with_all = ["no_ablation", "contenders"])]
+    #[arg(long, requires = "name", conflicts_with_all = ["no_ablation", "contenders"])]
     pub ablation: bool,
 
     /// Skip the ablation
-    #[arg(long, alias = "no-inquiry", requires = "name")]
+    #[arg(long, requires = "name")]
     pub no_ablation: bool,
 
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
     pub fs: String,
     /// Phases to run [default: copy]
-    #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub phases: Vec<String>,
     /// Size of the dataset portage as a multiple of full size [default: 0.02]
     #[arg(long, value_name = "X", value_parser = multiple)]
