@@ -2,9 +2,9 @@
 //! guests. Tests without their requirements are skipped by name.
 
 use crate::support::{Home, have, outcomes, root_and};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The pool programs and their daemon.
@@ -14,10 +14,11 @@ const PROGRAMS: [&str; 4] = ["zpool", "zfs", "zdb", "zfs-fuse"];
 const KERNEL: &str = "linux.uml";
 
 /// These tests use the daemon of the machine, so they run one at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+fn alone() -> OwnedFd {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pools.lock");
+    let file = std::fs::File::create(file).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    file.into()
 }
 
 /// Whether this machine supports pools.

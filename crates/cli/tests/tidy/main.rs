@@ -1,19 +1,16 @@
-//! Checks of the sources: crate boundaries, form, words, links, dead files, and the invariants of
+//! Checks of the sources that the compiler and clippy do not have: crate boundaries, links, and the invariants of
 //! `invariants.md`.
 //!
 //! Every check is a function from its input to findings. A test next to it passes a bad snippet and
 //! expects a finding. Other tests cover what needs a running program.
 
 mod crates;
-mod form;
 mod fuzz;
 mod invariants;
 mod layers;
 mod links;
 mod paths;
 mod reach;
-mod references;
-mod retired;
 mod source;
 mod waits;
 
