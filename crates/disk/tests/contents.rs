@@ -312,7 +312,7 @@ proptest! {
         seed in any::<u64>(),
         rest in 0..40_000_u64,
     ) {
-        let text = "[cut]\ncache_survives = true";
+        let text = "[power_cut]\ncache_survives = true";
         for profile in profiles() {
             let mut flushed = steps.clone();
             // A flush may overlap with background destaging.

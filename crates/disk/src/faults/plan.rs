@@ -270,12 +270,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_version_0_1_are_read() {
-        let plan = FaultPlan::parse("[flush]\nlies = 0.5\n[cut]\ncache_survives = true").unwrap();
-        assert!(plan.flush.ignored > 0.0 && plan.power_cut.cache_survives);
-    }
-
-    #[test]
     fn the_documented_fault_plan_parses() {
         let documents = include_str!("../../../../docs/model-disks.md");
         let mut blocks = documents.split("```toml\n").skip(1);

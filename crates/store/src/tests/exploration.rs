@@ -4,10 +4,8 @@ use super::WorkDir;
 use super::specimen::{
     self, exploration, explored_clean, explored_in_vain, explored_with_findings,
 };
-use crate::migrate::{APPLICATION_ID, at_version};
 use crate::{Named, Store, StoreError, Unit};
 use fsdyno_model::{Exploration, ExplorationInfo, ExploredProgram, Shard, StopReason};
-use rusqlite::MAIN_DB;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -189,22 +187,6 @@ fn an_exploration_is_resolved_renamed_and_removed_like_a_run() {
         .query_row("SELECT count(*) FROM finding", [], |row| row.get(0))
         .unwrap();
     assert_eq!(left, 0);
-}
-
-#[test]
-fn a_store_of_the_schema_before_explorations_gets_their_tables() {
-    let work_dir = WorkDir::new();
-    let old = at_version(14).unwrap();
-    old.pragma_update(None, "application_id", APPLICATION_ID)
-        .unwrap();
-    old.pragma_update(None, "user_version", 14).unwrap();
-    std::fs::write(work_dir.path(), &*old.serialize(MAIN_DB).unwrap()).unwrap();
-    let reader = Store::open_existing_read_only(&work_dir.path()).unwrap();
-    assert_eq!(reader.explorations().unwrap(), []);
-    drop(reader);
-    let mut store = work_dir.open();
-    let info = begin(&mut store, 1);
-    assert_eq!(store.exploration(&info.id).unwrap().info, info);
 }
 
 /// A store with a shard of an exploration, changed by `edit`.

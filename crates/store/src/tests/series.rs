@@ -23,7 +23,7 @@ fn a_series_round_trips_in_order() {
     begun.disk = Some(ModelDisk {
         profile: "mine".into(),
         text: "queue_depth = 1".into(),
-        faults: Some("[flush]\nlies = 1.0\n".into()),
+        faults: Some("[flush]\nignored = 1.0\n".into()),
         time: fsdyno_model::DiskTime::Virtual,
     });
     store.begin_series(&mut begun).unwrap();
