@@ -231,6 +231,21 @@ fn a_search_of_crash_states_that_is_ended_by_a_signal_is_resumed() {
     assert_eq!(explored(), Some(3));
 }
 
+/// Ends a command by each signal in turn, at these moments. Nothing is left after each.
+fn interrupt(home: &Home, words: &[String], moments: impl Iterator<Item = Duration>, small: u64) {
+    let signals = SIGNALS.into_iter().cycle();
+    let signals = signals.take(usize::try_from(rounds(small)).unwrap());
+    for (signal, moment) in signals.zip(moments) {
+        let code = signal_at(home, words, moment, signal);
+        assert!(
+            matches!(code, None | Some(0 | INTERRUPTED)),
+            "{}",
+            home.output()
+        );
+        assert_nothing_left(home);
+    }
+}
+
 #[test]
 fn a_task_of_a_cluster_that_is_ended_by_a_signal_is_resumed_by_the_same_command() {
     let home = Home::new();
@@ -242,20 +257,7 @@ fn a_task_of_a_cluster_that_is_ended_by_a_signal_is_resumed_by_the_same_command(
          --no-lock --set op.operations=20000 --set op.size=1M --on",
         &[Path::new(&on)],
     ));
-    let mut moment = moments(11, 900);
-    for signal in SIGNALS
-        .into_iter()
-        .cycle()
-        .take(usize::try_from(rounds(4)).unwrap())
-    {
-        let code = signal_at(&home, &words, moment.next().unwrap(), signal);
-        assert!(
-            matches!(code, None | Some(0 | INTERRUPTED)),
-            "{}",
-            home.output()
-        );
-        assert_nothing_left(&home);
-    }
+    interrupt(&home, &words, moments(11, 900), 4);
     let code = kill_at(&home, &words, Duration::from_secs(600));
     assert_eq!(code, Some(0), "{}", home.output());
     let status = home.fsdyno(&words_of("cluster status --json", &[&shards]));
@@ -275,20 +277,7 @@ fn advice_that_is_ended_by_a_signal_leaves_nothing() {
         "advise --fs ext4,ext2 --phases copy,delete --dataset mixed --scale 0.002 --work-dir";
     let mut words = words_of(words, &[&home.work()]);
     words.extend(words_of("--guest-kernel", &[&kernel]));
-    let mut moment = moments(12, 4000);
-    for signal in SIGNALS
-        .into_iter()
-        .cycle()
-        .take(usize::try_from(rounds(2)).unwrap())
-    {
-        let code = signal_at(&home, &words, moment.next().unwrap(), signal);
-        assert!(
-            matches!(code, None | Some(0 | INTERRUPTED)),
-            "{}",
-            home.output()
-        );
-        assert_nothing_left(&home);
-    }
+    interrupt(&home, &words, moments(12, 4000), 2);
 }
 
 #[test]

@@ -347,14 +347,16 @@ pub fn best_two(set: &ResultSet) -> Vec<Contender> {
     best
 }
 
-/// The contenders of a run that are less than so many times slower than the fastest, fastest first.
+/// The contenders of a run that are less than so many times slower than the fastest, fastest first;
+/// the two fastest in any case.
 pub fn contending(set: &ResultSet, times: f64) -> Vec<Contender> {
     let field = Field::of(set);
     let order = field.eligible();
     let total = |at: usize| field.candidates[at].total_ns;
     let limit = order.first().map_or(0.0, |at| times * total(*at));
-    let near = order.into_iter().filter(|at| total(*at) <= limit);
-    near.map(|at| field.candidates[at].planned.clone())
+    let near = order.into_iter().enumerate();
+    let near = near.filter(|(place, at)| *place < 2 || total(*at) <= limit);
+    near.map(|(_, at)| field.candidates[at].planned.clone())
         .collect()
 }
 

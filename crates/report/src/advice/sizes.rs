@@ -20,9 +20,6 @@ pub struct SizeOfWork {
     pub run: String,
     /// The fastest contender and all that are not slower by a verdict, fastest first.
     pub fastest: Vec<String>,
-    /// Their file systems.
-    #[serde(skip)]
-    pub filesystems: Vec<String>,
 }
 
 impl SizeOfWork {
@@ -36,13 +33,12 @@ impl SizeOfWork {
         let level = others.iter().copied();
         let level = level.filter(|at| field.verdict(*first, *at) != Some(Verdict::Faster));
         let fastest: Vec<usize> = std::iter::once(*first).chain(level).collect();
-        let names = |name: &dyn Fn(usize) -> String| fastest.iter().map(|at| name(*at)).collect();
+        let label = |at: &usize| field.candidates[*at].label.clone();
         Some(Self {
             times,
             amount: amounts(set),
             run: terms::printable(&set.run.id),
-            filesystems: names(&|at| field.candidates[at].filesystem.clone()),
-            fastest: names(&|at| field.candidates[at].label.clone()),
+            fastest: fastest.iter().map(label).collect(),
         })
     }
 }
@@ -58,10 +54,25 @@ fn amounts(set: &ResultSet) -> Vec<String> {
     unique(amounts)
 }
 
+/// The label of a contender without the options that were added to it: larger work is measured with
+/// the defaults.
+fn defaults_of(advice: &Recommendation, label: &str) -> String {
+    let mut label = label.to_owned();
+    let base = |label: &str| {
+        let mut notes = advice.options.iter();
+        let note = notes.find(|note| terms::printable(&note.label) == label)?;
+        Some(terms::printable(&note.base)).filter(|base| base != label)
+    };
+    while let Some(base) = base(&label) {
+        label = base;
+    }
+    label
+}
+
 /// Whether the choice depends on the size of the work, in sentences.
 pub(super) fn text(advice: &Recommendation) -> Option<String> {
     let choice = advice.choice.as_ref()?;
-    let chosen = &advice.candidates[choice.best].filesystem;
+    let chosen = &defaults_of(advice, &choice.contender);
     let larger = advice.sizes.get(1..).filter(|sizes| !sizes.is_empty());
     let Some(larger) = larger else {
         return Some(
@@ -69,7 +80,7 @@ pub(super) fn text(advice: &Recommendation) -> Option<String> {
                 .to_owned(),
         );
     };
-    let holds = |size: &SizeOfWork| size.filesystems.contains(chosen);
+    let holds = |size: &SizeOfWork| size.fastest.contains(chosen);
     let times = |size: &SizeOfWork| format!("{} times", size.times);
     if larger.iter().all(holds) {
         let sizes: Vec<String> = larger.iter().map(times).collect();

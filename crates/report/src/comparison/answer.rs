@@ -39,9 +39,15 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
         );
     }
     let durability = figures.durability();
-    let all = comparison.measured_contenders();
-    if all.iter().all(|at| figures.not_durable.contains(at)) {
-        return durability;
+    match figures.durable()[..] {
+        [] => return durability,
+        [alone] if !durability.is_empty() => {
+            let name = figures.name(alone);
+            return format!(
+                "{durability}Only {name} is left: there is nothing to compare it with."
+            );
+        }
+        _ => {}
     }
     let judged = figures.phases.iter().any(|line| line.leaders().is_some());
     if !judged {
@@ -77,6 +83,15 @@ fn extension(set: &ResultSet) -> String {
     }
 }
 
+/// `6 of 8 phases`.
+fn phases_of(n: usize, all: usize) -> String {
+    if n == all {
+        format!("all {all} phases")
+    } else {
+        format!("{n} of {all} phases")
+    }
+}
+
 /// The slowest contender, if it is slower than the leader by a verdict.
 struct Slowest {
     at: usize,
@@ -93,8 +108,11 @@ struct AnswerFigures<'a> {
     ratios: Vec<Option<f64>>,
     /// The contenders that may be the fastest, over all phases or in the only one.
     leaders: Option<Leaders>,
-    /// The contenders whose work was not durable in some of the phases.
-    not_durable: Vec<usize>,
+    /// The contenders whose work was not durable in some of the phases that name the leaders, each
+    /// with the number of these phases. They are compared with nothing.
+    not_durable: Vec<(usize, usize)>,
+    /// The number of the phases that name the leaders.
+    leading_phases: usize,
 }
 
 impl<'a> AnswerFigures<'a> {
@@ -116,11 +134,18 @@ impl<'a> AnswerFigures<'a> {
             let ratios = ratios.map(|ratio| Some(ratio.as_ref()?.middle));
             (ratios.collect(), overall.leaders())
         };
-        let not_durable = |at: &usize| phases.iter().any(|line| line.is_not_durable(*at));
+        let leading: Vec<&Line> = match phases[..] {
+            [line] => vec![line],
+            _ => comparison.whole_times().map(|(_, _, line)| line).collect(),
+        };
+        let lossy = |at: usize| {
+            let lossy = leading.iter().filter(|line| line.is_not_durable(at));
+            (lossy.count(), at)
+        };
+        let not_durable = (0..comparison.contenders.len()).map(lossy);
         Self {
-            not_durable: (0..comparison.contenders.len())
-                .filter(not_durable)
-                .collect(),
+            not_durable: not_durable.filter(|(phases, _)| *phases > 0).collect(),
+            leading_phases: leading.len(),
             comparison,
             phases,
             ratios,
@@ -154,9 +179,21 @@ impl<'a> AnswerFigures<'a> {
         terms::joined(&names, word)
     }
 
-    /// The contender with the lowest ratio, without this one.
+    /// Whether the work of a contender was durable in all phases that name the leaders.
+    fn is_durable(&self, at: usize) -> bool {
+        self.not_durable.iter().all(|(_, lossy)| *lossy != at)
+    }
+
+    /// The measured contenders that can be compared.
+    fn durable(&self) -> Vec<usize> {
+        let measured = self.comparison.measured_contenders().into_iter();
+        measured.filter(|at| self.is_durable(*at)).collect()
+    }
+
+    /// The durable contender with the lowest ratio, without this one.
     fn lowest_without(&self, without: Option<usize>) -> Option<usize> {
         let known = (0..self.ratios.len()).filter(|at| Some(*at) != without);
+        let known = known.filter(|at| self.is_durable(*at));
         let known = known.filter_map(|at| Some((at, self.ratios[at]?)));
         known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
     }
@@ -196,22 +233,15 @@ impl<'a> AnswerFigures<'a> {
 
     /// `6 of 8 phases`.
     fn of_all(&self, n: usize) -> String {
-        match self.phases.len() {
-            all if all == n => format!("all {all} phases"),
-            all => format!("{n} of {all} phases"),
-        }
+        phases_of(n, self.phases.len())
     }
 
     /// The contenders whose work was not durable, with the number of phases.
     fn durability(&self) -> String {
-        let phases = |at: usize| {
-            let phases = self.phases.iter();
-            phases.filter(|line| line.is_not_durable(at)).count()
-        };
-        let each = self.not_durable.iter().map(|at| (phases(*at), *at));
+        let each = self.not_durable.iter().copied();
         let sentences = by_key(each).into_iter().map(|(phases, these)| {
-            let of = if self.phases.len() > 1 {
-                format!(" in {}", self.of_all(phases))
+            let of = if self.leading_phases > 1 {
+                format!(" in {}", phases_of(phases, self.leading_phases))
             } else {
                 String::new()
             };
@@ -229,7 +259,7 @@ impl<'a> AnswerFigures<'a> {
         let lead = self.leaders.as_ref()?.among.iter().copied();
         let known = lead.filter(|at| self.ratios.get(*at).copied().flatten().is_some());
         let lead = known.min_by(|a, b| self.ratio(*a).total_cmp(&self.ratio(*b)))?;
-        let durable = (0..self.ratios.len()).filter(|at| !self.not_durable.contains(at));
+        let durable = (0..self.ratios.len()).filter(|at| self.is_durable(*at));
         let known = durable.filter_map(|at| Some((at, self.ratios[at]?)));
         let (at, ratio) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
         let verdict = match self.phases[..] {
@@ -252,8 +282,11 @@ impl<'a> AnswerFigures<'a> {
 
     /// The answer with a winner, and the contenders that it compares.
     fn decided(&self, winner: usize) -> (String, Vec<usize>) {
-        let reference = if winner == 0 {
-            self.lowest_without(Some(0)).unwrap_or(1)
+        let others = self.durable().into_iter().find(|at| *at != winner);
+        let reference = if winner == 0 || !self.is_durable(0) {
+            self.lowest_without(Some(winner))
+                .or(others)
+                .unwrap_or(winner)
         } else {
             0
         };
@@ -266,23 +299,29 @@ impl<'a> AnswerFigures<'a> {
             let faster = self.count(winner, reference, Verdict::Faster);
             let _ = write!(text, ", and faster in {}", self.of_all(faster));
         }
-        text += &self.others(&[winner, reference]);
+        let compared_with = if winner == 0 { winner } else { reference };
+        text += &self.others(&[winner, reference], compared_with);
         (text + ".", vec![winner, reference])
     }
 
     fn equivalent(&self, leaders: &Leaders) -> String {
+        let compared_with = if self.is_durable(0) {
+            0
+        } else {
+            leaders.among[0]
+        };
         format!(
             "For this work {} are equally fast{}, within {}{}.",
             self.names(&leaders.among),
             self.overall(),
             terms::percent(self.comparison.rule.margin),
-            self.others(&leaders.among),
+            self.others(&leaders.among, compared_with),
         )
     }
 
     /// The answer without a winner, and the contenders that it compares.
     fn inconclusive(&self, leaders: Option<&Leaders>, set: &ResultSet) -> (String, Vec<usize>) {
-        let all = self.comparison.measured_contenders();
+        let all = self.durable();
         let among = leaders.map_or(&all[..], |leaders| &leaders.among);
         let ahead = self.ahead(among, &all).unwrap_or_else(|| {
             let overall = self.overall();
@@ -360,18 +399,19 @@ impl<'a> AnswerFigures<'a> {
         ))
     }
 
-    /// The other contenders compared with the baseline: `; btrfs is slower than ext4 in 5`.
-    fn others(&self, except: &[usize]) -> String {
+    /// The other contenders compared with one, usually the baseline: `; btrfs is slower than ext4 in
+    /// 5`.
+    fn others(&self, except: &[usize], with: usize) -> String {
         let mut text = String::new();
         if self.phases.len() < 2 {
             return text;
         }
-        let others = (1..self.comparison.contenders.len())
-            .filter(|at| !except.contains(at) && !self.not_durable.contains(at));
+        let others = (0..self.comparison.contenders.len())
+            .filter(|at| *at != with && !except.contains(at) && self.is_durable(*at));
         let clauses = others.filter_map(|at| {
-            let baseline = self.name(0);
+            let baseline = self.name(with);
             let counted = [("faster", Verdict::Faster), ("slower", Verdict::Slower)];
-            let counted = counted.map(|(word, verdict)| (word, self.count(at, 0, verdict)));
+            let counted = counted.map(|(word, verdict)| (word, self.count(at, with, verdict)));
             let clause = match counted {
                 [(_, 0), (_, 0)] => return None,
                 [(word, n), (_, 0)] | [(_, 0), (word, n)] => {

@@ -93,7 +93,8 @@ pub struct Overall {
     pub ratios: Vec<Option<PairedRatio>>,
     /// The number of these phases. Phases in which a time is negligible do not count.
     pub phases: usize,
-    /// The contenders whose work was not durable in some of these phases, by index.
+    /// The contenders whose work was not durable in some phase, by index. In the mean of all phases
+    /// also phases that have no figures of all others count.
     pub not_durable: Vec<usize>,
     verdicts: Verdicts,
 }
@@ -106,7 +107,16 @@ impl Overall {
         let rule = comparison.rule.clone().family_wise();
         let all = Self::of_each(comparison, &[lines], &rule);
         let all = all.into_iter().next().unwrap_or_default();
-        if all.phases < 2 { Self::default() } else { all }
+        let not_durable = |at: &usize| {
+            let mut lines = comparison.whole_times().map(|(_, _, line)| line);
+            lines.any(|line| line.is_not_durable(*at))
+        };
+        Self {
+            not_durable: (0..comparison.contenders.len())
+                .filter(not_durable)
+                .collect(),
+            ..if all.phases < 2 { Self::default() } else { all }
+        }
     }
 
     /// The phases of each workload, with its name.

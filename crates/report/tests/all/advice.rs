@@ -8,7 +8,8 @@ use fsdyno_model::{
     StopReason,
 };
 use fsdyno_report::advice::{
-    Commands, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, helpful,
+    Commands, DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two,
+    contending, helpful,
 };
 use fsdyno_report::compare::RunVerdict;
 use fsdyno_report::{Format, Options, render_advice};
@@ -317,6 +318,62 @@ fn joined_options_are_recommended_only_if_each_of_them_adds_something() {
             .any(|one| one.label == "ext4:noatime"),
         "contenders of earlier runs stay in the table"
     );
+}
+
+#[test]
+fn the_advice_states_whether_the_choice_depends_on_the_size_of_the_work() {
+    let defaults = exact(&["ext4", "xfs"], &[&[1000], &[1200]]);
+    let options = [note("ext4:noatime", None)];
+    let last = exact(
+        &["ext4", "ext4:noatime", "xfs"],
+        &[&[1000], &[900], &[1200]],
+    );
+    let text = |larger: &[(f64, &ResultSet)]| {
+        let advice = Recommendation::of(&Question {
+            later: std::slice::from_ref(&last),
+            sizes: larger,
+            options: &options,
+            ..question(&defaults)
+        });
+        assert_eq!(advice.choice.as_ref().unwrap().contender, "ext4:noatime");
+        terminal(&advice)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let same = exact(&["ext4", "xfs"], &[&[4000], &[5000]]);
+    let other = exact(&["ext4", "xfs"], &[&[20000], &[16000]]);
+    // The recommended options are those of the defaults that larger work was measured with.
+    let holds = text(&[(4.0, &same), (16.0, &same)]);
+    assert!(
+        holds.contains("With 4 times and 16 times this work, ext4 is still among the fastest."),
+        "{holds}"
+    );
+    let changes = text(&[(4.0, &same), (16.0, &other)]);
+    assert!(
+        changes.contains(
+            "The choice depends on the size of the work. Fastest is with 4 times this work ext4, \
+             with 16 times this work xfs."
+        ),
+        "{changes}"
+    );
+    let unknown = text(&[]);
+    assert!(
+        unknown.contains("Only one size of the work was measured"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn larger_work_is_measured_for_two_contenders_at_least() {
+    let near = |times: &[&[u64]]| {
+        let set = exact(&["xfs", "ext4", "btrfs"], times);
+        let near = contending(&set, 3.0).into_iter();
+        near.map(|one| one.label).collect::<Vec<_>>()
+    };
+    assert_eq!(near(&[&[5000], &[100], &[9000]]), ["ext4", "xfs"]);
+    assert_eq!(near(&[&[250], &[100], &[299]]), ["ext4", "xfs", "btrfs"]);
+    assert_eq!(near(&[&[250], &[100], &[301]]), ["ext4", "xfs"]);
 }
 
 #[test]

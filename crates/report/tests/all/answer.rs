@@ -1,7 +1,7 @@
 //! The answer at the top matches the figures.
 
-use crate::fixture::one_phase;
-use fsdyno_model::{Nanos, Probe, Warning, WarningKind};
+use crate::fixture::{self, one_phase};
+use fsdyno_model::{Nanos, Probe, ResultSet, Warning, WarningKind};
 use fsdyno_report::comparison::Comparisons;
 use fsdyno_stats::Verdict;
 
@@ -47,19 +47,85 @@ fn the_slowest_is_named_and_first_if_it_is_much_slower() {
     );
 }
 
+/// The same run, in which the work of these contenders was not durable.
+fn not_durable(mut set: ResultSet, lossy: &[u32]) -> ResultSet {
+    let warning = Warning::new(WarningKind::NotDurable, "no flush", "do not choose it");
+    let records = set.cells.iter_mut();
+    for record in records.filter(|record| lossy.contains(&record.cell.contender)) {
+        for sample in &mut record.samples {
+            sample.warnings = vec![warning.clone()];
+        }
+    }
+    set
+}
+
+#[test]
+fn nothing_is_compared_with_a_contender_whose_work_was_not_durable() {
+    let answer = |labels: &[&str], times: &[&[u64]], lossy: &[u32]| {
+        let set = not_durable(one_phase(labels, times), lossy);
+        let answer = Comparisons::of(&set).answers().join(" ");
+        let (durability, rest) = answer.split_once("cannot be the answer. ").unwrap();
+        assert!(durability.starts_with("The work of "), "{answer}");
+        rest.to_owned()
+    };
+    let labels = ["jfs", "ext4", "xfs"];
+    // Neither the baseline, nor the contender with the next figure.
+    assert_eq!(
+        answer(&labels, &[&[400; 3], &[1000; 3], &[800; 3]], &[0]),
+        "For this work xfs is fastest: 1.2 times faster than ext4."
+    );
+    assert_eq!(
+        answer(
+            &["xfs", "jfs", "ext4"],
+            &[&[800; 3], &[900; 3], &[1000; 3]],
+            &[1]
+        ),
+        "For this work xfs is fastest: 1.2 times faster than ext4."
+    );
+    // Nor the slowest one, nor one of those that are not separated.
+    let undecided = answer(
+        &["jfs", "ext4", "xfs", "btrfs"],
+        &[
+            &[9000; 3],
+            &[1000, 1100, 1200],
+            &[990, 1090, 1190],
+            &[2000; 3],
+        ],
+        &[0],
+    );
+    assert!(undecided.contains("ext4 and xfs are not separated"));
+    assert!(undecided.contains("btrfs is 1.8 times slower than xfs"));
+    assert!(!undecided.contains("jfs"), "{undecided}");
+    assert_eq!(
+        answer(&labels, &[&[400; 3], &[500; 3], &[800; 3]], &[0, 1]),
+        "Only xfs is left: there is nothing to compare it with."
+    );
+    // Too few repeats name no contender as ahead of it.
+    let few = answer(&labels, &[&[400; 2], &[500; 2], &[800; 2]], &[0]);
+    assert!(few.contains("ext4 is 1.6 times faster than xfs"), "{few}");
+}
+
+#[test]
+fn a_phase_that_only_some_contenders_have_still_shows_that_work_was_not_durable() {
+    // One phase of two is complete, so that there is no mean of phases.
+    let mut set = fixture::with(&["ext4", "jfs", "xfs"], &[fixture::workload("tree")], 3);
+    for (block, contender) in (0..3).flat_map(|block| (0..3).map(move |one| (block, one))) {
+        let mut record = fixture::record(&set, block, contender, 0, 900);
+        if contender == 2 {
+            record.samples.truncate(1);
+        }
+        set.cells.push(record);
+    }
+    let comparisons = Comparisons::of(&not_durable(set, &[1]));
+    assert_eq!(comparisons.labs[0].overall.ratios, []);
+    assert_eq!(comparisons.labs[0].overall.not_durable, [1]);
+}
+
 #[test]
 fn a_contender_whose_work_was_not_durable_is_no_answer_and_has_no_star() {
     let labels = ["ext4", "jfs", "xfs"];
     let times: &[&[u64]] = &[&[1000, 1000, 1000], &[100, 100, 100], &[800, 800, 800]];
-    let mut set = one_phase(&labels, times);
-    let warning = Warning::new(WarningKind::NotDurable, "no flush", "do not choose it");
-    for record in set
-        .cells
-        .iter_mut()
-        .filter(|record| record.cell.contender == 1)
-    {
-        record.samples[0].warnings = vec![warning.clone()];
-    }
+    let set = not_durable(one_phase(&labels, times), &[1]);
     let comparisons = Comparisons::of(&set);
     let answer = comparisons.answers().join(" ");
     let expected = "The work of jfs was not durable when fsync and syncfs returned: no flush was \

@@ -1,7 +1,7 @@
 //! The features of file systems, and the options that are worth a measurement: the table of
 //! `data/features.toml`. It measures nothing and recommends nothing.
 
-use fsdyno_model::{Consistency, Contender, FilesystemKind};
+use fsdyno_model::{Contender, FilesystemKind};
 use fsdyno_recipes as recipes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -111,12 +111,8 @@ impl FeatureTable {
     pub fn missing(&self, filesystem: &str, needs: &[Feature]) -> Vec<Feature> {
         let entry = self.entries.get(filesystem);
         let has = |feature: &Feature| match feature {
-            Feature::Journal => recipes::find(filesystem).is_some_and(|recipe| {
-                matches!(
-                    recipe.capabilities().consistency,
-                    Consistency::Journal | Consistency::CopyOnWrite
-                )
-            }),
+            Feature::Journal => recipes::find(filesystem)
+                .is_some_and(|recipe| recipe.capabilities().consistency.survives_power_cuts()),
             feature => entry.is_some_and(|entry| entry.features.contains_key(feature)),
         };
         needs.iter().copied().filter(|need| !has(need)).collect()

@@ -173,15 +173,15 @@ impl<'a> Measurer<'a> {
             return Ok((runs, omitted));
         }
         let contenders = contending(first, MUCH_SLOWER);
-        let mut each = seconds_of_cells(first);
+        if contenders.len() < 2 {
+            return Ok((runs, omitted));
+        }
+        let cells = contenders.len() * plan.workloads.len();
+        // Seconds of a cell for each unit of the work, which is that of the first run.
+        let mut of_unit = seconds_of_cells([first]);
         for times in SIZES {
             let limit = self.limit(Stage::Sizes);
-            let factor = times
-                / runs
-                    .last()
-                    .map_or(1.0, |(last, _): &(f64, ResultSet)| *last);
-            let cells = contenders.len() * plan.workloads.len();
-            if limit.as_secs_f64() < each * factor * cells as f64 {
+            if limit.as_secs_f64() < of_unit * times * cells as f64 {
                 omitted.push(format!("{times} times the work"));
                 continue;
             }
@@ -192,7 +192,7 @@ impl<'a> Measurer<'a> {
             let options = options(self.args, self.disk, &contenders, self.in_guest);
             let scale = Some(plan.scale * times);
             let set = self.measure(limited(RunOptions { scale, ..options }, limit))?;
-            each = seconds_of_cells(&set);
+            of_unit = seconds_of_cells([&set]) / times;
             runs.push((times, set));
         }
         Ok((runs, omitted))
@@ -202,8 +202,7 @@ impl<'a> Measurer<'a> {
     /// runs.
     pub fn slots(&self, earlier: &[ResultSet], stage: Stage) -> usize {
         let limit = self.limit(stage);
-        let each: f64 = earlier.iter().map(seconds_of_cells).sum();
-        let each = each / earlier.len().max(1) as f64;
+        let each = seconds_of_cells(earlier);
         let blocks = if self.in_guest { 1.0 } else { BLOCKS };
         let fits = limit.as_secs_f64() / (each * blocks).max(1e-3);
         // Fractions of a contender do not count.
@@ -288,11 +287,15 @@ fn on_this_machine(contenders: &[Contender]) -> Result<Vec<Contender>, CliError>
 /// Runs with the size of their work, as a multiple of that of the first run.
 type SizedRuns = Vec<(f64, ResultSet)>;
 
-/// The mean time of a cell of a run on this machine, seconds.
-fn seconds_of_cells(set: &ResultSet) -> f64 {
-    let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
-    let all = Nanos(ended.saturating_sub(set.run.started_unix_ns));
-    all.seconds() / set.cells.len().max(1) as f64
+/// The mean time of a cell of some runs on this machine, seconds.
+fn seconds_of_cells<'a>(sets: impl IntoIterator<Item = &'a ResultSet>) -> f64 {
+    let (mut seconds, mut cells) = (0.0, 0);
+    for set in sets {
+        let ended = set.run.ended_unix_ns.unwrap_or(set.run.started_unix_ns);
+        seconds += Nanos(ended.saturating_sub(set.run.started_unix_ns)).seconds();
+        cells += set.cells.len();
+    }
+    seconds / cells.max(1) as f64
 }
 
 /// The settings with a time limit.
