@@ -4,7 +4,7 @@
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs;
 use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requirement, Workload};
-use fsdyno_recipes::layouts::{self, Layout};
+use fsdyno_recipes::layouts;
 use serde::{Deserialize, Serialize};
 
 /// A missing requirement and the result of its probe, if anything is missing.
@@ -25,8 +25,7 @@ impl Missing {
         let of_contender = |contender: &Contender| {
             let recipe = fsdyno_recipes::find(&contender.filesystem)?;
             let mut requirements = recipe.requirements();
-            let layout = layouts::find(&contender.layout.name);
-            requirements.extend(layout.into_iter().flat_map(Layout::requirements));
+            requirements.extend(layouts::requirements(contender));
             first_missing(requirements)
         };
         let contenders = plan.contenders.iter();

@@ -222,7 +222,7 @@ impl CellExecutor for DryRun {
             return Ok(Vec::new());
         }
         let devices = self.blocks(job);
-        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(TAG)) else {
+        let Some(joined) = layouts::joined(job.contender, &devices, &job.name(TAG)) else {
             return Ok(devices);
         };
         for step in &joined.join {

@@ -52,6 +52,9 @@ pub struct Contender {
     /// the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<ContenderKernel>,
+    /// The safety that its options give up for speed, in a few words; none if they give up none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives_up: Option<String>,
 }
 
 /// A kernel as a property of a contender: `ext4@v6.12`.
@@ -197,6 +200,7 @@ impl Contender {
             handicap_permille: 0,
             lab: LabChoice::default(),
             kernel: None,
+            gives_up: None,
         }
     }
 
@@ -386,7 +390,7 @@ pub(crate) mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: InitialState::default(), handicap_permille: 0, lab: LabChoice::default(), kernel: None,
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: InitialState::default(), handicap_permille: 0, lab: LabChoice::default(), kernel: None, gives_up: None,
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

@@ -9,17 +9,22 @@
 
 mod error;
 pub mod fs;
+mod gives_up;
+pub mod installation;
 pub mod layouts;
 mod mkfs_options;
 pub mod options;
 mod promises;
 mod roles;
+mod unsafe_options;
 mod validate;
 
 pub use error::RecipeError;
 pub use fs::{Check, Filesystem, Forget, find, kind_of, names, on_blocks};
+pub use gives_up::gives_up;
 pub use layouts::Layout;
 pub use mkfs_options::MkfsGrammar;
 pub use promises::Documented;
 pub use roles::{ReadAt, Roles};
+pub use unsafe_options::UnsafeOption;
 pub use validate::{check_options, validate};

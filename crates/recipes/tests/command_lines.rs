@@ -300,9 +300,9 @@ fn an_import_finds_the_devices_of_its_pool_and_partitions_of_them() {
 
 #[test]
 fn md_arrays_are_assembled_and_stopped() {
-    let choice = Contender::parse("ext4@raid0x2", &kind_of).unwrap().layout;
+    let striped = Contender::parse("ext4@raid0x2", &kind_of).unwrap();
     let devices = ["$LOOP0", "$LOOP1"].map(str::to_owned);
-    let joined = fsdyno_recipes::layouts::joined(&choice, &devices, "fsdyno-1").unwrap();
+    let joined = fsdyno_recipes::layouts::joined(&striped, &devices, "fsdyno-1").unwrap();
     let steps = joined.join.iter().chain(&joined.part);
     let lines: Vec<String> = steps.map(Step::shell).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -310,6 +310,11 @@ fn md_arrays_are_assembled_and_stopped() {
     mdadm --stop /dev/md/fsdyno-1
     mdadm --zero-superblock --quiet "$LOOP0" "$LOOP1"
     "#);
-    let own = Contender::parse("btrfs@pool2", &kind_of).unwrap().layout;
-    assert_eq!(fsdyno_recipes::layouts::joined(&own, &devices, "x"), None);
+    for own in ["btrfs@pool2", "btrfs@mirror2", "zfs@mirror2"] {
+        let own = Contender::parse(own, &kind_of).unwrap();
+        assert_eq!(fsdyno_recipes::layouts::joined(&own, &devices, "x"), None);
+    }
+    let mirrored = Contender::parse("ext4@mirror2", &kind_of).unwrap();
+    let joined = fsdyno_recipes::layouts::joined(&mirrored, &devices, "x").unwrap();
+    assert!(joined.join[0].shell().contains("--level=raid1"));
 }

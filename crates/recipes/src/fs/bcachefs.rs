@@ -1,14 +1,29 @@
 //! bcachefs on one or several devices.
 
 use super::fs_facts::on_devices;
-use super::{Check, Facts, Filesystem, make_on, on_directory, on_first};
+use super::{Check, Facts, Filesystem, MIRROR, make_on, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
+use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, Step};
 use std::path::Path;
 
 /// bcachefs with the defaults of `bcachefs format`.
 pub struct Bcachefs;
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "journal_flush_disabled",
+        cost: "a power cut can take what fsync acknowledged",
+        source: "bcachefs: Principles of Operation of bcachefs-tools 1.39.2, journal_flush_disabled",
+    },
+    UnsafeOption {
+        word: "nocow",
+        cost: "a write that a crash interrupts may be partial, and data have no checksums",
+        source: "bcachefs: Principles of Operation of bcachefs-tools 1.39.2, nocow",
+    },
+];
 
 /// Option grammar of `bcachefs format` (bcachefs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -124,9 +139,11 @@ static FACTS: Facts = Facts {
     },
     // Without `--quiet`: the run stores the printed sizes and features.
     mkfs: &["bcachefs", "format", "--force"],
+    by_hand: &["bcachefs", "format"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
-    layouts: &["single", "pool"],
+    layouts: &["single", "pool", MIRROR],
     // A device needs at least 512 buckets (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
     smallest: Bytes(256 << 20),
     check: Some((&["bcachefs", "fsck", "-n"], &[0])),
@@ -137,14 +154,32 @@ static FACTS: Facts = Facts {
     ..Facts::TEMPLATE
 };
 
+/// Over several devices it stripes by default, with one copy of everything; in a mirror each device has
+/// a copy.
+fn make_on_all(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
+    let copies = format!("--replicas={}", devices.len());
+    let copies = (contender.layout.name == MIRROR && devices.len() > 1).then_some(&*copies);
+    let program: Vec<&str> = program.iter().copied().chain(copies).collect();
+    make_on(&program, contender, devices)
+}
+
 impl Filesystem for Bcachefs {
     fn facts(&self) -> &Facts {
         &FACTS
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Over several devices it stripes by default, with one copy of everything.
-        make_on(FACTS.mkfs, contender, devices)
+        make_on_all(FACTS.mkfs, contender, devices)
+    }
+
+    fn make_by_hand(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+        _pool: &str,
+    ) -> Vec<Step> {
+        make_on_all(FACTS.by_hand, contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {

@@ -1,15 +1,35 @@
 //! Btrfs on one device or as a pool of several.
 
-use super::{Facts, Filesystem, Forget, make_on, mount_first, on_directory, on_first};
+use super::{Facts, Filesystem, Forget, MIRROR, make_on, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
+use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Contender, ExtraPromise, Step};
 use std::path::Path;
 
 /// Btrfs with the defaults of mkfs.btrfs.
 pub struct Btrfs;
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "nobarrier",
+        cost: NO_FLUSHES,
+        source: "btrfs(5) of btrfs-progs 6.2, barrier",
+    },
+    UnsafeOption {
+        word: "nodatacow",
+        cost: "a write that a crash interrupts may be partial, and data have no checksums",
+        source: "btrfs(5) of btrfs-progs 6.2, nodatacow",
+    },
+    UnsafeOption {
+        word: "nodatasum",
+        cost: "data have no checksums",
+        source: "btrfs(5) of btrfs-progs 6.2, datasum",
+    },
+];
 
 /// Option grammar of mkfs.btrfs (btrfs-progs 6.2, mkfs.btrfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -96,24 +116,41 @@ impl Btrfs {
     /// devices by default. Since 5.8 the default is `single`, which fills one device after the
     /// other (mkfs.btrfs(8)). `raid1` for metadata is still the default. It is explicit so that the
     /// command line has the same meaning in all versions.
-    fn profiles(contender: &Contender) -> Vec<String> {
+    ///
+    /// With a mirror, each device has a copy of everything: `raid1`, `raid1c3`, `raid1c4`. On one
+    /// device, also on one array, the defaults of mkfs.btrfs apply.
+    fn profiles(contender: &Contender, devices: usize) -> Vec<String> {
         let given = |letter: char, long: &str| {
             MKFS.given(&contender.mkfs)
                 .iter()
                 .any(|option| option == &letter.to_string() || option == long)
         };
         // Mixed block groups have one profile for data and metadata, which the user selects.
-        if contender.layout.devices < 2 || given('M', "mixed") {
+        if devices < 2 || given('M', "mixed") {
             return Vec::new();
         }
+        let [data, metadata] = match devices {
+            _ if contender.layout.name != MIRROR => ["raid0", "raid1"],
+            2 => ["raid1"; 2],
+            3 => ["raid1c3"; 2],
+            _ => ["raid1c4"; 2],
+        };
         let mut words = Vec::new();
-        for (letter, long, profile) in [('d', "data", "raid0"), ('m', "metadata", "raid1")] {
+        for (letter, long, profile) in [('d', "data", data), ('m', "metadata", metadata)] {
             if !given(letter, long) {
                 words.extend([format!("-{letter}"), profile.to_owned()]);
             }
         }
         words
     }
+}
+
+/// Runs a program on devices with the profiles of block groups.
+fn make_with(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
+    let profiles = Btrfs::profiles(contender, devices.len());
+    let profiles = profiles.iter().map(String::as_str);
+    let program: Vec<&str> = program.iter().copied().chain(profiles).collect();
+    make_on(&program, contender, devices)
 }
 
 /// A replacement by rename has only started to write the data (`btrfs_rename` of Linux 6.12): nothing
@@ -132,10 +169,12 @@ static FACTS: Facts = Facts {
     },
     // Without `-q`: the run stores the printed profiles and features.
     mkfs: &["mkfs.btrfs", "-f"],
+    by_hand: &["mkfs.btrfs"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
     foreign: &["device"],
-    layouts: &["single", "pool"],
+    layouts: &["single", "pool", MIRROR],
     // mkfs.btrfs requires 109 MiB on one device and 125 MiB per device of a striped pool.
     smallest: Bytes(125 << 20),
     // It finds the other members of a pool itself.
@@ -157,10 +196,17 @@ impl Filesystem for Btrfs {
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        let profiles = Self::profiles(contender);
-        let profiles = profiles.iter().map(String::as_str);
-        let program: Vec<&str> = FACTS.mkfs.iter().copied().chain(profiles).collect();
-        make_on(&program, contender, devices)
+        make_with(FACTS.mkfs, contender, devices)
+    }
+
+    fn make_by_hand(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+        _pool: &str,
+    ) -> Vec<Step> {
+        make_with(FACTS.by_hand, contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {

@@ -29,6 +29,7 @@ pub static EXFAT: Facts = Facts {
     // 1 means that errors were corrected (fsck.exfat(8)).
     check_at_boot: Some((&["fsck.exfat", "-p"], &[0, 1])),
     repair: Some((&["fsck.exfat", "-y"], &[0, 1])),
+    pass: 2,
     package: "exfatprogs",
     ..Facts::TEMPLATE
 };

@@ -9,6 +9,7 @@ use super::{Facts, Filesystem, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
+use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Contender, ExtraPromise, Step};
 use std::path::Path;
 
@@ -25,9 +26,40 @@ pub const TEMPLATE: Facts = Facts {
     check: Some((&["e2fsck", "-fn"], &[0])),
     // Forced, answers yes. Exit code 1: all errors were corrected (e2fsck(8)).
     repair: Some((&["e2fsck", "-fy"], &[0, 1])),
+    pass: 2,
     package: "e2fsprogs",
+    unsafe_options: UNSAFE,
     ..Facts::TEMPLATE
 };
+
+/// The options of all three that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "nobarrier",
+        cost: NO_FLUSHES,
+        source: "barrier in ext4(5) of e2fsprogs 1.47.0",
+    },
+    UnsafeOption {
+        word: "barrier=0",
+        cost: NO_FLUSHES,
+        source: "barrier in ext4(5) of e2fsprogs 1.47.0",
+    },
+    UnsafeOption {
+        word: "data=writeback",
+        cost: "files may have old data after a crash",
+        source: "data in ext4(5) of e2fsprogs 1.47.0",
+    },
+    UnsafeOption {
+        word: "noauto_da_alloc",
+        cost: "a file that was just replaced may be empty after a crash",
+        source: "auto_da_alloc in admin-guide/ext4 of Linux 6.12",
+    },
+    UnsafeOption {
+        word: "^has_journal",
+        cost: "no journal: the file system may be inconsistent after a crash",
+        source: "has_journal in ext4(5) of e2fsprogs 1.47.0",
+    },
+];
 
 /// The promises of the journal of ext3 and ext4.
 pub const PROMISES: &[Documented] = &[

@@ -3,6 +3,7 @@
 use super::fs_facts::{Facts, StaleData};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
+use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency, ExtraPromise};
 
 /// F2FS with the defaults of mkfs.f2fs.
@@ -20,7 +21,9 @@ pub static F2FS: Facts = Facts {
     },
     // Without `-q`: the run stores the printed segments and features.
     mkfs: &["mkfs.f2fs", "-f"],
+    by_hand: &["mkfs.f2fs"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
     // On smaller devices the reserve for the cleaner leaves no space for data.
     smallest: Bytes(128 << 20),
@@ -32,6 +35,7 @@ pub static F2FS: Facts = Facts {
     promises: PROMISES,
     // filesystems/f2fs of Linux 6.12 promises no order of data and nodes.
     stale_data: StaleData::Always,
+    pass: 2,
     package: "f2fs-tools",
     ..Facts::TEMPLATE
 };
@@ -43,6 +47,25 @@ const PROMISES: &[Documented] = &[Documented {
         "fsync_mode in filesystems/f2fs of Linux 6.12, and C. Yu, linux-fsdevel, March 2019",
     )
 }];
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "nobarrier",
+        cost: NO_FLUSHES,
+        source: "filesystems/f2fs of Linux 6.12, nobarrier",
+    },
+    UnsafeOption {
+        word: "fsync_mode=nobarrier",
+        cost: NO_FLUSHES,
+        source: "filesystems/f2fs of Linux 6.12, fsync_mode",
+    },
+    UnsafeOption {
+        word: "checkpoint=disable",
+        cost: "a crash takes everything since the mount",
+        source: "filesystems/f2fs of Linux 6.12, checkpoint",
+    },
+];
 
 /// Option grammar of mkfs.f2fs (f2fs-tools 1.15, mkfs.f2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {

@@ -4,10 +4,14 @@
 use super::{Check, Filesystem, on};
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
+use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{Bytes, Capabilities, FilesystemKind};
 
 /// A program on the device, and its exit codes for success.
 pub type OnDevice = (&'static [&'static str], &'static [i32]);
+
+/// The name of the layout with a copy on each device. A file system that lists it keeps the copies itself.
+pub const MIRROR: &str = "mirror";
 
 /// When free space may show in files whose data was not made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,9 @@ pub struct Facts {
     pub capabilities: Capabilities,
     /// The mkfs program with its fixed arguments. Empty: nothing is made.
     pub mkfs: &'static [&'static str],
+    /// That program as a person types it, without arguments that answer questions or change what is
+    /// printed. Empty: the same.
+    pub by_hand: &'static [&'static str],
     /// Option grammar of that program.
     pub grammar: &'static MkfsGrammar,
     /// The kernel's mount type, if it is not the name.
@@ -37,6 +44,8 @@ pub struct Facts {
     /// Keys of its own mount options (`data`, `compress`). The generic ones are in
     /// [`crate::options::GENERIC`].
     pub options: &'static [&'static str],
+    /// Options that give up safety for speed.
+    pub unsafe_options: &'static [UnsafeOption],
     /// Keys of mount options that would make the kernel open another device or file.
     pub foreign: &'static [&'static str],
     /// Names of its layouts.
@@ -51,6 +60,8 @@ pub struct Facts {
     pub replay: Option<OnDevice>,
     /// Check at boot before the mount, without a journal.
     pub check_at_boot: Option<OnDevice>,
+    /// The place of its check at boot in fstab(5); 0 without one.
+    pub pass: u8,
     /// The repair program.
     pub repair: Option<OnDevice>,
     /// The promises of its documentation about power cuts beyond POSIX.
@@ -73,9 +84,11 @@ impl Facts {
         kind: FilesystemKind::Block,
         capabilities: Capabilities::ALL,
         mkfs: &[],
+        by_hand: &[],
         grammar: &MkfsGrammar::NO_OPTIONS,
         driver: None,
         options: &[],
+        unsafe_options: &[],
         foreign: &[],
         layouts: &["single"],
         smallest: Bytes(0),
@@ -83,6 +96,7 @@ impl Facts {
         check: None,
         replay: None,
         check_at_boot: None,
+        pass: 0,
         repair: None,
         promises: &[],
         stale_data: StaleData::With(&[]),

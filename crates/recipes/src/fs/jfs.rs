@@ -2,6 +2,7 @@
 
 use super::fs_facts::{Facts, StaleData};
 use crate::mkfs_options::MkfsGrammar;
+use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// JFS with the defaults of mkfs.jfs.
@@ -15,7 +16,9 @@ pub static JFS: Facts = Facts {
         ..Capabilities::ALL
     },
     mkfs: &["mkfs.jfs", "-q"],
+    by_hand: &["mkfs.jfs"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
     // mkfs.jfs rejects smaller devices.
     smallest: Bytes(16 << 20),
@@ -30,9 +33,17 @@ pub static JFS: Facts = Facts {
     // It logs metadata only, and user data is not guaranteed (S. Best, JFS Log, Annual Linux Showcase
     // 2000).
     stale_data: StaleData::Always,
+    pass: 2,
     package: "jfsutils",
     ..Facts::TEMPLATE
 };
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[UnsafeOption {
+    word: "nointegrity",
+    cost: "the file system may be inconsistent after a crash",
+    source: "mount(8) of util-linux 2.38.1, nointegrity of jfs",
+}];
 
 /// Option grammar of mkfs.jfs (jfsutils 1.1.15, `jfs_mkfs(8)`).
 static MKFS: MkfsGrammar = MkfsGrammar {

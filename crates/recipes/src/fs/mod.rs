@@ -30,7 +30,7 @@ mod zfs;
 use crate::mkfs_options::MkfsGrammar;
 use crate::promises::Documented;
 use crate::roles::{ReadAt, Roles};
-pub use fs_facts::Facts;
+pub use fs_facts::{Facts, MIRROR};
 use fs_facts::{StaleData, on_devices};
 use fsdyno_model::{
     Bytes, Capabilities, Contender, Daemon, DeclaredPromise, FilesystemKind, Need, Pool,
@@ -150,6 +150,18 @@ pub trait Filesystem: Sync {
     /// mounted there.
     fn make_for(&self, contender: &Contender, devices: &[String], _target: &Path) -> Vec<Step> {
         self.make(contender, devices)
+    }
+
+    /// Makes the file system as a person does, with this name if it is a pool. The programs ask
+    /// before they overwrite something.
+    fn make_by_hand(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+        _pool: &str,
+    ) -> Vec<Step> {
+        make_on(by_hand(self.facts()), contender, first(devices))
     }
 
     /// Mounts the file system.
@@ -355,6 +367,14 @@ fn mount_first(
         target: target.to_owned(),
         options,
     }]
+}
+
+/// The mkfs program as a person types it.
+fn by_hand(facts: &Facts) -> &'static [&'static str] {
+    match facts.by_hand {
+        [] => facts.mkfs,
+        words => words,
+    }
 }
 
 /// Runs the mkfs program on devices with the contender's options.

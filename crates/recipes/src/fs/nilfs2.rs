@@ -3,6 +3,7 @@
 
 use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
+use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// NILFS2 with the defaults of mkfs.nilfs2.
@@ -16,7 +17,9 @@ pub static NILFS2: Facts = Facts {
     },
     // Without `-q`: the run stores the printed geometry.
     mkfs: &["mkfs.nilfs2", "-f"],
+    by_hand: &["mkfs.nilfs2"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
     // mkfs.nilfs2 requires 128 MiB and a block.
     smallest: Bytes(129 << 20),
@@ -24,6 +27,13 @@ pub static NILFS2: Facts = Facts {
     package: "nilfs-tools",
     ..Facts::TEMPLATE
 };
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[UnsafeOption {
+    word: "nobarrier",
+    cost: NO_FLUSHES,
+    source: "filesystems/nilfs2 of Linux 6.12, nobarrier",
+}];
 
 /// Option grammar of mkfs.nilfs2 (nilfs-utils 2.2.9, mkfs.nilfs2(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {

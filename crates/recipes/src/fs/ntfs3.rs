@@ -21,6 +21,7 @@ pub static NTFS3: Facts = Facts {
     },
     // `-f`: does not zero the whole device. `-F`: accepts a whole device.
     mkfs: &["mkfs.ntfs", "-q", "-f", "-F"],
+    by_hand: &["mkfs.ntfs", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
     smallest: Bytes(4 << 20),

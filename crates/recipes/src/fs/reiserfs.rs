@@ -2,6 +2,7 @@
 
 use super::fs_facts::Facts;
 use crate::mkfs_options::MkfsGrammar;
+use crate::unsafe_options::{NO_FLUSHES, UnsafeOption};
 use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 
 /// `ReiserFS` with the defaults of mkfs.reiserfs.
@@ -20,7 +21,9 @@ pub static REISERFS: Facts = Facts {
     },
     // `-q`: no progress in dots. `-f` twice: a single one prompts (mkreiserfs(8)).
     mkfs: &["mkfs.reiserfs", "-q", "-f", "-f"],
+    by_hand: &["mkfs.reiserfs"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: OPTIONS,
     foreign: &["jdev"],
     // The default journal has 8193 blocks (mkreiserfs(8)), and data needs space too.
@@ -33,9 +36,29 @@ pub static REISERFS: Facts = Facts {
         &["reiserfsck", "--fix-fixable", "--quiet", "--yes"],
         &[0, 1],
     )),
+    pass: 2,
     package: "reiserfsprogs",
     ..Facts::TEMPLATE
 };
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "barrier=none",
+        cost: NO_FLUSHES,
+        source: "fs/reiserfs/super.c of Linux 6.12, barrier",
+    },
+    UnsafeOption {
+        word: "data=writeback",
+        cost: "files may have old data after a crash",
+        source: "mount(8) of util-linux 2.38.1, data of reiserfs",
+    },
+    UnsafeOption {
+        word: "nolog",
+        cost: "no journal: the file system may be inconsistent after a crash",
+        source: "mount(8) of util-linux 2.38.1, nolog of reiserfs",
+    },
+];
 
 /// Option grammar of mkfs.reiserfs (reiserfsprogs 3.6.27, mkreiserfs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {

@@ -26,6 +26,7 @@ pub static VFAT: Facts = Facts {
     // `-I`: uses a whole device without partitions. `-v`: prints the geometry, which the run
     // stores.
     mkfs: &["mkfs.vfat", "-I", "-v"],
+    by_hand: &["mkfs.vfat"],
     grammar: &MKFS,
     options: OPTIONS,
     smallest: Bytes(1 << 20),
@@ -33,6 +34,7 @@ pub static VFAT: Facts = Facts {
     // 1 means that errors were corrected (fsck.fat(8)).
     check_at_boot: Some((&["fsck.vfat", "-a"], &[0, 1])),
     repair: Some((&["fsck.vfat", "-a"], &[0, 1])),
+    pass: 2,
     package: "dosfstools",
     // It has no version option, and prints its version before the help.
     version: Some("--help"),

@@ -81,6 +81,7 @@ static FACTS: Facts = Facts {
     },
     // Without `-q`: the run stores the printed geometry.
     mkfs: &["mkfs.xfs", "-f"],
+    by_hand: &["mkfs.xfs"],
     grammar: &MKFS,
     options: OPTIONS,
     foreign: &["logdev", "rtdev"],

@@ -8,8 +8,9 @@
 
 mod properties;
 
-use super::{Check, Facts, Filesystem};
+use super::{Check, Facts, Filesystem, MIRROR};
 use crate::mkfs_options::MkfsGrammar;
+use crate::unsafe_options::UnsafeOption;
 use fsdyno_model::{
     Bytes, Capabilities, Consistency, Contender, Daemon, Need, Pool, Requirement, Step,
 };
@@ -17,6 +18,20 @@ use std::path::{Path, PathBuf};
 
 /// ZFS with the defaults of `zpool create`.
 pub struct Zfs;
+
+/// The options that give up safety.
+const UNSAFE: &[UnsafeOption] = &[
+    UnsafeOption {
+        word: "sync=disabled",
+        cost: "a power cut can take what fsync acknowledged in the last seconds",
+        source: "zfsprops(7) of OpenZFS 2.4, sync",
+    },
+    UnsafeOption {
+        word: "checksum=off",
+        cost: "data have no checksums",
+        source: "zfsprops(7) of OpenZFS 2.4, checksum",
+    },
+];
 
 /// Option grammar of `zpool create` (zpool-create(8); zpool(8) of zfs-fuse 0.7.0).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -119,6 +134,24 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// The words of a contender's options and properties.
+fn settings(contender: &Contender) -> Vec<String> {
+    let mut words = contender.mkfs.clone();
+    // Validation has rejected options that cannot be properties.
+    for property in contender.mount.iter().flat_map(|o| properties::of(o)) {
+        words.extend(property.into_iter().flat_map(|p| ["-O".to_owned(), p]));
+    }
+    words
+}
+
+/// The words that name a pool and its devices.
+fn members(contender: &Contender, pool: &str, devices: &[String]) -> Vec<String> {
+    let is_mirror = contender.layout.name == MIRROR && devices.len() > 1;
+    let mirror = is_mirror.then(|| MIRROR.to_owned());
+    let pool = std::iter::once(pool.to_owned());
+    pool.chain(mirror).chain(devices.iter().cloned()).collect()
+}
+
 static FACTS: Facts = Facts {
     name: "zfs",
     title: "copy on write, checksums, pools; by the kernel module or zfs-fuse",
@@ -128,9 +161,10 @@ static FACTS: Facts = Facts {
     },
     mkfs: &["zpool", "create"],
     grammar: &MKFS,
+    unsafe_options: UNSAFE,
     options: properties::KNOWN,
     foreign: properties::FOREIGN,
-    layouts: &["single", "pool"],
+    layouts: &["single", "pool", MIRROR],
     // `zpool create` rejects smaller devices.
     smallest: Bytes(64 << 20),
     version: None,
@@ -193,19 +227,29 @@ impl Filesystem for Zfs {
         let fixed = ["zpool", "create", "-f", "-o", "cachefile=none", "-m"];
         let mut argv: Vec<String> = fixed.map(str::to_owned).to_vec();
         argv.push(text(target));
-        argv.extend(contender.mkfs.iter().cloned());
-        // Validation has rejected options that cannot be properties.
-        for property in contender.mount.iter().flat_map(|o| properties::of(o)) {
-            argv.extend(property.into_iter().flat_map(|p| ["-O".to_owned(), p]));
-        }
-        argv.push(at.name.clone());
-        argv.extend(devices.iter().cloned());
+        argv.extend(settings(contender));
+        argv.extend(members(contender, &at.name, devices));
         let pool = at.pool();
         let make = Step::TakePool {
             argv,
             pool: pool.clone(),
         };
         vec![make, Step::ReleasePool { pool }]
+    }
+
+    fn make_by_hand(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        target: &Path,
+        pool: &str,
+    ) -> Vec<Step> {
+        let fixed = ["zpool", "create", "-m"].map(str::to_owned);
+        let words = fixed.into_iter().chain([text(target)]);
+        let words = words.chain(settings(contender));
+        vec![Step::command(
+            words.chain(members(contender, pool, devices)),
+        )]
     }
 
     fn mount(&self, _contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {

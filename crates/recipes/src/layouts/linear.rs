@@ -7,5 +7,5 @@ pub static LINEAR: Layout = Layout {
     name: "linear",
     title: "several devices concatenated below the file system (md)",
     devices: 2..=16,
-    below: true,
+    array: Some("linear"),
 };

@@ -16,12 +16,12 @@ pub struct Array {
 }
 
 /// Requirements of a layout below the file system.
-pub(super) fn requirements(layout: &Layout) -> Vec<Requirement> {
+pub(super) fn requirements(layout: &Layout, level: &str) -> Vec<Requirement> {
     let program = Need::Program {
         name: "mdadm".to_owned(),
         package: "mdadm".to_owned(),
     };
-    let module = Need::KernelModule(layout.name.to_owned());
+    let module = Need::KernelModule(level.to_owned());
     let unlocks = || format!("the layout {}", layout.name);
     vec![
         Requirement::new(program, unlocks()),
@@ -30,10 +30,10 @@ pub(super) fn requirements(layout: &Layout) -> Vec<Requirement> {
 }
 
 /// Creates an array with a unique name.
-pub(super) fn joined(layout: &Layout, devices: &[String], name: &str) -> Array {
+pub(super) fn joined(level: &str, devices: &[String], name: &str) -> Array {
     let device = format!("/dev/md/{name}");
     let count = format!("--raid-devices={}", devices.len());
-    let level = format!("--level={}", layout.name);
+    let level = format!("--level={level}");
     // `--run`: no prompt. `--assume-clean`: new mirrors are equal without a resync, which would
     // otherwise run in the background of the measurement.
     let words = [

@@ -3,6 +3,7 @@
 
 mod linear;
 mod md;
+mod mirror;
 mod pool;
 mod raid0;
 mod raid1;
@@ -10,8 +11,8 @@ mod single;
 
 pub use md::Array;
 
-use crate::fs::Filesystem;
-use fsdyno_model::{FilesystemKind, LayoutChoice, Requirement};
+use crate::fs::{Filesystem, find as find_fs};
+use fsdyno_model::{Contender, FilesystemKind, Requirement};
 use std::ops::RangeInclusive;
 
 /// A layout of a contender's devices.
@@ -23,9 +24,9 @@ pub struct Layout {
     pub title: &'static str,
     /// Permitted number of devices.
     pub devices: RangeInclusive<u32>,
-    /// Whether an array below the file system combines the devices, so that the file system sees
-    /// one device.
-    pub below: bool,
+    /// The level of the array that combines the devices below a file system which has no such layout
+    /// itself: the file system sees one device. None if no array has this layout.
+    pub array: Option<&'static str>,
 }
 
 /// All layouts.
@@ -34,6 +35,7 @@ pub static ALL: &[&Layout] = &[
     &pool::POOL,
     &raid0::RAID0,
     &raid1::RAID1,
+    &mirror::MIRROR,
     &linear::LINEAR,
 ];
 
@@ -49,25 +51,36 @@ pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
     let on_blocks = fs.kind() == FilesystemKind::Block;
     ALL.iter()
         .copied()
-        .filter(move |layout| own.contains(&layout.name) || (layout.below && on_blocks))
+        .filter(move |layout| own.contains(&layout.name) || (layout.array.is_some() && on_blocks))
 }
 
 impl Layout {
-    /// Requirements in addition to those of the file system.
+    /// Requirements in addition to those of a file system that does not have the layout itself.
     pub fn requirements(&self) -> Vec<Requirement> {
-        if self.below {
-            md::requirements(self)
-        } else {
-            Vec::new()
-        }
+        let level = self.array.into_iter();
+        level
+            .flat_map(|level| md::requirements(self, level))
+            .collect()
     }
 }
 
-/// The array below the file system, with a unique name. None if the file system uses the devices
-/// directly.
-pub fn joined(choice: &LayoutChoice, devices: &[String], name: &str) -> Option<Array> {
-    let layout = find(&choice.name).filter(|layout| layout.below)?;
-    Some(md::joined(layout, devices, name))
+/// The layout of a contender if an array below its file system combines the devices.
+pub fn below(contender: &Contender) -> Option<&'static Layout> {
+    let layout = find(&contender.layout.name).filter(|layout| layout.array.is_some())?;
+    let own = find_fs(&contender.filesystem).map_or(&[][..], |fs| fs.layouts());
+    (!own.contains(&layout.name)).then_some(layout)
+}
+
+/// The requirements of a contender's layout in addition to those of its file system.
+pub fn requirements(contender: &Contender) -> Vec<Requirement> {
+    below(contender).map_or_else(Vec::new, Layout::requirements)
+}
+
+/// The array below the file system of a contender, with a unique name. None if the file system uses
+/// the devices directly.
+pub fn joined(contender: &Contender, devices: &[String], name: &str) -> Option<Array> {
+    let level = below(contender)?.array?;
+    Some(md::joined(level, devices, name))
 }
 
 #[cfg(test)]

@@ -9,5 +9,5 @@ pub static POOL: Layout = Layout {
     name: "pool",
     title: "several devices striped by the file system",
     devices: 2..=16,
-    below: false,
+    array: None,
 };

@@ -7,5 +7,5 @@ pub static RAID0: Layout = Layout {
     name: "raid0",
     title: "several devices striped below the file system (md)",
     devices: 2..=16,
-    below: true,
+    array: Some("raid0"),
 };

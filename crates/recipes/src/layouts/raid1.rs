@@ -7,5 +7,5 @@ pub static RAID1: Layout = Layout {
     name: "raid1",
     title: "several devices mirrored below the file system (md)",
     devices: 2..=16,
-    below: true,
+    array: Some("raid1"),
 };

@@ -7,5 +7,5 @@ pub static SINGLE: Layout = Layout {
     name: "single",
     title: "one device",
     devices: 1..=1,
-    below: false,
+    array: None,
 };

@@ -70,8 +70,6 @@ pub struct Variant {
     options: String,
     /// The effect of the options.
     pub why: String,
-    /// Their cost in safety, if there is one.
-    pub costs: Option<String>,
     /// The features that a file system does not have with them.
     #[serde(default)]
     pub removes: Vec<Feature>,

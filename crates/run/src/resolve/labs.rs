@@ -35,7 +35,12 @@ pub fn assign(
     let mut contenders = Vec::new();
     for ContenderSpec { contender, lab } in typed {
         let lab = lab.unwrap_or_else(|| others.clone());
-        contenders.push(Contender { lab, ..contender });
+        let gives_up = recipes::gives_up(&contender);
+        contenders.push(Contender {
+            lab,
+            gives_up,
+            ..contender
+        });
     }
     for contender in &contenders {
         check_device(contender, place)?;
@@ -166,9 +171,10 @@ fn fitting(typed: &[ContenderSpec], place: Option<&Place>, catalogue: &Catalogue
     let unsaid = typed.iter().filter(|typed| typed.lab.is_none());
     let mut unsaid = unsaid.map(|typed| &typed.contender);
     let lacking = |contender: &Contender| {
-        let lacks = |name: &String| catalogue.lacking.contains(name);
+        let lacks = |name: &str| catalogue.lacking.iter().any(|one| one == name);
+        let array = recipes::layouts::below(contender);
         recipes::on_blocks(contender)
-            && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
+            && (lacks(&contender.filesystem) || array.is_some_and(|array| lacks(array.name)))
     };
     let named = matches!(place, Some(Place::Block(_) | Place::Ram(_)));
     if catalogue.guests && !named && !unsaid.clone().any(is_directory) && unsaid.any(lacking) {

@@ -91,6 +91,7 @@ pub(crate) fn plan() -> Plan {
                     program: fsdyno_model::KernelChoice::File("/k/linux".into()),
                     source: Some("git:/srv/linux#abc".into()),
                 }),
+                gives_up: Some("old data".into()),
             },
             Contender {
                 label: ODD.into(),

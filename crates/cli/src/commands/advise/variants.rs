@@ -3,6 +3,7 @@
 use super::{count, labels};
 use crate::output;
 use fsdyno_model::{Contender, ResultSet};
+use fsdyno_recipes as recipes;
 use fsdyno_report::advice::{VariantNote, helpful};
 use fsdyno_run::advise::{Feature, FeatureTable, Variant};
 
@@ -38,7 +39,7 @@ impl Selection<'_> {
             label: self.contender.label.clone(),
             base: self.base.clone(),
             why: joined(&|one| &one.why),
-            costs: self.variants.iter().find_map(|one| one.costs.clone()),
+            costs: recipes::gives_up(&self.contender),
             source: joined(&|one| &one.source),
         }
     }
@@ -58,7 +59,7 @@ impl<'a> Selected<'a> {
                 });
             }
         }
-        all.sort_by_key(|one| one.variants[0].costs.is_some());
+        all.sort_by_key(|one| recipes::gives_up(&one.contender).is_some());
         let earlier = Vec::new();
         Self { all, earlier }
     }

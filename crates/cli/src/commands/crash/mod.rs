@@ -370,9 +370,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
         );
         return Err(CliError::usage(message));
     }
-    let joined = |contender: &Contender| {
-        recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
-    };
+    let joined = |contender: &Contender| recipes::layouts::below(contender).is_some();
     match all
         .iter()
         .find(|one| !recipes::on_blocks(one) || joined(one))

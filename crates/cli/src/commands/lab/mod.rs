@@ -288,7 +288,7 @@ fn everything() -> Plan {
     let filesystems = fsdyno_recipes::fs::ALL.iter().filter(block);
     let mut contenders: Vec<Contender> =
         filesystems.map(|fs| Contender::plain(fs.name())).collect();
-    let below = layouts::ALL.iter().filter(|layout| layout.below);
+    let below = layouts::ALL.iter().filter(|layout| layout.array.is_some());
     if let Some(first) = contenders.first().cloned() {
         contenders.extend(below.map(|layout| Contender {
             label: format!("@{}", layout.name),

@@ -84,6 +84,7 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
                 label,
                 lab: LabChoice::Host,
                 kernel: None,
+                gives_up: None,
                 ..contender.clone()
             }],
             vec![workload.clone()],

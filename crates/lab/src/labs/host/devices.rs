@@ -197,7 +197,7 @@ impl HostExecutor<'_, '_> {
         devices: Vec<String>,
     ) -> Result<Vec<String>, CellEnd> {
         let name = job.name(&self.tag);
-        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
+        let Some(joined) = layouts::joined(job.contender, &devices, &name) else {
             return Ok(devices);
         };
         let array = Array::declare(Path::new(&joined.device), self.journal)

@@ -50,7 +50,7 @@ pub(super) fn provide(
             devices.push(image(executor, dialect, job, &scratch, number)?);
         }
     }
-    let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(&tag)) else {
+    let Some(joined) = layouts::joined(job.contender, &devices, &job.name(&tag)) else {
         return Ok(devices);
     };
     // Separated in the order they are named: undo runs the last line first.

@@ -11,7 +11,7 @@ use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     Availability, Bytes, Contender, FilesystemKind, Nanos, Need, Plan, Requirement,
 };
-use fsdyno_recipes::layouts::{self, Layout};
+use fsdyno_recipes::layouts;
 
 /// The programs that every cell needs there.
 const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
@@ -158,8 +158,7 @@ impl Machine {
             return Ok(None);
         }
         let mut requirements = recipe.requirements();
-        let layout = layouts::find(&contender.layout.name);
-        requirements.extend(layout.into_iter().flat_map(Layout::requirements));
+        requirements.extend(layouts::requirements(contender));
         for requirement in requirements {
             if let Some(reason) = self.reason(remote, &requirement.need)? {
                 return Ok(Some(missing(requirement, reason)));
