@@ -38,7 +38,7 @@ fn the_advice_names_a_choice_with_its_commands_and_both_runs_are_in_the_store() 
     assert!(is_decided && out.contains("ext3"), "{out}");
     assert!(out.contains("ext2: no journal"), "{out}");
     assert!(
-        out.contains("mkfs.ext") && out.contains("/etc/fstab:"),
+        out.contains("mkfs.ext") && out.contains(">> /etc/fstab"),
         "{out}"
     );
     assert!(out.contains("ext4:noatime"), "{out}");

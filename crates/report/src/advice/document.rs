@@ -72,7 +72,11 @@ fn place(advice: &Recommendation) -> String {
         [] => String::new(),
         amounts => format!(" ({})", amounts.join("; ")),
     };
-    format!("{place} Work: {}{amount}.", advice.work)
+    let kernels = match &advice.kernels[..] {
+        [] => String::new(),
+        kernels => format!(" With {}.", terms::joined(kernels, "and")),
+    };
+    format!("{place}{kernels} Work: {}{amount}.", advice.work)
 }
 
 /// The recommendation.
@@ -92,8 +96,13 @@ fn lead(advice: &Recommendation) -> String {
                 }
                 Some(RunVerdict::Equivalent) => format!(
                     "No difference that you would notice: {best} and {label} are equivalent \
-                     (within {}). Choose by features and safety; {best} is slightly faster.",
-                    terms::percent(advice.margin)
+                     (within {}). Choose by features and safety; {best} {}.",
+                    terms::percent(advice.margin),
+                    if other.ratio >= 1.0 {
+                        "is slightly faster"
+                    } else {
+                        "passed its crash tests"
+                    }
                 ),
                 _ => format!(
                     "Not decided: {best} leads {label} by {ratio} times, which may be chance."
@@ -120,6 +129,11 @@ fn lead(advice: &Recommendation) -> String {
             );
         }
     }
+    let best = &advice.candidates[choice.best];
+    if let Some(costs) = &best.costs {
+        let _ = write!(text, " Its options give up safety: {costs}.");
+    }
+    text += &known(advice, best);
     if let Some(sizes) = sizes::text(advice) {
         let _ = write!(text, " {sizes}");
     }
@@ -131,6 +145,24 @@ fn lead(advice: &Recommendation) -> String {
         );
     }
     text
+}
+
+/// What crash tests found about the choice, or that there were none.
+fn known(advice: &Recommendation, best: &Candidate) -> String {
+    let name = &best.filesystem;
+    let Some(tests) = &best.crash_tests else {
+        return format!(" {name} was not crash tested with this kernel.");
+    };
+    let known = tests.known().map(|known| {
+        let of = if tests.same_options {
+            &best.label
+        } else {
+            name
+        };
+        let kernel = advice.kernels.join(", ");
+        format!(" Known of {of} with {kernel}: after a power cut {known}.")
+    });
+    known.unwrap_or_default()
 }
 
 /// The certainty of the recommendation.
@@ -294,10 +326,7 @@ fn not_recommended(advice: &Recommendation, rows: usize) -> Option<Block> {
 fn commands(advice: &Recommendation) -> Option<Block> {
     let choice = advice.choice.as_ref()?;
     let best = &advice.candidates[choice.best];
-    let mut lines = choice.make.clone();
-    if let Some(fstab) = &choice.fstab {
-        lines.push(format!("/etc/fstab: {fstab}"));
-    }
+    let mut lines = choice.commands.clone();
     if best.crash_tests.is_none() {
         let filesystem = &best.filesystem;
         lines.push(format!(

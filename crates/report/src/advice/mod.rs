@@ -23,6 +23,7 @@ use crate::terms;
 use candidates::Field;
 use fsdyno_model::{Contender, Exploration, Plan, ResultSet, StateClass, Workload};
 use fsdyno_stats::Verdict;
+use safety::release;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -46,8 +47,8 @@ pub struct Question<'a> {
     pub left_out: Vec<String>,
     /// The device to which the model disk was fitted.
     pub fit: Option<DeviceFit>,
-    /// Returns the commands that make and mount a contender.
-    pub commands: &'a dyn Fn(&Contender) -> Commands,
+    /// Returns the command lines that make a contender and mount it, also at each boot.
+    pub commands: &'a dyn Fn(&Contender) -> Vec<String>,
     /// A run of the same contenders in real time, with which the prediction is compared.
     pub validated: Option<&'a ResultSet>,
 }
@@ -92,15 +93,6 @@ pub struct VariantNote {
     pub source: String,
 }
 
-/// The commands that make and mount a contender.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Commands {
-    /// The commands that make it, in order.
-    pub make: Vec<String>,
-    /// Its line of fstab(5); `None` if it is not mounted by one.
-    pub fstab: Option<String>,
-}
-
 /// The file system to choose for some work, with the reasons.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 #[schemars(rename = "AdviceReport")]
@@ -114,6 +106,8 @@ pub struct Recommendation {
     pub work: String,
     /// The fastest contenders at each size of the work, the smallest size first.
     pub sizes: Vec<SizeOfWork>,
+    /// The kernels that the contenders were measured on.
+    pub kernels: Vec<String>,
     /// When the first of them started: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// The profile of the model disk; null if the runs were on image files in real time.
@@ -158,10 +152,8 @@ pub struct Choice {
     pub options: Effect,
     /// The best of another file system, or else of another contender; null if no other is left.
     pub runner_up: Option<RunnerUp>,
-    /// The commands that make it, in order.
-    pub make: Vec<String>,
-    /// Its line of fstab(5); null if it is not mounted by one.
-    pub fstab: Option<String>,
+    /// The command lines that make it and mount it, also at each boot, in order.
+    pub commands: Vec<String>,
     /// Options that are faster and cost safety.
     pub unsafe_options: Vec<UnsafeOptions>,
 }
@@ -233,7 +225,7 @@ pub struct Turn {
 
 impl Recommendation {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// The advice on some runs.
     pub fn of(question: &Question<'_>) -> Self {
@@ -254,18 +246,16 @@ impl Recommendation {
         }
         dropped.dedup();
         for one in &mut candidates {
-            let notes = question.options.iter();
-            one.costs = notes
-                .filter(|note| terms::printable(&note.label) == one.label)
-                .find_map(|note| note.costs.clone());
+            one.costs = costs_of(&one.planned, question.options);
             let kernel = question.kernel_of(&one.planned);
             one.crash_tests = CrashTests::of(&one.planned, kernel, question.explorations);
-            let required = one.crash_tests.as_ref().zip(question.safety);
-            if let Some(why) = required.and_then(|(tests, class)| tests.fails(class)) {
-                dropped.push(Dropped::new(&one.label, why));
-                one.eligible = false;
-            }
-            one.eligible &= one.costs.is_none();
+            // A contender with unsafe options is one if the user named it.
+            let mut named = question.defaults.run.plan.contenders.iter();
+            one.eligible &=
+                one.costs.is_none() || named.any(|other| other.label == one.planned.label);
+        }
+        if let Some(class) = question.safety {
+            dropped.extend(require(class, &mut candidates));
         }
         let mut choice = Choice::of(&field, &candidates, question);
         // Fastest first.
@@ -289,6 +279,10 @@ impl Recommendation {
                 .chain(question.sizes.iter().copied())
                 .filter_map(|(times, set)| SizeOfWork::of(times, set))
                 .collect(),
+            kernels: unique(candidates.iter().filter_map(|one| {
+                let kernel = question.kernel_of(&one.planned)?;
+                Some(format!("Linux {}", terms::printable(release(kernel)?)))
+            })),
             started_unix_ns: question.defaults.run.started_unix_ns,
             model_disk: plan
                 .disk
@@ -314,6 +308,40 @@ impl Recommendation {
                 .map(|measured| Validation::of(question.defaults, measured)),
         }
     }
+}
+
+/// The safety that the options of a contender cost.
+fn costs_of(contender: &Contender, options: &[VariantNote]) -> Option<String> {
+    let mut notes = options.iter().filter(|note| note.label == contender.label);
+    let costs = contender.gives_up.clone();
+    costs.or_else(|| notes.find_map(|note| note.costs.clone()))
+}
+
+/// Drops the contenders that are not known to have no violation of a class. One that was not tested
+/// is never better than one that was: it is dropped too, unless none was tested. Returns the reasons.
+fn require(class: StateClass, candidates: &mut [Candidate]) -> Vec<Dropped> {
+    let tests = |one: &Candidate| {
+        let tests = one.crash_tests.clone();
+        tests.filter(|tests| tests.same_options)
+    };
+    let is_any_tested = candidates.iter().any(|one| tests(one).is_some());
+    let mut dropped = Vec::new();
+    for one in candidates {
+        let why = match tests(one) {
+            Some(tests) if tests.passes(class) => continue,
+            Some(tests) => match tests.fails(class) {
+                Some(why) => why,
+                None => format!("it was not tested up to class {class}"),
+            },
+            None if is_any_tested => {
+                "it was not tested with this kernel and these options".to_owned()
+            }
+            None => continue,
+        };
+        dropped.push(Dropped::new(&one.label, why));
+        one.eligible = false;
+    }
+    dropped
 }
 
 /// The phases and datasets of a plan.
@@ -393,6 +421,19 @@ impl Choice {
             among.min_by(|a, b| own[*a].total_ns.total_cmp(&own[*b].total_ns))
         };
         let first = fastest(&mut eligible.iter().copied())?;
+        // Of equivalent contenders, one that passed its crash tests is chosen.
+        let is_clean = |at: &usize| {
+            own[*at]
+                .crash_tests
+                .as_ref()
+                .is_some_and(CrashTests::is_clean)
+        };
+        let level = |at: &usize| field.verdict(first, *at) == Some(Verdict::Equivalent);
+        let mut safer = eligible.iter().copied().filter(level).filter(is_clean);
+        let first = match fastest(&mut safer) {
+            Some(safer) if !is_clean(&first) => safer,
+            _ => first,
+        };
         let of_label = |label: &str| {
             let mut all = eligible.iter().copied();
             all.find(|at| own[*at].label == terms::printable(label))
@@ -453,14 +494,12 @@ impl Choice {
             gain: own[best].total_ns / own[at].total_ns,
             costs: own[at].costs.clone(),
         });
-        let Commands { make, fstab } = (question.commands)(&own[best].planned);
         Some(Self {
             contender: own[best].label.clone(),
             best,
             runner_up,
             options,
-            make,
-            fstab,
+            commands: (question.commands)(&own[best].planned),
             unsafe_options: unsafe_options.collect(),
         })
     }

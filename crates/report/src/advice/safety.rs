@@ -19,7 +19,12 @@ pub struct CrashTests {
     pub strongest: Option<StateClass>,
     /// Distinct states.
     pub states: u64,
+    /// What the violations of the weakest class took: `f` kept its old name.
+    pub losses: Vec<String>,
 }
+
+/// The largest number of losses that a sentence names.
+const NAMED: usize = 2;
 
 impl CrashTests {
     /// The results of a contender with a kernel, by its name from uname(2); if it was not tested,
@@ -46,6 +51,7 @@ impl CrashTests {
     ) -> Option<Self> {
         let (mut found, mut states) = (BTreeSet::new(), 0_u64);
         let (mut weakest, mut strongest) = (None, None);
+        let mut losses: BTreeSet<(StateClass, String)> = BTreeSet::new();
         let mut explored = false;
         let of_file_systems = explorations
             .iter()
@@ -70,11 +76,15 @@ impl CrashTests {
             for program in programs {
                 explored = true;
                 states = states.saturating_add(program.states.distinct);
-                strongest = strongest.max(program.states.classes.keys().copied().max());
+                let classes = program.states.classes.iter();
+                let checked = classes.filter(|(_, count)| count.checked > 0);
+                strongest = strongest.max(checked.map(|(class, _)| *class).max());
                 let findings = program.findings.iter();
                 for finding in findings.filter(|one| one.score() == Score::Violation) {
                     let signature = signatures.of(&program.contender, &finding.signature);
-                    found.insert(signature.to_owned());
+                    if found.insert(signature.to_owned()) {
+                        losses.insert((finding.class, loss(&finding.message)));
+                    }
                     let weaker = weakest.is_none_or(|class| finding.class < class);
                     weakest = if weaker { Some(finding.class) } else { weakest };
                 }
@@ -86,6 +96,11 @@ impl CrashTests {
             weakest,
             strongest,
             states,
+            losses: losses
+                .into_iter()
+                .filter(|(class, _)| Some(*class) == weakest)
+                .map(|(_, loss)| loss)
+                .collect(),
         })
     }
 
@@ -98,6 +113,30 @@ impl CrashTests {
         let weakest = self.weakest.filter(|weakest| *weakest <= class)?;
         let violations = terms::count(self.violations, "violation");
         Some(format!("{violations} in crash states of class {weakest}"))
+    }
+
+    /// Whether these options were tested up to a class, and no violation was found.
+    pub(super) fn passes(&self, class: StateClass) -> bool {
+        self.same_options && self.weakest.is_none() && self.strongest >= Some(class)
+    }
+
+    /// Whether these options were tested, and no violation was found.
+    pub(super) fn is_clean(&self) -> bool {
+        self.same_options && self.weakest.is_none()
+    }
+
+    /// What is known to be lost: `` `f` kept its old name (class C1)``. None without violations.
+    pub(super) fn known(&self) -> Option<String> {
+        let class = self.weakest?;
+        let named: Vec<&str> = self.losses.iter().take(NAMED).map(String::as_str).collect();
+        let more = match self.violations.saturating_sub(named.len()) {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        Some(format!(
+            "{}{more} (from class {class} on)",
+            named.join("; ")
+        ))
     }
 
     /// The results in a few words: `none up to C2`, `2 from C1 on`.
@@ -136,7 +175,14 @@ impl CrashTests {
     }
 }
 
+/// The first clause of a description, which states the loss; the rest is its evidence.
+fn loss(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    let clause = line.split_once(": ").map_or(line, |(loss, _)| loss);
+    terms::printable(clause)
+}
+
 /// The release in the name of a kernel: `Linux 6.12.117 #1 ...`.
-fn release(kernel: &str) -> Option<&str> {
+pub(super) fn release(kernel: &str) -> Option<&str> {
     kernel.split_whitespace().nth(1)
 }

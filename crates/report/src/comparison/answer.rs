@@ -66,7 +66,8 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
         Some(slowest) => format!("{text} {}", slowest.text),
         None => text,
     };
-    durability + &text
+    let leaders = figures.leaders.as_ref().map_or(&[][..], |one| &one.among);
+    durability + &text + &figures.safety(leaders, set)
 }
 
 /// The options of `run` that add repeats to a run.
@@ -249,6 +250,25 @@ impl<'a> AnswerFigures<'a> {
             format!(
                 "The work of {names} was not durable when fsync and syncfs returned{of}: no flush \
                  was sent to the disk, so {names} cannot be the answer. "
+            )
+        });
+        sentences.collect()
+    }
+
+    /// The safety that the options of these contenders give up for their speed.
+    fn safety(&self, these: &[usize], set: &ResultSet) -> String {
+        let cost = |at: &usize| {
+            let mut planned = set.run.plan.contenders.iter();
+            let name = self.name(*at);
+            let planned = planned.find(|one| terms::printable(&one.label) == name)?;
+            Some((terms::printable(planned.gives_up.as_ref()?), *at))
+        };
+        let sentences = by_key(these.iter().filter_map(cost)).into_iter();
+        let sentences = sentences.map(|(cost, these)| {
+            let verb = if these.len() == 1 { "gives" } else { "give" };
+            format!(
+                " {} {verb} up safety for speed: {cost}.",
+                self.names(&these)
             )
         });
         sentences.collect()

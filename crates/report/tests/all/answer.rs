@@ -106,6 +106,29 @@ fn nothing_is_compared_with_a_contender_whose_work_was_not_durable() {
 }
 
 #[test]
+fn the_cost_of_unsafe_options_is_named_with_their_speed() {
+    let mut set = one_phase(&["ext4", "ext4:nobarrier"], &[&[1000; 3], &[500; 3]]);
+    let cost = "a power cut can take what fsync acknowledged";
+    set.run.plan.contenders[1].gives_up = Some(cost.to_owned());
+    let answer = |set: &ResultSet| Comparisons::of(set).answers().join(" ");
+    assert_eq!(
+        answer(&set),
+        format!(
+            "For this work ext4:nobarrier is fastest: 2.0 times faster than ext4. ext4:nobarrier \
+             gives up safety for speed: {cost}."
+        )
+    );
+    // The speed of another contender has no such cost.
+    set.run.plan.contenders.swap(0, 1);
+    set.run.plan.contenders[0].label = "ext4:nobarrier".to_owned();
+    let other = answer(&set);
+    assert!(
+        other.contains("ext4 is fastest") && !other.contains("safety"),
+        "{other}"
+    );
+}
+
+#[test]
 fn a_phase_that_only_some_contenders_have_still_shows_that_work_was_not_durable() {
     // One phase of two is complete, so that there is no mean of phases.
     let mut set = fixture::with(&["ext4", "jfs", "xfs"], &[fixture::workload("tree")], 3);

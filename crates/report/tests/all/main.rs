@@ -18,6 +18,7 @@ mod goldens;
 mod history;
 mod labs;
 mod page;
+mod questions;
 mod renders;
 mod reported;
 mod reruns;

@@ -74,10 +74,10 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature,
           help_heading = CHOICE)]
     pub needs: Vec<Feature>,
-    /// Drop contenders with crash violations of this class or a weaker one: C0 to C4
+    /// Only contenders that passed crash tests up to this class: C0 to C4
     ///
-    /// The violations are those of the explorations in the store (`fsdyno crash`). A contender that
-    /// was not tested is kept, and marked.
+    /// The tests are the explorations in the store (`fsdyno crash`) with this kernel and these options.
+    /// If no contender was tested, none is dropped.
     #[arg(long, value_name = "CLASS", value_parser = class, help_heading = CHOICE)]
     pub safety: Option<StateClass>,
     /// Compare the prediction with image files in real time, pair by pair

@@ -13,9 +13,9 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_guests::kernels;
 use fsdyno_host::signals;
-use fsdyno_model::{Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet, Step};
+use fsdyno_model::{Contender, ContenderSpec, Exploration, FilesystemKind, ResultSet};
 use fsdyno_recipes as recipes;
-use fsdyno_report::advice::{Commands, Dropped, Question, Recommendation, VariantNote, best_two};
+use fsdyno_report::advice::{Dropped, Question, Recommendation, VariantNote, best_two};
 use fsdyno_report::{Format, render_advice};
 use fsdyno_run::advise::{Feature, FeatureTable};
 use fsdyno_store::Store;
@@ -259,40 +259,13 @@ fn explorations(store: &Store, set: &ResultSet) -> Result<Vec<Exploration>, CliE
     Ok(all)
 }
 
-/// The commands of the recipe that make and mount a contender.
-fn commands(contender: &Contender) -> Commands {
-    let Some(recipe) = recipes::find(&contender.filesystem) else {
-        return Commands::default();
-    };
+/// The command lines that make and mount a contender.
+fn commands(contender: &Contender) -> Vec<String> {
     let devices: Vec<String> = match contender.layout.devices {
         1 => vec!["/dev/DISK".to_owned()],
         n => (1..=n).map(|n| format!("/dev/DISK{n}")).collect(),
     };
-    let target = Path::new("/mnt/data");
-    let make = recipe.make_for(contender, &devices, target);
-    let mount = recipe.mount(contender, &devices, target);
-    let fstab = mount.iter().find_map(|step| match step {
-        Step::Mount {
-            fstype,
-            source,
-            target,
-            options,
-        } => {
-            let options = match &options[..] {
-                [] => "defaults".to_owned(),
-                options => options.join(","),
-            };
-            Some(format!(
-                "{source} {} {fstype} {options} 0 2",
-                target.display()
-            ))
-        }
-        _ => None,
-    });
-    Commands {
-        make: make.iter().map(Step::shell).collect(),
-        fstab,
-    }
+    recipes::installation::commands(contender, &devices, Path::new("/srv/data"))
 }
 
 fn count(n: usize, what: &str) -> String {

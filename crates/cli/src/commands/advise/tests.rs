@@ -48,14 +48,14 @@ fn needs_that_no_file_system_meets_are_an_error_of_usage() {
 }
 
 #[test]
-fn the_commands_are_those_of_the_recipe_with_the_options() {
-    let contender = Contender::parse("xfs[-m reflink=0]:noatime", &recipes::kind_of).unwrap();
-    let commands = commands(&contender);
-    assert_eq!(commands.make, ["mkfs.xfs -f -m reflink=0 /dev/DISK"]);
+fn the_commands_name_each_device_of_the_layout() {
+    let of = |text| commands(&Contender::parse(text, &recipes::kind_of).unwrap());
     assert_eq!(
-        commands.fstab.as_deref(),
-        Some("/dev/DISK /mnt/data xfs noatime 0 2")
+        of("xfs[-m reflink=0]:noatime")[0],
+        "mkfs.xfs -m reflink=0 /dev/DISK"
     );
+    let mirror = of("ext4@mirror2").join("\n");
+    assert!(mirror.contains("/dev/DISK1 /dev/DISK2"), "{mirror}");
 }
 
 #[test]
