@@ -6,6 +6,7 @@ use crate::output::Verbosity;
 use clap::error::ContextKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fsdyno_run::RunOptions;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -27,26 +28,26 @@ Exit codes:
 
 /// Find which file system, disks and options are fastest for a workload, and why
 #[derive(Debug, Parser)]
-#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 80, after_help = EXIT_CODES)]
+#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 80, after_long_help = EXIT_CODES)]
 pub struct Cli {
     /// Database of runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
-    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE", help_heading = GLOBAL)]
     pub store: Option<PathBuf>,
 
     /// As root, take directories, store and PATH from the environment
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub dirs_from_env: bool,
 
     /// Print results and errors only: no progress, no notes
-    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    #[arg(long, short, global = true, hide_short_help = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub quiet: bool,
 
     /// Print each stage of a cell as it begins
-    #[arg(long, short, global = true, help_heading = GLOBAL)]
+    #[arg(long, short, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub verbose: bool,
 
     /// Use colours: auto (on a terminal), always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL,
+    #[arg(long, global = true, hide_short_help = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL,
           hide_possible_values = true)]
     pub color: ColorChoice,
 
@@ -70,9 +71,102 @@ impl Cli {
 
 /// The command line, with the default of each setting in its help, and with examples.
 pub fn command() -> clap::Command {
-    let command =
-        Cli::command().mut_subcommand("run", |run| run.mut_args(RunOptions::with_default));
-    crate::examples::add(command, "")
+    let command = Cli::command().mut_subcommand("run", |run| {
+        run.mut_args(RunOptions::with_default)
+            .mut_args(argument_of_run)
+    });
+    let template = template(&command);
+    crate::examples::add(command, "").help_template(template)
+}
+
+/// The flags in the short help of `run`. Its long help has all.
+const FLAGS_OF_RUN: [&str; 12] = [
+    "phases", "exec", "dataset", "scale", "fs", "on", "disk", "repeats", "budget", "dry-run",
+    "resume", "long",
+];
+
+/// An argument of `run`, which only the long help has if it is for experts.
+fn argument_of_run(argument: clap::Arg) -> clap::Arg {
+    let flag = argument.get_long().map(str::to_owned);
+    let is_for_experts = flag.is_some_and(|flag| !FLAGS_OF_RUN.contains(&&*flag));
+    argument.hide_short_help(is_for_experts)
+}
+
+/// The commands in groups, by what they are for.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Compare file systems",
+        &["run", "advise", "rerun", "list", "doctor"],
+    ),
+    (
+        "Results",
+        &[
+            "runs",
+            "show",
+            "report",
+            "why",
+            "compare",
+            "history",
+            "chart",
+            "site",
+            "published",
+            "merge",
+        ],
+    ),
+    ("Power cuts", &["crash"]),
+    (
+        "Labs and many machines",
+        &["lab", "disk", "cpu", "cluster", "ci", "bisect"],
+    ),
+    (
+        "Tools",
+        &[
+            "record",
+            "make",
+            "age",
+            "phase",
+            "ufs", // no contender
+            "selftest",
+            "clean",
+            "completions",
+            "man",
+            "schema",
+            "help",
+        ],
+    ),
+];
+
+/// The template of the help of the program: clap has one heading for all commands.
+fn template(command: &clap::Command) -> String {
+    let about = |name: &str| {
+        let mut all = command.get_subcommands();
+        let about = all.find(|one| one.get_name() == name)?.get_about()?;
+        Some(about.to_string())
+    };
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        let _ = write!(text, "\n{group}:\n");
+        for name in names {
+            let about = about(name).unwrap_or_else(|| "Print the help of a command".to_owned());
+            text += &described(name, &about);
+        }
+    }
+    text + "\nOptions:\n{options}{after-help}"
+}
+
+/// A command with its purpose, in lines of 80 characters.
+fn described(name: &str, about: &str) -> String {
+    const INDENT: usize = 15;
+    let mut lines = vec![format!("  {name:<12}")];
+    for word in about.split(' ') {
+        let last = lines.len() - 1;
+        if lines[last].chars().count() + 1 + word.chars().count() > 80 {
+            lines.push(" ".repeat(INDENT - 1));
+        }
+        let last = lines.len() - 1;
+        let _ = write!(lines[last], " {word}");
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Parses the arguments of this process.
@@ -209,8 +303,47 @@ mod tests {
     }
 
     #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        let command = Cli::command();
+        let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let mut names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        names.push("help");
+        names.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    #[test]
+    fn the_short_help_of_run_fits_on_a_screen_and_the_long_one_has_all_flags() {
+        let mut command = command().term_width(80);
+        command.build();
+        let run = command.find_subcommand_mut("run").unwrap();
+        let (short, long) = (
+            run.render_help().to_string(),
+            run.render_long_help().to_string(),
+        );
+        assert!(
+            short.lines().count() <= 40,
+            "{}: {short}",
+            short.lines().count()
+        );
+        for flag in FLAGS_OF_RUN {
+            assert!(short.contains(&format!("--{flag}")), "{flag}: {short}");
+        }
+        for flag in ["--engine", "--erase", "--shard", "--store"] {
+            assert!(!short.contains(flag), "{short}");
+            assert!(long.contains(flag), "{flag}");
+        }
+    }
+
+    #[test]
     fn every_exit_code_is_in_the_help() {
-        let help = Cli::command().render_long_help().to_string();
+        let help = command().render_long_help().to_string();
         for code in [
             "0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "125 ", "130 ", "255 ",
         ] {

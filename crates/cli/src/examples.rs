@@ -482,11 +482,10 @@ const ALL: &[Examples] = &[
 pub fn add(command: Command, path: &str) -> Command {
     let command = match ALL.iter().find(|(of, _)| *of == path) {
         Some((_, examples)) => {
-            let mut text = command
-                .get_after_help()
-                .map_or(String::new(), |help| format!("{help}\n\n"));
+            let before = command.get_after_long_help().or(command.get_after_help());
+            let mut text = before.map_or(String::new(), |help| format!("{help}\n\n"));
             text.push_str(&render(examples));
-            command.after_help(text)
+            command.after_long_help(text)
         }
         None => command,
     };
@@ -562,7 +561,11 @@ mod tests {
         let mut long = Vec::new();
         each(&command, "", &mut |command, path| {
             // Not wrapped by clap: texts that clap would break in the middle of a sentence or table.
-            let texts = [command.get_after_help(), command.get_about()];
+            let texts = [
+                command.get_after_help(),
+                command.get_after_long_help(),
+                command.get_about(),
+            ];
             for text in texts.into_iter().flatten() {
                 for line in text
                     .to_string()

@@ -183,6 +183,11 @@ pub fn render_run_comparison(
     format: Format,
     options: &Options,
 ) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = compare::ROWS.into_iter();
+        let screens = screens.map(|rows| compare::document(comparison, checked, rows));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let thresholds = checked.iter().map(Into::into).collect();
     let value = compare::Comparisons::of(&[(comparison.clone(), thresholds)]);
     let report = Report {
@@ -190,7 +195,7 @@ pub fn render_run_comparison(
             "the comparison of {} with {}",
             comparison.run, comparison.base
         ),
-        document: &|| compare::document(comparison, checked),
+        document: &|| compare::document(comparison, checked, usize::MAX),
         figures: &|| compare::figures(comparison),
     };
     formats::render(&report, &value, format, options)
@@ -198,9 +203,14 @@ pub fn render_run_comparison(
 
 /// Renders a history.
 pub fn render_history(history: &History, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = history::SCREENS.into_iter();
+        let screens = screens.map(|screen| history::document(history, screen));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let report = Report {
         what: "the history",
-        document: &|| history::document(history),
+        document: &|| history::document(history, history::Screen::ALL),
         figures: &|| history::figures(history),
     };
     formats::render(&report, history, format, options)

@@ -9,11 +9,12 @@ use fsdyno_model::ResultSet;
 use fsdyno_report::compare::{
     Checked, Comparisons, RunComparison, Threshold, ThresholdResult, check,
 };
-use fsdyno_report::{Format, render_run_comparison};
+use fsdyno_report::{Format, Options, render_run_comparison};
 use fsdyno_store::Store;
 use std::path::Path;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct CompareArgs {
     /// Runs: names, first characters, or `last`; each is compared with the first
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
@@ -33,6 +34,9 @@ pub struct CompareArgs {
     /// Smallest difference that matters, in percent [default: margin of first run]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
+    /// Print all figures, not only one screen
+    #[arg(long, conflicts_with = "json")]
+    pub long: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -70,7 +74,10 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         let all = all.map(|(run, checked)| (run, checked.iter().map(Into::into).collect()));
         output::json(&Comparisons::of(&all.collect::<Vec<_>>()))?;
     } else {
-        let options = super::rendering::options(false, false);
+        let options = Options {
+            long: args.long,
+            ..super::rendering::options(false, false)
+        };
         for (at, (comparison, checked)) in all.iter().zip(&checked).enumerate() {
             let text = render_run_comparison(comparison, checked, Format::Terminal, &options);
             let gap: &[u8] = if at > 0 { b"\n" } else { b"" };

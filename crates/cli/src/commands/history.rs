@@ -10,7 +10,7 @@ use fsdyno_guests::kernels::{GitError, Repository};
 use fsdyno_model::Counter;
 use fsdyno_report::charts::svg::{Appearance, Theme};
 use fsdyno_report::history::{self, By, Collector, Selection};
-use fsdyno_report::{Format, render_history};
+use fsdyno_report::{Format, Options, render_history};
 use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,9 @@ pub struct HistoryArgs {
     /// Git repository that orders the commits [default: by date of their runs]
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
+    /// Print all phases, not only one screen
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    pub long: bool,
     /// Format: terminal, html, csv, json, markdown, svg or png
     ///
     /// Without --format, the extension of the output file decides.
@@ -126,7 +129,11 @@ pub fn history(args: &HistoryArgs, store: &Path) -> Result<(), CliError> {
     let history = collector.finish().map_err(CliError::usage)?;
     match format {
         OutputFormat::Report(format) => {
-            let options = options(false, args.output.is_some());
+            let to_file = args.output.is_some();
+            let options = Options {
+                long: args.long || to_file,
+                ..options(false, to_file)
+            };
             let bytes = render_history(&history, format, &options).map_err(CliError::failure)?;
             output::to(args.output.as_deref(), &bytes, output::existing(args.force))
         }

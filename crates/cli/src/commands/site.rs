@@ -42,18 +42,22 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
     let store = Store::open_existing_read_only(store)?;
     let mut directory = Directory::open(&args.directory)?;
     let mut site = Site::new(&super::rendering::options(false, true));
+    let (mut runs, mut crash_tests) = (0, 0);
     for run in store.runs()?.iter().rev() {
         if args.tag.as_ref().is_none_or(|tag| run.tags.contains(tag)) {
+            runs += 1;
             let page = site.run(&store.load(&run.id)?, &run.tags);
             directory.write(&page.map_err(CliError::failure)?)?;
         }
     }
     if args.tag.is_none() {
         for series in store.series()? {
+            crash_tests += 1;
             let page = site.series(&store.load_series(&series.id)?);
             directory.write(&page.map_err(CliError::failure)?)?;
         }
         for exploration in store.explorations()? {
+            crash_tests += 1;
             let page = site.exploration(&store.exploration(&exploration.id)?);
             directory.write(&page.map_err(CliError::failure)?)?;
         }
@@ -62,6 +66,9 @@ pub fn site(args: &SiteArgs, store: &Path) -> Result<(), CliError> {
         directory.write(&file)?;
     }
     directory.remove_others()?;
+    output::note(format_args!(
+        "fsdyno: the site has {runs} runs and {crash_tests} crash tests; open this page:"
+    ));
     output::bytes(format!("{}\n", directory.root.path().join("index.html").display()).as_bytes())
 }
 

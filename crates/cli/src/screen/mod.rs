@@ -16,6 +16,7 @@ pub mod written;
 use crate::output::{self, Verbosity};
 use drawer::Drawer;
 use fsdyno_model::{Bytes, Cell, CellRecord, Event, Nanos, Outcome, RunInfo, Stage};
+use fsdyno_stats::Rule;
 use pace::Pace;
 use standings::Standings;
 use std::collections::BTreeSet;
@@ -215,6 +216,9 @@ impl Screen {
             }
         }
         let block_over = self.left.first().is_none_or(|next| next.block > cell.block);
+        if block_over && cell.block == 0 {
+            self.announce_verdicts();
+        }
         let left = self.time_left();
         if let Some((drawer, standings)) = &mut self.drawn {
             standings.note(record);
@@ -240,13 +244,37 @@ impl Screen {
         }
     }
 
-    /// The time left, which the time limit of the run ends at the latest.
+    /// The time left, which the time limit of the run ends at the latest. Blocks that run in any case,
+    /// and a block that has begun, can exceed the limit.
     fn within_budget(&self, left: Nanos) -> Nanos {
         let passed = Nanos::from(self.began.elapsed());
-        let limit = self.run.plan.budget;
-        limit.map_or(left, |limit| {
-            Nanos(left.0.min(limit.0.saturating_sub(passed.0)))
-        })
+        let Some(limit) = self.run.plan.budget else {
+            return left;
+        };
+        let fewest = self.run.plan.adaptive.map_or(0, |adaptive| adaptive.fewest);
+        let begun = self.left.first().map_or(0, |next| next.block + 1);
+        let in_any_case = self.time_of_blocks(fewest.max(begun));
+        let limited = left.0.min(limit.0.saturating_sub(passed.0));
+        Nanos(limited.max(in_any_case.map_or(0, |time| time.0.min(left.0))))
+    }
+
+    /// The time of the cells that are left of the first blocks, if there is an estimate.
+    fn time_of_blocks(&self, blocks: u32) -> Option<Nanos> {
+        let cells = self.left.iter().filter(|cell| cell.block < blocks);
+        let time = self.pace.left(&cells.copied().collect::<Vec<_>>())?;
+        Some(Nanos(time.0 / self.jobs.max(1) as u64))
+    }
+
+    /// Prints when the first verdicts can be expected, by the times of the first block.
+    fn announce_verdicts(&self) {
+        let blocks = first_verdicts(&self.run);
+        let time = self.time_of_blocks(blocks);
+        if let Some(time) = time.filter(|time| time.0 > 0) {
+            self.print(&format!(
+                "the first verdicts follow after {blocks} blocks, in about {}",
+                time.clock()
+            ));
+        }
     }
 
     fn contender(&self, cell: Cell) -> &str {
@@ -283,6 +311,16 @@ impl Screen {
     }
 }
 
+/// The number of blocks after which figures are compared for the first time.
+fn first_verdicts(run: &RunInfo) -> u32 {
+    let plan = &run.plan;
+    let analyses = Rule::during(plan).analyses;
+    let first = analyses.and_then(|of| of.places().first().copied());
+    first
+        .filter(|_| plan.adaptive.is_some())
+        .unwrap_or(plan.repeats)
+}
+
 /// The labs of a run, in the order of its contenders.
 fn labs(run: &RunInfo) -> String {
     let mut labs: Vec<String> = Vec::new();
@@ -304,6 +342,74 @@ pub fn filling(done: Bytes, of: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A screen without a terminal, for a run of one contender with ten blocks of a second each, of
+    /// which the first took this long.
+    fn screen(budget: Option<Nanos>, fewest: u32) -> Screen {
+        let adaptive = fsdyno_model::Adaptive {
+            precision: 0.01,
+            most: 10,
+            fewest,
+        };
+        let plan = fsdyno_model::Plan {
+            repeats: 6,
+            budget,
+            adaptive: Some(adaptive),
+            errors: Some(fsdyno_model::ErrorRate::Fdr),
+            ..fsdyno_model::Plan::new(Vec::new(), Vec::new())
+        };
+        let run = RunInfo {
+            id: "test".to_owned(),
+            started_unix_ns: 0,
+            ended_unix_ns: None,
+            stop: None,
+            plan_hash: String::new(),
+            plan,
+            provenance: fsdyno_model::Provenance::default(),
+            command_line: Vec::new(),
+        };
+        let cell = |block| Cell {
+            index: block,
+            block,
+            contender: 0,
+            workload: 0,
+        };
+        let mut pace = Pace::default();
+        pace.learn(cell(0), Nanos(1_000_000_000));
+        Screen {
+            run,
+            began: Instant::now(),
+            left: (1..10).map(cell).collect(),
+            running: Vec::new(),
+            jobs: 1,
+            pace,
+            blocks_reported: 0,
+            drawn: None,
+        }
+    }
+
+    #[test]
+    fn the_upper_bound_of_the_time_left_includes_blocks_that_run_after_the_limit() {
+        let seconds = |n: u64| Nanos(n * 1_000_000_000);
+        let at_most = |screen: &Screen| screen.within_budget(screen.time_left().unwrap());
+        assert_eq!(at_most(&screen(None, 3)), seconds(9));
+        // The limit is over, and six blocks run in any case.
+        assert_eq!(at_most(&screen(Some(Nanos(0)), 6)), seconds(5));
+        // A block that has begun ends.
+        assert_eq!(at_most(&screen(Some(Nanos(0)), 0)), seconds(1));
+        let limited = at_most(&screen(Some(seconds(7)), 2));
+        assert!(limited <= seconds(7) && limited > seconds(6), "{limited:?}");
+    }
+
+    #[test]
+    fn the_first_verdicts_are_expected_at_the_first_analysis() {
+        let screen = screen(None, 0);
+        let blocks = first_verdicts(&screen.run);
+        let first = Rule::during(&screen.run.plan).analyses.unwrap().places()[0];
+        assert_eq!(blocks, first);
+        let time = screen.time_of_blocks(blocks).unwrap();
+        assert_eq!(time.0, u64::from(blocks - 1) * 1_000_000_000);
+    }
 
     #[test]
     fn the_progress_of_a_fill_is_a_share_of_its_bytes() {

@@ -10,12 +10,17 @@ use fsdyno_model::Nanos;
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
-/// A run compared with the first one, with the results of the thresholds.
-pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document {
+/// The numbers of rows of each table and list on a screen. The first number that fits is used.
+pub const ROWS: [usize; 6] = [24, 16, 10, 6, 4, 2];
+
+/// A run compared with the first one, with the results of the thresholds; at most this number of rows
+/// in each table and list.
+pub fn document(comparison: &RunComparison, checked: &[Checked<'_>], rows: usize) -> Document {
     let title = format!("{} compared with {}", comparison.run, comparison.base);
     let mut document = Document::new(title);
+    document.lead = vec![answer(comparison).into()];
     document.blocks.push(Block::warnings(&comparison.warnings));
-    document.blocks.extend(differences(comparison));
+    document.blocks.extend(differences(comparison, rows));
     if comparison.lines.is_empty() {
         document.blocks.push(Block::paragraph(
             "The runs have no phase of a contender in common.",
@@ -36,15 +41,92 @@ pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document
     }
     let section = Section::new("times", "Times")
         .with(Block::Legend(legend.into()))
-        .with(table("Times", comparison.lines_of(true)));
+        .with(table("Times", &largest(comparison.lines_of(true), rows)));
     document.blocks.push(section.into());
-    document.blocks.extend(counts(comparison));
-    document.blocks.extend(thresholds(checked));
+    document
+        .blocks
+        .extend(left_out(comparison.lines_of(true), rows));
+    document.blocks.extend(counts(comparison, rows));
+    document.blocks.extend(thresholds(checked, rows));
     document
 }
 
+/// The answer: in how many times the run is faster and slower, and the largest difference of each.
+fn answer(comparison: &RunComparison) -> String {
+    let (run, base) = (&comparison.run, &comparison.base);
+    let times = comparison.lines_of(true);
+    let times: Vec<&Line> = times.filter(|line| line.medians().is_some()).collect();
+    if times.is_empty() {
+        return format!("{run} and {base} have no time in common.");
+    }
+    let with = |verdict| {
+        let lines = times.iter().copied();
+        let lines = lines.filter(move |line| line.verdict == Some(verdict));
+        largest(lines, usize::MAX)
+    };
+    let of = |word: &str, lines: &[&Line]| {
+        let most = lines
+            .iter()
+            .max_by(|a, b| a.distance().total_cmp(&b.distance()))?;
+        let ratio = most.shown_ratio().map_or_else(String::new, |ratio| {
+            format!(": {} times the time", terms::ratio(ratio.middle))
+        });
+        let most = format!(
+            "{} in {} / {}{ratio}",
+            most.contender, most.workload, most.phase
+        );
+        Some(format!("{word} in {} (most: {most})", lines.len()))
+    };
+    let (slower, faster) = (with(Verdict::Slower), with(Verdict::Faster));
+    let parts = [of("slower", &slower), of("faster", &faster)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let equivalent = with(Verdict::Equivalent).len();
+    let open = times.len() - slower.len() - faster.len() - equivalent;
+    let all = terms::count(times.len(), "time");
+    let mut text = if parts.is_empty() {
+        format!(
+            "No difference of more than {} is shown between {run} and {base} in {all}",
+            terms::percent(comparison.margin)
+        )
+    } else {
+        format!(
+            "Of {all}, {run} compared with {base} is {}",
+            terms::joined(&parts, "and")
+        )
+    };
+    if open > 0 {
+        let verb = if open == 1 { "is" } else { "are" };
+        let _ = write!(text, "; {open} {verb} inconclusive");
+    }
+    text + "."
+}
+
+/// The lines with the largest decided differences, in their order.
+fn largest<'a>(lines: impl Iterator<Item = &'a Line>, rows: usize) -> Vec<&'a Line> {
+    let mut lines: Vec<(usize, &Line)> = lines.enumerate().collect();
+    lines.sort_by(|a, b| {
+        let decided = |line: &Line| matches!(line.verdict, Some(Verdict::Faster | Verdict::Slower));
+        let order = decided(b.1).cmp(&decided(a.1));
+        order.then(b.1.distance().total_cmp(&a.1.distance()))
+    });
+    lines.truncate(rows);
+    lines.sort_by_key(|(place, _)| *place);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The number of lines that a screen leaves out.
+fn left_out<'a>(lines: impl Iterator<Item = &'a Line>, rows: usize) -> Option<Block> {
+    let more = lines.count().saturating_sub(rows);
+    (more > 0).then(|| {
+        Block::paragraph(format!(
+            "{} with smaller differences: --long.",
+            terms::count(more, "more figure")
+        ))
+    })
+}
+
 /// The section of counted work, if both runs counted it.
-fn counts(comparison: &RunComparison) -> Option<Block> {
+fn counts(comparison: &RunComparison, rows: usize) -> Option<Block> {
     comparison.lines_of(false).next()?;
     let legend = format!(
         "blocks: basic blocks that the kernel of a guest executed during a phase, without noise; \
@@ -52,9 +134,13 @@ fn counts(comparison: &RunComparison) -> Option<Block> {
          {}.",
         terms::percent(comparison.margin_of_counts)
     );
-    let table = table("Work", comparison.lines_of(false));
+    let table = table("Work", &largest(comparison.lines_of(false), rows));
     let section = Section::new("work", "Work").with(Block::Legend(legend.into()));
-    Some(section.with(table).into())
+    let mut section = section.with(table);
+    section
+        .blocks
+        .extend(left_out(comparison.lines_of(false), rows));
+    Some(section.into())
 }
 
 /// Whether a time has no ratio, because one of the times is below the resolution.
@@ -64,11 +150,10 @@ fn is_below_resolution(line: &Line) -> bool {
 
 /// All figures of both runs.
 pub fn figures(comparison: &RunComparison) -> Table {
-    table("Figures", comparison.lines.iter())
+    table("Figures", &comparison.lines.iter().collect::<Vec<_>>())
 }
 
-fn table<'a>(name: &str, lines: impl Iterator<Item = &'a Line>) -> Table {
-    let lines: Vec<&Line> = lines.collect();
+fn table(name: &str, lines: &[&Line]) -> Table {
     let by_contender = lines.chunk_by(|one, next| one.contender == next.contender);
     let groups = by_contender.map(|lines| Group {
         heading: lines[0].contender.clone(),
@@ -120,7 +205,7 @@ fn figure(line: &Line, median: f64) -> Cell {
     }
 }
 
-fn differences(comparison: &RunComparison) -> Option<Block> {
+fn differences(comparison: &RunComparison, rows: usize) -> Option<Block> {
     let items = comparison.differences.iter().map(|one| {
         let forbids = if one.forbids {
             " (their figures are not comparable)"
@@ -130,11 +215,21 @@ fn differences(comparison: &RunComparison) -> Option<Block> {
         let text = format!("{} -> {}{forbids}", one.base, one.run);
         Item::new(one.what, Tone::Plain, text)
     });
+    let mut items: Vec<Item> = items.collect();
+    let more = items.len().saturating_sub(rows);
+    items.truncate(rows);
+    if more > 0 {
+        items.push(Item::new(
+            "with --long",
+            Tone::Plain,
+            format!("{more} more"),
+        ));
+    }
     let section = Section::new("differences", "What differs");
-    (!comparison.differences.is_empty()).then(|| section.with(Block::List(items.collect())).into())
+    (!items.is_empty()).then(|| section.with(Block::List(items)).into())
 }
 
-fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
+fn thresholds(checked: &[Checked<'_>], rows: usize) -> Option<Block> {
     let count = |holds| checked.iter().filter(|one| one.holds == holds).count();
     let heading = format!(
         "Thresholds: {} met, {} exceeded, {} inconclusive",
@@ -164,5 +259,6 @@ fn thresholds(checked: &[Checked<'_>]) -> Option<Block> {
         Item::new(one.threshold.to_string(), tone, text)
     });
     let section = Section::new("thresholds", heading);
-    (!checked.is_empty()).then(|| section.with(Block::List(items.collect())).into())
+    let items = items.take(rows).collect();
+    (!checked.is_empty()).then(|| section.with(Block::List(items)).into())
 }

@@ -9,7 +9,7 @@ mod json;
 pub mod thresholds;
 
 pub use differences::{Difference, differences};
-pub use document::{document, figures};
+pub use document::{ROWS, document, figures};
 pub use json::{
     CheckedThreshold, ComparedCount, ComparedMetric, ComparedRun, ComparedTime, Comparisons, Count,
     CountVerdict, RunVerdict,
@@ -82,6 +82,12 @@ impl Line {
             && self
                 .medians()
                 .is_some_and(|(one, other)| both_negligible(one, other))
+    }
+
+    /// The size of the difference: 0 for equal figures, the same for a ratio and its inverse.
+    fn distance(&self) -> f64 {
+        let ratio = self.shown_ratio();
+        ratio.map_or(0.0, |ratio| ratio.middle.ln().abs())
     }
 
     /// The ratio, unless a time is negligible.

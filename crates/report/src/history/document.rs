@@ -16,8 +16,48 @@ use std::fmt::Write as _;
 /// The largest number of counters in the description of a step.
 const MAX_COUNTERS: usize = 6;
 
+/// The part of a history that a document has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// The largest number of phases. Those with steps are first.
+    phases: usize,
+    /// Whether there are tables of all figures, and not only steps.
+    has_tables: bool,
+}
+
+impl Screen {
+    /// All of it.
+    pub const ALL: Self = Self::tables(usize::MAX);
+
+    const fn tables(phases: usize) -> Self {
+        Self {
+            phases,
+            has_tables: true,
+        }
+    }
+
+    const fn steps(phases: usize) -> Self {
+        Self {
+            phases,
+            has_tables: false,
+        }
+    }
+}
+
+/// The parts on a screen. The first that fits is used.
+pub const SCREENS: [Screen; 8] = [
+    Screen::ALL,
+    Screen::tables(4),
+    Screen::tables(2),
+    Screen::tables(1),
+    Screen::steps(6),
+    Screen::steps(3),
+    Screen::steps(1),
+    Screen::steps(0),
+];
+
 /// Builds the document.
-pub fn document(history: &History) -> Document {
+pub fn document(history: &History, screen: Screen) -> Document {
     let (metric, by) = (history.metric, history.by);
     let mut document = Document::new(format!("History of {metric} by {by}"));
     document.lead = vec![lead(history)];
@@ -26,8 +66,22 @@ pub fn document(history: &History) -> Document {
     document.chart_command = format!("fsdyno history --by {by} --format svg");
     document.blocks.push(Block::warnings(&history.warnings));
     document.blocks.push(Block::Legend(legend(history)));
-    for (number, phase) in history.phases().enumerate() {
-        document.blocks.push(section(history, number, phase).into());
+    let mut phases: Vec<(usize, &[SeriesHistory])> = history.phases().enumerate().collect();
+    if screen.phases < phases.len() {
+        let steps =
+            |phase: &[SeriesHistory]| phase.iter().map(|one| one.steps.len()).sum::<usize>();
+        phases.sort_by_key(|(number, phase)| (std::cmp::Reverse(steps(phase)), *number));
+    }
+    let left_out = phases.split_off(screen.phases.min(phases.len())).len();
+    for (number, phase) in phases {
+        let section = section(history, number, phase, screen.has_tables);
+        document.blocks.push(section.into());
+    }
+    if left_out > 0 {
+        let more = terms::count(left_out, "more phase");
+        document
+            .blocks
+            .push(Block::paragraph(format!("{more}: --long.")));
     }
     document
 }
@@ -92,10 +146,12 @@ fn description(metric: Counter) -> &'static str {
     }
 }
 
-fn section(history: &History, number: usize, phase: &[SeriesHistory]) -> Section {
+fn section(history: &History, number: usize, phase: &[SeriesHistory], has_table: bool) -> Section {
     let heading = phase.first().map(|one| heading(history, one));
     let mut section = Section::new(format!("phase-{}", number + 1), heading.unwrap_or_default());
-    section.blocks.push(table(history, phase).into());
+    if has_table {
+        section.blocks.push(table(history, phase).into());
+    }
     let steps = phase.iter().flat_map(|series| {
         let steps = series.steps.iter();
         steps.map(move |step| item(history.metric, series, step))

@@ -16,7 +16,7 @@ mod steps;
 pub use chart::charts;
 pub use collect::{Collector, NoHistory};
 pub(crate) use document::listed;
-pub use document::{document, figures};
+pub use document::{SCREENS, Screen, document, figures};
 pub use json::{History, Moved, Point, SeriesHistory, Step};
 pub(crate) use steps::moved;
 

@@ -23,6 +23,7 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
             .map_or_else(String::new, PublishedComparison::heading_of_all),
     };
     let mut document = Document::new(format!("fsdyno: {title}"));
+    document.lead = comparisons.iter().map(|one| one.answer().into()).collect();
     for (at, comparison) in comparisons.iter().enumerate() {
         let mut blocks = comparison.blocks();
         if at > 0 {
@@ -107,14 +108,21 @@ pub fn figures(comparisons: &[PublishedComparison]) -> Table {
     Table::new("figures", "", columns, rows)
 }
 
+/// The result of several conclusions: `hold`, `are reversed`.
+fn plural(n: usize, words: &str) -> String {
+    if n == 1 {
+        return words.to_owned();
+    }
+    match words.split_once(' ') {
+        Some(("is", rest)) => format!("are {rest}"),
+        Some(_) => words.to_owned(),
+        None => words.trim_end_matches('s').to_owned(),
+    }
+}
+
 impl PublishedComparison {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = vec![
-            Block::Facts(self.facts()),
-            Section::new("figures", "Then and now")
-                .with(Block::Legend(self.legend()))
-                .with(self.as_table())
-                .into(),
             Section::new("conclusions", format!("The conclusions ({})", self.tally()))
                 .with(Block::List(
                     self.conclusions
@@ -122,6 +130,11 @@ impl PublishedComparison {
                         .map(CheckedConclusion::item)
                         .collect(),
                 ))
+                .into(),
+            Section::new("figures", "Then and now")
+                .with(Block::Facts(self.facts()))
+                .with(Block::Legend(self.legend()))
+                .with(self.as_table())
                 .into(),
         ];
         if let Some(rerun) = &self.rerun {
@@ -133,6 +146,42 @@ impl PublishedComparison {
             blocks.push(section.into());
         }
         blocks
+    }
+
+    /// The answer: how many of the conclusions hold, and which do not.
+    fn answer(&self) -> String {
+        let (all, year) = (self.conclusions.len(), self.year);
+        let lab = self.lab.as_ref();
+        let lab = lab.map_or_else(String::new, |lab| format!(" in {lab}"));
+        let published = terms::count(all, "published conclusion");
+        let rest = |result| {
+            let mut conclusions = self.conclusions.iter();
+            let of = conclusions
+                .by_ref()
+                .filter(|one| one.holding == result)
+                .count();
+            (of > 0).then_some((of, result.words()))
+        };
+        let results = [
+            ConclusionResult::Holds,
+            ConclusionResult::Reversed,
+            ConclusionResult::InPart,
+            ConclusionResult::Undecidable,
+            ConclusionResult::NotTested,
+        ];
+        let results: Vec<String> = results
+            .into_iter()
+            .filter_map(rest)
+            .map(|(n, words)| format!("{n} {}", plural(n, words)))
+            .collect();
+        match &results[..] {
+            [] => format!("{} ({year}) has no conclusions to check{lab}.", self.table),
+            results => format!(
+                "Of {published} of {} ({year}), {}{lab}.",
+                self.table,
+                terms::joined(results, "and")
+            ),
+        }
     }
 
     fn as_table(&self) -> Table {

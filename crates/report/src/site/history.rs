@@ -100,7 +100,7 @@ impl PhasePage {
         let mut document = Document::new(format!("History of {name}"));
         let mut folds = Vec::new();
         for (number, one) in self.histories.iter().enumerate() {
-            let mut part = crate::history::document(one);
+            let mut part = crate::history::document(one, crate::history::Screen::ALL);
             if number == 0 {
                 document.lead = part.lead;
                 document.filters = part.filters;

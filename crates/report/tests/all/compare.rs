@@ -56,6 +56,49 @@ fn a_comparison_of_runs_has_this_text() {
 }
 
 #[test]
+fn a_comparison_begins_with_its_answer_and_fits_on_a_screen() {
+    // Nine contenders: one is slower, and eight are as they were.
+    let labels: Vec<String> = (0..9).map(|at| format!("fs{at}")).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let of = |id: &str, slow: u64| {
+        let times: Vec<Vec<u64>> = (0..9_u64)
+            .map(|at| {
+                [0, 3, 1, 2]
+                    .map(|n| (1000 + n) * if at == 7 { slow } else { 2 })
+                    .into()
+            })
+            .collect();
+        let times: Vec<&[u64]> = times.iter().map(Vec::as_slice).collect();
+        let mut set = one_phase(&labels, &times);
+        set.run.id = id.into();
+        set
+    };
+    let (was, now) = (of("was", 2), of("now", 3));
+    let comparison = RunComparison::of(&was, &now, 0.02);
+    let shown = |long| {
+        let options = Options {
+            long,
+            ..Options::default()
+        };
+        let bytes = render_run_comparison(&comparison, &[], Format::Terminal, &options);
+        String::from_utf8(bytes.unwrap()).unwrap()
+    };
+    let (brief, long) = (shown(false), shown(true));
+    assert!(brief.lines().count() <= 40, "{brief}");
+    assert!(!brief.contains("fs8"), "{brief}");
+    assert!(long.contains("fs8") && !long.contains("--long"), "{long}");
+    let words = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+    let answer = "Of 18 times, now compared with was is slower in 2 (most: fs7 in tree / copy: 1.50 \
+                  times the time).";
+    assert!(words.contains(answer), "{brief}");
+    assert!(brief.find("compared with was is").unwrap() < brief.find("Medians").unwrap());
+    let same = RunComparison::of(&was, &was, 0.02);
+    let bytes = render_run_comparison(&same, &[], Format::Terminal, &Options::default()).unwrap();
+    let same = String::from_utf8(bytes).unwrap();
+    assert!(same.contains("No difference of more than 2"), "{same}");
+}
+
+#[test]
 fn another_kernel_is_comparable_and_another_dataset_is_not() {
     let (was, now) = both();
     let forbids = |was: &ResultSet, now: &ResultSet| -> Vec<&'static str> {

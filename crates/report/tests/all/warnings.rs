@@ -261,7 +261,8 @@ fn a_warning_about_the_work_is_in_each_report_of_the_run() {
     ] {
         let text = String::from_utf8(report.unwrap()).unwrap();
         let place = text.find("incomplete-recording").expect(&text);
-        assert!(text[..place].lines().count() < 6, "{text}");
+        // Only the answer is before it, in two lines.
+        assert!(text[..place].lines().count() < 7, "{text}");
     }
     assert_eq!(history.only(&history.series).warnings, history.warnings);
 }

@@ -60,6 +60,21 @@ pub static ALL: &[Suite] = &[
         model_scale: Some(0.2),
     },
     Suite {
+        name: "atime",
+        text: include_str!("../../data/suites/atime.toml"),
+        model_scale: None,
+    },
+    Suite {
+        name: "bonnie",
+        text: include_str!("../../data/suites/bonnie.toml"),
+        model_scale: None,
+    },
+    Suite {
+        name: "bonnie-check",
+        text: include_str!("../../data/suites/bonnie-check.toml"),
+        model_scale: None,
+    },
+    Suite {
         name: "classic-2004",
         text: include_str!("../../data/suites/classic-2004.toml"),
         model_scale: None,
@@ -70,28 +85,13 @@ pub static ALL: &[Suite] = &[
         model_scale: None,
     },
     Suite {
-        name: "atime",
-        text: include_str!("../../data/suites/atime.toml"),
-        model_scale: None,
-    },
-    Suite {
         name: "atime-2007",
         text: include_str!("../../data/suites/atime-2007.toml"),
         model_scale: None,
     },
     Suite {
-        name: "bonnie",
-        text: include_str!("../../data/suites/bonnie.toml"),
-        model_scale: None,
-    },
-    Suite {
         name: "bonnie-2001",
         text: include_str!("../../data/suites/bonnie-2001.toml"),
-        model_scale: None,
-    },
-    Suite {
-        name: "bonnie-check",
-        text: include_str!("../../data/suites/bonnie-check.toml"),
         model_scale: None,
     },
     Suite {

@@ -95,7 +95,7 @@ fn not_extending() -> Vec<clap::Id> {
 
 /// Contenders, devices, workloads and repeats of a run.
 #[derive(Debug, Args)]
-#[command(after_help = RUN_HELP)]
+#[command(after_long_help = RUN_HELP)]
 pub struct RunArgs {
     #[command(flatten)]
     pub options: RunOptions,
