@@ -19,6 +19,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The sectors of a MiB.
+const MIB: u64 = (1 << 20) / SECTOR;
+
+/// The number of MiB by which a disk can be moved.
+const PLACES: u64 = 1024;
+
 /// A model disk.
 ///
 /// A transport calls [`Disk::submit`] when a request arrives, waits until
@@ -26,6 +32,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// supplies the time. Time never runs backwards: an earlier time counts as the latest one seen.
 pub struct Disk {
     sectors: u64,
+    /// The sector of the whole device at which these sectors start.
+    first: u64,
+    /// The sectors of the whole device behind these.
+    behind: u64,
     queue_depth: usize,
     volatile: bool,
     cache_survives: bool,
@@ -105,6 +115,8 @@ impl Disk {
         let model = profile.model(sectors.max(whole));
         Self {
             sectors,
+            first: 0,
+            behind: whole.saturating_sub(sectors),
             queue_depth: profile.queue_depth as usize,
             volatile: profile.is_volatile(),
             cache_survives: profile.cache_survives || faults.cache_survives(),
@@ -124,6 +136,18 @@ impl Disk {
             done: BTreeMap::new(),
             happened: Vec::new(),
         }
+    }
+
+    /// Moves it to a random place, like another partition: it starts at a whole number of MiB, up to
+    /// 1 GiB, as far as the whole device has sectors behind it; and platters start at another angle.
+    /// The same number gives the same place.
+    #[must_use]
+    pub fn placed(mut self, random: u64) -> Self {
+        let room = (self.behind / MIB).min(PLACES) + 1;
+        self.first = MIB * (((random >> 32) * room) >> 32);
+        let share = u32::try_from(random & u64::from(u32::MAX));
+        self.model.turn(share.unwrap_or_default());
+        self
     }
 
     /// Keeps the content of a write in the store from its submission on. A volatile cache then only
@@ -232,7 +256,7 @@ impl Disk {
             kind: request.kind,
             fua: request.fua && !self.faults.ignores_flush(order),
             hollow: request.kind == Kind::Flush && self.faults.ignores_flush(order),
-            sector: request.sector,
+            sector: self.first + request.sector,
             sectors: request.sectors,
             submitted: held_until,
         };

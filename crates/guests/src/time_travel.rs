@@ -71,11 +71,23 @@ fn virtual_time_kernel(machine: &Machine) -> Result<&Uml, GuestError> {
     })
 }
 
+/// The resources of a guest, and the random numbers that it draws.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its memory.
+    pub memory: Bytes,
+    /// The number of its disks.
+    pub disks: usize,
+    /// Selects its random numbers: UUIDs, hash seeds of directories, the choice of block groups. None
+    /// for those of a guest without this word.
+    pub random: Option<u64>,
+}
+
 /// Starts a guest whose calendar, disks and task are in `scratch`, and opens the channel for its
 /// messages. The guest is killed when the thread that started it ends.
 pub fn start(
     machine: &Machine,
-    (memory, disks): (Bytes, usize),
+    setting: Setting,
     program: &Path,
     scratch: &Path,
     journal: &Journal,
@@ -91,7 +103,7 @@ pub fn start(
     name.push("/");
     command
         .arg0(&name)
-        .args(words(uml, memory, disks))
+        .args(words(uml, setting))
         .env_clear()
         .env("HOME", "/")
         .env("PATH", PATH)
@@ -105,12 +117,18 @@ pub fn start(
 }
 
 /// The arguments of the program. They are the same for the same guest in every directory.
-fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
+fn words(uml: &Uml, setting: Setting) -> Vec<String> {
     let mut words = vec![
-        format!("mem={}", memory.0),
+        format!("mem={}", setting.memory.0),
         format!("time-travel=ext:{CALENDAR}"),
     ];
-    for number in 0..disks.min(MAX_DISKS) {
+    if let Some(random) = setting.random {
+        // The kernel mixes its command line into its random numbers. It ignores the parameter of a
+        // module that it does not have, and does not pass it to the first process. All values are
+        // equally long, because the line takes memory.
+        words.push(format!("fsdyno.random={random:016x}"));
+    }
+    for number in 0..setting.disks.min(MAX_DISKS) {
         words.push(format!("virtio_uml.device={}:2", disk_socket(number)));
     }
     let fixed = [
@@ -171,11 +189,17 @@ mod tests {
             modules: None,
             verified: None,
         };
-        let reported = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
-        assert_eq!(
-            reported,
-            words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2)
-        );
+        let setting = |random| Setting {
+            memory: Bytes(64 << 20),
+            disks: 2,
+            random,
+        };
+        let reported = words(&kernel("/a/linux"), setting(None));
+        assert_eq!(reported, words(&kernel("/elsewhere/linux"), setting(None)));
+        // Guests with other random numbers differ in one word, which is as long.
+        let random = |random| words(&kernel("/a/linux"), setting(Some(random))).join(" ");
+        assert_ne!(random(1), random(u64::MAX));
+        assert_eq!(random(1).len(), random(u64::MAX).len());
         assert!(reported.contains(&"virtio_uml.device=disk1:2".to_owned()));
         let own = std::env::current_exe().unwrap();
         let own = own.display().to_string();

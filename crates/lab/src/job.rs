@@ -1,11 +1,19 @@
 //! One cell with the plan values that its indices refer to.
 
 use crate::preflight::{Preflight, Prepared};
+use fsdyno_datasets::seed::Seed;
 use fsdyno_datasets::{Dataset, DatasetError};
 use fsdyno_load::kinds;
-use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Step, Workload};
+use fsdyno_model::{
+    Bytes, CacheState, Cell, Contender, Daemon, PhasePlan, Plan, Step, Vary, Workload,
+};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest interval of commits and of writeback with default options: 30 seconds
+/// (`vm.dirty_expire_centisecs`, and the commit interval of file systems, which is 5 to 30 seconds).
+const LONGEST_WAIT_NS: u64 = 30_000_000_000;
 
 /// A cell, its contender, its workload, and their prepared data.
 #[derive(Clone, Copy)]
@@ -114,6 +122,17 @@ impl<'a> Job<'a> {
     /// The seed of its dataset: the same for all contenders within a block.
     pub fn dataset_seed(&self) -> u64 {
         self.plan.dataset_seed(self.cell.block)
+    }
+
+    /// The untimed wait before a phase, so that it starts at another moment within the intervals of
+    /// commits and flushes. A phase that continues as the one before it left the caches has none.
+    pub fn wait_before(&self, number: u32) -> Option<Duration> {
+        let phase = self.workload.phases.get(number as usize)?;
+        let continues = number > 0 && phase.cache == CacheState::AsIs;
+        let draw = self.plan.draw(Vary::Moment, self.cell.block);
+        let draw = draw.filter(|_| !continues)?;
+        let random = Seed::new(draw).at(number.into());
+        Some(Duration::from_nanos(random.below(LONGEST_WAIT_NS)))
     }
 
     /// Its dataset, opened.

@@ -63,14 +63,15 @@ fn a_block_has_a_separate_dataset_with_vary() {
     plan.repeats = 3;
     // The first line names the block.
     assert_eq!(lines_of(&plan, 2)[1..], lines(&plan)[1..]);
-    plan.vary = Some(Vary::DatasetSeed);
+    plan.varies = vec![Vary::Dataset];
     let seed = |block, seed: &str| {
         let printed = format!("--seed {seed} ");
         lines_of(&plan, block)
             .iter()
             .any(|line| line.contains(&printed))
     };
-    assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
+    let third = plan.dataset_seed(2);
+    assert!(seed(0, "1") && seed(2, &third.to_string()) && !seed(2, "1"));
     // The script writes the dataset of the seed.
     let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let of_block = |block| {
@@ -90,7 +91,7 @@ fn a_block_has_a_separate_dataset_with_vary() {
             &CancelToken::new(),
         )
     };
-    assert_eq!(of_block(2), *open(3).unwrap().facts());
+    assert_eq!(of_block(2), *open(third).unwrap().facts());
     assert_ne!(of_block(2), of_block(0));
 }
 

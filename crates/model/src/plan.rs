@@ -32,9 +32,13 @@ pub struct Plan {
     pub name: String,
     /// The seed of datasets and order.
     pub seed: u64,
-    /// What varies between blocks; none if all blocks are equal.
+    /// What varied between blocks in a plan of version 0.2, which had one property; `varies` is
+    /// empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vary: Option<Vary>,
+    pub vary: Option<FormerVary>,
+    /// What varies between blocks; empty if all blocks are equal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub varies: Vec<Vary>,
     /// The scale of generated datasets; 1 is full size.
     pub scale: f64,
     /// The contenders; the first is the baseline.
@@ -168,34 +172,80 @@ impl ErrorRate {
     }
 }
 
-/// A property that can vary between blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+/// A property that can vary between blocks. All contenders of a block have the same draw of it, and
+/// the first block has the same values as without variation.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vary {
-    /// The seed of datasets: each block has the next one.
+    /// The seed of datasets: names, sizes, contents and order of files.
+    Dataset,
+    /// The random numbers of a guest: UUIDs, hash seeds of directories, and with them the readdir
+    /// order, the choice of block groups and the places of inodes. In virtual time only.
+    Names,
+    /// The offset of a file system on its model disk, and the rotational position at its start. In
+    /// virtual time only.
+    Placement,
+    /// The time since the mount at the start of a phase: the moment within commit and flush
+    /// intervals. In virtual time only.
+    Moment,
+}
+
+/// The property that could vary in version 0.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormerVary {
+    /// The seed of datasets: each block had the next one.
     DatasetSeed,
 }
 
 impl Vary {
-    /// All values.
-    pub const ALL: [Self; 1] = [Self::DatasetSeed];
+    /// All values, in their order in a plan.
+    pub const ALL: [Self; 4] = [Self::Dataset, Self::Names, Self::Placement, Self::Moment];
 
     /// The name, as typed and stored.
     pub fn name(self) -> &'static str {
         match self {
-            Self::DatasetSeed => "dataset-seed",
+            Self::Dataset => "dataset",
+            Self::Names => "names",
+            Self::Placement => "placement",
+            Self::Moment => "moment",
         }
     }
 
-    /// The value with that name.
+    /// The value with that name, or with the former name of one.
     pub fn from_name(name: &str) -> Option<Self> {
+        if name == "dataset-seed" {
+            return Some(Self::Dataset);
+        }
         Self::ALL.into_iter().find(|vary| vary.name() == name)
+    }
+
+    /// Whether it can vary in virtual time only. In real time nature varies it.
+    pub fn is_virtual(self) -> bool {
+        self != Self::Dataset
+    }
+}
+
+impl fmt::Display for Vary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// `SplitMix64` (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014): one step of its state, and the output of that state.
+fn mixed(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 fn usual_margin() -> f64 {
@@ -218,6 +268,7 @@ impl Plan {
             name: String::new(),
             seed: 1,
             vary: None,
+            varies: Vec::new(),
             scale: 1.0,
             contenders,
             workloads,
@@ -279,20 +330,43 @@ impl Plan {
     /// The seed of the datasets of a block.
     pub fn dataset_seed(&self, block: u32) -> u64 {
         match self.vary {
-            Some(Vary::DatasetSeed) => self.seed.wrapping_add(block.into()),
-            None => self.seed,
+            Some(FormerVary::DatasetSeed) => self.seed.wrapping_add(block.into()),
+            None => self.draw(Vary::Dataset, block).unwrap_or(self.seed),
         }
     }
 
-    /// Whether one block is sufficient: its time is virtual, and all blocks are identical. If each
-    /// block has its own dataset or ageing seed, blocks differ, and intervals show by how much.
-    pub fn is_certain(&self) -> bool {
-        let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
-        let repeatable = self.vary.is_none() && (!aged || self.most_repeats() == 1);
-        self.in_virtual_time() && repeatable
+    /// Whether a property varies.
+    pub fn has_varying(&self, vary: Vary) -> bool {
+        self.varies.contains(&vary) || vary == Vary::Dataset && self.vary.is_some()
     }
 
-    /// Whether figures have no noise: the same cell takes the same time to the nanosecond.
+    /// The random number of a block for a property; none if the property does not vary, and in the
+    /// first block. It depends on nothing but the seed of the plan, the property and the block.
+    pub fn draw(&self, vary: Vary, block: u32) -> Option<u64> {
+        if block == 0 || !self.varies.contains(&vary) {
+            return None;
+        }
+        let parts = [self.seed, vary as u64 + 1, block.into()];
+        Some(parts.into_iter().fold(0, |state, part| mixed(state ^ part)))
+    }
+
+    /// What varies between blocks, as text: `dataset, names`; none if nothing does.
+    pub fn variation(&self) -> Option<String> {
+        let all = Vary::ALL.into_iter().filter(|vary| self.has_varying(*vary));
+        let names: Vec<&str> = all.map(Vary::name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// Whether all blocks are equal: time is virtual and nothing varies, or there is only one block.
+    /// However many they are, they are one draw: their figures are exact, and decide nothing about a
+    /// difference. Each block has its own ageing seed.
+    pub fn is_one_draw(&self) -> bool {
+        let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
+        let fixed = self.varies.is_empty() && self.vary.is_none() && !aged;
+        self.in_virtual_time() && (fixed || self.most_repeats() == 1)
+    }
+
+    /// Whether figures are exact: the same cell takes the same time to the nanosecond.
     pub fn in_virtual_time(&self) -> bool {
         self.disk_in_virtual_time().is_some()
     }
@@ -583,5 +657,41 @@ impl CopyMethod {
 impl fmt::Display for CopyMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draw_depends_on_the_seed_the_property_and_the_block_alone() {
+        let plan = |seed| Plan {
+            seed,
+            varies: Vary::ALL.to_vec(),
+            ..Plan::new(vec![Contender::plain("one")], Vec::new())
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 1..=20 {
+            for block in 1..=20 {
+                for vary in Vary::ALL {
+                    let draw = plan(seed).draw(vary, block);
+                    let mut other = plan(seed);
+                    (other.contenders, other.repeats) = (Vec::new(), 90);
+                    assert_eq!(other.draw(vary, block), draw);
+                    seen.insert(draw);
+                }
+            }
+        }
+        assert_eq!(seen.len(), 20 * 20 * Vary::ALL.len());
+        // The first block is that of a plan without variation.
+        let first = Vary::ALL.map(|vary| plan(7).draw(vary, 0));
+        assert_eq!((first, plan(7).dataset_seed(0)), ([None; 4], 7));
+        let mut fixed = plan(7);
+        fixed.varies = vec![Vary::Names];
+        assert_eq!(
+            (fixed.draw(Vary::Moment, 3), fixed.dataset_seed(3)),
+            (None, 7)
+        );
     }
 }

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// run that are still needed. The listener receives every event. An error of the listener (a full
 /// disk under the store) ends the run and is returned.
 ///
-/// Each of the labs runs one cell at a time. With more than one lab cells end in any order, unless
-/// the number of repeats is variable: then the first lab runs all of them, because each decision
-/// needs the cells before it. `stop` cancels all labs.
+/// Each of the labs runs one cell at a time. With more than one lab cells end in any order. If the
+/// number of repeats is variable, a block begins after all cells of the block before it, because each
+/// decision needs them; in real time the first lab then runs all cells. `stop` cancels all labs.
 pub fn conduct<E>(
     run: &RunInfo,
     before: &[CellRecord],
@@ -48,13 +48,17 @@ pub fn conduct<E>(
         recorded,
         budget: Budget::new(&run.plan),
         cells: cells.iter(),
+        by_block: run.plan.adaptive.is_some(),
+        block: None,
         stop,
         reason: StopReason::Complete,
         listener,
     };
     match labs {
         [lab] => session.one_by_one(&run.plan, lab)?,
-        [lab, ..] if run.plan.adaptive.is_some() => session.one_by_one(&run.plan, lab)?,
+        [lab, ..] if run.plan.adaptive.is_some() && !run.plan.in_virtual_time() => {
+            session.one_by_one(&run.plan, lab)?;
+        }
         labs => session.in_parallel(&run.plan, labs)?,
     }
     let reason = session.reason;
@@ -73,17 +77,27 @@ struct Session<'a, E> {
     budget: Budget,
     /// The cells that have not started.
     cells: slice::Iter<'a, Cell>,
+    /// Whether a block begins only after the end of the block before it.
+    by_block: bool,
+    /// The block of the last cell that started.
+    block: Option<u32>,
     stop: &'a CancelToken,
     reason: StopReason,
     listener: &'a mut dyn FnMut(&Event) -> Result<(), E>,
 }
 
 impl<E> Session<'_, E> {
-    /// The next cell that is needed; none at the end of the run.
-    fn next(&mut self) -> Result<Option<Cell>, E> {
+    /// The next cell that is needed; none at the end of the run, and at the end of a block while
+    /// others of its cells run, if blocks follow one another.
+    fn next(&mut self, others_run: bool) -> Result<Option<Cell>, E> {
         while self.reason == StopReason::Complete
-            && let Some(cell) = self.cells.next()
+            && let Some(cell) = self.cells.as_slice().first()
         {
+            let begins_block = self.block.is_some_and(|block| block != cell.block);
+            if self.by_block && others_run && begins_block {
+                break;
+            }
+            self.cells.next();
             if self.stop.requested() {
                 self.reason = StopReason::Interrupted;
                 break;
@@ -104,6 +118,7 @@ impl<E> Session<'_, E> {
                     break;
                 }
             }
+            self.block = Some(cell.block);
             (self.listener)(&Event::CellStarted { cell: *cell })?;
             return Ok(Some(*cell));
         }
@@ -127,7 +142,7 @@ impl<E> Session<'_, E> {
     }
 
     fn one_by_one(&mut self, plan: &Plan, lab: &mut impl Lab) -> Result<(), E> {
-        while let Some(cell) = self.next()? {
+        while let Some(cell) = self.next(false)? {
             let mut trouble = None;
             let record = lab.run_cell(plan, cell, &mut |event| {
                 if trouble.is_none() {
@@ -175,7 +190,7 @@ impl<E> Session<'_, E> {
                 while result.is_ok()
                     && let Some(worker) = idle.pop()
                 {
-                    match self.next() {
+                    match self.next(idle.len() + 1 < count) {
                         Ok(Some(cell)) => {
                             // A worker that panicked has reported an interrupted cell, and no cell
                             // comes after that.
@@ -301,8 +316,8 @@ mod tests {
     use crate::remaining::{failed, remaining};
     use crate::resolve::{Catalogue, extend};
     use fsdyno_model::{
-        Adaptive, CacheEvidence, CacheState, Counter, DecidingFigure, ErrorRate, Failure, Nanos,
-        Outcome, Provenance, ResultSet, Sample, Stage,
+        Adaptive, CacheEvidence, CacheState, Counter, DecidingFigure, DiskTime, ErrorRate, Failure,
+        ModelDisk, Nanos, Outcome, Provenance, ResultSet, Sample, Stage, Vary,
     };
     use std::convert::Infallible;
 
@@ -574,9 +589,56 @@ mod tests {
         let run = adaptive_run();
         let takes = [1.0, 3.0, 1.021];
         let (one, _) = recorded(&run, &[], &mut quick(&takes));
-        let (two, reason) = in_parallel(&run, &[], &mut [quick(&takes), quick(&takes)], 1000);
-        assert_eq!(reason, Ok(StopReason::Complete));
-        assert_eq!(one, two);
+        for virtual_time in [false, true] {
+            let mut run = run.clone();
+            run.plan.disk = virtual_time.then(model_disk);
+            run.plan.varies = vec![Vary::Names];
+            let slow = SimulatedLab {
+                pace: Duration::from_millis(2),
+                ..quick(&takes)
+            };
+            let labs = &mut [slow, quick(&takes)];
+            let (mut two, reason) = in_parallel(&run, &[], labs, 1000);
+            assert_eq!(reason, Ok(StopReason::Complete));
+            two.sort_by_key(|record| record.cell.index);
+            assert_eq!(one, two);
+        }
+    }
+
+    fn model_disk() -> ModelDisk {
+        ModelDisk {
+            profile: "disk".into(),
+            text: String::new(),
+            faults: None,
+            time: DiskTime::Virtual,
+        }
+    }
+
+    #[test]
+    fn an_interrupted_block_of_parallel_cells_is_completed() {
+        let mut run = adaptive_run();
+        run.plan.disk = Some(model_disk());
+        run.plan.varies = vec![Vary::Names];
+        let takes = [1.0, 3.0, 1.021];
+        let (all, _) = recorded(&run, &[], &mut quick(&takes));
+        for left in 3..20 {
+            // One lab is slow, so that the record has a gap within a block.
+            let slow = SimulatedLab {
+                left: 1,
+                pace: Duration::from_millis(5),
+                takes: takes.to_vec(),
+            };
+            let quick_one = SimulatedLab {
+                left,
+                ..quick(&takes)
+            };
+            let (mut cells, _) = in_parallel(&run, &[], &mut [slow, quick_one], 1000);
+            let (rest, reason) = recorded(&run, &cells, &mut quick(&takes));
+            assert_eq!(reason, StopReason::Complete);
+            cells.extend(rest);
+            cells.sort_by_key(|record| record.cell.index);
+            assert_eq!(cells, all);
+        }
     }
 
     fn quick(takes: &[f64]) -> SimulatedLab {

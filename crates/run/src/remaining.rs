@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 
 /// The cells that are not recorded; none if the figures need no more.
 ///
-/// The cells of an adaptive run follow one another in the order of their indices. So a cell before
-/// the last recorded one that is not recorded itself was not needed, and does not run later: its
-/// block is over.
+/// The blocks of an adaptive run follow one another. So a cell of a block before the last recorded
+/// one that is not recorded itself was not needed, and does not run later: its block is over.
 pub fn remaining(run: &RunInfo, recorded: &[CellRecord]) -> Vec<Cell> {
     let recorded_cells: BTreeSet<u32> = recorded.iter().map(|one| one.cell.index).collect();
     let mut cells = schedule(&run.plan);
@@ -18,8 +17,11 @@ pub fn remaining(run: &RunInfo, recorded: &[CellRecord]) -> Vec<Cell> {
         cells.retain(|cell| !recorded_cells.contains(&cell.index));
         return cells;
     }
-    let last = recorded_cells.last();
-    cells.retain(|cell| last.is_none_or(|last| cell.index > *last));
+    let last = recorded.iter().map(|one| one.cell.block).max();
+    cells.retain(|cell| {
+        let is_over = last.is_some_and(|last| cell.block < last);
+        !is_over && !recorded_cells.contains(&cell.index)
+    });
     let mut open = Open::new(run, recorded);
     let needed = cells.iter().any(|cell| {
         open.interim_analysis(cell.block);

@@ -58,8 +58,9 @@ pub struct Rule {
     pub analyses: Option<InterimAnalyses>,
     /// The error rate of a family of comparisons.
     pub errors: ErrorRate,
-    /// Whether figures have no noise, as in virtual time. One pair is then enough.
-    pub certain: bool,
+    /// Whether all blocks are equal, as in virtual time without variation. However many they are,
+    /// they are one draw: there is no verdict.
+    pub one_draw: bool,
 }
 
 impl Rule {
@@ -99,7 +100,7 @@ impl Rule {
             }),
             // Plans without an error rate are of a version that had this one.
             errors: plan.errors.unwrap_or(ErrorRate::Fwer),
-            certain: plan.is_certain(),
+            one_draw: plan.is_one_draw(),
         }
     }
 
@@ -123,13 +124,13 @@ impl Default for Rule {
             margin: MARGIN,
             analyses: None,
             errors: ErrorRate::Fwer,
-            certain: false,
+            one_draw: false,
         }
     }
 }
 
 /// Judges a family of comparisons, each the times of a contender and of its reference. `None` for a
-/// comparison with fewer than 3 pairs in common blocks.
+/// comparison with fewer than 3 pairs in common blocks, and for blocks that are one draw.
 ///
 /// *Faster* and *slower* need a test that the ratio is beyond the margin, with a p-value adjusted
 /// over the family, by [`holm`] or by [`benjamini_hochberg`]. *Equivalent* needs an interval of the
@@ -168,15 +169,17 @@ pub(crate) fn judge_until(
     rule: &Rule,
     paired: &mut dyn FnMut(u32) -> Vec<Paired>,
 ) -> Vec<Option<Verdict>> {
+    if rule.one_draw {
+        return vec![None; comparisons];
+    }
     let margin = rule.margin.max(0.0).ln_1p();
     let one = |level, exact| Judging {
         margin,
         level,
         exact,
         errors: rule.errors,
-        certain: rule.certain,
     };
-    let Some(analyses) = rule.analyses.as_ref().filter(|_| !rule.certain) else {
+    let Some(analyses) = &rule.analyses else {
         return at_once(&paired(blocks), one(LEVEL, false));
     };
     let mut kept = vec![None; comparisons];
@@ -205,7 +208,6 @@ struct Judging {
     /// Whether fewer than 6 pairs decide nothing.
     exact: bool,
     errors: ErrorRate,
-    certain: bool,
 }
 
 /// Judges a single comparison.
@@ -278,18 +280,11 @@ fn separated(these: &[f64], others: &[f64], above: bool) -> bool {
 }
 
 fn at_once(family: &[Paired], judging: Judging) -> Vec<Option<Verdict>> {
-    let Judging {
-        margin,
-        level,
-        certain,
-        ..
-    } = judging;
-    let still = |one: &&Paired| certain && one.logs.iter().all(|log| same(*log, one.logs[0]));
-    let judged =
-        |one: &&Paired| one.logs.len() >= MIN_PAIRS || (still(one) && !one.logs.is_empty());
+    let Judging { margin, level, .. } = judging;
+    let judged = |one: &&Paired| one.logs.len() >= MIN_PAIRS;
     let compared = family.iter().filter(judged).count().max(1) as f64;
     let p = |one: &Paired| {
-        if judged(&one) && !still(&one) {
+        if judged(&one) {
             one.p(margin, level / compared, judging.exact)
         } else {
             (1.0, false)
@@ -301,9 +296,6 @@ fn at_once(family: &[Paired], judging: Judging) -> Vec<Option<Verdict>> {
     each.map(|((one, (_, above)), p)| {
         if !judged(&one) {
             return None;
-        }
-        if still(&one) {
-            return Some(of_certain(one.logs[0], margin));
         }
         Some(match (p <= level, above) {
             (true, true) => Verdict::Slower,
@@ -335,19 +327,6 @@ fn adjusted(
         all[at] = p;
     }
     all
-}
-
-/// Equal up to rounding of the logarithm.
-fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-12
-}
-
-fn of_certain(log: f64, margin: f64) -> Verdict {
-    match log {
-        log if log > margin => Verdict::Slower,
-        log if log < -margin => Verdict::Faster,
-        _ => Verdict::Equivalent,
-    }
 }
 
 /// Whether the interval is within the margin.
@@ -382,13 +361,13 @@ fn half_width(paired: &Paired) -> Option<f64> {
 }
 
 /// Judges the times of two runs, which are not paired: whether these are longer or shorter than the
-/// others by more than the margin. `None` with fewer than 3 on either side. The tests are the
+/// others by more than the margin. `None` with fewer than 3 on either side, or if they are one draw. The tests are the
 /// unpaired counterparts of [`judge_all`]: rank sums and Welch's test. All other differences
 /// between two runs, such as the hour, are part of the result.
 pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let logs = |of: &[f64]| of.iter().map(|time| time.ln()).collect::<Vec<f64>>();
-    let enough = if rule.certain { 1 } else { MIN_PAIRS };
+    let enough = if rule.one_draw { usize::MAX } else { MIN_PAIRS };
     let both: Vec<Option<(Vec<f64>, Vec<f64>)>> = family
         .iter()
         .map(|(a, b)| (a.len().min(b.len()) >= enough).then(|| (logs(a), logs(b))))
@@ -401,10 +380,6 @@ pub fn judge_unpaired(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Ve
     let one = |both: Option<(Vec<f64>, Vec<f64>)>| {
         let (a, b) = both?;
         let ((_, above), p) = judged.next()?;
-        let still = |of: &[f64]| of.iter().all(|log| same(*log, of[0]));
-        if rule.certain && still(&a) && still(&b) {
-            return Some(of_certain(a[0] - b[0], margin));
-        }
         let interval = rank_sum::interval(&a, &b, CONFIDENCE);
         Some(match (p <= LEVEL, above) {
             (true, true) => Verdict::Slower,
@@ -492,21 +467,20 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_is_enough_without_noise() {
+    fn one_draw_decides_nothing_however_often_it_is_repeated() {
         let rule = Rule {
-            certain: true,
+            one_draw: true,
             ..Rule::default()
         };
-        let one = |time| [(0, time)];
-        let verdict = |a, b| judge(&one(a), &one(b), &rule);
-        assert_eq!(verdict(1.03, 1.0), Some(Verdict::Slower));
-        assert_eq!(verdict(1.0, 1.03), Some(Verdict::Faster));
-        assert_eq!(verdict(1.01, 1.0), Some(Verdict::Equivalent));
-        // Noise in figures that should have none: they are judged as usual.
-        let (a, b) = (blocks(&[1.0, 1.2]), blocks(&[1.0, 1.0]));
-        assert_eq!(judge(&a, &b, &rule), None);
-        let verdicts = judge_unpaired(&[(&[2.0], &[1.0])], &rule);
-        assert_eq!(verdicts, [Some(Verdict::Slower)]);
+        let (slow, fast) = ([3.0; 9], [1.0; 9]);
+        for n in [1, 2, 9] {
+            let (slow, fast) = (&slow[..n], &fast[..n]);
+            assert_eq!(judge(&blocks(slow), &blocks(fast), &rule), None);
+            assert_eq!(judge_unpaired(&[(slow, fast)], &rule), [None]);
+        }
+        assert_eq!(judge(&[(0, 3.0)], &[(0, 1.0)], &Rule::default()), None);
+        // Draws that happen to be equal are several.
+        check(&slow, &fast, Verdict::Slower);
     }
 
     #[test]

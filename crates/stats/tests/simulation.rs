@@ -601,6 +601,62 @@ fn a_run_that_is_extended_twice_holds_its_error_rate() {
     }
 }
 
+/// The verdicts of a default run of 7 phases on each pair of 4 contenders.
+fn verdicts_of_draws(
+    chance: &mut Chance,
+    shape: &Shape,
+    truth: &[f64],
+    limit: u32,
+) -> Vec<Option<Verdict>> {
+    const MARGIN: f64 = 0.02;
+    let mut one = Experiment::new(chance, shape, truth, 7);
+    let ended = run_by_default(&mut one, ErrorRate::Fdr, MARGIN, limit);
+    let rule = Rule {
+        margin: MARGIN,
+        ..default_rule(ErrorRate::Fdr, ended)
+    };
+    one.verdicts(&rule)
+}
+
+#[test]
+fn verdicts_of_other_draws_contradict_at_most_1_of_20() {
+    // Draws that scatter by 5 to 15 %, as those of small workloads on hard disks do.
+    let truth: [[f64; 4]; 5] = [
+        [1.0, 1.0, 1.01, 1.3],
+        [1.0, 0.97, 1.05, 1.1],
+        [1.0, 1.02, 1.04, 1.06],
+        [1.0, 1.0, 1.0, 1.0],
+        [1.0, 0.7, 1.03, 20.0],
+    ];
+    let (mut chance, mut pairs, mut decided, mut contradicted) = (Chance(36), 0, 0, 0);
+    for round in 0..3 {
+        for (at, truth) in (0..).zip(&truth) {
+            // All shapes of independent draws.
+            let shape = &SHAPES[(at + round) % 3];
+            let limit = 6 + u32::try_from((at * 3 + round * 5) % 15).unwrap();
+            let of = |chance: &mut Chance| verdicts_of_draws(chance, shape, truth, limit);
+            let (one, other) = (of(&mut chance), of(&mut chance));
+            pairs += one.len();
+            let is_decided =
+                |verdict: &Option<Verdict>| !matches!(verdict, None | Some(Verdict::Inconclusive));
+            for (one, other) in one.iter().zip(&other).filter(|(one, _)| is_decided(one)) {
+                decided += 1;
+                contradicted += usize::from(is_decided(other) && one != other);
+            }
+        }
+    }
+    println!("{pairs} pairs, {decided} decided, {contradicted} contradicted by other draws");
+    assert!(pairs >= 600 && decided >= 200, "{pairs} {decided}");
+    assert!(contradicted * 20 <= decided, "{contradicted} of {decided}");
+    // A verdict from the single draw of each contradicts itself often.
+    let sides = |chance: &mut Chance| {
+        let factor = |of: &mut Chance| (SHAPES[1].next)(of, 0.0, &mut 0.0);
+        factor(chance) < factor(chance)
+    };
+    let opposite = (0..1000).filter(|_| sides(&mut chance) != sides(&mut chance));
+    assert!(opposite.count() > 400);
+}
+
 /// The one of three contenders that is faster than each other one.
 fn fastest(verdicts: &Verdicts) -> Option<usize> {
     let faster = |one, other| one == other || verdicts.of(one, other) == Some(Verdict::Faster);

@@ -25,8 +25,8 @@ pub struct JobsArgs {
     /// Cells in virtual time that run at the same time [default: all processors]
     ///
     /// The default is smaller where the guests would need more than the available memory. Cells in
-    /// real time, and those of a run whose figures decide its repeats, run one at a time. The
-    /// figures do not depend on this number.
+    /// real time run one at a time. If figures decide the repeats, a block begins after the end of
+    /// the block before it. The figures do not depend on this number.
     #[arg(long, short = 'j', value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }

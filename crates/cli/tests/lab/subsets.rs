@@ -1,4 +1,4 @@
-//! In virtual time a cell is a function of its contender, workload, seed, disk, processor and kernel:
+//! In virtual time a cell is a function of its contender, workload, draw, disk, processor and kernel:
 //! its figures are the same alone, with other contenders in any order, with any number of jobs, in
 //! another directory, and with the program at another path. Without the lab kernel, the test is skipped
 //! by name.
@@ -31,12 +31,12 @@ fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {
             continue;
         }
         assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
-        let contender = cell["cell"]["contender"].as_u64().unwrap();
-        let label = contenders[usize::try_from(contender).unwrap()]["label"].as_str();
+        let place = |key: &str| usize::try_from(cell["cell"][key].as_u64().unwrap()).unwrap();
+        let label = contenders[place("contender")]["label"].as_str().unwrap();
         let effective = cell["effective"].as_array().unwrap();
         let disk = effective.iter().find(|one| one["source"] == "disk");
         let figures = (cell["samples"].clone(), disk.unwrap().clone());
-        all.insert(label.unwrap().to_owned(), figures);
+        all.insert(format!("{label}, draw {}", place("block")), figures);
     }
     all
 }
@@ -49,7 +49,10 @@ fn run(
     (contenders, jobs): (&[&str], u64),
 ) -> BTreeMap<String, (Value, Value)> {
     let load = format!("--scale 0.005 --phases copy,grep,delete --jobs {jobs} --json");
-    let usual = home.command(&home.on_model_disks(kernel, &contenders.join(","), &load));
+    let mut words = home.on_model_disks(kernel, &contenders.join(","), &load);
+    let repeats = words.iter().position(|word| word == "--repeats").unwrap();
+    words[repeats + 1] = "2".to_owned();
+    let usual = home.command(&words);
     let mut command = Command::new(program);
     command.args(usual.get_args());
     for (name, value) in usual.get_envs() {
@@ -98,7 +101,12 @@ fn a_cell_is_the_same_among_any_other_contenders() {
     }
     let program = Path::new(env!("CARGO_BIN_EXE_fsdyno"));
     let expected = run(&Home::new(), program, &kernel, (&CONTENDERS, 2));
-    assert_eq!(expected.len(), CONTENDERS.len());
+    assert_eq!(expected.len(), 2 * CONTENDERS.len());
+    // Draws differ in the requests to their disks.
+    for label in CONTENDERS {
+        let [one, other] = [0, 1].map(|draw| &expected[&format!("{label}, draw {draw}")].1);
+        assert_ne!(one, other, "{label}");
+    }
     let home = Home::new();
     let deeper = home.path("a/longer/path/than/that/of/the/other/program");
     std::fs::create_dir_all(&deeper).unwrap();

@@ -98,6 +98,10 @@ pub trait Model: Send {
     /// A power cut at `now`: drops all commands and empties the caches.
     fn power_cycle(&mut self, now: u64);
 
+    /// Turns the platters before the first command, by this share of a revolution in units of 2^-32.
+    /// No effect without platters.
+    fn turn(&mut self, _share: u32) {}
+
     /// Whether writes are on the medium at submission.
     fn is_immediate(&self) -> bool {
         false

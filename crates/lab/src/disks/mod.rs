@@ -12,6 +12,7 @@ pub use fuse_server::{FuseServerError, serve_by_fuse};
 
 use crate::notes::Notes;
 use crate::recorded;
+use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile, Store};
@@ -101,9 +102,16 @@ impl ServedDiskReport {
 pub(crate) struct DiskBuilder {
     profile: Profile,
     faults: Option<FaultPlan>,
+    /// The random number of the places of its disks; none at the start of each device.
+    placement: Option<u64>,
 }
 
 impl DiskBuilder {
+    /// The same builder of disks at random places.
+    pub(crate) fn placed(self, placement: Option<u64>) -> Self {
+        Self { placement, ..self }
+    }
+
     /// Whether its disks have a volatile write cache.
     pub(crate) fn is_volatile(&self) -> bool {
         self.profile.is_volatile()
@@ -114,7 +122,11 @@ impl DiskBuilder {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
         let faults = model.faults.as_deref().map(FaultPlan::parse).transpose();
         let faults = faults.map_err(|error| error.to_string())?;
-        Ok(Self { profile, faults })
+        Ok(Self {
+            profile,
+            faults,
+            placement: None,
+        })
     }
 
     /// Whether they support discard.
@@ -153,7 +165,11 @@ impl DiskBuilder {
             Some(plan) => Faults::new(plan.of_disk(number)),
             None => Faults::none(),
         };
-        Disk::new(&self.profile, Some(size), contents, faults)
+        let disk = Disk::new(&self.profile, Some(size), contents, faults);
+        match self.placement {
+            Some(random) => disk.placed(Seed::new(random).at(number as u64).value()),
+            None => disk,
+        }
     }
 }
 

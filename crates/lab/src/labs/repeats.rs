@@ -1,4 +1,4 @@
-//! Repeats of cells in virtual time, which must be equal. A cell that differs from its first repeat is
+//! Repeats of cells in virtual time without variation, which must be equal. A cell that differs from its first repeat is
 //! an error of fsdyno or of the kernel's virtual time: it fails with the first request that differs,
 //! and its figures are not used.
 
@@ -32,7 +32,7 @@ struct First {
 impl Repeats {
     /// Whether the repeats of a plan must be equal.
     pub fn are_exact(plan: &Plan) -> bool {
-        plan.is_certain() && plan.most_repeats() > 1
+        plan.is_one_draw() && plan.most_repeats() > 1
     }
 
     /// Compares with these cells of an earlier session, and with those that follow.

@@ -13,7 +13,9 @@ use fsdyno_host::place::{PlaceError, check_work_dir};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::kinds::{self, Needs};
 use fsdyno_load::programs;
-use fsdyno_model::{Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, Plan, Workload};
+use fsdyno_model::{
+    Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, Plan, Vary, Workload,
+};
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
@@ -525,7 +527,12 @@ fn prepare(
     };
     let files = most.saturating_mul(tree).saturating_add(archive);
     let peak = Bytes(files.saturating_add(own).saturating_add(made));
-    let later = plan.vary.map_or(0, |_| plan.most_repeats() as usize);
+    let varies = plan.has_varying(Vary::Dataset) && !workload.dataset.is_users();
+    let later = if varies {
+        plan.most_repeats() as usize
+    } else {
+        0
+    };
     Ok(Prepared {
         dataset,
         later: vec![OnceLock::new(); later.saturating_sub(1)],

@@ -167,10 +167,9 @@ fn known(advice: &Recommendation, best: &Candidate) -> String {
 
 /// The certainty of the recommendation.
 fn sure(advice: &Recommendation, other: Option<&RunnerUp>) -> String {
-    if advice.certain {
-        return "How sure: virtual time has no noise, so the figures are exact for the models of \
-                disk and processor. The errors of the models are in docs/model-disks.md and \
-                docs/model-processors.md."
+    if advice.one_draw {
+        return "How sure: each figure is one draw, which decides nothing; a longer --budget allows \
+                more draws."
             .to_owned();
     }
     let interval = other.and_then(|other| Some((other.middle?, other.interval?, other.pairs)));

@@ -114,8 +114,10 @@ pub struct Recommendation {
     pub model_disk: Option<String>,
     /// The device to which the profile was fitted; null if it was not.
     pub fit: Option<DeviceFit>,
-    /// Whether the figures have no noise.
+    /// Whether the figures are exact, as in virtual time.
     pub certain: bool,
+    /// Whether each figure is one draw, so that no difference is decided.
+    pub one_draw: bool,
     /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
     /// The warnings about work that is not what the runs should measure.
@@ -289,7 +291,8 @@ impl Recommendation {
                 .as_ref()
                 .filter(|_| plan.in_virtual_time())
                 .map(|disk| terms::printable(&disk.profile)),
-            certain: plan.is_certain(),
+            certain: plan.in_virtual_time(),
+            one_draw: plan.is_one_draw(),
             margin: plan.margin,
             candidates,
             warnings: unique(runs().flat_map(about_work)),

@@ -75,7 +75,8 @@ pub(crate) fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
     });
     both("seed", true, &|plan| plan.seed.to_string());
     both("what varies", true, &|plan| {
-        let vary = plan.vary.map(|vary| vary.name().to_owned());
+        // The first block is that of a plan without variation.
+        let vary = plan.variation().filter(|_| plan.most_repeats() > 1);
         vary.unwrap_or_else(|| "nothing".to_owned())
     });
     both("scale", true, &|plan| plan.scale.to_string());

@@ -28,13 +28,17 @@ pub fn document(comparison: &RunComparison, checked: &[Checked<'_>], rows: usize
         return document;
     }
     let mut legend = format!(
-        "Medians; the ratio of this run to the first, with an interval at 95 % or more. The \
-         figures are not paired: everything that differs is part of the ratio. Faster, slower: by \
-         more than {margin}; equivalent: by less; inconclusive: not known.",
+        "Medians; the ratio of this run to the first, with an interval at 95 % or more. {pairs} \
+         Faster, slower: by more than {margin}; equivalent: by less; inconclusive: not known.",
+        pairs = if comparison.paired {
+            "Both runs have the same draws, and the ratios are taken within draws."
+        } else {
+            "The figures are not paired: everything that differs is part of the ratio."
+        },
         margin = terms::percent(comparison.margin)
     );
-    if comparison.certain {
-        legend += " In virtual time figures have no noise: intervals have no width.";
+    if comparison.one_draw {
+        legend += " One draw decides nothing: measure more in both runs (--repeats 6 or more).";
     }
     if comparison.lines.iter().any(is_below_resolution) {
         let _ = write!(legend, " Times below {RESOLUTION} have no ratio.");
@@ -182,13 +186,17 @@ fn row(line: &Line) -> Option<Row> {
         Some(Verdict::Faster) => Outcome::Fewer,
         Some(Verdict::Slower) => Outcome::More,
         Some(Verdict::Equivalent) => Outcome::Equivalent,
+        None if line.base.len().min(line.figures.len()) == 1 => Outcome::OneDraw,
         Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     };
     let name = format!("{} / {}, {}", line.workload, line.phase, line.metric.name());
     let cells = vec![
         figure(line, base),
         figure(line, now),
-        Cell::known(ratio, |ratio| Cell::Ratio(ratio.middle)),
+        Cell::known(ratio, |ratio| match outcome {
+            Outcome::OneDraw => Cell::JudgedRatio(ratio.middle, outcome),
+            _ => Cell::Ratio(ratio.middle),
+        }),
         interval.map_or(Cell::Empty, |of| Cell::Interval(of.low, of.high)),
         Cell::Outcome(outcome),
     ];

@@ -1,7 +1,8 @@
 //! Comparison of runs across kernels, machines or dates, each with the first run.
 //!
-//! Their figures are unpaired: every other difference between two runs is part of the ratio. The
-//! differences are listed ([`mod@differences`]).
+//! Figures of real time are unpaired: every other difference between two runs is part of the ratio.
+//! In virtual time two runs with the same seed have the same draws, and their figures are paired. The
+//! differences between the runs are listed ([`mod@differences`]).
 
 pub mod differences;
 mod document;
@@ -19,8 +20,11 @@ pub use thresholds::{Checked, Threshold, ThresholdError, ThresholdResult, check}
 use crate::comparison::warnings::about_work_of_run;
 use crate::resolution::{both_negligible, have_ratio};
 use crate::terms;
-use fsdyno_model::{Metric, ResultSet};
-use fsdyno_stats::{IndependentRatio, Rule, Summary, Verdict, judge_unpaired, ratio_unpaired};
+use fsdyno_model::{Metric, Plan, ResultSet};
+use fsdyno_stats::{
+    IndependentRatio, Rule, Summary, Verdict, judge_all, judge_unpaired, ratio_paired,
+    ratio_unpaired,
+};
 
 /// The smallest difference of a count that matters, unless the margin is smaller. Counts of work
 /// are the same in every run of one kernel, so that a smaller difference than that of times is
@@ -42,8 +46,10 @@ pub struct RunComparison {
     pub margin: f64,
     /// The smallest difference of counts that matters.
     pub margin_of_counts: f64,
-    /// Whether the figures of both have no noise.
-    pub certain: bool,
+    /// Whether the figures are paired: both runs have the same draws.
+    pub paired: bool,
+    /// Whether a run has one draw, so that no difference is decided.
+    pub one_draw: bool,
     /// The common metrics, by contender and phase.
     pub lines: Vec<Line>,
 }
@@ -101,18 +107,10 @@ impl Line {
 impl RunComparison {
     /// Compares a run with the first one. Phases and contenders are matched by name.
     pub fn of(base: &ResultSet, other: &ResultSet, margin: f64) -> Self {
-        let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
+        let plans = [&base.run.plan, &other.run.plan];
         let margin_of_counts = margin.min(MARGIN_OF_COUNTS);
-        let mut lines = lines(base, other);
-        for (is_time, margin) in [(true, margin), (false, margin_of_counts)] {
-            let rule = Rule {
-                margin,
-                certain,
-                ..Rule::default()
-            };
-            judge(&mut lines, &rule, |line| line.metric.is_time() == is_time);
-        }
-        Self {
+        let paired = have_same_draws(plans);
+        let mut comparison = Self {
             base: base.run.id.clone(),
             run: other.run.id.clone(),
             warnings: [base, other]
@@ -122,9 +120,47 @@ impl RunComparison {
             differences: differences(base, other),
             margin,
             margin_of_counts,
-            certain,
-            lines,
+            paired,
+            one_draw: plans.iter().any(|plan| plan.is_one_draw()),
+            lines: lines(base, other, paired),
+        };
+        for (is_time, margin) in [(true, margin), (false, margin_of_counts)] {
+            comparison.judge(margin, |line| line.metric.is_time() == is_time);
         }
+        comparison
+    }
+
+    /// Judges a family of lines. Negligible times are equivalent without a test.
+    fn judge(&mut self, margin: f64, is_of_it: impl Fn(&Line) -> bool) {
+        let is_judged = |line: &Line| is_of_it(line) && !line.is_negligible();
+        let lines = self.lines.iter().filter(|line| is_judged(line));
+        let figures: Vec<(&[f64], &[f64])> = lines
+            .map(|line| (&line.figures[..], &line.base[..]))
+            .collect();
+        let mut verdicts = self.verdicts(&figures, margin).into_iter();
+        for line in self.lines.iter_mut().filter(|line| is_of_it(line)) {
+            line.verdict = if line.is_negligible() {
+                Some(Verdict::Equivalent)
+            } else {
+                verdicts.next().flatten()
+            };
+        }
+    }
+
+    /// The verdicts on a family of figures, each compared with others.
+    fn verdicts(&self, family: &[(&[f64], &[f64])], margin: f64) -> Vec<Option<Verdict>> {
+        let rule = Rule {
+            margin,
+            one_draw: self.one_draw,
+            ..Rule::default()
+        };
+        if !self.paired {
+            return judge_unpaired(family, &rule);
+        }
+        let blocks = |of: &[f64]| (0..).zip(of.iter().copied()).collect::<Vec<(u32, f64)>>();
+        let family: Vec<_> = family.iter().map(|(a, b)| (blocks(a), blocks(b))).collect();
+        let family: Vec<_> = family.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+        judge_all(&family, &rule)
     }
 
     /// The lines of times, or those of counts.
@@ -134,28 +170,29 @@ impl RunComparison {
     }
 }
 
-/// Judges a family of lines. Negligible times are equivalent without a test.
-fn judge(lines: &mut [Line], rule: &Rule, is_of_it: impl Fn(&Line) -> bool) {
-    let mut family: Vec<&mut Line> = Vec::new();
-    for line in lines.iter_mut().filter(|line| is_of_it(line)) {
-        if line.is_negligible() {
-            line.verdict = Some(Verdict::Equivalent);
-        } else {
-            family.push(line);
-        }
-    }
-    let figures: Vec<(&[f64], &[f64])> = family
-        .iter()
-        .map(|line| (&line.figures[..], &line.base[..]))
-        .collect();
-    let verdicts = judge_unpaired(&figures, rule);
-    for (line, verdict) in family.into_iter().zip(verdicts) {
-        line.verdict = verdict;
-    }
+/// Whether the blocks of both plans are the same draws.
+fn have_same_draws([one, other]: [&Plan; 2]) -> bool {
+    let of = |plan: &Plan| {
+        let varies = plan.variation();
+        plan.in_virtual_time()
+            .then_some((plan.seed, varies, plan.scale.to_bits()))
+    };
+    of(one).is_some() && of(one) == of(other)
+}
+
+/// The ratio of figures that are paired in their order.
+fn ratio_paired_in_order(a: &[f64], b: &[f64]) -> Option<IndependentRatio> {
+    let blocks = |of: &[f64]| (0..).zip(of.iter().copied()).collect::<Vec<(u32, f64)>>();
+    let ratio = ratio_paired(&blocks(a), &blocks(b))?;
+    Some(IndependentRatio {
+        counts: (a.len(), b.len()),
+        middle: ratio.middle,
+        interval: ratio.interval,
+    })
 }
 
 /// The metrics that both runs have under the same names, by contender.
-fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
+fn lines(base: &ResultSet, other: &ResultSet, paired: bool) -> Vec<Line> {
     let (then, now) = (base.lines_of(&Metric::ALL), other.lines_of(&Metric::ALL));
     let mut lines = Vec::new();
     for (at, contender) in base.run.plan.contenders.iter().enumerate() {
@@ -170,9 +207,14 @@ fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
                     && one.metric == line.metric
             });
             let Some(same) = same else { continue };
-            let figures = |of: &[(u32, f64)]| of.iter().map(|(_, figure)| *figure).collect();
-            let (before, after): (Vec<f64>, Vec<f64>) =
-                (figures(&line.figures[at]), figures(&same.figures[there]));
+            let (before, after) = (&line.figures[at], &same.figures[there]);
+            // Of paired runs, the draws that both have, in their order.
+            let figures = |of: &[(u32, f64)], others: &[(u32, f64)]| -> Vec<f64> {
+                let has = |block| others.iter().any(|(other, _)| *other == block);
+                let of = of.iter().filter(|(block, _)| !paired || has(*block));
+                of.map(|(_, figure)| *figure).collect()
+            };
+            let (before, after) = (figures(before, after), figures(after, before));
             if before.is_empty() || after.is_empty() {
                 continue;
             }
@@ -181,7 +223,11 @@ fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
                 workload: terms::printable(workload),
                 phase: terms::printable(phase),
                 metric: line.metric,
-                ratio: ratio_unpaired(&after, &before),
+                ratio: if paired {
+                    ratio_paired_in_order(&after, &before)
+                } else {
+                    ratio_unpaired(&after, &before)
+                },
                 base: before,
                 figures: after,
                 verdict: None,

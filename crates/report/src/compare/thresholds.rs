@@ -2,7 +2,7 @@
 
 use super::{Line, RunComparison};
 use fsdyno_model::Metric;
-use fsdyno_stats::{Rule, Verdict, judge_unpaired};
+use fsdyno_stats::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -138,8 +138,8 @@ impl Threshold {
 }
 
 /// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is
-/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_unpaired`]). Two
-/// negligible times exceed none.
+/// significant over all of them, with a family-wise error rate of 1 in 20. Two negligible times exceed
+/// none.
 pub fn check<'a>(
     comparison: &'a RunComparison,
     thresholds: &'a [Threshold],
@@ -178,12 +178,7 @@ pub fn check<'a>(
         .iter()
         .map(|(limits, times)| (&times[..], &limits[..]))
         .collect();
-    let rule = Rule {
-        margin: 0.0,
-        certain: comparison.certain,
-        ..Rule::default()
-    };
-    let verdicts = judge_unpaired(&family, &rule);
+    let verdicts = comparison.verdicts(&family, 0.0);
     let judged = checked.into_iter().zip(verdicts);
     Ok(judged
         .map(|((threshold, line), verdict)| {

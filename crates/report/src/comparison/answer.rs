@@ -7,7 +7,7 @@ use crate::figures::{INTERVALS_FROM, MIN_PAIRS};
 use crate::lists::by_key;
 use crate::resolution::{RESOLUTION, is_negligible};
 use crate::terms;
-use fsdyno_model::{ResultSet, StopReason};
+use fsdyno_model::{Nanos, ResultSet, StopReason};
 use fsdyno_stats::Verdict;
 use std::fmt::Write as _;
 
@@ -48,6 +48,9 @@ pub fn answer(comparison: &Comparison, set: &ResultSet) -> String {
             );
         }
         _ => {}
+    }
+    if comparison.one_draw() {
+        return durability + &figures.of_one_draw(set);
     }
     let judged = figures.phases.iter().any(|line| line.leaders().is_some());
     if !judged {
@@ -381,9 +384,7 @@ impl<'a> AnswerFigures<'a> {
             }
         }
         text += ".";
-        if !self.comparison.rule.certain {
-            let _ = write!(text, " More repeats decide more ({}).", extension(set));
-        }
+        let _ = write!(text, " More repeats decide more ({}).", extension(set));
         let rest: Vec<usize> = all
             .iter()
             .copied()
@@ -449,6 +450,55 @@ impl<'a> AnswerFigures<'a> {
             let _ = write!(text, "; {} {verb} {clause}", self.names(these));
         }
         text
+    }
+
+    /// The figures of one draw, and the command that decides.
+    fn of_one_draw(&self, set: &ResultSet) -> String {
+        let plan = &set.run.plan;
+        let all = self.comparison.measured_contenders();
+        let mut known: Vec<usize> = all;
+        known.retain(|at| self.ratios.get(*at).is_some_and(Option::is_some));
+        known.sort_by(|a, b| f64::total_cmp(&self.ratio(*a), &self.ratio(*b)));
+        let shown: Vec<String> = known
+            .iter()
+            .take(NAMED)
+            .map(|at| match self.phases[..] {
+                [line] => {
+                    let median = line.values[*at].as_ref().map_or(0.0, |v| v.summary.median);
+                    format!("{} {}", self.name(*at), Nanos::from_seconds(median / 1e9))
+                }
+                _ => format!("{} {}", self.name(*at), terms::ratio(self.ratio(*at))),
+            })
+            .collect();
+        let more = known.len().saturating_sub(shown.len());
+        let more = match more {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        let what = match self.phases.len() {
+            1 => "Times".to_owned(),
+            n => format!("Mean ratios to {} over {n} phases", self.name(0)),
+        };
+        let figures = if shown.is_empty() {
+            String::new()
+        } else {
+            format!(" {what}: {}{more}.", shown.join(", "))
+        };
+        let draw = if plan.in_virtual_time() {
+            "draw"
+        } else {
+            "repeat"
+        };
+        // More blocks of a plan that varies nothing are the same draw.
+        let decide = if plan.in_virtual_time() && plan.variation().is_none() {
+            "run the comparison again without --vary none".to_owned()
+        } else {
+            let id = terms::printable(&set.run.id);
+            format!("fsdyno run {}", extension(set).replace("RUN", &id))
+        };
+        format!(
+            "One {draw} decides nothing: the order may be chance.{figures} To decide: {decide}."
+        )
     }
 
     fn too_few(&self, set: &ResultSet) -> String {

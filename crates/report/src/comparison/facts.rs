@@ -4,7 +4,7 @@ use crate::lists::unique;
 use crate::terms;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo, Vary};
+use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo};
 
 /// The facts in reading order; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
@@ -209,12 +209,10 @@ fn device(facts: &DeviceFacts) -> String {
     parts.join(", ")
 }
 
-/// The property that differs between blocks.
-fn varies(plan: &Plan) -> &'static str {
-    match plan.vary {
-        None => "",
-        Some(Vary::DatasetSeed) => " (that of datasets is the next one in each block)",
-    }
+/// What differs between blocks.
+fn varies(plan: &Plan) -> String {
+    let all = plan.variation();
+    all.map_or_else(String::new, |all| format!(" (each block varies {all})"))
 }
 
 /// The number of repeats, and the rule that decides it.

@@ -137,10 +137,15 @@ impl Comparison {
         } else {
             "Single figures"
         };
+        let of = if self.one_draw() && self.measured() {
+            ", in brackets: one draw decides nothing"
+        } else {
+            ""
+        };
         match self.repeats {
             (0, _) => format!("{figures}, n = 0"),
-            (least, most) if least == most => format!("{figures}, n = {least}"),
-            (least, most) => format!("{figures}, n = {least} to {most}"),
+            (least, most) if least == most => format!("{figures}, n = {least}{of}"),
+            (least, most) => format!("{figures}, n = {least} to {most}{of}"),
         }
     }
 
@@ -168,14 +173,16 @@ impl Comparison {
 
     /// Whether there are enough repeats for verdicts.
     pub fn judged(&self) -> bool {
-        self.repeats.1 >= MIN_PAIRS || self.rule.certain
+        self.repeats.1 >= MIN_PAIRS && !self.one_draw()
+    }
+
+    /// Whether all figures are one draw: there is one repeat, or all are equal.
+    pub fn one_draw(&self) -> bool {
+        self.repeats.1 <= 1 || self.rule.one_draw
     }
 
     /// The legend of the verdicts: margin and error rate.
     pub fn verdicts_text(&self) -> String {
-        if self.rule.certain {
-            return "In virtual time figures have no noise: one repeat decides.".to_owned();
-        }
         let margin = terms::percent(self.rule.margin);
         let adaptive = self.rule.analyses.as_ref();
         let condition = if adaptive.is_some_and(|of| of.least < of.most) {
@@ -362,7 +369,10 @@ impl PhaseTable {
             amount: costs::amount(&samples),
             lines: [Measure::Return, Measure::Durable]
                 .into_iter()
-                .filter_map(|one| Line::of(one, &samples, judged.line(workload, phase, one)))
+                .filter_map(|one| {
+                    let compared = judged.line(workload, phase, one);
+                    Line::of(one, &samples, compared, judged.rule())
+                })
                 .collect(),
             costs: samples.iter().map(|s| Cost::of(s)).collect(),
         }

@@ -132,6 +132,8 @@ fn relation(line: &Line, one: usize, other: usize) -> Relation {
     Relation {
         outcome: if line.both_negligible(one, other) {
             Outcome::Negligible
+        } else if both.is_some_and(|(one, _)| one.one_draw) {
+            Outcome::OneDraw
         } else {
             outcome(line.verdict(one, other))
         },

@@ -6,7 +6,7 @@ use crate::figures::{Blocked, MIN_PAIRS, astray, summary, trend};
 use crate::resolution::{both_negligible, have_ratio, is_negligible};
 use fsdyno_model::Sample;
 use fsdyno_stats::{
-    PairedRatio, Summary, Times, Verdict, Verdicts, rank_intervals, ratio_paired, tiers,
+    PairedRatio, Rule, Summary, Times, Verdict, Verdicts, rank_intervals, ratio_paired, tiers,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,6 +38,10 @@ pub struct Line {
 
 /// The figures of one contender.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own, in any combination"
+)]
 pub struct Value {
     /// Every figure in nanoseconds, with its block.
     pub times: Vec<Blocked>,
@@ -64,6 +68,8 @@ pub struct Value {
     /// Whether nothing of its work was durable when the phase returned as durable: it is not
     /// compared as the fastest.
     pub not_durable: bool,
+    /// Whether its figures are one draw, which decides nothing.
+    pub one_draw: bool,
 }
 
 impl Measure {
@@ -119,6 +125,7 @@ impl Line {
         measure: Measure,
         samples: &[Vec<(u32, &Sample)>],
         (compared, verdicts): (Times, Verdicts),
+        rule: &Rule,
     ) -> Option<Self> {
         let times: Vec<Vec<Blocked>> = samples
             .iter()
@@ -130,6 +137,7 @@ impl Line {
             })
             .collect();
         let most = times.iter().map(Vec::len).max().unwrap_or(0);
+        let one_draw = rule.one_draw || most == 1;
         let several = times.iter().filter(|t| !t.is_empty()).count() > 1;
         let mut adjusted = compared.figures();
         adjusted.resize(times.len(), Vec::new());
@@ -146,6 +154,7 @@ impl Line {
                     outcome: match verdicts.of(at, 0) {
                         Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
                         Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),
+                        None if at > 0 && one_draw => Some(Outcome::OneDraw),
                         None if at > 0 && most >= MIN_PAIRS => Some(Outcome::TooFew),
                         _ => None,
                     },
@@ -155,6 +164,7 @@ impl Line {
                         || samples
                             .iter()
                             .any(|(_, s)| !s.warnings.is_empty() || not_warm(s).is_some()),
+                    one_draw,
                     not_durable: samples.iter().any(|(_, s)| s.is_not_durable()),
                     drift,
                     outliers,

@@ -84,6 +84,8 @@ pub struct Figure {
     pub best: bool,
     /// Whether there is a warning about it.
     pub warned: bool,
+    /// Whether it is one draw, which decides nothing.
+    pub one_draw: bool,
     /// Every sample with its block, for the bars.
     pub samples: Vec<(u32, f64)>,
 }
@@ -146,6 +148,8 @@ pub enum Outcome {
     Inconclusive,
     /// There are too few repeats.
     TooFew,
+    /// There is one figure of each, which decides nothing.
+    OneDraw,
     /// Both times are below the resolution.
     Negligible,
 }
@@ -186,6 +190,7 @@ impl Outcome {
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
             Self::TooFew => "too few repeats",
+            Self::OneDraw => "one draw",
             Self::Negligible => BOTH_NEGLIGIBLE,
         }
     }
@@ -227,6 +232,7 @@ impl Figure {
             ratio: RatioTo::None,
             best: false,
             warned: false,
+            one_draw: false,
             samples: Vec::new(),
         }
     }

@@ -36,6 +36,8 @@ pub struct Parts {
     pub best: bool,
     /// Whether it has a warning.
     pub warned: bool,
+    /// Whether it is one draw: it is grey.
+    pub one_draw: bool,
 }
 
 /// The style of a renderer's cells.
@@ -62,6 +64,7 @@ impl Style {
             return Parts {
                 ratio: self.judged(*ratio, *outcome),
                 best: *best,
+                one_draw: *outcome == Some(Outcome::OneDraw),
                 ..Parts::default()
             };
         }
@@ -125,8 +128,13 @@ impl Style {
             } => (self.judged(middle, outcome), interval),
         };
         let number = |value| self.number(value, figure.number, scale);
+        let value = number(figure.value);
         Parts {
-            value: number(figure.value),
+            value: if figure.one_draw {
+                format!("({value})")
+            } else {
+                value
+            },
             spread: figure.spread.map_or_else(String::new, |(min, max)| {
                 let (min, max) = (number(min), number(max));
                 if min == max && scale.is_some() {
@@ -141,6 +149,7 @@ impl Style {
             }),
             best: figure.best,
             warned: figure.warned,
+            one_draw: figure.one_draw,
         }
     }
 
@@ -167,6 +176,7 @@ impl Style {
                 let [before, after] = self.symbols.inconclusive;
                 format!("{before}{ratio}{after}")
             }
+            Some(Outcome::OneDraw) => format!("({ratio})"),
             _ => ratio,
         }
     }
@@ -189,6 +199,7 @@ impl Style {
         );
         match compared.outcome {
             Some(Outcome::Itself) | None => ratio,
+            Some(Outcome::OneDraw) => format!("({ratio})"),
             Some(outcome) => format!("{ratio} {}", outcome.word()),
         }
     }

@@ -400,7 +400,8 @@ fn observation(
         run: Rc::clone(run),
         build: build.to_owned(),
         kernel,
-        exact: plan.is_certain(),
+        // Runs of a fixed number of draws have the same draws.
+        exact: plan.in_virtual_time() && plan.adaptive.is_none(),
         margin: plan.margin,
         figures,
         place: 0,

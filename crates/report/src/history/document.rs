@@ -111,13 +111,14 @@ fn legend(history: &History) -> Text {
     if !exact.is_empty() {
         let _ = write!(
             text,
-            "In virtual time figures have no noise: each change of more than {exact} is a step. "
+            "In virtual time the same draws have exact figures: each change of more than {exact} is a \
+             step. "
         );
     }
     if !noisy.is_empty() {
         let _ = write!(
             text,
-            "In real time steps are change points of the medians of runs: E-divisive with means \
+            "Otherwise steps are change points of the medians of runs: E-divisive with means \
              (Matteson and James 2014), permutation test at {}, above {noisy}. ",
             terms::percent(LEVEL)
         );

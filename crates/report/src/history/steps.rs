@@ -89,8 +89,7 @@ fn of_run(one: &Observation, counter: Counter) -> Option<f64> {
     Some(Summary::of(one.figures.get(&counter)?)?.median)
 }
 
-/// The figure of several runs. Figures without noise are equal; if they are not, the last run
-/// counts.
+/// The figure of several runs. Exact figures are equal; if they are not, the last run counts.
 fn of_group(group: &[Observation], counter: Counter, exact: bool) -> Option<f64> {
     let medians: Vec<f64> = group
         .iter()
@@ -134,16 +133,16 @@ fn contradiction(
         let figures = one.figures.get(&metric)?;
         Some((&one.run.id, figures))
     });
-    let mut all = figures.flat_map(|(id, figures)| figures.iter().map(move |figure| (id, *figure)));
+    // Each draw is compared with the same draw of the first run.
+    let mut all = figures;
     let (first_run, first) = all.next()?;
-    let (run, other) = all.find(|(_, figure)| (figure - first).abs() > 0.0)?;
-    let place = if run == first_run {
-        format!("repeats of {run}")
-    } else {
-        format!("{first_run} and {run}")
-    };
+    let (run, (one, other)) = all.find_map(|(run, figures)| {
+        let mut draws = first.iter().zip(figures);
+        let differ = draws.find(|(one, other)| (*one - *other).abs() > 0.0)?;
+        Some((run, differ))
+    })?;
     Some(format!(
-        "{name}, {}: {place} differ in {metric}: {first} and {other}. In virtual time this is an \
+        "{name}, {}: {first_run} and {run} differ in {metric}: {one} and {other}. In virtual time this is an \
          error of fsdyno, or its two builds differ. Compare block traces: fsdyno disk trace.",
         point.label
     ))

@@ -138,6 +138,9 @@ impl<'a> Rows<'a> {
         self.has_inconclusive |= mark == "? ";
         let value = match ratio {
             Some(_) if at == 0 => "base".to_owned(),
+            Some(ratio) if outcome == Some(Outcome::OneDraw) => {
+                format!("({}\u{d7})", terms::ratio(ratio.middle))
+            }
             Some(ratio) => format!("{mark}{}\u{d7}", terms::ratio(ratio.middle)),
             None => "\u{2013}".to_owned(),
         };
@@ -171,6 +174,7 @@ fn describe(label: &str, baseline: bool, ratio: &PairedRatio, outcome: Option<Ou
         Some(Outcome::Equivalent) => ", equivalent",
         Some(Outcome::TooFew) => ", too few repeats to judge",
         Some(Outcome::Inconclusive) => ", inconclusive",
+        Some(Outcome::OneDraw) => ", one draw",
         _ => "",
     };
     description

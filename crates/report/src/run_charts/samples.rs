@@ -195,6 +195,7 @@ mod tests {
             outliers: Vec::new(),
             doubted: false,
             not_durable: false,
+            one_draw: false,
         }
     }
 

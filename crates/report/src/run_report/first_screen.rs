@@ -131,6 +131,7 @@ fn mean(name: String, comparison: &Comparison, overall: &Overall) -> Vec<Row> {
     let judged = comparison.judged();
     let cells = overall.ratios.iter().enumerate().map(|(at, ratio)| {
         let outcome = match overall.verdict(at, 0) {
+            _ if comparison.one_draw() => Some(Outcome::OneDraw),
             _ if at == 0 => None,
             Some(Verdict::Equivalent) => Some(Outcome::Equivalent),
             Some(Verdict::Inconclusive) => Some(Outcome::Inconclusive),

@@ -326,6 +326,7 @@ impl Lab<'_> {
             },
             best: value.best,
             warned: value.doubted,
+            one_draw: value.one_draw && self.comparison.compares(),
             samples: value.times.clone(),
             ..Figure::of(summary.median)
         }

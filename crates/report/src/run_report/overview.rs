@@ -64,7 +64,7 @@ pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
     }
     let columns = among.iter().map(|at| Column::new(lab.label(*at)));
     Table {
-        summary: summary(&overview),
+        summary: summary(comparison, &overview),
         overflow: Overflow::SplitWithBaseline,
         ..Table::grouped(name, ["workload", "phase"], columns, groups)
     }
@@ -101,13 +101,18 @@ fn of_ratio(ratio: &PairedRatio) -> Compared {
 }
 
 /// The geometric means.
-fn summary(overview: &Overview<'_>) -> Vec<Row> {
+fn summary(comparison: &Comparison, overview: &Overview<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
+    let outcome = comparison.one_draw().then_some(Outcome::OneDraw);
+    let of_mean = |ratio: &PairedRatio| Compared {
+        outcome,
+        ..of_ratio(ratio)
+    };
     let both = overview.to_base.iter().zip(&overview.to_best);
     let means = both.map(|(base, best)| {
         Cell::Verdict(Box::new(VerdictCell {
-            to_base: Some(of_ratio(base)),
-            to_best: of_ratio(best),
+            to_base: Some(of_mean(base)),
+            to_best: of_mean(best),
             ..VerdictCell::default()
         }))
     });
@@ -126,6 +131,8 @@ fn legend(comparison: &Comparison) -> Text {
     ));
     text = if comparison.judged() {
         text.plain(format!(" {}", comparison.verdicts_text()))
+    } else if comparison.one_draw() {
+        text
     } else {
         text.plain(" There are too few repeats to judge: a lower figure is a hint.")
     };
@@ -150,7 +157,16 @@ fn means(lab: &Lab<'_>) -> Option<Block> {
         return None;
     }
     let means = overall.ratios.iter();
-    let cells = means.map(|mean| Cell::known(mean.as_ref(), |mean| Cell::Ratio(mean.middle)));
+    let one_draw = comparison.one_draw();
+    let cells = means.map(|mean| {
+        Cell::known(mean.as_ref(), |mean| {
+            if one_draw {
+                Cell::JudgedRatio(mean.middle, Outcome::OneDraw)
+            } else {
+                Cell::Ratio(mean.middle)
+            }
+        })
+    });
     let name = format!("geometric mean of {} phases", overall.phases);
     let mut rows = vec![Row::new(name, cells.collect())];
     let intervals = overall.ratios.iter().enumerate().map(|(at, mean)| {

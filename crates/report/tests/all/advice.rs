@@ -5,7 +5,7 @@ use crate::explored;
 use crate::fixture::{one_phase, workload};
 use fsdyno_model::{
     Contender, DiskTime, ModelDisk, Nanos, Outcome, ProgramSource, ResultSet, StateClass,
-    StopReason,
+    StopReason, Vary,
 };
 use fsdyno_report::advice::{
     DeviceFit, Dropped, Effect, Question, Recommendation, VariantNote, best_two, contending,
@@ -39,7 +39,7 @@ fn terminal(advice: &Recommendation) -> String {
     String::from_utf8(render_advice(advice, Format::Terminal, &options).unwrap()).unwrap()
 }
 
-/// A run in virtual time: the milliseconds of each phase, by contender.
+/// Draws of virtual time: the milliseconds of each phase, by contender.
 fn exact(labels: &[&str], times: &[&[u64]]) -> ResultSet {
     let first: Vec<Vec<u64>> = times.iter().map(|phases| vec![phases[0]]).collect();
     let first: Vec<&[u64]> = first.iter().map(Vec::as_slice).collect();
@@ -83,6 +83,18 @@ fn exact(labels: &[&str], times: &[&[u64]]) -> ResultSet {
             })
             .collect();
     }
+    // Six draws, which are equal.
+    set.run.plan.varies = Vary::ALL.to_vec();
+    set.run.plan.repeats = 6;
+    let first = set.cells.clone();
+    let count = u32::try_from(first.len()).unwrap();
+    for block in 1..6 {
+        set.cells.extend(first.iter().cloned().map(|mut record| {
+            record.cell.block = block;
+            record.cell.index += block * count;
+            record
+        }));
+    }
     set
 }
 
@@ -104,7 +116,7 @@ fn a_clear_winner_is_recommended_with_its_commands_on_one_screen() {
         text.contains("Choose ext4: 1.07 times faster than xfs, the runner-up."),
         "{text}"
     );
-    assert!(text.contains("figures are exact for the models"), "{text}");
+    assert!(text.contains("interval 1.07 to 1.07, 6 repeats"), "{text}");
     assert!(text.contains("mkfs.ext4 /dev/DISK"), "{text}");
     assert!(text.contains("not tested"), "{text}");
     assert!(
@@ -419,12 +431,18 @@ fn the_report_names_the_device_and_the_error_of_its_fitted_model() {
 #[test]
 fn a_contender_that_fails_is_dropped_with_the_reason() {
     let mut set = exact(&["ext4", "xfs"], &[&[1000], &[500]]);
-    set.cells[1].samples.clear();
-    set.cells[1].outcome = Outcome::Skipped {
-        requirement: "program mkfs.xfs".into(),
-        reason: "mkfs.xfs is not on the path".into(),
-        remedy: "apt-get install xfsprogs".into(),
+    let skip = |set: &mut ResultSet, contender| {
+        let cells = set.cells.iter_mut();
+        for record in cells.filter(|record| record.cell.contender == contender) {
+            record.samples.clear();
+            record.outcome = Outcome::Skipped {
+                requirement: "program mkfs.xfs".into(),
+                reason: "mkfs.xfs is not on the path".into(),
+                remedy: "apt-get install xfsprogs".into(),
+            };
+        }
     };
+    skip(&mut set, 1);
     let advice = Recommendation::of(&question(&set));
     let text = terminal(&advice);
     assert!(
@@ -432,8 +450,7 @@ fn a_contender_that_fails_is_dropped_with_the_reason() {
         "{text}"
     );
     assert!(text.contains("mkfs.xfs is not on the path"), "{text}");
-    set.cells[0].samples.clear();
-    set.cells[0].outcome = set.cells[1].outcome.clone();
+    skip(&mut set, 0);
     let advice = Recommendation::of(&question(&set));
     assert!(advice.choice.is_none());
     assert!(terminal(&advice).contains("No contender can be recommended"));

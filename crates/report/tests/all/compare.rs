@@ -217,20 +217,49 @@ fn only_significant_ratios_exceed_a_threshold() {
     }
 }
 
-/// One repeat in virtual time, with counted work: blocks of ext4 and of xfs.
-fn counted(id: &str, blocks: [u64; 2]) -> ResultSet {
-    let mut set = run(id, &[&[1000], &[500]]);
+/// This number of draws in virtual time, with counted work: blocks of ext4 and of xfs.
+fn draws(id: &str, blocks: [u64; 2], draws: usize) -> ResultSet {
+    let mut set = run(id, &[&vec![1000; draws], &vec![500; draws]]);
+    set.run.plan.varies = fsdyno_model::Vary::ALL.to_vec();
+    set.run.plan.repeats = u32::try_from(draws).unwrap();
     set.run.plan.disk = Some(fsdyno_model::ModelDisk {
         profile: "mine".into(),
         text: String::new(),
         faults: None,
         time: fsdyno_model::DiskTime::Virtual,
     });
-    for (record, blocks) in set.cells.iter_mut().zip(blocks) {
+    for record in &mut set.cells {
+        // Draws differ by more than the margin.
+        let blocks = blocks[record.cell.contender as usize];
+        let blocks = blocks + blocks / 10 * u64::from(record.cell.block);
         let until = |until, part| fixture::kernel_work(until, blocks / part, 0);
         record.samples[0].kernel = vec![until(Point::Returned, 2), until(Point::Durable, 1)];
     }
     set
+}
+
+fn counted(id: &str, blocks: [u64; 2]) -> ResultSet {
+    draws(id, blocks, 6)
+}
+
+#[test]
+fn runs_of_one_draw_decide_no_difference_and_other_draws_are_not_paired() {
+    let of = |n| [10_000, 12_000].map(|blocks| draws("run", [blocks, 9000], n));
+    let verdicts = |one: &ResultSet, other: &ResultSet| {
+        let comparison = RunComparison::of(one, other, 0.02);
+        let counts = comparison.lines_of(false);
+        let verdicts: Vec<_> = counts.map(|line| line.verdict).collect();
+        (verdicts, comparison.paired)
+    };
+    let [was, now] = of(1);
+    assert_eq!(verdicts(&was, &now), (vec![None; 2], true));
+    let [was, mut now] = of(6);
+    let slower = vec![Some(Verdict::Slower), Some(Verdict::Equivalent)];
+    assert_eq!(verdicts(&was, &now), (slower, true));
+    // The spread of other draws hides the difference.
+    now.run.plan.seed += 1;
+    let (of_others, paired) = verdicts(&was, &now);
+    assert_eq!((of_others[0], paired), (Some(Verdict::Inconclusive), false));
 }
 
 #[test]
@@ -260,7 +289,7 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     };
     let shown = render(Format::Terminal);
     assert!(
-        shown.contains("tree / copy, blocks  10,000  10,150  1.01x") && shown.contains("more"),
+        shown.contains("tree / copy, blocks  12,500  12,688  1.01x") && shown.contains("more"),
         "{shown}"
     );
     let json: serde_json::Value = serde_json::from_str(&render(Format::Json)).unwrap();
@@ -334,8 +363,8 @@ fn instructions_are_compared_and_shown_as_a_cost() {
 fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
     let short = |id: &str, ns: [u64; 2]| {
         let mut set = counted(id, [1000, 1000]);
-        for (record, ns) in set.cells.iter_mut().zip(ns) {
-            let time = Nanos(ns);
+        for record in &mut set.cells {
+            let time = Nanos(ns[record.cell.contender as usize]);
             let sample = &mut record.samples[0];
             (sample.return_ns, sample.durable_ns) = (time, Some(time));
         }
@@ -357,7 +386,7 @@ fn negligible_times_have_no_ratio_and_exceed_no_threshold() {
     );
     assert!(shown.contains("both negligible"), "{shown}");
     assert!(
-        shown.contains("Times below 1 ms\nhave no ratio.")
+        shown.contains("Times\nbelow 1 ms have no ratio.")
             && shown.contains("less than 1 ms in one run: EXCEEDED"),
         "{shown}"
     );

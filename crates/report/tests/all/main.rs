@@ -17,6 +17,7 @@ mod glance;
 mod goldens;
 mod history;
 mod labs;
+mod one_draw;
 mod page;
 mod questions;
 mod renders;

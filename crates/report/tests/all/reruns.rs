@@ -4,7 +4,7 @@ use crate::fixture;
 use crate::wide;
 use fsdyno_model::{
     Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, KernelWork,
-    ModelCpu, ModelDisk, Nanos, PhasePlan, Point, ResultSet, Workload,
+    ModelCpu, ModelDisk, Nanos, PhasePlan, Point, ResultSet, Vary, Workload,
 };
 use fsdyno_report::published::find;
 use fsdyno_report::published_comparison::{ConclusionResult, PublishedComparison};
@@ -29,10 +29,11 @@ fn run(name: &str, contenders: &[&str], times: [&[u64]; 2], flushes: &[u64]) -> 
         dataset: DatasetChoice::Generated("portage".into()),
         phases: vec![phase("copy"), phase("delete")],
     };
-    let mut set = fixture::with(contenders, &[workload], 1);
+    let mut set = fixture::with(contenders, &[workload], 6);
     let plan = &mut set.run.plan;
     name.clone_into(&mut plan.name);
     plan.scale = 0.1;
+    plan.varies = Vary::ALL.to_vec();
     plan.disk = Some(ModelDisk {
         profile: "sata-2008".into(),
         text: String::new(),
@@ -43,9 +44,11 @@ fn run(name: &str, contenders: &[&str], times: [&[u64]; 2], flushes: &[u64]) -> 
         let known = |_: &str| Some(FilesystemKind::Block);
         *contender = Contender::parse(&contender.label, &known).unwrap();
     }
-    for contender in 0..contenders.len() {
+    for (block, contender) in
+        (0..6).flat_map(|block| (0..contenders.len()).map(move |at| (block, at)))
+    {
         let place = u32::try_from(contender).unwrap();
-        let mut record = fixture::record(&set, 0, place, 0, 1);
+        let mut record = fixture::record(&set, block, place, 0, 1);
         for (sample, times) in record.samples.iter_mut().zip(times) {
             sample.return_ns = Nanos(times[contender] * 1_000_000);
             sample.durable_ns = Some(Nanos((times[contender] + 100) * 1_000_000));
@@ -90,7 +93,7 @@ fn terminal(compared: &PublishedComparison) -> String {
 }
 
 #[test]
-fn one_repeat_in_virtual_time_decides_conclusions() {
+fn draws_decide_conclusions_and_one_draw_does_not() {
     let reported = compared(&rerun());
     let of = |begin: &str| {
         let mut all = reported.conclusions.iter();
@@ -102,10 +105,10 @@ fn one_repeat_in_virtual_time_decides_conclusions() {
     assert!(words.contains("xfs portage copy: 3 flushes"), "{words}");
     assert_eq!(of("ReiserFS deletes").holding, ConclusionResult::NotTested);
     assert!(of("ReiserFS deletes").causes.is_empty());
-    // One repeat against the clock has no verdict.
-    let mut paced = rerun();
-    paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
-    let mut all = compared(&paced).conclusions.into_iter();
+    let mut one = rerun();
+    one.run.plan.repeats = 1;
+    one.cells.retain(|record| record.cell.block == 0);
+    let mut all = compared(&one).conclusions.into_iter();
     let xfs = all.find(|one| one.text.starts_with("XFS is the slowest"));
     assert_eq!(xfs.unwrap().holding, ConclusionResult::Undecidable);
 }

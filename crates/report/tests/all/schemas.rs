@@ -3,8 +3,8 @@
 use crate::fixture::{self, empty, many, mixed_labs, repeated, single};
 use crate::{text, wide};
 use fsdyno_model::{
-    CacheLoss, Contender, Judgement, Loss, ModelDisk, Nanos, PowerCut, Recovery, ResultSet, Series,
-    SeriesInfo, Vary,
+    CacheLoss, Contender, FormerVary, Judgement, Loss, ModelDisk, Nanos, PowerCut, Recovery,
+    ResultSet, Series, SeriesInfo, Vary,
 };
 use fsdyno_report::compare::{Comparisons, RunComparison, check};
 use fsdyno_report::why::Why;
@@ -54,7 +54,8 @@ const NONE: Vec<String> = Vec::new();
 #[test]
 fn every_property_of_a_printed_run_is_in_its_schema() {
     let mut varied = fixture::run();
-    varied.run.plan.vary = Some(Vary::DatasetSeed);
+    varied.run.plan.varies = Vary::ALL.to_vec();
+    varied.run.plan.vary = Some(FormerVary::DatasetSeed);
     varied.run.plan.cell_budget = Some(Nanos(1));
     let content = fsdyno_model::DatasetContent {
         files: 1,

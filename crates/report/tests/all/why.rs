@@ -193,6 +193,17 @@ fn charged(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet 
         profile: "round".into(),
         text: PRICES.into(),
     });
+    // Six draws, which are equal.
+    set.run.plan.varies = fsdyno_model::Vary::ALL.to_vec();
+    set.run.plan.repeats = 6;
+    let first = set.cells.clone();
+    for block in 1..6 {
+        set.cells.extend(first.iter().cloned().map(|mut record| {
+            record.cell.block = block;
+            record.cell.index += 2 * block;
+            record
+        }));
+    }
     set
 }
 

@@ -3,14 +3,12 @@
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::layers::Layers;
-use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Nanos, Plan, Vary, Workload};
+use fsdyno_model::{Adaptive, Nanos, Plan};
 
 /// The smallest number of blocks that shows a spread.
 const MIN_BLOCKS: u32 = 3;
 /// The smallest number of blocks whose intervals hold for any noise.
 const DEFAULT_MIN_REPEATS: u32 = 6;
-/// In virtual time one repeat has all figures, and the second one confirms them.
-const REPEATS_WITHOUT_NOISE: u32 = 2;
 /// The default maximum of blocks if the figures decide.
 const DEFAULT_MAX_REPEATS: u32 = 60;
 /// The default time limit if nothing else limits the run: 10 minutes.
@@ -26,11 +24,13 @@ pub struct Length {
     pub budget: Option<Nanos>,
 }
 
-/// The length of the run that the layers set.
-pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, ResolveError> {
+/// The length of the run that the layers set. If all blocks are equal, one is enough.
+pub fn of(
+    layers: &Layers<'_>,
+    virtual_time: bool,
+    equal_blocks: bool,
+) -> Result<Length, ResolveError> {
     let settings = &layers.settings;
-    let virtual_time = disk.is_some_and(|disk| disk.time.is_virtual());
-    let without_noise = virtual_time && settings.vary.is_none();
     let suite = layers.suite.as_ref().map(|suite| &suite.options);
     let plan = layers.plan.as_ref().map(|plan| &plan.options);
     // The time limit of a suite is for runs whose figures decide.
@@ -39,11 +39,16 @@ pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, Resol
         .arguments
         .repeats
         .or(plan.and_then(|plan| plan.repeats));
-    let repeats = set
-        // Suites set repeats for disks with noise; they do not apply without noise.
-        .or(without_noise.then_some(REPEATS_WITHOUT_NOISE))
-        .or(suite.and_then(|suite| suite.repeats))
-        .or(virtual_time.then_some(MIN_BLOCKS));
+    if equal_blocks {
+        return Ok(Length {
+            repeats: set.unwrap_or(1),
+            adaptive: None,
+            budget,
+        });
+    }
+    // Suites set repeats for real time, where they take long.
+    let of_suite = suite.filter(|_| !virtual_time);
+    let repeats = set.or(of_suite.and_then(|suite| suite.repeats));
     let limited = settings.precision.is_some() || settings.max_repeats.is_some();
     // An interval this narrow is within the margin, unless its centre is near the edge.
     let margin = settings.margin.filter(|margin| *margin > 0.0);
@@ -88,26 +93,5 @@ pub fn of(layers: &Layers<'_>, disk: Option<&ModelDisk>) -> Result<Length, Resol
                 budget,
             })
         }
-    }
-}
-
-/// Refuses to vary the seed of datasets without one.
-pub fn can_vary(vary: Option<Vary>, workloads: &[Workload]) -> Result<(), ConfigError> {
-    let Some(Vary::DatasetSeed) = vary else {
-        return Ok(());
-    };
-    let fixed = |workload: &&Workload| {
-        let generated = matches!(workload.dataset, DatasetChoice::Generated(_));
-        !generated || workload.dataset.is_none()
-    };
-    match workloads.iter().find(fixed) {
-        None => Ok(()),
-        Some(workload) => Err(ConfigError::wrong(
-            format!(
-                "workload {} works on the dataset {}, which no seed changes",
-                workload.name, workload.dataset
-            ),
-            "choose one that is generated from a seed: --dataset portage",
-        )),
     }
 }

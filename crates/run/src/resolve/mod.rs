@@ -27,6 +27,7 @@ mod resolver;
 mod settings;
 mod states;
 pub mod suite;
+mod varying;
 mod work;
 mod workers;
 
@@ -42,3 +43,4 @@ pub use parameters::{engine_of, parameters_of};
 pub use planfile::PlanFile;
 pub use resolver::resolve;
 pub use suite::Suite;
+pub use varying::Varying;

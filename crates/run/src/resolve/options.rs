@@ -8,12 +8,11 @@ use crate::resolve::entry::{ContenderEntry, WorkloadTable};
 use crate::resolve::settings::{
     one_or_more, percent_text, settings, text, typed, typed_multiple, typed_percent,
 };
+use crate::resolve::varying::Varying;
 use crate::resolve::{ConfigError, Counting, states};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args as _, Command};
-use fsdyno_model::{
-    Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Plan, Vary,
-};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Plan};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -277,14 +276,16 @@ settings! {
         #[arg(long, value_name = "N", help_heading = WORKLOAD)]
         pub seed: Option<u64> = 1;
 
-        /// Vary this from block to block: dataset-seed
+        /// Vary between blocks: all, none, or dataset, names, placement, moment
         ///
-        /// Each block has the next dataset seed. In virtual time nothing else varies, so the intervals
-        /// show the effect of the files.
-        #[arg(long, value_name = "WHAT", value_parser = typed::<Vary>, help_heading = WORKLOAD)]
+        /// dataset: the files, from another seed. names: UUIDs, hash seeds and other random numbers of
+        /// the guest. placement: the offset on the disk and the rotational position. moment: the time
+        /// within commit intervals at the start of a phase. All contenders of a block have the same
+        /// draw. The default is all in virtual time, and none in real time, which allows only dataset.
+        #[arg(long, value_name = "LIST", value_parser = typed::<Varying>, help_heading = WORKLOAD)]
         #[serde(deserialize_with = "text")]
         #[schemars(with = "String")]
-        pub vary: Option<Vary>;
+        pub vary: Option<Varying>;
 
         /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
         #[arg(long, value_name = "NAME", help_heading = MEASUREMENT)]
@@ -403,7 +404,6 @@ impl RunOptions {
         let extents = self.fragments.unwrap_or_default();
         Plan {
             seed: self.seed.unwrap_or_default(),
-            vary: self.vary,
             scale: self.scale.unwrap_or_default(),
             errors: self.errors,
             margin: self.margin.unwrap_or_default(),
@@ -581,7 +581,7 @@ mod tests {
             ("--guest-kernel=lab", "guest_kernel = \"lab\""),
             ("--lab=ssh:me@bsd", "lab = \"ssh:me@bsd\""),
             ("--time=real", "time = \"real\""),
-            ("--vary=dataset-seed", "vary = \"dataset-seed\""),
+            ("--vary=names,dataset", "vary = \"names,dataset\""),
             ("--errors=fwer", "errors = \"fwer\""),
             ("--copy-method=reflink", "copy_method = \"reflink\""),
             ("--fragments", "fragments = true"),

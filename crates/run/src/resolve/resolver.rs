@@ -15,6 +15,7 @@ use super::planfile;
 use super::remote;
 use super::states;
 use super::suite;
+use super::varying;
 use super::work::{complete_replays, dataset, short_name, workloads};
 use super::workers;
 use crate::resolve::options::RunOptions;
@@ -61,11 +62,16 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     let (name, workloads) = work(&layers, settings.scale.unwrap_or_default(), catalogue)?;
     runs_programs(&engine, &workloads, catalogue).map_err(layers.wrong("engine"))?;
     let skipped = skipped(&contenders, &workloads).map_err(layers.wrong("contenders"))?;
-    length::can_vary(settings.vary, &workloads).map_err(layers.wrong("vary"))?;
-    let length = length::of(&layers, disk.as_ref())?;
+    let virtual_time = disk.as_ref().is_some_and(|disk| disk.time.is_virtual());
+    let varies = varying::resolve(settings.vary.as_ref(), &workloads, virtual_time)
+        .map_err(layers.wrong("vary"))?;
+    let fresh = contenders.iter().all(|one| one.state.is_fresh());
+    let equal_blocks = virtual_time && varies.is_empty() && fresh;
+    let length = length::of(&layers, virtual_time, equal_blocks)?;
     let resolved = Plan {
         name,
         skipped,
+        varies,
         repeats: length.repeats,
         adaptive: length.adaptive,
         budget: length.budget,

@@ -3,7 +3,7 @@
 
 use crate::resolve::ConfigError;
 use fsdyno_model::units::percent;
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos, Vary};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, ErrorRate, KernelChoice, LabChoice, Nanos};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -150,14 +150,6 @@ impl FromText for DiskTime {
         let names = Self::ALL.into_iter().map(Self::name);
         let unknown = |_| ConfigError::unknown("time of model disks", text, names);
         text.parse().map_err(unknown)
-    }
-}
-
-impl FromText for Vary {
-    fn from_text(text: &str) -> Result<Self, ConfigError> {
-        let names = Self::ALL.into_iter().map(Self::name);
-        Self::from_name(text)
-            .ok_or_else(|| ConfigError::unknown("property that can vary", text, names))
     }
 }
 

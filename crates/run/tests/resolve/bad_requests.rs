@@ -3,6 +3,7 @@
 use crate::support::*;
 use fsdyno_model::{Nanos, Vary};
 use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::Varying;
 
 /// A change of empty settings.
 type Change = fn(&mut RunOptions);
@@ -73,7 +74,7 @@ const CASES: &[(Change, &str)] = &[
     ),
     (
         |r| {
-            r.vary = Some(Vary::DatasetSeed);
+            r.vary = Some(Varying::Only(vec![Vary::Dataset]));
             r.dataset = Some("tree:/usr".into());
         },
         "--vary: workload usr works on the dataset tree:/usr, which no seed changes",

@@ -38,7 +38,7 @@ const PLANS: &[Broken] = &[
         "vary = \"dataset-sed\"",
         (1, 8),
         "`dataset-sed` is no property that can vary",
-        "dataset-seed",
+        "all, none, dataset",
     ),
     ("budget = \"soon\"", (1, 10), "`soon` is not a duration", ""),
     (

@@ -1,9 +1,9 @@
 //! Labs: requested and automatic ones.
 
 use crate::support::*;
-use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
+use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Plan, Vary};
 use fsdyno_run::RunOptions;
-use fsdyno_run::resolve::{Catalogue, resolve};
+use fsdyno_run::resolve::{Catalogue, Varying, resolve};
 
 fn options(fs: &str) -> RunOptions {
     request(|r| r.contenders = vec![fs.into()])
@@ -349,15 +349,39 @@ fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
     // A plan with noise has the default number of repeats.
     assert_eq!(plan(&on("ext4", Some(real))).repeats, 6); // example
-    assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
-    // With a new dataset in each block, virtual time needs several repeats.
-    let varied = RunOptions {
-        vary: Some(Vary::DatasetSeed),
+    // In virtual time draws vary, and the figures decide how many there are.
+    let varied = plan(&on("ext4", None)); // example
+    let length = |plan: &Plan| (plan.repeats, plan.adaptive.is_some(), plan.is_one_draw());
+    assert_eq!(varied.varies, Vary::ALL);
+    assert_eq!(length(&varied), (6, true, false));
+    assert_eq!(plan(&on("ext4", Some(real))).varies, []); // example
+    let varying = |list: &[Vary], repeats| RunOptions {
+        vary: Some(Varying::Only(list.to_vec())),
+        repeats,
         ..on("ext4", None) // example
     };
-    assert_eq!(plan(&varied).repeats, 3);
-    assert!(!plan(&varied).is_certain() && plan(&on("ext4", None)).is_certain()); // example
-    assert_ne!(plan(&varied).hash(), plan(&on("ext4", None)).hash()); // example
+    let fixed = plan(&varying(&[], None));
+    assert_eq!(length(&fixed), (1, false, true));
+    assert_eq!(length(&plan(&varying(&[], Some(4)))), (4, false, true));
+    assert_eq!(
+        length(&plan(&varying(&[Vary::Names], Some(4)))),
+        (4, false, false)
+    );
+    assert_ne!(varied.hash(), fixed.hash());
+    // The files of the user are the same in each block, and nature varies real time.
+    let of_user = RunOptions {
+        dataset: Some("tree:/usr".into()),
+        ..on("ext4", None) // example
+    };
+    assert_eq!(plan(&of_user).varies, Vary::ALL[1..]);
+    let text = error_of(&RunOptions {
+        time: Some(real),
+        ..varying(&[Vary::Moment], None)
+    });
+    assert!(
+        text.contains("--vary") && text.contains("virtual time only"),
+        "{text}"
+    );
     let (_held, path) = written("disk = \"nvme\"\ntime = \"real\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert!(from_file.disk_in_real_time().is_some());

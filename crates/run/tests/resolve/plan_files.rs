@@ -52,9 +52,12 @@ fn extents_are_counted_for_all_files_large_ones_or_none() {
 #[test]
 fn a_plan_file_may_have_another_dataset_in_each_block() {
     let generated = PLAN.replace("tree:src/./linux", "portage");
-    let (_directory, path) = written(&format!("vary = \"dataset-seed\"\n{generated}"));
-    let file = plan(&request(|r| r.plan = Some(path)));
-    assert_eq!(file.vary, Some(Vary::DatasetSeed));
+    // The second one is the name of version 0.2.
+    for name in ["dataset", "dataset-seed", "all"] {
+        let (_directory, path) = written(&format!("vary = \"{name}\"\n{generated}"));
+        let file = plan(&request(|r| r.plan = Some(path)));
+        assert_eq!(file.varies, [Vary::Dataset]);
+    }
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn a_plan_file_sets_everything_and_the_arguments_override_it() {
     assert_eq!(file.contenders[2].short_form(), "btrfs@pool2:compress=zstd");
     assert_eq!(file.budget, Some(Nanos(1_200_000_000_000)));
     assert_eq!(file.cell_budget, Some(Nanos(90_000_000_000)));
-    assert_eq!(file.vary, None);
+    assert_eq!(file.varies, []);
     assert_eq!((file.repeats, file.seed), (5, 7));
     assert_eq!((file.verify, file.check), (true, false));
     assert_eq!(

@@ -115,7 +115,8 @@ pub(crate) fn plan() -> Plan {
         ],
         repeats: 3,
         budget: Some(Nanos(u64::MAX)),
-        vary: Some(fsdyno_model::Vary::DatasetSeed),
+        vary: Some(fsdyno_model::FormerVary::DatasetSeed),
+        varies: vec![fsdyno_model::Vary::Dataset, fsdyno_model::Vary::Moment],
         cell_budget: Some(Nanos(u64::MAX - 1)),
         device: DeviceChoice::Loop {
             size: Some(Bytes(1 << 40)),

@@ -59,10 +59,10 @@ fn the_commands_name_each_device_of_the_layout() {
 }
 
 #[test]
-fn virtual_time_has_one_repeat_and_a_recording_its_own_size() {
+fn the_figures_decide_the_draws_of_virtual_time_and_a_recording_has_its_own_size() {
     let contenders = [Contender::plain("ext4")];
     let virtual_time = options(&parsed(&[]), None, &contenders, true);
-    assert_eq!(virtual_time.repeats, Some(1));
+    assert_eq!(virtual_time.repeats, None);
     assert_eq!(virtual_time.scale, Some(SCALE));
     assert_eq!(virtual_time.lab, Some(LabChoice::Uml));
     let recorded = options(&parsed(&["--workload-trace", "a"]), None, &contenders, true);

@@ -47,8 +47,8 @@ pub struct RerunArgs {
 
     /// Repeats of every contender
     ///
-    /// In virtual time every repeat gives the same figures.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, requires = "name",
+    /// In virtual time each repeat is a draw: --repeats 1 gives exact figures, and decides nothing.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 6, requires = "name",
           value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: u32,
 

@@ -488,9 +488,8 @@ fn assembly_error(error: AssemblyError) -> CliError {
 
 /// Prints the dry run of these cells.
 fn print_dry_run(plan: &Plan, preflight: &Preflight, cells: &[Cell]) -> Result<Ended, CliError> {
-    let varies = plan
-        .vary
-        .map_or("", |_| " (datasets: the next one in each block)");
+    let varies = plan.variation();
+    let varies = varies.map_or(String::new(), |all| format!(" (each block varies {all})"));
     let mut text = format!(
         "# {}: seed {}{varies}, plan {}; nothing is executed\n",
         plan.name,

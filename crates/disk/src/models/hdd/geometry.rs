@@ -37,6 +37,8 @@ pub struct Geometry {
     /// Track skew within and between cylinders.
     track_skew_ns: u64,
     cylinder_skew_ns: u64,
+    /// Angle of the platters at time zero.
+    start_ns: u64,
 }
 
 impl Geometry {
@@ -68,7 +70,13 @@ impl Geometry {
             turn_ns,
             track_skew_ns: 0,
             cylinder_skew_ns: 0,
+            start_ns: 0,
         }
+    }
+
+    /// Sets the angle of the platters at time zero, as a share of a revolution in units of 2^-32.
+    pub fn turn(&mut self, share: u32) {
+        self.start_ns = (self.turn_ns * u64::from(share)) >> 32;
     }
 
     /// Sets the skews.
@@ -137,7 +145,7 @@ impl Geometry {
     /// Time, not before `now`, at which a sector starts to pass its head.
     pub fn sector_passes_at(&self, place: &Place, now: u64) -> u64 {
         let angle = (place.skew + self.angle_within(place.of_track, place.sector)) % self.turn_ns;
-        let here = now % self.turn_ns;
+        let here = (now + self.start_ns) % self.turn_ns;
         now + (angle + self.turn_ns - here) % self.turn_ns
     }
 }
@@ -189,5 +197,11 @@ mod tests {
         let (end, next) = (geometry.place(0), geometry.place(200));
         let begins = geometry.sector_passes_at(&end, 0);
         assert_eq!(geometry.sector_passes_at(&next, begins), begins + 300_000);
+        // Platters that were turned by a quarter pass each sector a quarter earlier.
+        let mut turned = geometry.clone();
+        turned.turn(1 << 30);
+        let begins = geometry.sector_passes_at(&a, 20_000_000);
+        let earlier = turned.sector_passes_at(&a, 20_000_000);
+        assert_eq!((begins + 7_500_000 - earlier) % 10_000_000, 0);
     }
 }

@@ -74,6 +74,11 @@ impl Mechanics {
         &self.geometry
     }
 
+    /// Turns the platters at time zero, by this share of a revolution in units of 2^-32.
+    pub fn turn(&mut self, share: u32) {
+        self.geometry.turn(share);
+    }
+
     /// Time between two positions: the longer of seek and head switch.
     pub fn moves(&self, from: Position, to: Position) -> u64 {
         let seek = self.curve.ns(from.cylinder.abs_diff(to.cylinder));

@@ -505,6 +505,10 @@ impl Model for Hdd {
         happened.append(&mut self.happened);
     }
 
+    fn turn(&mut self, share: u32) {
+        self.mechanics.turn(share);
+    }
+
     fn work(&self) -> Work {
         self.work
     }

@@ -16,6 +16,7 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         name: _,
         seed,
         vary,
+        varies,
         scale,
         contenders,
         workloads,
@@ -56,6 +57,7 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
         schema: *schema,
         seed: *seed,
         vary: *vary,
+        varies: varies.clone(),
         scale: *scale,
         skipped: skipped.collect(),
         repeats: plan.most_repeats(),
@@ -90,8 +92,8 @@ pub(super) fn plan_of_cell(plan: &Plan, cell: Cell) -> (Plan, Cell) {
             vec![workload.clone()],
         )
     };
-    // Repeats that have no seed of their own are the same cell.
-    let block = if of_cell.is_certain() { 0 } else { cell.block };
+    // Blocks that do not differ are the same cell.
+    let block = if of_cell.is_one_draw() { 0 } else { cell.block };
     of_cell.repeats = block + 1;
     let cell = Cell {
         index: 0,

@@ -7,6 +7,7 @@ use super::line::Line;
 use super::session::with_last;
 use super::virtual_time::{NoRecord, TimedDisks, about, write_task};
 use super::{GuestLab, GuestLabError, LAST_LINES};
+use crate::disks::DiskBuilder;
 use crate::messages::{GuestMessage, Task};
 use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::Recorder;
@@ -33,6 +34,16 @@ const LEAVE: Duration = Duration::from_secs(5);
 /// The start time of the recovering guest: the next day, after all time stamps of the file system.
 const NEXT_DAY: u64 = 24 * 3600 * 1_000_000_000;
 
+/// Disks of a profile on these images.
+fn timed_disks(
+    model: &ModelDisk,
+    place: (&[PathBuf], Bytes),
+    scratch: &Path,
+) -> Result<TimedDisks, GuestLabError> {
+    let disk = DiskBuilder::of(model).map_err(guest_failed)?;
+    TimedDisks::create(&disk, place, scratch, figures).map_err(guest_failed)
+}
+
 impl GuestLab {
     /// Lets a guest write, then ends the guest and its disks as a power cut would.
     pub(super) fn write_in_virtual_time(
@@ -52,10 +63,9 @@ impl GuestLab {
             calendar,
             mut calendar_disks,
             ..
-        } = TimedDisks::create(model, (disks, size(disks)?), scratch, figures)
-            .map_err(guest_failed)?;
+        } = timed_disks(model, (disks, size(disks)?), scratch)?;
         let (mut guest, line) =
-            self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
+            self.start_in_virtual_time((self.size.memory, disks.len()), None, scratch)?;
         let mut acknowledgements =
             AckReader::of(line, test.writing()).map_err(|e| guest_failed(e.to_string()))?;
         let stop = CancelToken::new();
@@ -111,12 +121,11 @@ impl GuestLab {
         let _one = OneProcessor::here();
         write_task(scratch, task).map_err(guest_failed)?;
         let place = (disks, size(disks)?);
-        let timed_disks =
-            TimedDisks::create(model, place, scratch, figures).map_err(guest_failed)?;
+        let timed_disks = timed_disks(model, place, scratch)?;
         let mut setting = Setting::default();
         setting.time_of_day += NEXT_DAY;
         let (mut guest, line) =
-            self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
+            self.start_in_virtual_time((self.size.memory, disks.len()), None, scratch)?;
         let (line, words) = Line::new(line).map_err(|e| guest_failed(e.to_string()))?;
         let kept = timed_disks.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {

@@ -5,8 +5,8 @@ use super::cell_plan::plan_of_cell;
 use super::line::{Line, Messages};
 use super::session::{known_cause, with_last};
 use super::{GuestLab, LAST_LINES, devices_of, disk, memory_for};
-use crate::disks;
 use crate::disks::recording::recorder;
+use crate::disks::{self, DiskBuilder};
 use crate::messages::{GuestMessage, Task};
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
@@ -16,7 +16,7 @@ use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passe
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, time_travel};
 use fsdyno_model::{
-    Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage,
+    Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Vary,
 };
 use std::fs;
 use std::io;
@@ -47,14 +47,13 @@ pub(super) struct TimedDisks {
 }
 
 impl TimedDisks {
-    /// Creates disks of a profile on these images; a missing image is created with this size.
+    /// Creates disks on these images; a missing image is created with this size.
     pub fn create(
-        model: &ModelDisk,
+        disk: &DiskBuilder,
         (images, size): (&[PathBuf], Bytes),
         scratch: &Path,
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
-        let disk = disks::DiskBuilder::of(model)?;
         let calendar = listen(scratch, time_travel::CALENDAR)?;
         let mut calendar_disks = Vec::new();
         for (number, path) in images.iter().enumerate() {
@@ -146,10 +145,16 @@ impl GuestLab {
             .collect();
         let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
         let place = (images.as_slice(), self.images.of(cell));
-        let timed_disks = TimedDisks::create(model, place, scratch.path(), recorder)
+        let placement = plan.draw(Vary::Placement, cell.block);
+        let timed_disks = DiskBuilder::of(model)
+            .and_then(|disk| {
+                let disk = disk.placed(placement);
+                TimedDisks::create(&disk, place, scratch.path(), recorder)
+            })
             .map_err(|e| notes.halt(e, None))?;
         let size = (memory_for(plan, contender), images.len());
-        let started = self.start_in_virtual_time(size, scratch.path());
+        let names = plan.draw(Vary::Names, cell.block);
+        let started = self.start_in_virtual_time(size, names, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let (line, words) =
@@ -189,13 +194,19 @@ impl GuestLab {
     }
 
     /// Starts a guest with this memory and this number of disks. Its calendar, disks and task are
-    /// in `scratch`.
+    /// in `scratch`. Its random numbers depend on `random`.
     pub(super) fn start_in_virtual_time(
         &self,
         size: (Bytes, usize),
+        random: Option<u64>,
         scratch: &Path,
     ) -> Result<(Guest, UnixStream), GuestError> {
         let program = Path::new(&self.init[0]);
+        let size = time_travel::Setting {
+            memory: size.0,
+            disks: size.1,
+            random,
+        };
         time_travel::start(&self.machine, size, program, scratch, &self.journal)
     }
 

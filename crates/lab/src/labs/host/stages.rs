@@ -132,6 +132,10 @@ impl CellExecutor for HostExecutor<'_, '_> {
         number: u32,
         evidence: CacheEvidence,
     ) -> Result<(), CellEnd> {
+        // In real time nature varies the moment.
+        if let Some(wait) = job.wait_before(number).filter(|_| self.virtual_time) {
+            std::thread::sleep(wait);
+        }
         sampling::measure(self, job, number, evidence)
     }
 

@@ -195,7 +195,7 @@ impl Page {
             Cell::Verdict(verdict) => self.verdict(verdict, &contender),
             Cell::States(states) => self.states(states, &contender),
             Cell::Figure(figure) => {
-                let best = if parts.best { " best" } else { "" };
+                let best = emphasis(parts);
                 let marks = marks(parts);
                 let spread = in_brackets(&parts.spread, "spread", [" (", ")"]);
                 let interval = in_brackets(&parts.interval, "interval", [" [", "]"]);
@@ -298,7 +298,11 @@ impl Page {
             Some(Outcome::Slower | Outcome::More) => "▲",
             Some(Outcome::Equivalent) => "≈",
             Some(
-                Outcome::Inconclusive | Outcome::TooFew | Outcome::Itself | Outcome::Negligible,
+                Outcome::Inconclusive
+                | Outcome::TooFew
+                | Outcome::OneDraw
+                | Outcome::Itself
+                | Outcome::Negligible,
             )
             | None => "",
         };
@@ -308,8 +312,10 @@ impl Page {
             format!(r#"<span aria-hidden="true">{sign}</span> "#)
         };
         // An inconclusive ratio has brackets, which the legend explains once.
-        let is_decided =
-            |outcome: &Outcome| !matches!(outcome, Outcome::Inconclusive | Outcome::TooFew);
+        let is_decided = |outcome: &Outcome| {
+            use Outcome::{Inconclusive, OneDraw, TooFew};
+            !matches!(outcome, Inconclusive | TooFew | OneDraw)
+        };
         let decided = compared.outcome.filter(is_decided);
         let label = decided.map_or_else(String::new, |outcome| {
             let word = match outcome {
@@ -402,7 +408,7 @@ impl Page {
     /// One time of one contender, in up to three cells.
     fn time(&mut self, row: &Row, cell: &Cell, parts: &Parts, (repeated, compares): (bool, bool)) {
         let measure = &row.label.full;
-        let best = if parts.best { " best" } else { "" };
+        let best = emphasis(parts);
         let value = sort_value(cell.sort_value());
         let marks = marks(parts);
         let _ = write!(
@@ -418,6 +424,7 @@ impl Page {
             );
         }
         if compares {
+            let grey = if parts.one_draw { " soft" } else { "" };
             let ratio = match cell.figure().map(|figure| figure.ratio) {
                 Some(RatioTo::Of { middle, .. }) => Some(middle),
                 Some(RatioTo::Baseline) => Some(1.0),
@@ -434,10 +441,19 @@ impl Page {
             };
             let _ = write!(
                 self.html,
-                r#"<td role="cell" class="num ratio {measure}"{ratio}>{}{interval}</td>"#,
+                r#"<td role="cell" class="num ratio {measure}{grey}"{ratio}>{}{interval}</td>"#,
                 parts.ratio
             );
         }
+    }
+}
+
+/// The CSS class of the fastest, or of one draw.
+fn emphasis(parts: &Parts) -> &'static str {
+    match parts {
+        Parts { best: true, .. } => " best",
+        Parts { one_draw: true, .. } => " soft",
+        _ => "",
     }
 }
 
@@ -480,7 +496,7 @@ fn class(compared: Compared) -> &'static str {
         Some(Outcome::Faster | Outcome::Fewer) => "faster",
         Some(Outcome::Slower | Outcome::More) => "slower",
         Some(Outcome::Equivalent | Outcome::Negligible) => "equivalent",
-        Some(Outcome::Inconclusive | Outcome::TooFew) => "undecided",
+        Some(Outcome::Inconclusive | Outcome::TooFew | Outcome::OneDraw) => "undecided",
         None => "plain",
     }
 }

@@ -206,6 +206,9 @@ impl Screen<'_> {
         if parts.best && parts.value.is_empty() {
             return self.paint.good(&text);
         }
+        if parts.one_draw {
+            return self.paint.dim(&text);
+        }
         text
     }
 
@@ -222,6 +225,7 @@ impl Screen<'_> {
             match (parts.best, parts.warned) {
                 (true, _) => self.paint.good(&text),
                 (_, true) => self.paint.tone(&text, Tone::Warning),
+                _ if parts.one_draw => self.paint.dim(&text),
                 _ => text,
             }
         };

@@ -181,8 +181,8 @@ impl Running {
         ];
         let mut calendar_disks = with_sockets(calendar_disks, scratch.path()).map_err(failed)?;
         let calendar = listen(scratch.path(), time_travel::CALENDAR).map_err(failed)?;
-        let (guest, line) =
-            lab.start_in_virtual_time((lab.size.memory, calendar_disks.len()), scratch.path())?;
+        let size = (lab.size.memory, calendar_disks.len());
+        let (guest, line) = lab.start_in_virtual_time(size, None, scratch.path())?;
         let stopped = stop.clone();
         let time = thread::spawn(move || {
             let setting = Setting {
