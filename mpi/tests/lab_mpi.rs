@@ -483,7 +483,8 @@ fn start_long(directory: &Path, store: &Path, more: &[&str]) -> Running {
         "op.files=40000000",
         "op.files-per-dir=40000000",
     ];
-    let arguments = once("op-write as-is,op-create as-is", more, &settings);
+    let more = [&["--yes"], more].concat();
+    let arguments = once("op-write as-is,op-create as-is", &more, &settings);
     Running::start(directory, store, &arguments)
 }
 
@@ -569,7 +570,17 @@ fn a_full_file_system_fails_the_phase_by_name() {
     let mounted = Mounted::ext4("32M");
     let (_scratch, store) = scratch();
     let settings = ["op.files=8", "op.size=100M"];
-    let arguments = once("op-create as-is,op-write as-is", &[], &settings);
+    let phases = "op-create as-is,op-write as-is";
+    // Without consent nothing is written.
+    let unasked = once(phases, &[], &settings);
+    let output = Running::start(&mounted.path(), &store, &unasked).end();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    for part in ["is on ext4", "nothing was written: it would leave", "--yes"] {
+        assert!(printed.contains(part), "{printed}");
+    }
+    assert!(!store.exists());
+    let arguments = once(phases, &["--yes"], &settings);
     let output = Running::start(&mounted.path(), &store, &arguments);
     assert_eq!(output.end().status.code(), Some(1));
     let set = recorded(&store);

@@ -47,6 +47,11 @@ pub fn take_given_path() {
     GIVEN.store(true, Ordering::Relaxed);
 }
 
+/// Whether this is the first process of a guest, by [`take_given_path`].
+pub fn is_in_guest() -> bool {
+    GIVEN.load(Ordering::Relaxed)
+}
+
 /// The directories in which programs are searched, also by the programs that fsdyno starts.
 pub fn search_path() -> &'static [PathBuf] {
     &found().directories

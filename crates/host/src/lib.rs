@@ -9,6 +9,7 @@ pub mod busy;
 pub mod cache;
 pub mod clean_up;
 pub mod command;
+pub mod confinement;
 pub mod daemons;
 pub mod destination;
 pub mod direct_io;

@@ -17,8 +17,11 @@ use fsdyno_model::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
+use std::ffi::CString;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -88,6 +91,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
             status: status.to_string(),
             errno: errno_of(message),
             stderr: last_lines(message),
+            hint: hint(tool, message),
             command: Box::new(command),
         });
     }
@@ -113,6 +117,10 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
     }
     if tool.user_environment {
         command.env("PATH", programs::path_of_user());
+        if tool.confined.is_some() {
+            // It could not write there; the private directory is the usual one.
+            command.env_remove("TMPDIR");
+        }
     }
     if let Some((name, value)) = &tool.mark {
         command.env(name, value);
@@ -133,7 +141,20 @@ fn command(tool: &ToolRun) -> io::Result<Command> {
         })
         .stderr(Stdio::piped())
         .process_group(0);
+    if let Some(confined) = tool.confined.clone() {
+        let directory = tool.current_dir.as_deref().unwrap_or(Path::new("/"));
+        let directory = CString::new(directory.as_os_str().as_bytes())?;
+        let enter = move || {
+            confined.enter()?;
+            // The directory on the old mount is another one.
+            Ok(rustix::process::chdir(&*directory)?)
+        };
+        // SAFETY: between fork and exec the closure makes only system calls; it allocates and locks
+        // nothing.
+        unsafe { command.pre_exec(enter) };
+    }
     let parent = rustix::process::getpid();
+    // The kernel clears the signal when a process changes its user namespace: this is the last call.
     let die_with_us = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // fsdyno may have exited before the signal was requested.
@@ -329,6 +350,26 @@ fn last_lines(text: &str) -> String {
         })
         .collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// What to do if a confined program was probably refused a write.
+fn hint(tool: &ToolRun, message: &str) -> String {
+    const REFUSALS: [&str; 4] = [
+        "Read-only file system",
+        "Permission denied",
+        "Operation not permitted",
+        "/dev/",
+    ];
+    let is_refusal = REFUSALS.iter().any(|text| message.contains(text));
+    if tool.confined.is_none() || !is_refusal {
+        return String::new();
+    }
+    let remedy = if tool.user_environment {
+        "the directory on the contender, and a private /tmp: write there, or give --exec-everywhere"
+    } else {
+        "its directory on the contender: leave the path out"
+    };
+    format!(" (it may write only {remedy})")
 }
 
 /// The error number in a message. In the C locale the texts are those of `strerror(3)`.

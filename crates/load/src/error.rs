@@ -77,12 +77,14 @@ pub enum LoadError {
         package: String,
     },
     /// A program of the system failed.
-    #[error("{argv}: {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
+    #[error("{argv}: {status}{}{stderr}{hint}", if stderr.is_empty() { "" } else { ": " })]
     Tool {
         argv: String,
         status: String,
         /// The last lines of its standard error.
         stderr: String,
+        /// The remedy, if it was refused something that it may not write; otherwise empty.
+        hint: String,
         /// The error number in its message, if any.
         errno: Option<i32>,
         command: Box<ToolCommand>,

@@ -16,7 +16,7 @@ pub use crate::clock::Deadline;
 pub use crate::error::LoadError;
 pub use crate::phases::op::{bytes_read, operations};
 pub use crate::phases::timeline::{Merged, Recording};
-pub use crate::tool_run::ToolCommand;
+pub use crate::tool_run::{Confined, ToolCommand};
 pub use op::{Share, check_share, prepare_share};
 pub use tree::touch;
 pub use weight::{
@@ -69,6 +69,8 @@ pub struct Request<'a> {
     pub each_file: bool,
     /// Charges the work of this program itself, if a model processor does.
     pub user_work: Option<&'a UserWork<'a>>,
+    /// What confines a phase that is a program to the contender, if anything does.
+    pub confined: Option<&'a Confined>,
     /// The cancellation token.
     pub stop: &'a CancelToken,
     /// The part of an `op` phase that this process runs; all of it if none.
@@ -127,10 +129,11 @@ impl Measured {
 }
 
 /// Prepares a phase, untimed, before the cache state is set: creates the files of a phase that has
-/// its own, or runs the preparing commands of a program.
+/// its own, or runs the preparing commands of a program, confined to the contender if requested.
 pub fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,
+    confined: Option<&Confined>,
     stop: &CancelToken,
 ) -> Result<Vec<ToolCommand>, LoadError> {
     let job = Job {
@@ -145,7 +148,7 @@ pub fn prepare(
     } else if let Some((found, parameters)) = phases::apps::planned(phase) {
         phases::apps::prepare(found, &parameters, &job)?;
     } else if let Some(planned) = program::planned(phase, work_dir)? {
-        return program::prepare(planned, &work_dir.root, stop);
+        return program::prepare(planned, &work_dir.root, confined, stop);
     }
     Ok(Vec::new())
 }

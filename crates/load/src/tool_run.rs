@@ -3,7 +3,10 @@
 use fsdyno_model::capability::LeftOut;
 use fsdyno_model::units::Nanos;
 use std::ffi::OsString;
+use std::fmt;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A program to run for a phase.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub(crate) struct ToolRun {
     pub user_environment: bool,
     /// An additional environment variable, by name and value.
     pub mark: Option<(&'static str, String)>,
+    /// What confines it to the contender, if anything does.
+    pub confined: Option<Confined>,
     /// Entries of the dataset that it omits, because the file system cannot store them.
     pub left_out: LeftOut,
 }
@@ -52,6 +57,28 @@ impl ToolRun {
     pub fn args<const N: usize>(mut self, words: [&str; N]) -> Self {
         self.argv.extend(words.into_iter().map(Into::into));
         self
+    }
+}
+
+/// What confines a program to the contender: called in its process before it is executed.
+#[derive(Clone)]
+pub struct Confined(Arc<dyn Fn() -> io::Result<()> + Send + Sync>);
+
+impl Confined {
+    /// This function moves the calling process to where it can write only the contender. It must not
+    /// allocate or lock.
+    pub fn by(enter: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(enter))
+    }
+
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Confined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Confined")
     }
 }
 

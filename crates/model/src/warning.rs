@@ -45,6 +45,8 @@ pub enum WarningKind {
     BackgroundLoad,
     /// Another measurement may have run at the same time.
     NotLocked,
+    /// A program under test could write outside of the contender.
+    NotConfined,
     /// The cell failed first, and was measured later than its block.
     Retried,
     /// The hypervisor took processor time.
@@ -89,6 +91,7 @@ impl WarningKind {
             Self::NotQuiet => "not-quiet",
             Self::BackgroundLoad => "background-load",
             Self::NotLocked => "not-locked",
+            Self::NotConfined => "not-confined",
             Self::Retried => "retried",
             Self::Steal => "steal",
             Self::Frequency => "frequency",

@@ -4,6 +4,7 @@ mod cells;
 #[cfg(test)]
 mod tests;
 
+use crate::consent;
 use crate::group::{Alarm, Group, Halt, Wait, broadcast, gather};
 use crate::member::Member;
 use crate::monitor::link::{Link, token};
@@ -77,6 +78,12 @@ pub fn run(
     let Some((plan, members)) = agree(group, options, &wait)? else {
         return Ok(End::Usage);
     };
+    if !is_permitted(group, options, environment, &plan)? {
+        if environment.stop.requested() {
+            return Ok(End::Interrupted);
+        }
+        return Ok(End::Usage);
+    }
     let mut link = None;
     if group.rank() == 0 {
         link = Some(start_monitor(options, environment, group.size())?);
@@ -174,6 +181,25 @@ fn agree(
     });
     let members = broadcast(group, decided, wait)?;
     Ok(plan.ok().zip(members))
+}
+
+/// Rank 0 states what is written, and requests consent. Returns whether all ranks may write.
+fn is_permitted(
+    group: &impl Group,
+    options: &Options,
+    environment: &Environment<'_>,
+    plan: &Plan,
+) -> Result<bool, Halt> {
+    let decided = (group.rank() == 0).then(|| {
+        let request = consent::request(options, plan, &environment.command_line, environment.stop);
+        if let Err(why) = &request {
+            eprintln!("fsdyno-mpi: {why}");
+        }
+        request.is_ok()
+    });
+    // A person may think about the answer.
+    let wait = Wait::new(environment.alarm, options.phase_timeout, "the consent");
+    broadcast(group, decided, &wait)
 }
 
 fn start_monitor(

@@ -8,6 +8,7 @@
 mod caches;
 mod clocks;
 pub mod conduct;
+mod consent;
 pub mod group;
 mod member;
 mod merge;

@@ -80,6 +80,13 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub heartbeat_timeout: Duration,
 
+    /// Write without a question where consent is needed
+    ///
+    /// It is needed for more than 1 GiB, and to leave less free than 10 % or 1 GiB. Without a terminal
+    /// the run ends instead of the question.
+    #[arg(long)]
+    pub yes: bool,
+
     /// Database of runs, on the host of rank 0 [default: fsdyno.db in the data directory]
     #[arg(long, value_name = "FILE", env = "FSDYNO_STORE")]
     pub store: Option<PathBuf>,

@@ -162,7 +162,7 @@ pub fn prepare(
         let share = rank..rank + 1;
         measure::prepare_share(&phase, &place.shared.root, share, stop)?;
     } else {
-        measure::prepare(&phase, &place.private, stop)?;
+        measure::prepare(&phase, &place.private, None, stop)?;
     }
     Ok(())
 }
@@ -303,6 +303,7 @@ fn load(
         durable: true,
         handicap_permille: 0,
         each_file: measure::clock_is_quick(),
+        confined: None,
         stop: input.stop,
         share: Some(Share {
             workers: worker..worker + 1,

@@ -219,7 +219,7 @@ fn measured(
     stop: &CancelToken,
 ) -> Result<Measured, CliError> {
     if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
-        measure::prepare(plan, work_dir, stop).map_err(CliError::failure)?;
+        measure::prepare(plan, work_dir, None, stop).map_err(CliError::failure)?;
     }
     let request = measure::Request {
         phase: plan,
@@ -230,6 +230,7 @@ fn measured(
         durable: args.until == Until::Durable,
         handicap_permille: 0,
         each_file: true,
+        confined: None,
         user_work: None,
         stop,
         share: None,

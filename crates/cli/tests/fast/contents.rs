@@ -104,7 +104,11 @@ fn a_cell_during_which_its_dataset_changed_fails_by_name_and_has_no_figures() {
     let home = Home::new();
     let tree = tree(&home, 3);
     let change = format!("rm {}", tree.join("0").display());
-    let output = run(&home, &tree, &["--repeats", "2", "--exec", &change]);
+    let output = run(
+        &home,
+        &tree,
+        &["--repeats", "2", "--exec", &change, "--exec-everywhere"],
+    );
     assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {

@@ -10,7 +10,16 @@ fn commands_have_names_and_untimed_runs_and_may_fail() {
     let count = home.path("count").display().to_string();
     let failing = format!("echo x >>{count}; exit 3 # on purpose");
     let run = [
-        "run", "--on", &on, "-n", "1", "--exec", &failing, "--label", "build",
+        "run",
+        "--on",
+        &on,
+        "-n",
+        "1",
+        "--exec",
+        &failing,
+        "--exec-everywhere",
+        "--label",
+        "build",
     ];
     let output = home.fsdyno(&[&run[..], &["--ignore-failure", "--warmup", "2"]].concat());
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);

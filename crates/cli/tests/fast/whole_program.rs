@@ -64,6 +64,7 @@ fn a_cell_over_its_time_limit_fails_with_that_reason_and_the_others_run() {
         &on,
         "--exec",
         &command,
+        "--exec-everywhere",
         "--repeats",
         "3",
         "--cell-budget",

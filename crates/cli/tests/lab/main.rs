@@ -11,6 +11,7 @@ mod capabilities;
 mod cells;
 mod ci;
 mod cluster;
+mod confined;
 mod crash;
 mod crash_disk;
 mod digest;

@@ -180,7 +180,15 @@ fn an_interrupted_command_ends_with_all_its_processes() {
     );
     let args = run_args(
         &home,
-        &["--fs", "ext4", "--repeats", "1", "--exec", &command],
+        &[
+            "--fs",
+            "ext4",
+            "--repeats",
+            "1",
+            "--exec-everywhere",
+            "--exec",
+            &command,
+        ],
     );
     let mut child = home.start(&args);
     let late = Instant::now() + Duration::from_secs(60);
@@ -229,7 +237,8 @@ fn after_sigkill_all_processes_of_a_command_end_under_any_user() {
         own.display()
     );
     for phase in ["--exec", "--prepare"] {
-        let mut words = vec!["--fs", "ext4", "--repeats", "1", phase, &command];
+        let mut words = vec!["--fs", "ext4", "--repeats", "1", "--exec-everywhere"];
+        words.extend([phase, command.as_str()]);
         if phase == "--prepare" {
             words.extend(["--exec", "true"]);
         }

@@ -228,6 +228,29 @@ fn programs_are_found_in_one_place(source: &Source) -> Vec<Finding> {
     reaches(source, &["std::process::Command::new"], why)
 }
 
+/// The files that read a directory, their own file or one of the kernel, none named by the user.
+const OWN_FILES: [&str; 3] = [
+    "crates/cli/src/commands/age.rs",
+    "crates/cli/src/commands/bisect/kept.rs",
+    "crates/cli/src/commands/cpu.rs",
+];
+
+fn inputs_are_regular_and_bounded(source: &Source) -> Vec<Finding> {
+    const READERS: [&str; 8] = [
+        "cli", "cpu", "datasets", "disk", "report", "run", "store", "trace",
+    ];
+    if !READERS.contains(&source.krate()) || OWN_FILES.contains(&source.path.as_str()) {
+        return Vec::new();
+    }
+    let why = "a file of the user is opened by `fsdyno_files::input`, which waits for no FIFO";
+    let bare = [
+        "std::fs::File::open",
+        "std::fs::read",
+        "std::fs::read_to_string",
+    ];
+    reaches(source, &bare, why)
+}
+
 fn only_host_and_tools_execute(source: &Source) -> Vec<Finding> {
     let tools = source.path.starts_with("crates/load/src/command");
     // It starts this program again, as the monitor of a run by many ranks.
@@ -434,6 +457,25 @@ fn the_check_of_programs_finds_violations() {
         [1]
     );
     assert!(lines_found(only_host_and_tools_execute, FORKS, bad).is_empty());
+}
+
+#[test]
+fn files_of_the_user_are_opened_by_one_function() {
+    check_sources(inputs_are_regular_and_bounded);
+}
+
+#[test]
+fn the_check_of_inputs_finds_violations() {
+    let bad = "use std::fs::{self, File};\nlet a = File::open(b)?;\nlet c = fs::read(d)?;\n\
+               let e = fs::read_dir(f)?;\nlet g = input::open(h)?;";
+    for path in ["crates/run/src/a.rs", "crates/cli/src/a.rs"] {
+        let found = lines_found(inputs_are_regular_and_bounded, path, bad);
+        assert!(found.contains(&2) && found.contains(&3), "{found:?}");
+        assert!(!found.contains(&4) && !found.contains(&5), "{found:?}");
+    }
+    for path in ["crates/host/src/a.rs", OWN_FILES[0]] {
+        assert!(lines_found(inputs_are_regular_and_bounded, path, bad).is_empty());
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The first entry in which two block traces differ.
 
 use super::{Record, RecordError, Records};
+use fsdyno_files::input;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -38,7 +39,7 @@ pub fn first_difference_of_files(
 ) -> Result<Option<Difference>, RecordError> {
     let open = |path: &Path| -> Result<Records<BufReader<File>>, RecordError> {
         let unreadable = |source: io::Error| RecordError::Unreadable { at: 0, source };
-        Records::new(BufReader::new(File::open(path).map_err(unreadable)?))
+        Records::new(BufReader::new(input::open(path).map_err(unreadable)?))
     };
     first_difference(open(one)?, open(other)?)
 }

@@ -3,10 +3,10 @@
 //!
 //! Files in the cache are used only if no other user could have written them.
 
-use fsdyno_files::{TrustedDir, Untrusted, places};
+use fsdyno_files::{TrustedDir, Untrusted, input, places};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -153,7 +153,7 @@ fn version(release: &str) -> Vec<(u64, String)> {
 /// Checks that its image is readable and that it has the modules of a guest.
 fn check_usable(kernel: &Kernel) -> Result<(), String> {
     let image = &kernel.image;
-    let read = File::open(image).and_then(|mut file| file.read_exact(&mut [0]));
+    let read = input::open(image).and_then(|mut file| file.read_exact(&mut [0]));
     read.map_err(|error| format!("{}: {error}", image.display()))?;
     modules(kernel).map(drop).map_err(|error| error.to_string())
 }

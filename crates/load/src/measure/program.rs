@@ -4,7 +4,7 @@ use super::{LoadError, Measured, Request, Timing};
 use crate::command::{self, Ended, KEPT, StrayProcesses};
 use crate::engines::{Engine, tools};
 use crate::programs::Planned;
-use crate::tool_run::{ToolCommand, ToolRun};
+use crate::tool_run::{Confined, ToolCommand, ToolRun};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
@@ -24,6 +24,7 @@ pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Pl
 pub(super) fn prepare(
     planned: Planned,
     root: &Path,
+    confined: Option<&Confined>,
     stop: &CancelToken,
 ) -> Result<Vec<ToolCommand>, LoadError> {
     if planned.directory != root {
@@ -31,7 +32,8 @@ pub(super) fn prepare(
             .map_err(|source| LoadError::io("mkdir", &planned.directory, source))?;
     }
     let mut done = Vec::new();
-    for tool in planned.commands.before {
+    for mut tool in planned.commands.before {
+        tool.confined = confined.cloned();
         let strays = StrayProcesses::guarded()?;
         let left = under_mark(tool, KEPT, &strays, stop)?.command;
         strays.end();
@@ -63,7 +65,8 @@ pub(super) fn run<E: Engine>(
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let (phase, stop) = (request.phase, request.stop);
-    let tool = std::mem::take(&mut planned.commands.timed);
+    let mut tool = std::mem::take(&mut planned.commands.timed);
+    tool.confined = request.confined.cloned();
     let strays = StrayProcesses::guarded()?;
     let timed = Timing::of(&planned.program.kind, request)
         .time::<E, _>(|| under_mark(tool, READABLE, &strays, stop))?;

@@ -9,6 +9,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+/// The parameter of a command that may write everywhere.
+pub(super) const EVERYWHERE: &str = "everywhere";
+
 /// A command of the user.
 pub static EXEC: Program = Program {
     kind: PhaseKind::standalone(
@@ -32,6 +35,11 @@ pub static EXEC: Program = Program {
             Parameter::one_of(
                 "ignore-failure",
                 "measure the command with any exit status",
+                &["yes", "no"],
+            ),
+            Parameter::one_of(
+                EVERYWHERE,
+                "yes: it may write outside of the contender too",
                 &["yes", "no"],
             ),
         ],
@@ -94,7 +102,12 @@ fn filled_in(text: &str, directory: &Path, tree: Option<&Path>) -> OsString {
 /// The command as one line, for reports.
 fn describe(task: &Task<'_>) -> String {
     let text = task.get("command").unwrap_or_default();
-    format!("sh -c {}", quoted(OsStr::new(text)).to_string_lossy())
+    let everywhere = match task.get(EVERYWHERE) {
+        Some("yes") => ", may write everywhere",
+        _ => "",
+    };
+    let text = quoted(OsStr::new(text));
+    format!("sh -c {}{everywhere}", text.to_string_lossy())
 }
 
 #[cfg(test)]

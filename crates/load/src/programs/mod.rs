@@ -147,6 +147,17 @@ impl Program {
     }
 }
 
+/// Whether a phase is a program that may write only the contender.
+pub fn is_confined(phase: &PhasePlan) -> bool {
+    let everywhere = phase.parameters.get(exec::EVERYWHERE);
+    find(&phase.kind).is_some() && everywhere.is_none_or(|set| set != "yes")
+}
+
+/// Whether the program of a phase gets a private directory of temporary files: a command of the user.
+pub fn has_temporary_files(phase: &PhasePlan) -> bool {
+    find(&phase.kind).is_some_and(|program| program.executable.is_none())
+}
+
 /// The bytes of data that the program of a phase works on; none if unknown or no program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     (find(&phase.kind)?.data)(&phase.parameters)

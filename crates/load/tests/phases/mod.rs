@@ -40,6 +40,7 @@ pub fn run_by(
         durable: true,
         handicap_permille: 0,
         each_file: true,
+        confined: None,
         user_work: None,
         stop: &CancelToken::new(),
         share: None,

@@ -91,7 +91,7 @@ fn workers_and_rounds_are_in_one_timeline() {
             .replace("100K", "100000");
         let phase = given(kind, &parameters);
         if !kind.starts_with("mongo") {
-            measure::prepare(&phase, &work_dir, &CancelToken::new()).unwrap();
+            measure::prepare(&phase, &work_dir, None, &CancelToken::new()).unwrap();
         }
         let measured = run(&mut work_dir, "sync", &phase).unwrap();
         let operations = match operations {
@@ -108,7 +108,7 @@ fn a_repeated_phase_reports_the_timeline_of_its_first_pass() {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
     let phase = given("bonnie-stat", "files=50");
-    measure::prepare(&phase, &work_dir, &CancelToken::new()).unwrap();
+    measure::prepare(&phase, &work_dir, None, &CancelToken::new()).unwrap();
     let measured = run(&mut work_dir, "sync", &phase).unwrap();
     let progress = measured.progress.unwrap();
     assert_eq!(progress.whole().operations, 50);

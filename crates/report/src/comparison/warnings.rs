@@ -57,7 +57,7 @@ impl WarningSummary {
             | WarningKind::Multimodal
             | WarningKind::Retried => 5,
             WarningKind::Dependent | WarningKind::Outlier | WarningKind::Imprecise => 6,
-            WarningKind::Entry | WarningKind::Unobserved => 7,
+            WarningKind::Entry | WarningKind::Unobserved | WarningKind::NotConfined => 7,
         }
     }
 

@@ -111,6 +111,15 @@ settings! {
         #[serde(skip)]
         pub ignore_failure: Option<bool>;
 
+        /// Let --exec commands write outside of the contender
+        ///
+        /// Otherwise they can write only the directory on the contender, and a private /tmp.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true, requires = "exec",
+              help_heading = WORKLOAD)]
+        #[serde(skip)]
+        pub exec_everywhere: Option<bool>;
+
         /// Set a parameter of phases: KIND.NAME=VALUE (`fsdyno list phases --long`)
         ///
         /// The first part of a name sets the parameter of every kind that has it: `mongo.processes=4`.

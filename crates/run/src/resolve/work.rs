@@ -151,8 +151,8 @@ fn typed(
         return Err(ResolveError::argument("--label")(error));
     }
     let warmup = options.warmup.filter(|n| *n > 0).map(|n| n.to_string());
-    let ignored = options.ignore_failure == Some(true);
-    let ignored = ignored.then(|| "yes".to_owned());
+    let yes = |option| (option == Some(true)).then(|| "yes".to_owned());
+    let (ignored, everywhere) = (yes(options.ignore_failure), yes(options.exec_everywhere));
     // Warm-up runs are for warm caches, so the phase does not change them.
     let cache = match warmup {
         Some(_) => CacheState::AsIs,
@@ -166,6 +166,7 @@ fn typed(
             ("--prepare", "prepare", prepare),
             ("--warmup", "warmup", warmup.as_ref()),
             ("--ignore-failure", "ignore-failure", ignored.as_ref()),
+            ("--exec-everywhere", "everywhere", everywhere.as_ref()),
         ];
         for (argument, name, text) in texts {
             if let Some(text) = text {

@@ -7,8 +7,10 @@ use crate::labs::LowerLayer;
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::work_dir::WorkDir;
+use fsdyno_files::programs;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::busy::{self, BUSY_BOUND, USUAL_WAIT};
+use fsdyno_host::confinement::Confinement;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
@@ -17,10 +19,11 @@ use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_host::{cache, command};
-use fsdyno_load::measure::LoadError;
+use fsdyno_load::measure::{Confined, LoadError};
+use fsdyno_load::programs as load_programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, Step, Warning, WarningKind,
+    CancelToken, Daemon, Failure, Mark, ModelDisk, Nanos, PhasePlan, Step, Warning, WarningKind,
 };
 use fsdyno_observe::quiesce::{self, Windows};
 use fsdyno_observe::tracing::Tracing;
@@ -327,6 +330,31 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             ));
         }
         Ok(())
+    }
+
+    /// Confines the program of a phase to the contender, in namespaces of this phase: a later unmount
+    /// finds no copy of the mount. In a guest the root file system is read-only, and its disks are
+    /// those of the cell.
+    pub(super) fn confined(&mut self, phase: &PhasePlan) -> Option<Confined> {
+        if !load_programs::is_confined(phase) || programs::is_in_guest() {
+            return None;
+        }
+        // A program that writes memory instead of the contender would be compared.
+        let temporary = load_programs::has_temporary_files(phase);
+        match Confinement::new(&self.work_dir.root, temporary) {
+            Ok(confinement) => Some(Confined::by(move || confinement.enter())),
+            Err(why) => {
+                self.notes.warn(Warning::new(
+                    WarningKind::NotConfined,
+                    format!(
+                        "{} can write outside of the contender: it cannot be confined ({why})",
+                        phase.label
+                    ),
+                    "run fsdyno as root, allow user namespaces, or trust its files and jobs",
+                ));
+                None
+            }
+        }
     }
 
     pub(super) fn load_failed(&mut self, error: &LoadError) -> CellEnd {

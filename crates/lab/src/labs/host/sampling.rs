@@ -241,6 +241,7 @@ fn timed(
             Ok(time)
         })
     });
+    let confined = executor.confined(phase);
     let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
     let mut below = executor.below.as_deref_mut();
     let mut kernel_time_before = None;
@@ -271,12 +272,12 @@ fn timed(
         handicap_permille: job.contender.handicap_permille,
         each_file,
         user_work: user_work.as_ref(),
+        confined: confined.as_ref(),
         stop: executor.stop,
         share: None,
         mark: &mut mark,
     };
-    let measured = measure::run(request);
-    let mut measured = match measured {
+    let mut measured = match measure::run(request) {
         Ok(measured) => measured,
         Err(error) => {
             // Nothing after the phase is charged.
@@ -291,8 +292,9 @@ fn timed(
     }
     let (counter, kernel) = counting.end();
     executor.counter = counter;
-    let kernel_time = kernel_time(executor, kernel_time_before, measured.passes);
-    measured.figures.extend(kernel_time);
+    measured
+        .figures
+        .extend(kernel_time(executor, kernel_time_before, measured.passes));
     let kernel = kernel.map_err(|error| {
         let message = format!("cannot read or charge the kernel's work: {error}");
         executor.notes.halt(message, error.raw_os_error())
@@ -308,17 +310,22 @@ fn timed(
     }
     mark_durable(executor, number);
     let (block_after, _) = counters(executor)?;
+    take_notes(executor, &measured);
+    let machine = cpu_after.since(&cpu_before);
+    let device = block_after
+        .zip(block_before)
+        .map(|(after, before)| after.since(&before));
+    Ok((measured, machine, device, kernel))
+}
+
+/// Records the programs of a phase, and its records of the work.
+fn take_notes(executor: &mut HostExecutor<'_, '_>, measured: &Measured) {
     for tool in &measured.commands {
         executor.notes.tool(tool);
     }
     for note in &measured.notes {
         executor.notes.effective(&note.source, note.text.clone());
     }
-    let machine = cpu_after.since(&cpu_before);
-    let device = block_after
-        .zip(block_before)
-        .map(|(after, before)| after.since(&before));
-    Ok((measured, machine, device, kernel))
 }
 
 /// Marks in the block trace and on the disks that the phase is durable.

@@ -110,7 +110,9 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
-        let done = measure::prepare(phase, &self.work_dir, self.stop);
+        let confined = self.confined(phase);
+        let confined = confined.as_ref();
+        let done = measure::prepare(phase, &self.work_dir, confined, self.stop);
         for tool in done.map_err(|error| self.load_failed(&error))? {
             self.notes.tool(&tool);
         }
