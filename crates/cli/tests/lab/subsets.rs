@@ -51,7 +51,7 @@ fn run(
     let load = format!("--scale 0.005 --phases copy,grep,delete --jobs {jobs} --json");
     let mut words = home.on_model_disks(kernel, &contenders.join(","), &load);
     let repeats = words.iter().position(|word| word == "--repeats").unwrap();
-    words[repeats + 1] = "2".to_owned();
+    "2".clone_into(&mut words[repeats + 1]);
     let usual = home.command(&words);
     let mut command = Command::new(program);
     command.args(usual.get_args());
