@@ -301,12 +301,12 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     let bencher: serde_json::Value = serde_json::from_str(&bencher).unwrap();
     assert_eq!(
         bencher["ext4/tree/copy"]["kernel-blocks"]["value"],
-        10_000.0
+        12_500.0
     );
     let metrics = text(&was, Format::OpenMetrics, &wide(80));
     assert!(
         metrics.contains("fsdyno_phase_median_kernel_blocks{run=\"was\"")
-            && metrics.contains("phase=\"copy\"} 20000\n"),
+            && metrics.contains("phase=\"copy\"} 25000\n"),
         "{metrics}"
     );
     let csv = text(&was, Format::Csv, &wide(80));
@@ -314,7 +314,7 @@ fn a_count_that_grows_by_more_than_one_percent_is_seen() {
     let report = text(&was, Format::Json, &wide(80));
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let durable = &report["results"][0]["phases"][1]["contenders"][0];
-    assert_eq!(durable["kernel_blocks"], 10_000);
+    assert_eq!(durable["kernel_blocks"], 12_000);
 }
 
 #[test]
