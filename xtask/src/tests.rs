@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,6 +116,10 @@ pub fn test(words: &[String]) -> Result<bool, String> {
         .first()
         .and_then(|program| program.path.parent()?.parent());
     let directory = directory.ok_or("there are no tests")?.to_owned();
+    let guests = groups
+        .iter()
+        .any(|group| matches!(group.0, Group::Lab | Group::Cluster));
+    let kernel = if guests { lab_kernel(&directory) } else { None };
     let before = times(&directory.join("test-times"));
     let mut tests: Vec<Test<'_>> = lists
         .iter()
@@ -142,7 +147,7 @@ pub fn test(words: &[String]) -> Result<bool, String> {
         before.get(&test.full_name()).copied().unwrap_or(unknown)
     };
     tests.sort_by_key(|test| std::cmp::Reverse(expected(test)));
-    let outcomes = run_all(&tests, &directory)?;
+    let outcomes = run_all(&tests, &directory, kernel.as_deref())?;
     let mut recorded = before;
     for outcome in &outcomes {
         recorded.insert(outcome.test.full_name(), outcome.took.as_millis());
@@ -165,9 +170,30 @@ pub fn test(words: &[String]) -> Result<bool, String> {
     Ok(outcomes.iter().all(|outcome| outcome.passed))
 }
 
+/// The kernel of guests, built unless it is in the cache of this user. Without it, the tests that
+/// need it are skipped.
+fn lab_kernel(directory: &Path) -> Option<String> {
+    let mut setup = Command::new(directory.join("fsdyno"));
+    let setup = setup
+        .args(["lab", "setup"])
+        .stderr(Stdio::inherit())
+        .output();
+    let kernel = setup.ok().filter(|setup| setup.status.success());
+    let kernel = kernel.and_then(|setup| String::from_utf8(setup.stdout).ok());
+    if kernel.is_none() {
+        println!("the lab kernel is not available: tests that need it are skipped");
+    }
+    // An empty value hides a kernel that the environment names.
+    Some(kernel.unwrap_or_default().trim().to_owned())
+}
+
 /// Runs the tests, one for each processor at a time. Output is in `test.log` of that directory, that
 /// of failures on standard output too.
-fn run_all<'a>(tests: &[Test<'a>], directory: &Path) -> Result<Vec<Outcome<'a>>, String> {
+fn run_all<'a>(
+    tests: &[Test<'a>],
+    directory: &Path,
+    kernel: Option<&str>,
+) -> Result<Vec<Outcome<'a>>, String> {
     let log = directory.join("test.log");
     let log = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let (queue, log) = (Mutex::new(tests.iter()), Mutex::new(log));
@@ -184,7 +210,7 @@ fn run_all<'a>(tests: &[Test<'a>], directory: &Path) -> Result<Vec<Outcome<'a>>,
                         else {
                             return Ok(());
                         };
-                        let (outcome, said) = run(*test, &output)?;
+                        let (outcome, said) = run(*test, &output, kernel)?;
                         let name = test.full_name();
                         let (Ok(mut log), Ok(mut outcomes)) = (log.lock(), outcomes.lock()) else {
                             return Ok(());
@@ -219,11 +245,18 @@ fn run_all<'a>(tests: &[Test<'a>], directory: &Path) -> Result<Vec<Outcome<'a>>,
 
 /// Runs one test. Its output goes to a file, because a process that a test leaves would keep a pipe
 /// open.
-fn run<'a>(test: Test<'a>, output: &PathBuf) -> Result<(Outcome<'a>, String), String> {
+fn run<'a>(
+    test: Test<'a>,
+    output: &PathBuf,
+    kernel: Option<&str>,
+) -> Result<(Outcome<'a>, String), String> {
     let failed = |error| format!("{}: {error}", test.full_name());
     let file = File::create(output).map_err(failed)?;
     let began = Instant::now();
     let mut command = test.program.command();
+    if let Some(kernel) = kernel {
+        command.env("FSDYNO_LAB_KERNEL", kernel);
+    }
     if !test.name.is_empty() {
         command.args(["--exact", "--nocapture", test.name]);
     }
