@@ -26,17 +26,17 @@ const WEIGHED: &[(&str, bool, &str)] = &[
     (
         "fsdyno, create",
         true,
-        "{fsdyno} phase op-create --in {d} --set files={files} --set each=10000 --until return",
+        "{fsdyno} phase op-create --in {d} --set files={files} --set files-per-dir=10000 --until return",
     ),
     (
         "fsdyno, stat",
         true,
-        "{fsdyno} phase op-stat --in {d} --set files={files} --set each=10000",
+        "{fsdyno} phase op-stat --in {d} --set files={files} --set files-per-dir=10000",
     ),
     (
         "fsdyno, unlink",
         true,
-        "{fsdyno} phase op-unlink --in {d} --set files={files} --set each=10000 --until return",
+        "{fsdyno} phase op-unlink --in {d} --set files={files} --set files-per-dir=10000 --until return",
     ),
 ];
 

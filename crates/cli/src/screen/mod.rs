@@ -269,10 +269,18 @@ impl Screen {
     fn announce_verdicts(&self) {
         let blocks = first_verdicts(&self.run);
         let time = self.time_of_blocks(blocks);
-        if let Some(time) = time.filter(|time| time.0 > 0) {
+        let Some(time) = time.filter(|time| time.0 > 0) else {
+            return;
+        };
+        let in_about = time.clock();
+        if self.within_budget(time) < time {
             self.print(&format!(
-                "the first verdicts follow after {blocks} blocks, in about {}",
-                time.clock()
+                "the time limit ends before the first verdicts, which need {blocks} blocks, about \
+                 {in_about} more (--budget)"
+            ));
+        } else {
+            self.print(&format!(
+                "the first verdicts follow after {blocks} blocks, in about {in_about}"
             ));
         }
     }

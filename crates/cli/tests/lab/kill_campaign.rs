@@ -311,7 +311,7 @@ fn commands_in_a_directory_of_the_user_end_with_all_their_processes() {
         "make mixed --scale 0.3 --in",
         "age --fill 1% --in",
         "phase op-random-read --set size=8M --set operations=200000 --set workers=2 \
-         --set as=processes --no-lock --in",
+         --set worker-type=process --no-lock --in",
     ];
     for (seed, words) in (14_u64..).zip(commands) {
         let words = words_of(words, &[&folder]);

@@ -322,15 +322,15 @@ fn processes_of_a_phase_die_with_fsdyno() {
     let home = Home::new();
     let work_dir = home.work().display().to_string();
     let words = "phase op-random-read --set size=1M --set operations=1000000 --set rate=10 \
-                 --set workers=2 --set as=processes --in";
+                 --set workers=2 --set worker-type=process --in";
     let words: Vec<&str> = words.split_whitespace().chain([&*work_dir]).collect();
     let mut fsdyno = home.start(&words);
     until(TIMEOUT, "both workers are there", || {
-        home.processes_of("as=processes") == 3
+        home.processes_of("worker-type=process") == 3
     });
     fsdyno.kill().unwrap();
     fsdyno.wait().unwrap();
     until(TIMEOUT, "nobody is left", || {
-        home.processes_of("as=processes") == 0
+        home.processes_of("worker-type=process") == 0
     });
 }

@@ -48,7 +48,7 @@ fn image_files_are_in_memory_and_leave_nothing() {
     let inspect = "losetup -n -O BACK-FILE | grep {here} | xargs -r stat -f -c %T >{seen}; true";
     let inspect = inspect.replace("{here}", &here);
     let seen = home.path("seen").display().to_string();
-    let mut words = in_memory(&home, "--on ram:64M -n 1 --exec");
+    let mut words = in_memory(&home, "--on ram:64M -n 1 --exec-everywhere --exec");
     words.push(inspect.replace("{seen}", &seen));
     let output = home.fsdyno(&words);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);

@@ -181,8 +181,7 @@ settings! {
         pub disk: Option<PathBuf>;
 
         /// Directory for a block trace of each model disk (`fsdyno disk trace FILE`)
-        #[arg(long, alias = "disk-record", value_name = "DIR", help_heading = PLACE)]
-        #[serde(alias = "disk_record")]
+        #[arg(long, value_name = "DIR", help_heading = PLACE)]
         pub disk_trace: Option<PathBuf>;
 
         /// Store the written data in block traces, and not only its hashes
@@ -600,7 +599,7 @@ mod tests {
             ("--verify=false", "verify = false"),
             ("--workers=1,2", "workers = [1, 2]"),
             ("--on=loop:8G", "device = \"loop:8G\""),
-            ("--disk-trace=traces", "disk_record = \"traces\""),
+            ("--disk-trace=traces", "disk_trace = \"traces\""),
             ("--fs=tmpfs", "contenders = [\"tmpfs\"]"),
         ] {
             let read: RunOptions = toml::from_str(key).unwrap_or_else(|error| panic!("{error}"));

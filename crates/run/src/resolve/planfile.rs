@@ -32,9 +32,6 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Keys of earlier versions that are still accepted, with their current names.
-const EARLIER_NAMES: &[(&str, &str)] = &[("disk_record", "disk_trace")];
-
 /// A plan file that was read and checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanFile {
@@ -99,9 +96,6 @@ impl PlanFile {
         };
         let options: RunOptions = toml::from_str(text).map_err(|error| {
             let (mut message, mut help) = split_help(error.message());
-            for (earlier, _) in EARLIER_NAMES {
-                message = message.replace(&format!("`{earlier}`, "), "");
-            }
             if let Some((unknown, nearest)) = nearest_key(&message) {
                 message = unknown;
                 help = Some(nearest);
@@ -130,11 +124,7 @@ impl PlanFile {
 
 impl Source {
     fn wrong_at(&self, key: &str, error: &ConfigError) -> PlanFileError {
-        let earlier = || {
-            let named = EARLIER_NAMES.iter().find(|(_, now)| *now == key);
-            named.and_then(|(earlier, _)| self.place_of(earlier))
-        };
-        let span = self.place_of(key).or_else(earlier);
+        let span = self.place_of(key);
         self.wrong(span.unwrap_or(0..0), error)
     }
 

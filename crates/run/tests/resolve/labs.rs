@@ -243,7 +243,7 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
 
 #[test]
 fn a_block_trace_needs_a_directory_and_a_model_disk() {
-    let text = "disk = \"nvme\"\ndisk_record = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
+    let text = "disk = \"nvme\"\ndisk_trace = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
     let (held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path)));
     let record = from_file.disk_trace.unwrap();
