@@ -322,7 +322,10 @@ fn parallel_programs_report_their_figures_or_the_reason_for_none() {
             );
         }
         // The time is far below the one-second resolution of the program.
-        assert!(names(&samples[1]).is_empty(), "{}", samples[1]);
+        // Counters of the processor, where it has them, are figures of every phase.
+        let mut own = names(&samples[1]);
+        own.retain(|name| !name.ends_with("instructions") && !name.ends_with("cycles"));
+        assert!(own.is_empty(), "{}", samples[1]);
         let warnings = samples[1]["warnings"].to_string();
         assert!(
             warnings.contains("postmark counts whole seconds"),

@@ -328,7 +328,7 @@ fn a_replay_in_virtual_time_has_the_same_figures_twice() {
     let home = Home::new();
     let file = recorded(&home, 0);
     for start in ["afap", "scaled:50"] {
-        let line = "run --disk laptop-4200-2004 --on loop:1G --repeats 2 --lab uml --verify --json";
+        let line = "run --disk laptop-4200-2004 --on loop:1G --repeats 2 --vary none --lab uml --verify --json";
         let mut words: Vec<&str> = line.split(' ').collect();
         let kernel = kernel.to_str().unwrap();
         let work = home.work().display().to_string();

@@ -205,6 +205,51 @@ fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
 }
 
 #[test]
+fn every_property_of_a_draw_changes_a_cell() {
+    let test = "every_property_of_a_draw_changes_a_cell";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    // Two draws, and the identity of the file system in each.
+    let draws = |vary: &str| {
+        let home = Home::new();
+        // example
+        let mut words = words(&home, &kernel, "ext4", &["--phases", "copy,grep", "--json"]);
+        let repeats = words.iter().position(|word| word == "--repeats").unwrap();
+        "2".clone_into(&mut words[repeats + 1]);
+        words.extend(["--vary", vary].map(str::to_owned));
+        let output = home.fsdyno(&words);
+        assert_eq!(output.code, Some(0), "{vary}: {}", output.err);
+        let result: Value = serde_json::from_str(&output.out).unwrap();
+        let verdicts = &result["results"][0]["overall"]["fastest"];
+        assert!(verdicts.is_null(), "{verdicts}");
+        let cells = result["cells"].as_array().unwrap();
+        let uuid = |cell: &Value| {
+            let effective = cell["effective"].as_array().unwrap().iter();
+            let mut reports = effective.filter_map(|one| one["text"].as_str());
+            let report = reports.find(|one| one.contains("Filesystem UUID")).unwrap();
+            let line = report.lines().find(|line| line.contains("Filesystem UUID"));
+            line.unwrap().to_owned()
+        };
+        let [one, other] = figures(&result["cells"]).try_into().unwrap();
+        (one, other, cells.iter().map(uuid).collect::<Vec<_>>())
+    };
+    let (first, other, uuids) = draws("none");
+    assert_eq!((&first, &uuids[0]), (&other, &uuids[1]));
+    for vary in ["dataset", "names", "placement", "moment"] {
+        let (one, other, of_draws) = draws(vary);
+        assert_eq!(
+            (&one, &of_draws[0]),
+            (&first, &uuids[0]),
+            "{vary}: the first draw"
+        );
+        assert_ne!(one, other, "{vary}");
+        // Only the names are other ones in the file system.
+        assert_eq!(of_draws[0] != of_draws[1], vary == "names", "{vary}");
+    }
+}
+
+#[test]
 fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
     let test = "clean_removes_the_virtual_time_guests_of_a_killed_run";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {

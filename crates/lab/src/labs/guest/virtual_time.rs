@@ -11,6 +11,7 @@ use crate::messages::{GuestMessage, Task};
 use crate::notes::Notes;
 use crate::procedure::CellEnd;
 use crate::recorded;
+use fsdyno_datasets::seed::Seed;
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarDisk, CalendarError, Passed, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
@@ -25,6 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// The range of the date at which a guest with other names starts. Programs of a guest get no random
+/// bytes early, so `mkfs` derives UUIDs and hash seeds from the time of day (libuuid).
+const MONTH_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -160,7 +165,11 @@ impl GuestLab {
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
         let volatile = timed_disks.volatile;
-        let kept = timed_disks.keep(line, Setting::default());
+        let mut setting = Setting::default();
+        if let Some(random) = names {
+            setting.time_of_day += Seed::new(random).below(MONTH_NS);
+        }
+        let kept = timed_disks.keep(line, setting);
         let received = self.receive(&mut guest, &words, notes);
         if received.is_ok() {
             // The guest exits by itself, or is killed by its guard.
