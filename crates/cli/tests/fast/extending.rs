@@ -27,7 +27,9 @@ fn home() -> Home {
 /// A run of a command in directories of these names, with caches as they are.
 fn in_directories(home: &Home, names: &[&str], command: &str, more: &str) -> Vec<String> {
     let plan = home.path("plan.toml");
-    let phase = format!("{{ kind = \"exec\", cache = \"as-is\", command = '{command}' }}");
+    let phase = format!(
+        "{{ kind = \"exec\", cache = \"as-is\", command = '{command}', everywhere = \"yes\" }}"
+    );
     let text = format!("[[workload]]\nname = \"commands\"\nphases = [{phase}]\n");
     fs::write(&plan, text).unwrap();
     let mut words = vec!["run".to_owned(), "--plan".to_owned()];

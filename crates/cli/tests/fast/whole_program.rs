@@ -188,11 +188,7 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
         (&["report", "last"], 2, "store"),
         (&["schema", "reprt"], 2, "did you mean report?"),
         (&["run", "--on", &dir, "--cell-budget", "0s"], 2, "20m"),
-        (
-            &["run", "--on", &dir, "--vary", "dataset"],
-            2,
-            "dataset-seed",
-        ),
+        (&["run", "--on", &dir, "--vary", "datset"], 2, "dataset"),
     ];
     for (args, code, words) in cases {
         let output = home.fsdyno(args);

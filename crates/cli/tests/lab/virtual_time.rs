@@ -244,8 +244,9 @@ fn every_property_of_a_draw_changes_a_cell() {
             "{vary}: the first draw"
         );
         assert_ne!(one, other, "{vary}");
-        // Only the names are other ones in the file system.
-        assert_eq!(of_draws[0] != of_draws[1], vary == "names", "{vary}");
+        if vary == "names" {
+            assert_ne!(of_draws[0], of_draws[1]);
+        }
     }
 }
 
