@@ -119,7 +119,7 @@ pub fn test(words: &[String]) -> Result<bool, String> {
     let guests = groups
         .iter()
         .any(|group| matches!(group.0, Group::Lab | Group::Cluster));
-    let kernel = if guests { lab_kernel(&directory) } else { None };
+    let kernel = guests.then(|| lab_kernel(&directory));
     let before = times(&directory.join("test-times"));
     let mut tests: Vec<Test<'_>> = lists
         .iter()
@@ -172,7 +172,7 @@ pub fn test(words: &[String]) -> Result<bool, String> {
 
 /// The kernel of guests, built unless it is in the cache of this user. Without it, the tests that
 /// need it are skipped.
-fn lab_kernel(directory: &Path) -> Option<String> {
+fn lab_kernel(directory: &Path) -> String {
     let mut setup = Command::new(directory.join("fsdyno"));
     let setup = setup
         .args(["lab", "setup"])
@@ -184,7 +184,7 @@ fn lab_kernel(directory: &Path) -> Option<String> {
         println!("the lab kernel is not available: tests that need it are skipped");
     }
     // An empty value hides a kernel that the environment names.
-    Some(kernel.unwrap_or_default().trim().to_owned())
+    kernel.unwrap_or_default().trim().to_owned()
 }
 
 /// Runs the tests, one for each processor at a time. Output is in `test.log` of that directory, that
