@@ -629,7 +629,7 @@ fn verdicts_of_other_draws_contradict_at_most_1_of_20() {
         [1.0, 0.7, 1.03, 20.0],
     ];
     let (mut chance, mut pairs, mut decided, mut contradicted) = (Chance(36), 0, 0, 0);
-    for round in 0..3 {
+    for round in 0..4 {
         for (at, truth) in (0..).zip(&truth) {
             // All shapes of independent draws.
             let shape = &SHAPES[(at + round) % 3];
