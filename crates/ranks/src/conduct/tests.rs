@@ -5,9 +5,7 @@ use super::{End, Environment, SHORT, agree};
 use crate::group::{Alarm, Group as _, Wait, threads};
 use crate::options::Options;
 use clap::{Args as _, FromArgMatches as _};
-use fsdyno_model::{
-    CancelToken, CellRecord, Event, Figure, Nanos, Outcome, Sample, Stage, Warning,
-};
+use fsdyno_model::{CancelToken, CellRecord, Event, Figure, Outcome, Sample, Stage, Warning};
 use std::fs;
 use std::path::{Path, PathBuf};
 
