@@ -4,6 +4,7 @@
 //! counters of a binary after each input.
 
 mod block_trace;
+mod changed_store;
 mod contender;
 mod disk;
 mod disk_faults;
@@ -16,6 +17,7 @@ mod program_json;
 mod program_output;
 mod recording;
 mod replay;
+mod reports;
 mod store_rows;
 mod tar_archive;
 mod vhost_user;
@@ -55,6 +57,7 @@ targets! {
     VHOST_USER: vhost_user, 64 << 20;
     FUSE_REQUESTS: fuse_requests, BUFFERS;
     STORE_ROWS: store_rows, BUFFERS;
+    REPORTS: reports, 64 << 20;
     PROGRAM_JSON: program_json, SMALL;
     PROGRAM_OUTPUT: program_output, SMALL;
     JOURNAL: journal, SMALL;

@@ -1,296 +1,55 @@
-//! Rows of a store that another program wrote: any value in any column, and text that is changed in
-//! place. The schema has no constraints, as that of a hostile file may have none. Runs, series and
-//! explorations are read or refused, and two readers of the same rows agree.
+//! Rows of a store that another program wrote: runs, series and explorations are read or refused,
+//! and two readers of the same rows agree.
 
-use crate::bytes::Input;
-use fsdyno_model::{CellRecord, Outcome};
-use fsdyno_store::{Store, fuzz};
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
-use specimen::{
-    bare, cells, exploration, explored_in_vain, explored_with_findings, measured,
-    power_cut_with_losses, power_cut_without_losses, run, series,
-};
-use std::cell::OnceCell;
+use super::changed_store::{Bench, Kinds, RUN, with_changes};
 use std::collections::BTreeSet;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-
-#[path = "../../../crates/store/src/tests/specimen.rs"]
-#[expect(dead_code, reason = "the tests of the store use all of it")]
-mod specimen;
-
-/// The id of the run.
-const RUN: &str = "r";
-
-/// The most changes of an input.
-const MOST: usize = 8;
-
-/// The longest output of a recorded command, bytes: reading it back checks no more than this does.
-const MAX_OUTPUT: usize = 64;
-
-/// Statements that stay prepared: two for each column that is changed, and those of the store.
-const STATEMENTS: usize = 1024;
-
-/// A table: its columns that are changed, and the key of each row.
-struct Table {
-    name: String,
-    columns: Vec<String>,
-    key: Vec<String>,
-    rows: Vec<Vec<Value>>,
-}
-
-/// A store in memory whose rows are changed.
-struct Bench {
-    store: Store,
-    tables: Vec<Table>,
-    series: String,
-    exploration: String,
-}
-
-/// A value that was changed: its table, and the statement that restores it with its parameters.
-type Changed = (String, String, Vec<Value>);
-
-/// The tables of series.
-const SERIES: [&str; 2] = ["series", "cut"];
-
-/// The tables of explorations.
-const EXPLORATION: [&str; 3] = ["exploration", "explored", "finding"];
-
-thread_local! {
-    static BENCH: OnceCell<Bench> = const { OnceCell::new() };
-}
 
 pub fn check(input: &[u8]) {
-    BENCH.with(|bench| {
-        let bench = bench.get_or_init(|| Bench::new().expect("a store of known rows"));
-        bench.check(&mut Input(input));
-    });
+    with_changes(
+        input,
+        |bench,
+         Kinds {
+             run,
+             series,
+             exploration,
+         }| {
+            let read = (!run || read_run(bench), !series || read_series(bench));
+            let read = (read.0, read.1, !exploration || read_exploration(bench));
+            assert!(
+                !input.is_empty() || read == (true, true, true),
+                "unchanged rows cannot be read"
+            );
+        },
+    );
 }
 
-/// A cell of each outcome, the first with rows in every table.
-fn records() -> Vec<CellRecord> {
-    let mut measured = measured(0);
-    for command in &mut measured.commands {
-        let end = command.stdout.floor_char_boundary(MAX_OUTPUT);
-        command.stdout.truncate(end);
+/// Reads the run in every way; whether all of it can be read.
+fn read_run(bench: &Bench) -> bool {
+    let listed = bench.store.runs().is_ok();
+    let (run, recorded) = (bench.store.load(RUN), bench.store.recorded(RUN));
+    if let (Ok(run), Ok(recorded)) = (&run, &recorded) {
+        let indices = run.cells.iter().map(|record| record.cell.index);
+        assert_eq!(&indices.collect::<BTreeSet<_>>(), recorded);
     }
-    measured.commands.truncate(3);
-    let skipped = |record: &CellRecord| matches!(record.outcome, Outcome::Skipped { .. });
-    let others = cells().into_iter();
-    let skipped = others.clone().find(skipped);
-    let failed = others
-        .rev()
-        .find(|one| matches!(one.outcome, Outcome::Failed(_)));
-    let outcomes = skipped.into_iter().chain(failed);
-    let others = (1..)
-        .zip(outcomes)
-        .map(|(index, one)| bare(index, one.outcome));
-    std::iter::once(measured).chain(others).collect()
+    listed && run.is_ok()
 }
 
-/// Records a run, a series and an exploration in a new store; the ids of the last two.
-fn fill(path: &Path) -> Result<(String, String), fsdyno_store::StoreError> {
-    let mut store = Store::open(path)?;
-    store.begin(&run(RUN, 1))?;
-    for record in records() {
-        store.record(RUN, &record)?;
-    }
-    let mut begun = series(2);
-    begun.disk = run(RUN, 1).plan.disk;
-    store.begin_series(&mut begun)?;
-    let label = begun.contenders[0].label.clone();
-    store.record_power_cut(&begun.id, &power_cut_with_losses(&label, 1))?;
-    store.record_power_cut(&begun.id, &power_cut_without_losses(&label, 2))?;
-    let mut explored = exploration(3);
-    store.begin_exploration(&mut explored)?;
-    store.record_program(&explored.id, &explored_with_findings(&label, 0))?;
-    store.record_program(&explored.id, &explored_in_vain(&label, 1))?;
-    Ok((begun.id, explored.id))
+/// Reads the series in every way; whether all of it can be read.
+fn read_series(bench: &Bench) -> bool {
+    let listed = bench.store.series().is_ok();
+    bench.store.load_series(&bench.series).is_ok() && listed
 }
 
-impl Bench {
-    fn new() -> rusqlite::Result<Self> {
-        let folder = PathBuf::from(format!("/dev/shm/fsdyno-fuzz-{}", std::process::id()));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&folder)
-            .expect("a folder in memory");
-        let path = folder.join("store.db");
-        let (series, exploration) = fill(&path).expect("known rows are stored");
-        remove_constraints(&Connection::open(&path)?)?;
-        let bytes = std::fs::read(&path).expect("a file in memory");
-        std::fs::remove_dir_all(&folder).expect("a folder in memory");
-        let store = fuzz::store_in_memory(&bytes)?;
-        let connection = fuzz::connection(&store);
-        // Changes break the constraints that a hostile file does not have.
-        connection.execute_batch(
-            "PRAGMA journal_mode = MEMORY;
-             PRAGMA foreign_keys = OFF;
-             PRAGMA ignore_check_constraints = ON;",
-        )?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let bench = Self {
-            tables: tables(connection)?,
-            store,
-            series,
-            exploration,
-        };
-        assert!(
-            bench.read_run() && bench.read_series() && bench.read_exploration(),
-            "unchanged rows cannot be read"
-        );
-        Ok(bench)
+/// Reads the exploration in every way; whether all of it can be read.
+fn read_exploration(bench: &Bench) -> bool {
+    let listed = bench.store.explorations().is_ok();
+    let whole = bench.store.exploration(&bench.exploration);
+    let explored = bench.store.explored(&bench.exploration);
+    if let (Ok(whole), Ok(explored)) = (&whole, &explored) {
+        let programs = whole.programs.iter().filter(|one| one.failed.is_none());
+        // A program that the search does not have can be read, and is no unit of it.
+        let units = programs.filter_map(|one| whole.info.unit(one));
+        assert!(units.collect::<BTreeSet<_>>().is_subset(explored));
     }
-
-    fn check(&self, input: &mut Input<'_>) {
-        let mut changed = Vec::new();
-        for _ in 0..MOST {
-            if input.is_empty() {
-                break;
-            }
-            changed.extend(self.change(input));
-        }
-        // No row of one kind is read with another kind.
-        let of_series = |(table, ..): &Changed| SERIES.contains(&table.as_str());
-        let of_exploration = |(table, ..): &Changed| EXPLORATION.contains(&table.as_str());
-        if changed.iter().any(of_series) {
-            self.read_series();
-        }
-        if changed.iter().any(of_exploration) {
-            self.read_exploration();
-        }
-        if !changed
-            .iter()
-            .all(|one| of_series(one) || of_exploration(one))
-        {
-            self.read_run();
-        }
-        for (_, statement, values) in changed.into_iter().rev() {
-            assert_eq!(self.execute(&statement, &values), Ok(1));
-        }
-    }
-
-    fn execute(&self, statement: &str, values: &[Value]) -> rusqlite::Result<usize> {
-        let mut statement = fuzz::connection(&self.store).prepare_cached(statement)?;
-        statement.execute(params_from_iter(values))
-    }
-
-    /// Changes a value; how to change it back. None if no such value can be stored.
-    fn change(&self, input: &mut Input<'_>) -> Option<Changed> {
-        let table = pick(&self.tables, input.u8())?;
-        let (column, row) = (
-            pick(&table.columns, input.u8())?,
-            pick(&table.rows, input.u8())?,
-        );
-        let (name, key) = (&table.name, table.key.join(" IS ? AND "));
-        let query = format!("SELECT {column} FROM {name} WHERE {key} IS ?");
-        let connection = fuzz::connection(&self.store);
-        let mut query = connection.prepare_cached(&query).expect("a column");
-        let before: Value = query
-            .query_row(params_from_iter(row), |row| row.get(0))
-            .ok()?;
-        let value = match (input.u8() % 6, &before) {
-            (0, _) => Value::Null,
-            (1, _) => Value::Integer(input.u64().cast_signed()),
-            (2, _) => Value::Real(f64::from_bits(input.u64())),
-            (3, _) => Value::Blob(input.part().to_vec()),
-            (4, Value::Text(text)) => {
-                let mut bytes = text.clone().into_bytes();
-                let from = usize::from(input.u16()) % (bytes.len() + 1);
-                let end = (from + usize::from(input.u8())).min(bytes.len());
-                bytes.splice(from..end, input.part().iter().copied());
-                Value::Text(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            _ => Value::Text(String::from_utf8_lossy(input.part()).into_owned()),
-        };
-        let statement = format!("UPDATE {name} SET {column} = ? WHERE {key} IS ?");
-        let with = |value| std::iter::once(value).chain(row.iter().cloned()).collect();
-        let values: Vec<Value> = with(value);
-        let updated = self.execute(&statement, &values) == Ok(1);
-        updated.then(|| (name.clone(), statement, with(before)))
-    }
-
-    /// Reads the run in every way; whether all of it can be read.
-    fn read_run(&self) -> bool {
-        let listed = self.store.runs().is_ok();
-        let (run, recorded) = (self.store.load(RUN), self.store.recorded(RUN));
-        if let (Ok(run), Ok(recorded)) = (&run, &recorded) {
-            let indices = run.cells.iter().map(|record| record.cell.index);
-            assert_eq!(&indices.collect::<BTreeSet<_>>(), recorded);
-        }
-        listed && run.is_ok()
-    }
-
-    /// Reads the series in every way; whether all of it can be read.
-    fn read_series(&self) -> bool {
-        let listed = self.store.series().is_ok();
-        self.store.load_series(&self.series).is_ok() && listed
-    }
-
-    /// Reads the exploration in every way; whether all of it can be read.
-    fn read_exploration(&self) -> bool {
-        let listed = self.store.explorations().is_ok();
-        let whole = self.store.exploration(&self.exploration);
-        let explored = self.store.explored(&self.exploration);
-        if let (Ok(whole), Ok(explored)) = (&whole, &explored) {
-            let programs = whole.programs.iter().filter(|one| one.failed.is_none());
-            // A program that the search does not have can be read, and is no unit of it.
-            let units = programs.filter_map(|one| whole.info.unit(one));
-            assert!(units.collect::<BTreeSet<_>>().is_subset(explored));
-        }
-        listed && whole.is_ok()
-    }
-}
-
-/// Takes the types and checks of all columns out of a schema, and leaves no log of transactions.
-fn remove_constraints(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "PRAGMA journal_mode = DELETE;
-         PRAGMA writable_schema = ON;
-         UPDATE sqlite_schema SET sql = replace(replace(replace(replace(sql,
-             'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'),
-             'IS NOT NULL', 'NOTNULL'), ' NOT NULL', '');
-         PRAGMA writable_schema = OFF;",
-    )
-}
-
-fn pick<T>(from: &[T], number: u8) -> Option<&T> {
-    from.get(usize::from(number) % from.len().max(1))
-}
-
-/// The tables with rows. Keys are not changed, so that every row is found again.
-fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
-    let query = "SELECT name, sql LIKE '%WITHOUT ROWID%' FROM sqlite_schema
-                 WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
-    let mut statement = connection.prepare(query)?;
-    let named = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut tables = Vec::new();
-    for named in named {
-        let (name, keyed): (String, bool) = named?;
-        let columns = format!("SELECT name, pk > 0 FROM pragma_table_info('{name}')");
-        let mut columns = connection.prepare(&columns)?;
-        let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let columns: Vec<(String, bool)> = columns.collect::<rusqlite::Result<_>>()?;
-        let of = |key: bool| columns.iter().filter(move |column| column.1 == key);
-        let names = |key| of(key).map(|column| column.0.clone()).collect();
-        let key: Vec<String> = if keyed {
-            names(true)
-        } else {
-            vec!["rowid".to_owned()]
-        };
-        let width = key.len();
-        let mut rows =
-            connection.prepare(&format!("SELECT {} FROM {name} LIMIT 8", key.join(", ")))?;
-        let rows = rows.query_map([], |row| (0..width).map(|at| row.get(at)).collect())?;
-        tables.push(Table {
-            columns: names(false),
-            rows: rows.collect::<rusqlite::Result<_>>()?,
-            name,
-            key,
-        });
-    }
-    tables.retain(|table| !table.rows.is_empty() && !table.columns.is_empty());
-    Ok(tables)
+    listed && whole.is_ok()
 }

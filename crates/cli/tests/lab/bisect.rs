@@ -1,6 +1,9 @@
 //! `bisect` on cells of real guests. The repository has a Makefile that makes a program which starts
 //! the lab kernel with the options of the commit, so that a build takes no time.
 
+use crate::support::kills::{
+    INTERRUPTED, SIGNALS, assert_nothing_left, moments, rounds, signal_at,
+};
 use crate::support::{Home, Printed, have, lab_kernel, printed, until};
 use std::ffi::OsStr;
 use std::fs;
@@ -166,6 +169,55 @@ fn a_killed_search_resumes_and_names_the_commit() {
         again.err
     );
     assert_eq!(history.recorded(), recorded);
+}
+
+#[test]
+fn a_search_that_is_ended_by_signals_keeps_each_commit_and_ends_in_the_same_answer() {
+    let test = "a_search_that_is_ended_by_signals_keeps_each_commit";
+    let Some(history) = history(test) else {
+        return;
+    };
+    let fresh = history.command(&history.ends(0, LAST));
+    let fresh: Vec<String> = words(&fresh);
+    let resume = words(&history.command(&["--resume"]));
+    let mut before = 0;
+    let signals = SIGNALS.into_iter().cycle();
+    let signals = signals.take(usize::try_from(rounds(5)).unwrap());
+    for (signal, moment) in signals.zip(moments(18, 12_000)) {
+        let words = if before > 0 { &resume } else { &fresh };
+        let code = signal_at(&history.home, words, moment, signal);
+        assert!(
+            matches!(code, None | Some(0 | INTERRUPTED)),
+            "{code:?}: {}",
+            history.home.output()
+        );
+        assert_nothing_left(&history.home);
+        let now = history.recorded();
+        assert!(now >= before, "{before} commits were recorded, now {now}");
+        before = now;
+    }
+    let found = if before > 0 {
+        history.bisect(&["--resume"])
+    } else {
+        history.bisect(&history.ends(0, LAST))
+    };
+    assert_eq!(found.code, Some(0), "{}", found.err);
+    assert!(
+        found.out.contains(&history.commits[CHANGED]),
+        "{}",
+        found.out
+    );
+    assert_eq!(history.git(&["status", "--porcelain"]), "");
+}
+
+/// The words of a command, without those that every test has.
+fn words(command: &Command) -> Vec<String> {
+    let words = command
+        .get_args()
+        .map(|word| word.to_str().unwrap().to_owned());
+    words
+        .filter(|word| !["--dirs-from-env", "--no-lock"].contains(&word.as_str()))
+        .collect()
 }
 
 #[test]

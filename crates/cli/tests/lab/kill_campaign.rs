@@ -303,6 +303,43 @@ fn a_fit_of_a_disk_leaves_a_complete_profile_or_none() {
 }
 
 #[test]
+fn a_fit_of_a_processor_leaves_a_complete_profile_or_none() {
+    let test = "a_fit_of_a_processor_leaves_a_complete_profile_or_none";
+    let programs = ["mkfs.ext4"];
+    let Some(kernel) = lab_kernel(test).filter(|_| root_and(&programs, test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (profile, folder) = (home.path("profiles/mine.toml"), home.path("profiles"));
+    fs::create_dir(&folder).unwrap();
+    // example
+    let mut words = words_of("cpu fit --fs ext4 --repeats 1 --no-lock -o", &[&profile]);
+    words.extend(words_of("--guest-kernel", &[&kernel]));
+    signal_command(&home, &words, (15, 20_000), 1, &mut |code| {
+        if code == Some(0) {
+            let shown = home.fsdyno(&words_of("cpu show", &[&profile]));
+            assert_eq!(shown.code, Some(0), "{}", shown.err);
+            fs::remove_file(&profile).unwrap();
+        }
+        assert_eq!(files_in(&folder), Vec::<PathBuf>::new());
+    });
+}
+
+#[test]
+fn a_selftest_that_is_ended_by_a_signal_leaves_nothing() {
+    if !root_and(&[], "a_selftest_that_is_ended_by_a_signal_leaves_nothing") {
+        return;
+    }
+    let home = Home::new();
+    for (seed, words) in [(16, "selftest"), (17, "selftest --aa 2 --max-repeats 20")] {
+        let words = words_of(words, &[]);
+        signal_command(&home, &words, (seed, 2000), 1, &mut |code| {
+            assert!(matches!(code, None | Some(0 | 1 | INTERRUPTED)), "{code:?}");
+        });
+    }
+}
+
+#[test]
 fn commands_in_a_directory_of_the_user_end_with_all_their_processes() {
     let home = Home::new();
     let folder = home.path("made");
