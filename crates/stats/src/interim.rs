@@ -54,6 +54,9 @@ const END: f64 = 0.75;
 /// with fewer.
 const EARLIEST: u32 = 6;
 
+/// The fewest blocks after which contenders that are far apart are decided, without error budget.
+const FAR_FROM: u32 = 3;
+
 /// One analysis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Analysis {
@@ -75,6 +78,7 @@ impl InterimAnalyses {
         }
         if let Spending::Remaining { ends, .. } = &self.spending {
             places.extend(ends);
+            places.extend((FAR_FROM < self.least.min(self.most)).then_some(FAR_FROM));
             places.sort_unstable();
             places.dedup();
         }
@@ -93,14 +97,20 @@ impl InterimAnalyses {
                 if (*ended || blocks == self.most) && !ends.contains(&blocks) {
                     ends.push(blocks);
                 }
-                places.retain(|place| *place >= EARLIEST || ends.contains(place));
+                places.retain(|place| *place >= FAR_FROM || ends.contains(place));
                 if ends.contains(&blocks) && !places.contains(&blocks) {
                     places.push(blocks);
                 }
                 let mut left = level;
                 let each = places.into_iter().map(|until| {
                     let end = ends.contains(&until);
-                    let level = left * if end { END } else { INTERIM };
+                    let early = until < EARLIEST;
+                    let share = match (end, early) {
+                        (true, _) => END,
+                        (false, true) => 0.0,
+                        (false, false) => INTERIM,
+                    };
+                    let level = left * share;
                     left -= level;
                     Analysis { until, level, end }
                 });
@@ -196,6 +206,12 @@ mod tests {
             }
         };
         // Analyses before 6 blocks use nothing. An interruption is no end.
+        let early = [(3, 0.0), (4, 0.0)];
+        let of = |analyses, blocks| {
+            let mut all: Vec<(u32, f64)> = of(analyses, blocks);
+            all.retain(|one| !early.contains(one));
+            all
+        };
         near(&of(analyses(&[], false), 10), &[(6, 0.1), (8, 0.09)]);
         let ended = [(6, 0.1), (8, 0.09), (10, 0.6075)];
         near(&of(analyses(&[], true), 10), &ended);

@@ -60,7 +60,7 @@ pub fn best_set(times: &Times, rule: &Rule) -> Vec<bool> {
             let slower = |paired: &Paired| {
                 // Half of the two-sided p-value.
                 let (p, above) = paired.p(0.0, 2.0 * level, !end);
-                above && p / 2.0 <= level
+                above && p / 2.0 <= level || paired.far() == Some(true)
             };
             kept[at] &= !paired.iter().any(slower);
         }

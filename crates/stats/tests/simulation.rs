@@ -511,6 +511,20 @@ fn default_runs_hold_the_error_rate_that_they_name() {
 }
 
 #[test]
+fn stalls_of_ten_times_do_not_set_equal_contenders_far_apart() {
+    let stalls = Shape {
+        name: "stalls",
+        next: |chance, _, _| {
+            let stall = if chance.even() < 0.05 { 10.0 } else { 1.0 };
+            stall * (1.0 + 0.02 * chance.normal())
+        },
+    };
+    let (any, _) = error_rates(&stalls, &[1.0; 3], ErrorRate::Fdr, None, 400, 2007);
+    println!("stalls: {:.1} % of tables wrong", 100.0 * any);
+    assert!(any <= 0.05, "{any}");
+}
+
+#[test]
 #[ignore = "minutes; the figures in docs/statistics.md"]
 fn default_runs_hold_the_error_rate_that_they_name_in_many_experiments() {
     check_error_rates(&ErrorRate::ALL, None, 3000);
