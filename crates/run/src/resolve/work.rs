@@ -117,7 +117,7 @@ pub fn complete_replays(workloads: &mut [Workload], pace: Option<&str>) -> Resul
             }
             if let Some(pace) = phase.parameters.get(replay::PACE) {
                 replay::check_pace(pace).map_err(|reason| {
-                    ConfigError::wrong(reason, "see the parameters of `replay` in docs/plans.md")
+                    ConfigError::wrong(reason, "the paces are in docs/recordings.md")
                 })?;
             }
         }
