@@ -10,6 +10,7 @@ mod contents;
 mod daily;
 mod disk_profiles;
 mod documented_plan;
+mod documents;
 mod escapes;
 mod explorations;
 mod extending;

@@ -16,6 +16,7 @@ mod crash;
 mod crash_disk;
 mod digest;
 mod disk_fit;
+mod documents;
 mod dry_run;
 mod explore;
 mod explorer;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod documents;
 pub mod kills;
 
 use fsdyno_guests::kernels::has_amx;
