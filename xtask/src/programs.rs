@@ -1,7 +1,7 @@
 //! Test programs, built by cargo, and the tests in each.
 
+use crate::system::{cargo, cargo_program};
 use serde_json::Value;
-use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,14 +15,9 @@ pub struct Program {
     pub directory: PathBuf,
 }
 
-pub fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
 /// Builds the test programs of these targets. Cargo prints errors itself.
 pub fn build(targets: &[&str]) -> Result<Vec<Program>, String> {
-    let mut child = Command::new(cargo())
-        .args(["test", "--workspace", "--locked", "--no-run"])
+    let mut child = cargo(&["test", "--workspace", "--locked", "--no-run"])
         .arg("--message-format=json-render-diagnostics")
         .args(targets)
         .stdout(Stdio::piped())
@@ -65,7 +60,7 @@ impl Program {
         let mut command = Command::new(&self.path);
         command
             .current_dir(&self.directory)
-            .env("CARGO", cargo())
+            .env("CARGO", cargo_program())
             .env("CARGO_MANIFEST_DIR", &self.directory)
             .stdin(Stdio::null());
         command

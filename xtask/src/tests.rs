@@ -1,12 +1,12 @@
 //! Runs the tests of all programs side by side, each in a process of its own, slow ones first.
 
+use crate::kernels::lab_kernel;
 use crate::programs::{Program, build};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ pub fn test(words: &[String]) -> Result<bool, String> {
     let guests = groups
         .iter()
         .any(|group| matches!(group.0, Group::Lab | Group::Cluster));
-    let kernel = guests.then(|| lab_kernel(&directory));
+    let kernel = guests.then(|| lab_kernel(&directory.join("fsdyno")));
     let before = times(&directory.join("test-times"));
     let mut tests: Vec<Test<'_>> = lists
         .iter()
@@ -168,23 +168,6 @@ pub fn test(words: &[String]) -> Result<bool, String> {
         println!("not run: {name}, which needs {needs}: ./x test {name}");
     }
     Ok(outcomes.iter().all(|outcome| outcome.passed))
-}
-
-/// The kernel of guests, built unless it is in the cache of this user. Without it, the tests that
-/// need it are skipped.
-fn lab_kernel(directory: &Path) -> String {
-    let mut setup = Command::new(directory.join("fsdyno"));
-    let setup = setup
-        .args(["lab", "setup"])
-        .stderr(Stdio::inherit())
-        .output();
-    let kernel = setup.ok().filter(|setup| setup.status.success());
-    let kernel = kernel.and_then(|setup| String::from_utf8(setup.stdout).ok());
-    if kernel.is_none() {
-        println!("the lab kernel is not available: tests that need it are skipped");
-    }
-    // An empty value hides a kernel that the environment names.
-    kernel.unwrap_or_default().trim().to_owned()
 }
 
 /// Runs the tests, one for each processor at a time. Output is in `test.log` of that directory, that
