@@ -1,5 +1,6 @@
-//! Fuzz targets: each takes bytes and feeds them to one reader of fsdyno. Two drivers run them:
-//! libFuzzer (`fuzz_targets/`), guided by coverage, and `plain.rs`, which needs only Rust.
+//! Fuzz targets: each takes bytes and feeds them to one reader of fsdyno. A test runs the inputs of
+//! the corpus. Two kinds of programs in `drivers/` run new inputs: libFuzzer (`fuzz_targets/`), guided
+//! by coverage, and `plain.rs`, which needs only Rust.
 //!
 //! A target checks more than the absence of panics, as far as its reader allows: that a printed
 //! value is read back, that answers match requests, that memory is bounded by the input.
@@ -9,9 +10,12 @@ pub mod memory;
 pub mod mutate;
 pub mod targets;
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 /// A target: its name, and its check of an input.
 pub struct Target {
-    /// The name of its file in `fuzz_targets/`, and of its folder in `corpus/`.
+    /// The name of its file in `drivers/fuzz_targets/`, and of its folder in `corpus/`.
     pub name: &'static str,
     /// The check. It panics where something is wrong.
     pub check: fn(&[u8]),
@@ -25,6 +29,18 @@ pub const PER_BYTE: usize = 512;
 /// The target of that name.
 pub fn find(name: &str) -> Option<&'static Target> {
     targets::ALL.iter().find(|target| target.name == name)
+}
+
+/// The inputs kept for a target, in the order of their names.
+pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let inputs = paths.iter().map(fs::read);
+    inputs.filter_map(Result::ok).collect()
 }
 
 /// Runs one input through a target, and checks how much memory that took.

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 const SCRIPTS: [&str; 3] = ["x", ".ci/run", ".ci/left"];
 
-/// The fuzz targets and fsdyno-mpi have their own lock files.
-const MANIFESTS: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "mpi/Cargo.toml"];
+/// The drivers of fuzz targets and fsdyno-mpi have their own lock files.
+const MANIFESTS: [&str; 3] = ["Cargo.toml", "fuzz/drivers/Cargo.toml", "mpi/Cargo.toml"];
 
 /// Runs all checks; a failure does not stop the others.
 pub fn check(start: &Start) -> Result {

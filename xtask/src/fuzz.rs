@@ -96,7 +96,7 @@ fn build(names: &[String]) -> Result<PathBuf> {
     let (host, output) = (host()?, target().join("fuzz"));
     let mut build = cargo(&["build", "--release", "--locked"]);
     build
-        .args(["--manifest-path", "fuzz/Cargo.toml", "--target-dir"])
+        .args(["--manifest-path", "fuzz/drivers/Cargo.toml", "--target-dir"])
         .arg(&output);
     // With --target, build scripts and macros are built without these flags.
     build.args(["--target", &host]);

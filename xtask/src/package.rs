@@ -7,20 +7,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FSDYNO: &str = "\
-Recommends: e2fsprogs, xfsprogs, btrfs-progs, util-linux
-Suggests: fsdyno-lab-kernel, qemu-system-x86, openssh-client, reiserfsprogs, jfsutils, f2fs-tools, nilfs-tools, mdadm
-Description: compare file systems by measured workloads
- fsdyno makes each file system on the same devices, runs the same workloads in
- random order, and reports which one is fastest, with intervals and verdicts.
-";
-
-const LAB_KERNEL: &str = "\
-Enhances: fsdyno
-Description: kernel for the guests of fsdyno
- User-mode Linux with the file systems of published comparisons built in.
- fsdyno uses it with --lab uml. It needs no root.
-";
+const FSDYNO: &str = include_str!("../fsdyno.control");
+const LAB_KERNEL: &str = include_str!("../fsdyno-lab-kernel.control");
 
 /// Makes the packages and prints their paths. The static binary needs no library of the distribution.
 pub fn package(start: &Start, words: &[String]) -> Result {

@@ -81,7 +81,11 @@ pub fn with_changes(input: &[u8], look: impl FnOnce(&Bench, Kinds)) {
 fn records() -> Vec<CellRecord> {
     let mut measured = measured(0);
     for command in &mut measured.commands {
-        let end = command.stdout.floor_char_boundary(MAX_OUTPUT);
+        let text = &command.stdout;
+        let most = MAX_OUTPUT.min(text.len());
+        let end = (0..=most)
+            .rfind(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
         command.stdout.truncate(end);
     }
     measured.commands.truncate(3);

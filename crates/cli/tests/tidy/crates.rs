@@ -1,94 +1,67 @@
-//! Crates depend only on the crates that the table in ARCHITECTURE.md allows.
+//! Crates depend only on the crates that the table in ARCHITECTURE.md allows. The fuzz drivers and
+//! `fsdyno-mpi` are separate workspaces, and their lock files match the main one.
 
-use crate::{Finding, files, read, report};
+use crate::{files, finding, places, read, report};
 use std::collections::BTreeMap;
+use toml::Table;
 
-/// External crates that only some crates may use: the crate, its users, and the reason.
-const RESERVED: [(&str, &[&str], &str); 3] = [
-    ("rusqlite", &["store"], "only store holds SQL"),
-    (
-        "rustix",
-        &[
-            "files", "datasets", "host", "guests", "observe", "load", "lab", "disk", "store",
-            "ranks", "recorder", "cli",
-        ],
-        "it makes no system calls",
-    ),
-    (
-        "libc",
-        &["datasets", "host", "guests", "load", "recorder"],
-        "only these need more of the system than rustix has",
-    ),
-];
-
-/// The dependencies of a crate from its manifest, with their lines from 0; without those of tests.
-fn dependencies(manifest: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut inside = false;
-    for (at, line) in manifest.lines().enumerate() {
-        let line = line.trim();
-        if let Some(table) = line.strip_prefix('[') {
-            let table = table.trim_end_matches(']');
-            inside = table.ends_with("dependencies") && !table.ends_with("dev-dependencies");
-            // `[dependencies.NAME]`
-            if let Some((_, name)) = table.split_once("dependencies.")
-                && !table.contains("dev-dependencies")
-            {
-                found.push((at, name.to_owned()));
-            }
-        } else if inside {
-            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
-            if !name.is_empty() && !name.starts_with('#') {
-                found.push((at, name.trim_matches('"').to_owned()));
-            }
+/// The dependencies of a table of a manifest, also below `[target]`; without those of tests.
+fn dependencies(table: &Table, found: &mut Vec<String>) {
+    for (key, value) in table {
+        match (key.as_str(), value.as_table()) {
+            ("dependencies" | "build-dependencies", Some(of)) => found.extend(of.keys().cloned()),
+            ("dev-dependencies", _) | (_, None) => {}
+            (_, Some(inner)) => dependencies(inner, found),
         }
     }
-    found
 }
 
 /// The table of crates: each crate with the workspace crates it may depend on.
-fn allowed(architecture: &str) -> BTreeMap<String, Vec<String>> {
-    let mut table = BTreeMap::new();
+fn allowed(architecture: &str) -> BTreeMap<&str, &str> {
     let rows = architecture
         .lines()
         .skip_while(|line| !line.starts_with("| crate |"))
-        .take_while(|line| line.starts_with('|'))
         .skip(2);
-    for row in rows {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let name = cells[0].trim_matches('`').to_owned();
-        let on = cells[cells.len() - 1];
-        let mut names: Vec<String> = on.split(", ").map(str::to_owned).collect();
-        names.retain(|n| n != "nothing of ours");
-        table.insert(name, names);
-    }
-    table
+    let rows = rows.map_while(|row| row.strip_prefix("| `")?.strip_suffix(" |"));
+    rows.filter_map(|row| Some((row.split_once('`')?.0, row.rsplit_once("| ")?.1)))
+        .collect()
 }
 
 /// The dependencies of a manifest that the table does not allow.
-fn check_manifest(
-    path: &str,
-    manifest: &str,
-    table: &BTreeMap<String, Vec<String>>,
-) -> Vec<Finding> {
+fn check_manifest(path: &str, manifest: &str, table: &BTreeMap<&str, &str>) -> Vec<String> {
     let krate = path.split('/').nth(1).unwrap_or_default();
     let Some(allowed) = table.get(krate) else {
-        let what = format!("crate `{krate}` is not in the table of crates in ARCHITECTURE.md");
-        return vec![Finding::new(path, 0, what)];
+        return vec![finding(
+            path,
+            0,
+            "this crate is not in the table of ARCHITECTURE.md",
+        )];
     };
-    let mut findings = Vec::new();
-    for (line, name) in dependencies(manifest) {
-        if let Some(ours) = name.strip_prefix("fsdyno-")
-            && !allowed.iter().any(|a| a == ours || a == "all")
-        {
-            let what = format!("`{krate}` must not depend on `{ours}` (ARCHITECTURE.md, Crates)");
-            findings.push(Finding::new(path, line, what));
+    let (mut findings, mut found) = (Vec::new(), Vec::new());
+    dependencies(&manifest.parse().unwrap(), &mut found);
+    for name in found {
+        let ours = name.strip_prefix("fsdyno-").unwrap_or("all");
+        if !allowed.split(", ").any(|a| a == "all" || a == ours) && ours != "all" {
+            let line = manifest.lines().position(|line| line.contains(&name));
+            let what = format!("`{name}` is not in its row of ARCHITECTURE.md, Crates");
+            findings.push(finding(path, line.unwrap_or(0), &what));
         }
-        if let Some((_, who, why)) = RESERVED.iter().find(|(reserved, ..)| *reserved == name)
-            && !who.contains(&krate)
-        {
-            let what = format!("`{krate}` must not depend on `{name}`: {why}");
-            findings.push(Finding::new(path, line, what));
+    }
+    findings
+}
+
+/// Packages that the main lock file has in other versions only. bindgen needs an older shlex.
+fn other_versions(main: &str, path: &str, lock: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (line, pair) in lock.lines().zip(lock.lines().skip(1)).enumerate() {
+        let (name, both) = (format!("{}\n", pair.0), format!("{}\n{}\n", pair.0, pair.1));
+        let other = name.starts_with("name = ") && main.contains(&name) && !main.contains(&both);
+        if other && !both.contains("\"shlex\"\nversion = \"1.") {
+            findings.push(finding(
+                path,
+                line,
+                "see Cargo.lock: cargo update --precise",
+            ));
         }
     }
     findings
@@ -96,42 +69,38 @@ fn check_manifest(
 
 #[test]
 fn crates_depend_only_on_what_the_table_allows() {
-    let table = allowed(&read("ARCHITECTURE.md"));
-    let manifests = files(&["Cargo.toml"]);
-    let manifests = manifests.iter().filter(|path| path.starts_with("crates/"));
-    let findings: Vec<_> = manifests
-        .clone()
-        .flat_map(|path| check_manifest(path, &read(path), &table))
-        .collect();
-    report(&findings);
-    for name in table.keys() {
-        let path = format!("crates/{name}/Cargo.toml");
-        assert!(
-            manifests.clone().any(|manifest| *manifest == path),
-            "ARCHITECTURE.md names the crate `{name}`, but {path} does not exist"
-        );
+    let architecture = read("ARCHITECTURE.md");
+    let table = allowed(&architecture);
+    let mut manifests = files("Cargo.toml");
+    manifests.retain(|path| path.starts_with("crates/"));
+    for path in &manifests {
+        report(check_manifest(path, &read(path), &table));
+    }
+    assert_eq!(table.len(), manifests.len(), "a crate of the table is gone");
+}
+
+#[test]
+fn other_workspaces_use_the_versions_of_the_program() {
+    for path in ["fuzz/drivers/Cargo.lock", "mpi/Cargo.lock"] {
+        report(other_versions(&read("Cargo.lock"), path, &read(path)));
     }
 }
 
 #[test]
-fn the_check_of_dependencies_finds_violations() {
-    let table = allowed(concat!(
-        "| crate | holds | depends on |\n",
-        "|---|---|---|\n",
-        "| `stats` | numbers | nothing of ours |\n",
-        "| `report` | bytes | model, stats |\n",
-    ));
-    assert_eq!(table.len(), 2);
-    let lines = |path, manifest| -> Vec<usize> {
-        let findings = check_manifest(path, manifest, &table);
-        findings.into_iter().map(|finding| finding.line).collect()
+fn the_checks_of_dependencies_find_violations() {
+    let table = "| crate | holds | depends on |\n|---|---|---|\n\
+                 | `stats` | numbers | nothing of ours |\n| `report` | bytes | model, stats |\n";
+    let check = |krate: &str, manifest: &str, expected: &[&str]| {
+        let findings = check_manifest(&format!("c/{krate}"), manifest, &allowed(table));
+        assert_eq!(places(&findings), expected, "{manifest}");
     };
-    let stats =
-        "[dependencies]\nfsdyno-model.workspace = true\n[dev-dependencies]\nfsdyno-load = {}";
-    assert_eq!(lines("crates/stats/Cargo.toml", stats), [2]);
-    let report = "[dependencies]\nfsdyno-model.workspace = true\nrusqlite = \"1\"";
-    assert_eq!(lines("crates/report/Cargo.toml", report), [3]);
-    let report = "[target.'cfg(unix)'.dependencies]\nlibc = \"1\"\n[dependencies.fsdyno-store]";
-    assert_eq!(lines("crates/report/Cargo.toml", report), [2, 3]);
-    assert_eq!(lines("crates/unknown/Cargo.toml", ""), [1]);
+    let text = "[dependencies]\nfsdyno-model = {}\n[dev-dependencies]\nfsdyno-load = {}";
+    check("stats", text, &["c/stats:2"]);
+    let text = "[target.'cfg(unix)'.dependencies]\nlibc = \"1\"\n[dependencies.fsdyno-store]";
+    check("report", text, &["c/report:3"]);
+    check("other", "", &["c/other:1"]);
+    let lock = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
+    let found = |from, to| other_versions(lock, "", &lock.replace(from, to)).len();
+    let found = [found("a", "a"), found("1.0", "1.1"), found("\"a", "\"b")];
+    assert_eq!(found, [0, 1, 0]);
 }

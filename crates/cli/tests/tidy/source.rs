@@ -1,268 +1,237 @@
-//! A Rust source file for the checks: code, string literals and comments by line, and the test
-//! lines. This is a scanner and not a parser, and contains no checks.
+//! A Rust source file for the checks: its paths, string literals, functions and test modules. It is
+//! read as tokens, so that code in macros counts too.
 
-use crate::paths::{self, Reached};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
 
-/// A source file, split into the parts that checks read.
+/// A part of a source file, with its line from 0.
+#[derive(Clone)]
+pub struct Named {
+    pub line: usize,
+    /// A path, a method (`.exists`) or a macro (`println!`), or the content of a literal. Paths are
+    /// resolved through the `use` declarations of the file; `std::*` is a glob.
+    pub name: String,
+    /// Whether it belongs to a test.
+    test: bool,
+    /// Whether it is a call outside of `uninterrupted(...)`.
+    pub bare: bool,
+}
+
+impl Named {
+    fn new(token: &TokenTree, name: &str, Place { test, .. }: Place) -> Self {
+        let (line, name) = (token.span().start().line - 1, name.to_owned());
+        Self {
+            line,
+            name,
+            test,
+            bare: false,
+        }
+    }
+
+    /// Whether this is `pattern` or an item inside it. A pattern without `::` also matches the last
+    /// name of a path.
+    pub fn matches(&self, pattern: &str) -> bool {
+        let is_inside = |path: &str, module: &str| {
+            let rest = path.strip_prefix(module);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        let glob = self.name.strip_suffix("::*");
+        glob.is_some_and(|module| is_inside(pattern, module))
+            || is_inside(&self.name, pattern)
+            || (!pattern.contains("::") && self.name.rsplit("::").next() == Some(pattern))
+    }
+}
+
+/// A source file. Its path is relative to the repository.
+#[derive(Default)]
 pub struct Source {
-    /// Path within the repository.
     pub path: String,
-    /// Lines without changes.
     pub lines: Vec<String>,
-    /// Lines with blanked comments and literal contents.
-    pub code: Vec<String>,
-    /// Comments of each line.
-    pub comments: Vec<String>,
-    /// String literals: the line of the start (from 0), and the content.
-    pub strings: Vec<(usize, String)>,
-    /// Whether a line belongs to a test or an example.
-    pub test: Vec<bool>,
-    /// Paths in the code.
-    pub reached: Vec<Reached>,
+    pub functions: Vec<String>,
+    /// Whether the whole file is a test, a benchmark or an example.
+    pub test: bool,
+    reached: Vec<Named>,
+    strings: Vec<Named>,
+    /// Names in this file, each with the path that it refers to.
+    declared: Vec<(String, Named)>,
+    /// Modules of tests whose code is in files of their own.
+    test_modules: Vec<String>,
+}
+
+/// Where tokens are: in a test, in `uninterrupted(...)`.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    test: bool,
+    repeated: bool,
 }
 
 impl Source {
-    /// Scans `text`. The path decides whether the whole file is a test or a benchmark.
     pub fn parse(path: &str, text: &str) -> Self {
-        let mut scan = Scan::new(text);
-        scan.all();
-        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         let folders = ["/tests/", "/benches/", "/examples/", "_tests.rs"];
-        let whole = folders.iter().any(|folder| path.contains(folder));
         let mut source = Self {
             path: path.to_owned(),
-            test: vec![whole; lines.len()],
-            lines,
-            code: scan.code.split('\n').map(str::to_owned).collect(),
-            comments: scan.comments.split('\n').map(str::to_owned).collect(),
-            strings: scan.strings,
-            reached: Vec::new(),
+            lines: text.lines().map(str::to_owned).collect(),
+            test: folders.iter().any(|folder| path.contains(folder)),
+            ..Self::default()
         };
-        source.mark_test_items();
-        source.reached = paths::reached(text, &|line| source.test[line]);
+        source.read(text.parse().expect("Rust"), Place::default());
+        source.resolve();
         source
     }
 
-    /// The crate of the file: `host` for `crates/host/src/lib.rs`.
+    /// The crate of the file: `host` for `crates/host/src/lib.rs`, `fuzz` for `fuzz/src/lib.rs`.
     pub fn krate(&self) -> &str {
-        self.path.split('/').nth(1).unwrap_or_default()
+        let path = self.path.strip_prefix("crates/").unwrap_or(&self.path);
+        path.split('/').next().unwrap_or_default()
     }
 
-    /// Lines of code outside tests, with numbers from 0.
-    pub fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let code = self.code.iter().map(String::as_str).enumerate();
-        code.filter(|(at, _)| !self.test[*at])
+    /// Paths outside tests.
+    pub fn product(&self) -> impl Iterator<Item = &Named> {
+        self.reached.iter().filter(|n| !n.test && !self.test)
     }
 
-    /// The line of the closing brace for the first brace after `start`; `None` if a `;` comes
-    /// first.
-    pub fn closing_line(&self, start: usize, column: usize) -> Option<usize> {
-        let (mut braces, mut brackets) = (0_u32, 0_i32);
-        for (at, line) in self.code.iter().enumerate().skip(start) {
-            let from = if at == start { column } else { 0 };
-            for c in line.chars().skip(from) {
-                match c {
-                    '(' | '[' => brackets += 1,
-                    ')' | ']' => brackets -= 1,
-                    ';' if braces == 0 && brackets == 0 => return None,
-                    '{' => braces += 1,
-                    '}' => {
-                        braces = braces.saturating_sub(1);
-                        if braces == 0 {
-                            return Some(at);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        None
+    /// String literals outside tests.
+    pub fn literals(&self) -> impl Iterator<Item = &Named> {
+        self.strings.iter().filter(|n| !n.test && !self.test)
     }
 
     /// Files that `#[cfg(test)] mod NAME;` declares as tests.
-    pub fn test_modules(&self) -> Vec<PathBuf> {
+    pub fn test_files(&self) -> impl Iterator<Item = PathBuf> {
         let path = Path::new(&self.path);
-        let folder = path.parent().unwrap_or(path);
         let own = match path.file_stem().and_then(|stem| stem.to_str()) {
-            Some("mod" | "lib" | "main") | None => folder.to_owned(),
-            Some(stem) => folder.join(stem),
+            Some("mod" | "lib" | "main") => path.with_file_name(""),
+            _ => path.with_extension(""),
         };
-        let mut files = Vec::new();
-        for (_, name) in self.declared_modules().filter(|(at, _)| self.test[*at]) {
-            files.push(own.join(format!("{name}.rs")));
-            files.push(own.join(name).join("mod.rs"));
-        }
-        files
+        let modules = self.test_modules.iter().map(move |name| own.join(name));
+        modules.flat_map(|module| [module.with_extension("rs"), module.join("mod.rs")])
     }
 
-    /// The names that `mod NAME;` declares, with their lines from 0.
-    pub fn declared_modules(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.code.iter().enumerate().filter_map(|(at, line)| {
-            let declared = line.trim().strip_suffix(';')?;
-            let mut words = declared.split_whitespace();
-            words.find(|word| *word == "mod")?;
-            Some((at, words.next()?))
-        })
-    }
-
-    fn mark_test_items(&mut self) {
-        for start in 0..self.code.len() {
-            let line = self.code[start].trim_start();
-            if !(line.starts_with("#[cfg(test)]") || line.starts_with("#[test]")) {
-                continue;
-            }
-            let column = self.code[start].find(']').map_or(0, |at| at + 1);
-            let end = self.closing_line(start, column).unwrap_or_else(|| {
-                let rest = self.code.iter().skip(start);
-                start + rest.take_while(|line| !line.contains(';')).count()
-            });
-            for test in self.test.iter_mut().take(end + 1).skip(start) {
-                *test = true;
-            }
-        }
-    }
-}
-
-/// Scans a text once and classifies its characters.
-struct Scan {
-    text: Vec<char>,
-    at: usize,
-    line: usize,
-    code: String,
-    comments: String,
-    strings: Vec<(usize, String)>,
-}
-
-impl Scan {
-    fn new(text: &str) -> Self {
-        Self {
-            text: text.chars().collect(),
-            at: 0,
-            line: 0,
-            code: String::new(),
-            comments: String::new(),
-            strings: Vec::new(),
-        }
-    }
-
-    fn peek(&self, ahead: usize) -> char {
-        self.text.get(self.at + ahead).copied().unwrap_or('\0')
-    }
-
-    /// Moves by one character, which is part of the code, of a comment, or of neither.
-    fn step(&mut self, in_code: bool, in_comments: bool) {
-        let c = self.peek(0);
-        let shown = |shown: bool| if shown || c == '\n' { c } else { ' ' };
-        self.code.push(shown(in_code));
-        self.comments.push(shown(in_comments));
-        self.line += usize::from(c == '\n');
-        self.at += 1;
-    }
-
-    fn all(&mut self) {
-        while self.at < self.text.len() {
-            match (self.peek(0), self.peek(1)) {
-                ('/', '/') => self.line_comment(),
-                ('/', '*') => self.block_comment(),
-                ('"', _) => self.string(),
-                ('r', '"' | '#') if !self.within_word() => self.raw_string(),
-                ('\'', _) => self.character(),
-                _ => self.step(true, false),
-            }
-        }
-    }
-
-    /// Whether the previous character belongs to the same word; `b` and `c` are literal prefixes.
-    fn within_word(&self) -> bool {
-        let word = |back: usize| {
-            let c = self.at.checked_sub(back).map(|at| self.text[at]);
-            c.is_some_and(|c| c.is_alphanumeric() || c == '_')
-        };
-        let prefix = self.at > 0 && matches!(self.text[self.at - 1], 'b' | 'c') && !word(2);
-        word(1) && !prefix
-    }
-
-    fn line_comment(&mut self) {
-        while self.at < self.text.len() && self.peek(0) != '\n' {
-            self.step(false, true);
-        }
-    }
-
-    fn block_comment(&mut self) {
-        let mut depth = 0_u32;
-        while self.at < self.text.len() {
-            match (self.peek(0), self.peek(1)) {
-                ('/', '*') => depth += 1,
-                ('*', '/') => depth -= 1,
-                _ => {
-                    self.step(false, true);
-                    continue;
+    fn read(&mut self, tokens: TokenStream, place: Place) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let name_at = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(ToString::to_string);
+        let (mut at, mut test_item) = (0, false);
+        while at < tokens.len() {
+            let before = name_at(at.checked_sub(1)).unwrap_or_default();
+            let after = name_at(Some(at + 1)).unwrap_or_default();
+            let mut place = place;
+            place.test |= test_item;
+            let mut length = 1;
+            match &tokens[at] {
+                TokenTree::Group(group) => {
+                    let attribute = group.stream().to_string().replace(' ', "");
+                    if !attribute.starts_with("doc=") {
+                        let repeated = place.repeated || before == "uninterrupted";
+                        self.read(group.stream(), Place { repeated, ..place });
+                    }
+                    test_item &= group.delimiter() != Delimiter::Brace;
+                    test_item |= before == "#" && ["test", "cfg(test)"].contains(&&*attribute);
+                }
+                TokenTree::Literal(literal) => {
+                    let text = literal.to_string();
+                    let mut parts = text.splitn(2, '"').skip(1);
+                    if let Some((content, _)) = parts.next().and_then(|rest| rest.rsplit_once('"'))
+                    {
+                        self.strings.push(Named::new(&tokens[at], content, place));
+                    }
+                }
+                TokenTree::Punct(punct) => test_item &= punct.as_char() != ';',
+                TokenTree::Ident(name) if before == "fn" => self.functions.push(name.to_string()),
+                TokenTree::Ident(word)
+                    if (word == "use" && after != "<")
+                        || (word == "extern" && after == "crate") =>
+                {
+                    let end = tokens[at..].iter().position(|token| is(token, ';'));
+                    length = end.unwrap_or(tokens.len() - at);
+                    let from = at + 1 + usize::from(word == "extern");
+                    self.import(&tokens[from..at + length], "", place);
+                }
+                TokenTree::Ident(name) => {
+                    if before == "mod" && after == ";" && place.test {
+                        self.test_modules.push(name.to_string());
+                    }
+                    length = self.path(&tokens[at..], before == ".", place);
                 }
             }
-            self.step(false, true);
-            self.step(false, true);
-            if depth == 0 {
-                return;
+            at += length;
+        }
+    }
+
+    /// Reads the trees of a `use` declaration.
+    fn import(&mut self, tokens: &[TokenTree], before: &str, place: Place) {
+        for tree in tokens.split(|token| is(token, ',')) {
+            let mut path = before.to_owned();
+            let mut names = tree.iter().filter(|token| !is(token, ':')).peekable();
+            while let Some(token) = names.next() {
+                let name = token.to_string();
+                if let TokenTree::Group(group) = token {
+                    let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+                    self.import(&inside, &path, place);
+                    break;
+                }
+                path = match (&*path, &*name) {
+                    ("", _) => name.clone(),
+                    (_, "self" | "as") => path,
+                    _ => format!("{path}::{name}"),
+                };
+                let alias = names.next_if(|_| name == "as").map(ToString::to_string);
+                let last = path.rsplit("::").next().unwrap_or_default().to_owned();
+                if names.peek().is_none() {
+                    let named = Named::new(token, &path, place);
+                    self.declared.push((alias.unwrap_or(last), named));
+                }
             }
         }
     }
 
-    fn string(&mut self) {
-        let line = self.line;
-        self.step(true, false);
-        let start = self.at;
-        while self.at < self.text.len() && self.peek(0) != '"' {
-            if self.peek(0) == '\\' {
-                self.step(false, false);
+    /// Reads a path, a method or a macro that starts here. Returns its number of tokens.
+    fn path(&mut self, tokens: &[TokenTree], after_dot: bool, place: Place) -> usize {
+        let mut name = tokens[0].to_string();
+        let mut at = 1;
+        while let [a, b, TokenTree::Ident(next), ..] = &tokens[at..]
+            && is(a, ':')
+            && is(b, ':')
+        {
+            name += &format!("::{next}");
+            at += 3;
+        }
+        let call = matches!(tokens.get(at), Some(TokenTree::Group(group))
+            if group.delimiter() == Delimiter::Parenthesis);
+        if after_dot {
+            name.insert(0, '.');
+        } else if tokens.get(at).is_some_and(|token| is(token, '!')) {
+            name.push('!');
+        }
+        if call || !after_dot {
+            let mut named = Named::new(&tokens[0], &name, place);
+            named.bare = call && !place.repeated;
+            self.reached.push(named);
+        }
+        at
+    }
+
+    /// Resolves the first name of each path. Declarations of tests do not apply to other code.
+    fn resolve(&mut self) {
+        let declared = self.declared.iter().map(|(_, declared)| declared.clone());
+        let mut all: Vec<Named> = declared.chain(self.reached.drain(..)).collect();
+        for named in &all {
+            let first = named.name.split("::").next().unwrap_or_default();
+            let mut aliases: Vec<_> = self.declared.iter().filter(|(a, _)| a == first).collect();
+            let own = aliases
+                .iter()
+                .any(|(_, declared)| declared.test && named.test);
+            aliases.retain(|(_, path)| path.test == own && path.name != named.name);
+            for (_, path) in aliases {
+                let name = path.name.clone() + &named.name[first.len()..];
+                self.reached.push(Named {
+                    name,
+                    ..named.clone()
+                });
             }
-            self.step(false, false);
         }
-        self.keep_string(line, start);
-        self.step(true, false);
+        self.reached.append(&mut all);
     }
+}
 
-    fn raw_string(&mut self) {
-        let line = self.line;
-        let hashes = (1..=255).take_while(|n| self.peek(*n) == '#').count();
-        if self.peek(hashes + 1) != '"' {
-            return self.step(true, false); // `r#type`, a raw identifier
-        }
-        for _ in 0..hashes + 2 {
-            self.step(true, false);
-        }
-        let start = self.at;
-        let closes = |s: &Self| s.peek(0) == '"' && (1..=hashes).all(|n| s.peek(n) == '#');
-        while self.at < self.text.len() && !closes(self) {
-            self.step(false, false);
-        }
-        self.keep_string(line, start);
-        for _ in 0..=hashes {
-            self.step(true, false);
-        }
-    }
-
-    fn keep_string(&mut self, line: usize, start: usize) {
-        let end = self.at.min(self.text.len());
-        let inside = self.text[start..end].iter().collect();
-        self.strings.push((line, inside));
-    }
-
-    /// `'a'`, `'\''`, or the quote of a lifetime.
-    fn character(&mut self) {
-        let closed = self.peek(1) == '\\' || self.peek(2) == '\'';
-        self.step(true, false);
-        if !closed {
-            return;
-        }
-        let mut first = true;
-        while self.at < self.text.len() && (first || self.peek(0) != '\'') {
-            if self.peek(0) == '\\' {
-                self.step(false, false);
-            }
-            self.step(false, false);
-            first = false;
-        }
-        self.step(true, false);
-    }
+fn is(token: &TokenTree, c: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == c)
 }

@@ -4,10 +4,10 @@
 //! that fails is written to `fuzz/artifacts/TARGET/` before the panic is passed on.
 
 use fsdyno_fuzz::mutate::{Random, mutated};
-use fsdyno_fuzz::{Target, find, run};
+use fsdyno_fuzz::{Target, corpus, find, run};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -51,20 +51,9 @@ fn parse(arguments: &[String]) -> Result<(&'static Target, Limit, u64), String> 
     Ok((target, limit, seed))
 }
 
-/// The inputs kept for a target, in the order of their names.
-fn corpus(folder: &Path) -> Vec<Vec<u8>> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
-        .iter()
-        .filter_map(|path| fs::read(path).ok())
-        .collect()
-}
-
 fn fuzz(target: &'static Target, limit: &Limit, seed: u64) -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kept = corpus(&root.join("corpus").join(target.name));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let kept = corpus(target);
     if kept.is_empty() {
         eprintln!("{} has no corpus", target.name);
         return ExitCode::FAILURE;
