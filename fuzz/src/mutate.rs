@@ -8,7 +8,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,7 +18,7 @@ impl Random {
 
     /// A number below `end`; 0 where that is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % (end.max(1) as u64)).unwrap_or_default()
+        usize::try_from(self.draw() % (end.max(1) as u64)).unwrap_or_default()
     }
 }
 
@@ -40,7 +40,7 @@ fn change(random: &mut Random, input: &mut Vec<u8>, other: &[u8]) {
     let end = at + random.below((input.len() - at).min(64) + 1);
     match random.below(8) {
         0 if at < input.len() => input[at] ^= 1 << random.below(8),
-        1 if at < input.len() => input[at] = random.next().to_le_bytes()[0],
+        1 if at < input.len() => input[at] = random.draw().to_le_bytes()[0],
         2 => drop(input.drain(at..end)),
         3 => {
             let again = input[at..end].to_vec();

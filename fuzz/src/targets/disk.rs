@@ -37,7 +37,7 @@ pub fn exercise(disk: &mut Disk, input: &mut Input<'_>) {
             kind => Request::new(submitted, kind, input.u64(), input.u64() % LONGEST),
         };
         // Half of the requests are within the disk.
-        if input.u8() % 2 == 0 && kind != Kind::Flush {
+        if input.u8().is_multiple_of(2) && kind != Kind::Flush {
             request.sector %= disk.sectors();
         }
         let now = Nanos(u64::from(input.u16()) << (input.u8() % 32));

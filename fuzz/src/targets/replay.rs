@@ -96,7 +96,7 @@ fn recording(input: &[u8]) -> Vec<u8> {
         let thread = Thread {
             id: ThreadId(id),
             process: ThreadId(id / 2 * 2),
-            parent: (id > 0).then(|| ThreadId(id / 2)),
+            parent: (id > 0).then_some(ThreadId(id / 2)),
             start_ns: u64::from(id) * 20,
         };
         let _ = writer.thread(thread);

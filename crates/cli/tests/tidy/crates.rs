@@ -74,7 +74,7 @@ fn crates_depend_only_on_what_the_table_allows() {
     let mut manifests = files("Cargo.toml");
     manifests.retain(|path| path.starts_with("crates/"));
     for path in &manifests {
-        report(check_manifest(path, &read(path), &table));
+        report(&check_manifest(path, &read(path), &table));
     }
     assert_eq!(table.len(), manifests.len(), "a crate of the table is gone");
 }
@@ -82,7 +82,7 @@ fn crates_depend_only_on_what_the_table_allows() {
 #[test]
 fn other_workspaces_use_the_versions_of_the_program() {
     for path in ["fuzz/drivers/Cargo.lock", "mpi/Cargo.lock"] {
-        report(other_versions(&read("Cargo.lock"), path, &read(path)));
+        report(&other_versions(&read("Cargo.lock"), path, &read(path)));
     }
 }
 

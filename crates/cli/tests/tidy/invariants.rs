@@ -47,7 +47,7 @@ fn unknown_tests(table: &str, sources: &[Source]) -> Vec<String> {
 fn every_invariant_names_tests_that_exist() {
     let table = read(TABLE);
     assert!(named_tests(&table).len() > 60, "the tests were not found");
-    report(unknown_tests(&table, sources()));
+    report(&unknown_tests(&table, sources()));
 }
 
 #[test]

@@ -36,24 +36,24 @@ fn uses(sources: &[Source]) -> Uses {
     for module in sources.iter().filter_map(|source| module_of(&source.path)) {
         known.extend((1..=module.len()).map(|length| module[..length].join("::")));
     }
-    let mut uses = Uses::new();
+    let mut found = Uses::new();
     for source in sources {
         let module = module_of(&source.path).unwrap_or_default();
         for reached in source.product().filter(|_| module.len() > 1) {
             let target = absolute(&reached.name, &module).unwrap_or_default();
             let pairs = module.iter().zip(&target);
-            let at = pairs.take_while(|(own, used)| own == used).count();
+            let at = pairs.take_while(|(own, other)| own == other).count();
             if at > 0 && at < module.len() && at < target.len() {
-                let [own, used] = [&module, &target].map(|path| path[..=at].join("::"));
-                let what = format!("`{own}` uses `{used}`, and they are part of a cycle");
-                if known.contains(&used) {
+                let [own, target] = [&module, &target].map(|path| path[..=at].join("::"));
+                let what = format!("`{own}` uses `{target}`, and they are part of a cycle");
+                if known.contains(&target) {
                     let place = finding(&source.path, reached.line, &what);
-                    uses.entry((own, used)).or_insert(place);
+                    found.entry((own, target)).or_insert(place);
                 }
             }
         }
     }
-    uses
+    found
 }
 
 /// All uses that are part of a cycle. Uses of modules that use nothing, and by modules that nothing
@@ -61,8 +61,8 @@ fn uses(sources: &[Source]) -> Uses {
 fn cycles(mut uses: Uses) -> Vec<String> {
     loop {
         let before = uses.len();
-        let (users, used): (BTreeSet<_>, BTreeSet<_>) = uses.keys().cloned().unzip();
-        uses.retain(|(from, to), _| used.contains(from) && users.contains(to));
+        let (from, to): (BTreeSet<_>, BTreeSet<_>) = uses.keys().cloned().unzip();
+        uses.retain(|(user, target), _| to.contains(user) && from.contains(target));
         if uses.len() == before {
             return uses.into_values().collect();
         }
@@ -77,7 +77,7 @@ fn modules_form_no_cycle() {
         "only {} uses of modules were found",
         uses.len()
     );
-    report(cycles(uses));
+    report(&cycles(uses));
 }
 
 #[test]

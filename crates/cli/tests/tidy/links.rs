@@ -85,7 +85,7 @@ fn every_link_of_the_documents_has_a_target() {
     let documents: BTreeMap<String, Document> = documents.collect();
     let links = documents.values().map(|document| document.links.len());
     assert!(links.sum::<usize>() > 50, "the links were not found");
-    report(broken(&documents, |path| root().join(path).exists()));
+    report(&broken(&documents, |path| root().join(path).exists()));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn sources() -> &'static [Source] {
 }
 
 /// Fails with all findings, one per line.
-fn report(findings: Vec<String>) {
+fn report(findings: &[String]) {
     assert!(
         findings.is_empty(),
         "{} found:\n{}",

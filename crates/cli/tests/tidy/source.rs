@@ -176,8 +176,8 @@ impl Source {
                 let alias = names.next_if(|_| name == "as").map(ToString::to_string);
                 let last = path.rsplit("::").next().unwrap_or_default().to_owned();
                 if names.peek().is_none() {
-                    let named = Named::new(token, &path, place);
-                    self.declared.push((alias.unwrap_or(last), named));
+                    let target = Named::new(token, &path, place);
+                    self.declared.push((alias.unwrap_or(last), target));
                 }
             }
         }
@@ -191,7 +191,7 @@ impl Source {
             && is(a, ':')
             && is(b, ':')
         {
-            name += &format!("::{next}");
+            name = format!("{name}::{next}");
             at += 3;
         }
         let call = matches!(tokens.get(at), Some(TokenTree::Group(group))
