@@ -175,6 +175,23 @@ pub enum Scale {
     Nines,
 }
 
+impl Scale {
+    /// The scale for values that a reader compares: logarithmic if they differ by a large factor.
+    /// Values of zero or below have no place on a logarithmic scale, so they make it linear.
+    pub(crate) fn of_values(values: impl Iterator<Item = f64> + Clone) -> Self {
+        /// From this ratio of the largest to the smallest value on, a linear scale does not
+        /// separate the small ones.
+        const FAR: f64 = 10.0;
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        let most = values.fold(0.0, f64::max);
+        if least > 0.0 && most / least >= FAR {
+            Self::Log
+        } else {
+            Self::FromZero
+        }
+    }
+}
+
 /// A row of a panel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -356,13 +373,14 @@ impl Axis {
         label: impl Into<String>,
         times: impl Iterator<Item = f64> + Clone,
     ) -> Self {
-        /// With a larger ratio of the longest to the shortest time, a linear axis does not separate
-        /// the short ones.
-        const FAR: f64 = 20.0;
-        let least = times.clone().fold(f64::INFINITY, f64::min);
-        let most = times.fold(0.0, f64::max);
-        let far = least > 0.0 && most / least > FAR;
-        let scale = if far { Scale::Log } else { Scale::FromZero };
-        Self::of(label, Unit::Nanoseconds, scale)
+        Self::of(label, Unit::Nanoseconds, Scale::of_values(times))
     }
+}
+
+/// The largest of the values 1, 2, 5, 10, ... times a unit that is not above a value.
+pub(crate) fn round_below(value: f64, unit: f64) -> f64 {
+    let power = 10_f64.powf((value / unit).log10().floor()) * unit;
+    let steps = [5.0, 2.0, 1.0].map(|factor| factor * power);
+    let mut fitting = steps.into_iter().filter(|step| *step <= value);
+    fitting.next().unwrap_or(power)
 }

@@ -42,7 +42,7 @@ pub(super) fn of_phase(history: &History, number: usize, phase: &[SeriesHistory]
     let low = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let high = figures.iter().copied().fold(0.0, f64::max);
     let scale = if low <= 0.0 || high / low > FAR {
-        Scale::FromZero
+        Scale::of_values(figures.iter().copied())
     } else {
         chart
             .notes

@@ -98,9 +98,11 @@ fn panel(
         });
     }
     let all: Vec<f64> = place.contenders().filter_map(of).collect();
+    // A bar of zero has no length on any scale.
+    let scale = Scale::of_values(all.iter().copied().filter(|figure| *figure != 0.0));
     all.iter().any(|figure| *figure != 0.0).then(|| Panel {
         title: title.to_owned(),
-        x: Axis::of(title, unit, Scale::FromZero),
+        x: Axis::of(title, unit, scale),
         y: None,
         rows,
         series,

@@ -26,9 +26,15 @@ pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -
     chart.panels = phase.lines.iter().map(|line| panel(place, line)).collect();
     chart.about = format!("Times of {name} over {longest} blocks.");
     chart.describe(|mark| matches!(mark, Mark::Line { .. }));
-    chart
-        .notes
-        .push("The scale of times does not begin at zero.".to_owned());
+    let is_linear = |panel: &Panel| {
+        let y = panel.y.as_ref();
+        y.is_some_and(|axis| axis.scale == Scale::Linear)
+    };
+    if chart.panels.iter().any(is_linear) {
+        chart
+            .notes
+            .push("The scale of times does not begin at zero.".to_owned());
+    }
     if longest > POINTS {
         chart.notes.push(format!(
             "Of {longest} blocks, neighbours are drawn together by their median."

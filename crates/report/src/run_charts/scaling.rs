@@ -59,10 +59,11 @@ fn chart(place: &Place<'_>, filter: &Filter, scaling: &Scaling) -> Option<Chart>
     if series.is_empty() {
         return None;
     }
+    let y = rate_scale(&series);
     chart.panels.push(Panel {
         title: "rate".to_owned(),
         x: Axis::of("workers", Unit::Count, x),
-        y: Some(Axis::of("rate", Unit::OperationsPerSecond, Scale::FromZero)),
+        y: Some(Axis::of("rate", Unit::OperationsPerSecond, y)),
         rows: Vec::new(),
         series,
     });
@@ -73,6 +74,26 @@ fn chart(place: &Place<'_>, filter: &Filter, scaling: &Scaling) -> Option<Chart>
         "Medians of all workers together. Intervals need 6 repeats.".to_owned()
     });
     Some(chart)
+}
+
+/// The scale of rates: logarithmic if contenders differ by a large factor with the same number of
+/// workers. One contender alone reaches such factors with more workers.
+fn rate_scale(series: &[Series]) -> Scale {
+    let marks = series.iter().flat_map(|one| &one.marks);
+    let medians = marks.filter_map(|mark| match mark {
+        Mark::Middle { x, y, .. } => Some((*x, *y)),
+        _ => None,
+    });
+    let medians: Vec<(f64, f64)> = medians.collect();
+    let far = medians.iter().any(|(workers, _)| {
+        let same = medians.iter().filter(|(x, _)| (x - workers).abs() < 0.5);
+        Scale::of_values(same.map(|(_, rate)| *rate)) == Scale::Log
+    });
+    if far {
+        Scale::of_values(medians.iter().map(|(_, rate)| *rate))
+    } else {
+        Scale::FromZero
+    }
 }
 
 /// The intervals, the line, and the medians of one contender. `moved` moves a position by a

@@ -51,12 +51,16 @@ pub(super) fn chart(
                 marks: marks(&label, sample, progress, unit, of),
             }
         });
+        let series: Vec<Series> = series.collect();
+        let highest = series.iter().map(highest);
+        let y = Scale::of_values(highest.filter(|rate| *rate > 0.0));
+        let ends = found.iter().map(|(_, _, sample, _)| sample.return_ns.0);
         chart.panels.push(Panel {
             title: title.to_owned(),
-            x: Axis::of("time since the start", Unit::Nanoseconds, Scale::FromZero),
-            y: Some(Axis::of(title, unit, Scale::FromZero)),
+            x: Axis::of_times("time since the start", ends.map(|ns| ns as f64)),
+            y: Some(Axis::of(title, unit, y)),
             rows: Vec::new(),
-            series: series.collect(),
+            series,
         });
     }
     if chart.panels.is_empty() {
@@ -73,6 +77,12 @@ pub(super) fn chart(
         format!("Drawn {until}.")
     });
     Some(chart)
+}
+
+/// The highest rate of a contender.
+fn highest(series: &Series) -> f64 {
+    let rates = series.marks.iter().flat_map(Mark::ys);
+    rates.fold(0.0, f64::max)
 }
 
 /// The sample with the median time to return, among those with a timeline.

@@ -5,6 +5,7 @@ use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice
 use fsdyno_report::charts::svg::{Appearance, Theme, render};
 use fsdyno_report::charts::{Axis, Chart, Kind, Mark, Scale, png as pictures};
 use fsdyno_report::run_charts::{Filter, NoChart, choose, of_run};
+use fsdyno_report::{Format, Options};
 use resvg::usvg::roxmltree::{Document, Node};
 
 const PAGE: Appearance = Appearance {
@@ -386,5 +387,67 @@ fn extreme_and_zero_times_are_drawn() {
             "{}: {svg}",
             chart.name
         );
+    }
+}
+
+#[test]
+fn contenders_with_far_times_have_a_log_scale_that_is_stated_and_bars_that_are_seen() {
+    let set = one_phase(&["ext4", "xfs"], &[&[100; 6], &[2000; 6]]);
+    for (name, ticks) in [
+        ("samples-tree-copy", ["100 ms", "1 s"]),
+        ("repeats-tree-copy", ["100 ms", "1 s"]),
+        ("overview", ["10", "20"]),
+    ] {
+        let svg = render(&one(&set, name), PAGE);
+        for text in ticks.into_iter().chain([", log scale"]) {
+            assert!(
+                svg.contains(&format!("{text}<")),
+                "{name} has no {text}: {svg}"
+            );
+        }
+    }
+    let page = fsdyno_report::render(&set, Format::Html, &Options::default()).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("bars: log scale from 20 ms"));
+    // The shortest bar is more than a tenth of the width, and the longest does not fill it.
+    let shown = page
+        .split("class=\"return\"><rect y=\"1\" width=\"")
+        .skip(1);
+    let parts = shown.map(|rest| rest.split('%').next().unwrap().parse().unwrap());
+    let parts: Vec<f64> = parts.collect();
+    assert!(
+        parts.len() == 2 && parts[0] > 10.0 && parts[1] < 97.0,
+        "{parts:?}"
+    );
+
+    let near = one_phase(&["ext4", "xfs"], &[&[100; 6], &[900; 6]]);
+    let svg = render(&one(&near, "samples-tree-copy"), PAGE);
+    assert!(
+        svg.contains(">0<") && !svg.contains("time, log scale"),
+        "{svg}"
+    );
+}
+
+#[test]
+fn no_label_of_a_chart_is_cut_at_any_width() {
+    let long = "btrfs:mkfs=--checksum sha256,mount=compress=zstd:15,noatime@raid1c3,3 disks";
+    let set = one_phase(&["ext4", long], &[&[100; 6], &[2000; 6]]);
+    for chart in all(&set) {
+        for width in [280, 480, 1000] {
+            let appearance = Appearance {
+                width,
+                theme: Theme::Page,
+            };
+            let svg = render(&chart, appearance);
+            let document = Document::parse(&svg).unwrap();
+            let texts = document.descendants().filter(|n| n.has_tag_name("text"));
+            let texts: String = texts.filter_map(|text| text.text()).collect();
+            let plain = |text: &str| text.replace(' ', "");
+            assert!(
+                plain(&texts).contains(&plain(long)) && !texts.contains('\u{2026}'),
+                "{} at {width}: {texts}",
+                chart.name
+            );
+        }
     }
 }

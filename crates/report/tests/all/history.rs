@@ -249,6 +249,30 @@ fn a_chart_has_levels_points_and_the_names_of_kernels() {
 }
 
 #[test]
+fn long_names_of_kernels_are_turned_and_none_is_cut() {
+    let names = (1..9).map(|patch| format!("6.12.{patch}-custom-scheduler-amd64"));
+    let names: Vec<String> = names.collect();
+    let sets = names.iter().zip(0..);
+    let sets =
+        sets.map(|(name, day)| run(&format!("Linux {name} x86_64"), day, [2000, 1800], [12, 7]));
+    let history = history(&sets.collect::<Vec<_>>(), Selection::default()).unwrap();
+    for width in [380, 800] {
+        let appearance = Appearance {
+            width,
+            theme: Theme::Light,
+        };
+        let svg = render(&charts(&history)[0], appearance);
+        for name in &names {
+            assert!(
+                svg.contains(&format!(">{name}<")),
+                "{name} at {width}: {svg}"
+            );
+        }
+        assert!(svg.contains("rotate("), "{svg}");
+    }
+}
+
+#[test]
 fn two_builds_of_a_version_are_two_points_with_one_name_in_all_series() {
     let mut sets = vec![
         run("Linux 6.12.1 x86_64", 0, [2000, 1800], [12, 7]),

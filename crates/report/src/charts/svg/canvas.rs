@@ -8,6 +8,10 @@ use std::fmt::Write as _;
 pub(super) const LETTERS: f64 = 12.0;
 /// The font size of axis figures and notes, pixels.
 pub(super) const SMALL: f64 = 11.0;
+/// The distance of the lines of a wrapped text, pixels.
+pub(super) const LINE: f64 = 14.0;
+/// The characters after which a name may be wrapped.
+const SEPARATORS: [char; 5] = [' ', ',', ':', '@', '/'];
 
 /// The SVG elements of a chart so far. Content is added from top to bottom.
 #[derive(Debug)]
@@ -61,16 +65,26 @@ impl Canvas {
         );
     }
 
-    /// A label with limited width. A longer text is truncated, and a tooltip shows all of it.
-    pub(super) fn label(&mut self, (x, y): (f64, f64), room: f64, size: f64, text: &str) {
-        let shortened = fitting(text, room, size);
-        if shortened == text {
-            return self.text((x, y), "", text);
+    /// Lines of text that begin at a position, one below the other.
+    pub(super) fn lines(&mut self, (x, y): (f64, f64), class: &str, lines: &[String]) {
+        for (at, line) in (0_u32..).zip(lines) {
+            self.text((x, y + f64::from(at) * LINE), class, line);
         }
-        let (x, y, shortened, text) = (n(x), n(y), escaped(&shortened), escaped(text));
+    }
+
+    /// Lines of text around a position, one below the other.
+    pub(super) fn centred(&mut self, (x, y): (f64, f64), class: &str, lines: &[String]) {
+        for (at, line) in (0_u32..).zip(lines) {
+            self.anchored((x, y + f64::from(at) * LINE), class, "middle", line);
+        }
+    }
+
+    /// A text that ends at a position, turned by an angle in degrees.
+    pub(super) fn turned(&mut self, (x, y): (f64, f64), class: &str, angle: f64, text: &str) {
+        let (x, y, text) = (n(x), n(y), escaped(text));
         let _ = write!(
             self.svg,
-            r#"<text x="{x}" y="{y}"><title>{text}</title>{shortened}</text>"#
+            r#"<text x="{x}" y="{y}" class="{class}" text-anchor="end" transform="rotate({angle} {x} {y})">{text}</text>"#
         );
     }
 
@@ -214,34 +228,42 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(of).sum::<f64>() * size
 }
 
-/// The text, truncated to the width.
-pub(super) fn fitting(text: &str, room: f64, size: f64) -> String {
-    if width(text, size) <= room {
-        return text.to_owned();
-    }
-    let mut shortened = String::new();
-    for c in text.chars() {
-        shortened.push(c);
-        if width(&shortened, size) + 0.7 * size > room {
-            shortened.pop();
-            break;
-        }
-    }
-    shortened.push('\u{2026}');
-    shortened
+/// Wraps prose to a width, at its spaces.
+pub(super) fn wrapped(text: &str, room: f64, size: f64) -> Vec<String> {
+    wrapped_after(text, &[' '], room, size)
 }
 
-/// Wraps a text to a width.
-pub(super) fn wrapped(text: &str, room: f64, size: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if width(line, size) + width(word, size) + 0.4 * size <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+/// Wraps a name to a width, after its separators. Nothing of it is cut off.
+pub(super) fn wrapped_name(name: &str, room: f64, size: f64) -> Vec<String> {
+    wrapped_after(name, &SEPARATORS, room, size)
+}
+
+/// Whether a name needs no line break within its parts to fit into a width.
+pub(super) fn has_short_parts(name: &str, room: f64, size: f64) -> bool {
+    let mut parts = name.split_inclusive(SEPARATORS);
+    parts.all(|part| width(part.trim_end(), size) <= room)
+}
+
+/// Wraps a text to a width, after these characters; a part that is too long is wrapped anywhere.
+fn wrapped_after(text: &str, separators: &[char], room: f64, size: f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for part in text.split_inclusive(separators) {
+        let whole = width(&line, size) + width(part.trim_end(), size);
+        if !line.is_empty() && whole > room {
+            lines.push(std::mem::take(&mut line));
         }
+        for c in part.chars() {
+            let too_long = width(&line, size) + width(c.encode_utf8(&mut [0; 4]), size) > room;
+            if too_long && !line.is_empty() && c != ' ' {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    lines.push(line);
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
     }
     lines
 }

@@ -1,7 +1,9 @@
 //! Panels with two axes. Lines have the dash pattern and the marker of their contenders. The legend
 //! is above; if there is room, names are also at the ends of the lines.
 
-use super::canvas::{Canvas, LETTERS, SMALL, columns, dashes, fitting, n, symbol, width};
+use super::canvas::{
+    Canvas, LETTERS, LINE, SMALL, columns, dashes, has_short_parts, n, symbol, width, wrapped_name,
+};
 use super::scale::PlacedScale;
 use crate::charts::{Axis, Chart, Mark, Panel, Series};
 use std::fmt::Write as _;
@@ -14,6 +16,8 @@ const MIN_PANEL_WIDTH: f64 = 330.0;
 const HEAD: f64 = 22.0;
 /// The height of the axis below a panel, pixels.
 const AXIS: f64 = 36.0;
+/// The smallest distance of horizontal ticks, and of vertical ones, pixels.
+const TICKS: (f64, f64) = (50.0, 26.0);
 /// The width of the legend sample before a name, pixels.
 const SAMPLE: f64 = 30.0;
 
@@ -29,7 +33,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart) {
             let left = (wide + GAP) * column as f64;
             let field = Field::of(chart, panel, (left, top), wide);
             field.draw(canvas);
-            lowest = lowest.max(field.bottom + AXIS);
+            lowest = lowest.max(field.bottom + AXIS + field.names.more);
         }
         canvas.y = lowest;
     }
@@ -41,7 +45,9 @@ fn names(canvas: &mut Canvas, chart: &Chart) {
     canvas.down(18.0);
     for at in chart.drawn() {
         let name = &chart.contenders[at];
-        let wide = (SAMPLE + width(name, LETTERS) + 14.0).min(canvas.wide);
+        let lines = wrapped_name(name, canvas.wide - SAMPLE, LETTERS);
+        let widest = lines.iter().map(|line| width(line, LETTERS));
+        let wide = (SAMPLE + widest.fold(0.0, f64::max) + 14.0).min(canvas.wide);
         if x > 0.0 && x + wide > canvas.wide {
             x = 0.0;
             canvas.down(18.0);
@@ -51,9 +57,10 @@ fn names(canvas: &mut Canvas, chart: &Chart) {
         let path = format!("M{} {}h24", n(x), n(y - 4.0));
         canvas.stroke(&path, dashes(at), name);
         canvas.shape("m", &symbol(at, (x + 12.0, y - 4.0), 4.0), name);
-        canvas.label((x + SAMPLE, y), wide - SAMPLE, LETTERS, name);
+        canvas.lines((x + SAMPLE, y), "", &lines);
         canvas.close();
         x += wide;
+        canvas.down(LINE * (lines.len() - 1) as f64);
     }
     canvas.down(6.0);
 }
@@ -64,6 +71,10 @@ struct Field<'a> {
     panel: &'a Panel,
     x: PlacedScale<'a>,
     y: PlacedScale<'a>,
+    /// The title above the panel.
+    title: Vec<String>,
+    /// The labels of the named positions.
+    names: Names,
     origin: (f64, f64),
     left: f64,
     right: f64,
@@ -78,9 +89,19 @@ impl<'a> Field<'a> {
         let marks = || panel.series.iter().flat_map(|one| &one.marks);
         let up: &Axis = panel.y.as_ref().unwrap_or(&panel.x);
         let tall = (wide * 0.48).clamp(130.0, 250.0);
-        let (top, bottom) = (origin.1 + HEAD, origin.1 + HEAD + tall);
-        let y = PlacedScale::of(up, marks().flat_map(Mark::ys), bottom, top);
-        let values = y.ticks(26.0).into_iter();
+        let head = |label: &str| {
+            let title = if label.starts_with(&panel.title) {
+                label.to_owned()
+            } else {
+                format!("{}: {label}", panel.title)
+            };
+            wrapped_name(&title, wide, LETTERS)
+        };
+        let scale = |top: f64| PlacedScale::of(up, marks().flat_map(Mark::ys), top + tall, top);
+        let title = head(&scale(0.0).label());
+        let top = origin.1 + HEAD + LINE * (title.len() - 1) as f64;
+        let (y, bottom) = (scale(top), top + tall);
+        let values = y.ticks(TICKS.1).into_iter();
         let values = values
             .map(|(_, text)| width(&text, SMALL))
             .fold(0.0, f64::max);
@@ -89,17 +110,24 @@ impl<'a> Field<'a> {
         let named = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
         let named = named.fold(0.0, f64::max) + 10.0;
         let ends = (wide >= MIN_PANEL_WIDTH && named <= 0.3 * wide).then_some(named);
-        // The name of the last position is below the end of the axis.
-        let last = panel.x.names.last().map_or(0.0, |name| width(name, SMALL));
-        let right = origin.0 + wide - ends.unwrap_or(6.0).max(last.min(0.3 * wide) / 2.0 - 4.0);
+        let right = origin.0 + wide - ends.unwrap_or(6.0);
+        let x = PlacedScale::of(
+            &panel.x,
+            marks().flat_map(Mark::xs),
+            left + 4.0,
+            right - 4.0,
+        );
+        let (x, names) = if panel.x.names.is_empty() {
+            let x = x.with_labels_inside(origin.0, origin.0 + wide, TICKS.0);
+            (x, Names::default())
+        } else {
+            Names::place(&panel.x.names, x, (origin.0, origin.0 + wide))
+        };
         Self {
-            x: PlacedScale::of(
-                &panel.x,
-                marks().flat_map(Mark::xs),
-                left + 4.0,
-                right - 4.0,
-            ),
+            x,
             y,
+            title,
+            names,
             chart,
             panel,
             origin,
@@ -112,29 +140,19 @@ impl<'a> Field<'a> {
     }
 
     fn draw(&self, canvas: &mut Canvas) {
-        let room = self.right - self.origin.0;
-        let (title, label) = (&self.panel.title, self.y.label());
-        let up = if label.starts_with(title) {
-            label
-        } else {
-            format!("{title}: {label}")
-        };
-        canvas.text(
-            (self.origin.0, self.origin.1 + 13.0),
-            "p",
-            &fitting(&up, room, LETTERS),
-        );
-        for (y, text) in self.y.ticks(26.0) {
+        canvas.lines((self.origin.0, self.origin.1 + 13.0), "p", &self.title);
+        for (y, text) in self.y.ticks(TICKS.1) {
             canvas.line("g", (self.left, y), (self.right, y));
             canvas.anchored((self.left - 5.0, y + 4.0), "k", "end", &text);
         }
-        for (x, text) in self.x.ticks(50.0) {
+        for (x, text) in self.names.ticks(&self.x) {
             canvas.line("g", (x, self.bottom), (x, self.bottom + 4.0));
-            canvas.anchored((x, self.bottom + 16.0), "k", "middle", &text);
+            self.names.draw(canvas, (x, self.bottom), &text);
         }
         canvas.line("g", (self.left, self.bottom), (self.right, self.bottom));
         let middle = f64::midpoint(self.left, self.right);
-        canvas.anchored((middle, self.bottom + 30.0), "k", "middle", &self.x.label());
+        let below = self.bottom + 30.0 + self.names.more;
+        canvas.anchored((middle, below), "k", "middle", &self.x.label());
         canvas.series(self.chart, self.panel, |canvas, one, mark| {
             self.mark(canvas, one.contender, mark, one.marks.len() > 60)
         });
@@ -230,6 +248,115 @@ impl<'a> Field<'a> {
             canvas.open(contender, name);
             canvas.text((self.right + 4.0, y + 4.0), "k", name);
             canvas.close();
+        }
+    }
+}
+
+/// The labels of named positions: wrapped below their ticks, or turned if that is too wide.
+#[derive(Default)]
+struct Names {
+    /// The lines of each label, from the first position on; empty for an axis of quantities.
+    labels: Vec<Vec<String>>,
+    /// The angle of turned labels, degrees.
+    angle: Option<f64>,
+    /// Every which position has a label, counted from the last one.
+    every: usize,
+    /// The height in addition to a label of one line, pixels.
+    more: f64,
+}
+
+impl Names {
+    /// The smallest distance of turned labels, pixels.
+    const TURNED: f64 = 14.0;
+    /// The most lines of a label that is not turned.
+    const LINES: usize = 3;
+    const SLANT: f64 = -45.0;
+
+    /// Places these names below a scale between two limits. The scale shrinks until the labels at
+    /// its ends fit.
+    fn place<'a>(
+        names: &[String],
+        scale: PlacedScale<'a>,
+        (left, right): (f64, f64),
+    ) -> (PlacedScale<'a>, Self) {
+        let place = |scale: &PlacedScale<'_>, at: usize| scale.at(at as f64);
+        let distance = |scale: &PlacedScale<'_>| match (place(scale, 0), place(scale, 1)) {
+            (Some(one), Some(next)) if names.len() > 1 => next - one,
+            _ => right - left,
+        };
+        let slot = distance(&scale) - 8.0;
+        let widest = |lines: &[String]| {
+            lines
+                .iter()
+                .map(|line| width(line, SMALL))
+                .fold(0.0, f64::max)
+        };
+        let labels: Vec<Vec<String>> = names
+            .iter()
+            .map(|name| wrapped_name(name, slot, SMALL))
+            .collect();
+        let lines = labels.iter().map(Vec::len).max().unwrap_or(1);
+        let is_flat =
+            lines <= Self::LINES && names.iter().all(|name| has_short_parts(name, slot, SMALL));
+        if is_flat {
+            let half = |label: Option<&Vec<String>>| label.map_or(0.0, |one| widest(one) / 2.0);
+            let (first, last) = (place(&scale, 0), place(&scale, labels.len() - 1));
+            let before = first.map_or(0.0, |x| left - (x - half(labels.first())));
+            let after = last.map_or(0.0, |x| x + half(labels.last()) - right);
+            let scale = scale.shortened(before, after);
+            let names = Self {
+                labels,
+                angle: None,
+                every: 1,
+                more: LINE * (lines - 1) as f64,
+            };
+            return (scale, names);
+        }
+        let slanted = Self::SLANT.to_radians();
+        let fits = |(at, name): (usize, &String)| {
+            place(&scale, at).is_none_or(|x| x - width(name, SMALL) * slanted.cos() >= left)
+        };
+        let angle = if names.iter().enumerate().all(fits) {
+            Self::SLANT
+        } else {
+            -90.0
+        };
+        let longest = widest(names);
+        let every = (Self::TURNED / distance(&scale)).ceil().max(1.0);
+        let names = Self {
+            labels: names.iter().map(|name| vec![name.clone()]).collect(),
+            angle: Some(angle),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a positive number, and `as` saturates"
+            )]
+            every: every as usize,
+            more: (longest * angle.to_radians().sin().abs() - 4.0).max(0.0),
+        };
+        (scale, names)
+    }
+
+    /// The ticks of a scale with their labels.
+    fn ticks(&self, scale: &PlacedScale<'_>) -> Vec<(f64, Vec<String>)> {
+        if self.labels.is_empty() {
+            let ticks = scale.ticks(TICKS.0).into_iter();
+            return ticks.map(|(x, text)| (x, vec![text])).collect();
+        }
+        let labels = self.labels.iter().enumerate().rev();
+        let labels = labels.step_by(self.every.max(1));
+        let placed = labels.filter_map(|(at, label)| Some((scale.at(at as f64)?, label.clone())));
+        placed.collect()
+    }
+
+    fn draw(&self, canvas: &mut Canvas, (x, y): (f64, f64), label: &[String]) {
+        match self.angle {
+            None => canvas.centred((x, y + 16.0), "k", label),
+            Some(angle) => {
+                for line in label {
+                    canvas.turned((x + 4.0, y + 10.0), "k", angle, line);
+                }
+            }
         }
     }
 }

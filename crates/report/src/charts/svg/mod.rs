@@ -11,7 +11,7 @@ mod scale;
 pub mod theme;
 
 use super::Chart;
-use canvas::{Canvas, SMALL, fitting, wrapped};
+use canvas::{Canvas, LINE, SMALL, wrapped, wrapped_name};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use theme::standalone;
@@ -90,10 +90,9 @@ pub fn render(chart: &Chart, appearance: Appearance) -> String {
     };
     let wide = appearance.wide() - 2.0 * margin;
     let mut canvas = Canvas::new(wide);
-    canvas.down(20.0);
-    let title = fitting(&chart.title, wide, 13.0);
-    canvas.text((0.0, canvas.y - 6.0), "t", &title);
-    canvas.down(4.0);
+    let title = wrapped_name(&chart.title, wide, 13.0);
+    canvas.lines((0.0, 14.0), "t", &title);
+    canvas.down(24.0 + LINE * (title.len() - 1) as f64);
     if chart.panels.iter().any(|panel| panel.y.is_some()) {
         lines::draw(&mut canvas, chart);
     } else {

@@ -1,9 +1,9 @@
 //! Panels of rows. Labels are in a column at the left, or above their rows if they are long or the
 //! chart is narrow. Panels share a line if there is room.
 
-use super::canvas::{Canvas, LETTERS, columns, fitting, n, symbol, width};
+use super::canvas::{Canvas, LETTERS, LINE, SMALL, columns, n, symbol, width, wrapped_name};
 use super::scale::PlacedScale;
-use crate::charts::{Chart, Mark, Panel, Row};
+use crate::charts::{Chart, Mark, Panel, Row, Scale};
 use std::fmt::Write as _;
 
 /// The horizontal gap between panels, pixels.
@@ -14,10 +14,12 @@ const SYMBOL: f64 = 16.0;
 const HEAD: f64 = 20.0;
 /// The height of a group heading, pixels.
 const GROUP: f64 = 20.0;
-/// The height of a label above its row, pixels.
+/// The height of a label of one line above its row, pixels.
 const ABOVE: f64 = 16.0;
-/// The height of the axis below a panel, pixels.
+/// The height of the axis below a panel with a label of one line, pixels.
 const AXIS: f64 = 34.0;
+/// The smallest distance of ticks, pixels.
+const TICKS: f64 = 54.0;
 
 /// The dimensions of the panels, pixels.
 struct Layout {
@@ -45,7 +47,12 @@ impl Layout {
         let series = chart.panels.iter().flat_map(|panel| &panel.series);
         let mut marks = series.flat_map(|one| &one.marks);
         let many = marks.any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
-        let plot = if bars { 50.0 } else { 170.0 };
+        let has_ticks = |panel: &Panel| panel.x.scale == Scale::Log;
+        let plot = match bars {
+            true if chart.panels.iter().any(has_ticks) => 120.0,
+            true => 50.0,
+            false => 170.0,
+        };
         let least = if label_column {
             plot + figures
         } else {
@@ -61,6 +68,28 @@ impl Layout {
             tall: if many { 32.0 } else { 20.0 },
         }
     }
+}
+
+impl Layout {
+    /// The name of a row, wrapped if it is above its row.
+    fn name_lines(&self, chart: &Chart, row: &Row) -> Vec<String> {
+        let name = &chart.contenders[row.contender];
+        if self.gutter > 0.0 {
+            return vec![name.clone()];
+        }
+        let room = self.field - width(&row.value, LETTERS) - SYMBOL - 6.0;
+        wrapped_name(name, room, LETTERS)
+    }
+
+    /// The heading of a group, wrapped.
+    fn group_lines(&self, group: &str) -> Vec<String> {
+        wrapped_name(group, self.field + self.gutter, LETTERS)
+    }
+}
+
+/// The height of the lines of a text after the first one.
+fn more_lines(lines: &[String]) -> f64 {
+    LINE * lines.len().saturating_sub(1) as f64
 }
 
 /// Draws the panels of a chart.
@@ -94,7 +123,8 @@ struct Field<'a> {
     /// The top of each row.
     rows: Vec<f64>,
     tall: f64,
-    bars: bool,
+    /// Whether all marks are bars on a linear scale, which need no ticks.
+    plain_bars: bool,
 }
 
 impl<'a> Field<'a> {
@@ -106,19 +136,29 @@ impl<'a> Field<'a> {
         let mut group = "";
         for row in &panel.rows {
             if row.group != group {
-                y += GROUP;
+                y += GROUP + more_lines(&layout.group_lines(&row.group));
                 group = &row.group;
             }
             if layout.gutter == 0.0 {
-                y += ABOVE;
+                y += ABOVE + more_lines(&layout.name_lines(chart, row));
             }
             rows.push(y);
             y += tall;
         }
         let to = left + layout.field - layout.figures;
+        let xs = || marks().flat_map(Mark::xs);
+        let mut x = PlacedScale::of(&panel.x, xs(), left, to);
+        let bars = is_of_bars(panel);
+        if bars {
+            x = x.for_bars(xs());
+        }
+        let plain_bars = bars && !x.is_log();
+        if !plain_bars {
+            x = x.with_labels_inside(left, left + layout.field, TICKS);
+        }
         Self {
-            x: PlacedScale::of(&panel.x, marks().flat_map(Mark::xs), left, to),
-            bars: is_of_bars(panel),
+            x,
+            plain_bars,
             layout,
             chart,
             panel,
@@ -133,8 +173,9 @@ impl<'a> Field<'a> {
         self.rows.last().map_or(self.top + HEAD, |y| y + self.tall)
     }
 
-    fn right(&self) -> f64 {
-        self.left + self.layout.field - self.layout.figures
+    /// The label of the axis, wrapped to the width of the panel.
+    fn axis_lines(&self) -> Vec<String> {
+        wrapped_name(&self.x.label(), self.layout.field, SMALL)
     }
 
     /// The vertical position of a row, or of a part of one.
@@ -157,25 +198,35 @@ impl<'a> Field<'a> {
         canvas.series(self.chart, self.panel, |canvas, one, mark| {
             self.mark(canvas, one.contender, mark)
         });
-        self.bottom() + if self.bars { 8.0 } else { AXIS }
+        let axis = if self.plain_bars {
+            8.0
+        } else {
+            AXIS + more_lines(&self.axis_lines())
+        };
+        self.bottom() + axis
     }
 
     /// The background of the marks: ticks, reference line, zero line.
     fn draw_background(&self, canvas: &mut Canvas) {
         let bottom = self.bottom();
-        if self.bars {
+        if self.plain_bars {
             self.upright(canvas, "g", self.x.zero());
             return;
         }
-        for (x, text) in self.x.ticks(54.0) {
+        for (x, text) in self.x.ticks(TICKS) {
             self.upright(canvas, "g", x);
             canvas.anchored((x, bottom + 14.0), "k", "middle", &text);
         }
         if let Some(x) = self.panel.x.reference.and_then(|at| self.x.at(at)) {
             self.upright(canvas, "z", x);
         }
-        let middle = f64::midpoint(self.left, self.right());
-        canvas.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
+        let lines = self.axis_lines();
+        let widest = lines.iter().map(|line| width(line, SMALL));
+        let half = widest.fold(0.0, f64::max) / 2.0;
+        let (from, to) = (self.left, self.left + self.layout.field);
+        let middle = f64::midpoint(from, to - self.layout.figures);
+        let middle = middle.max(from + half).min((to - half).max(from));
+        canvas.centred((middle, bottom + 28.0), "k", &lines);
     }
 
     /// A vertical line through all rows that does not cross the labels between them.
@@ -204,27 +255,28 @@ impl<'a> Field<'a> {
             let contender = &self.chart.contenders[row.contender];
             if row.group != group {
                 group = &row.group;
-                let y = top - if label_column { 5.0 } else { 5.0 + ABOVE };
-                let text = fitting(group, self.layout.field + self.layout.gutter, LETTERS);
+                let lines = self.layout.group_lines(group);
+                let mut y = top - 5.0 - more_lines(&lines);
+                if !label_column {
+                    let name = self.layout.name_lines(self.chart, row);
+                    y -= ABOVE + more_lines(&name);
+                }
                 let x = if label_column { 0.0 } else { self.left };
-                canvas.text((x, y), "p", &text);
+                canvas.lines((x, y), "p", &lines);
             }
             let end = self.left + self.layout.field;
+            let lines = self.layout.name_lines(self.chart, row);
             let y = if label_column {
                 top + self.tall / 2.0 + 4.0
             } else {
-                top - 3.0
+                top - 3.0 - more_lines(&lines)
             };
             canvas.open(row.contender, contender);
             if first || !label_column {
-                let (x, room) = if label_column {
-                    (0.0, self.layout.gutter)
-                } else {
-                    (self.left, self.layout.field - width(&row.value, LETTERS))
-                };
+                let x = if label_column { 0.0 } else { self.left };
                 let at = (x + 5.0, y - 4.0);
                 canvas.shape("m", &symbol(row.contender, at, 4.0), contender);
-                canvas.label((x + SYMBOL, y), room - SYMBOL - 6.0, LETTERS, contender);
+                canvas.lines((x + SYMBOL, y), "", &lines);
             }
             canvas.anchored((end, y), "", "end", &row.value);
             canvas.close();
@@ -276,7 +328,9 @@ impl<'a> Field<'a> {
                 canvas.shape("m", &symbol(style, at, 5.0), label);
             }
             Mark::Bar { x, y, label } => {
-                let (end, zero, y) = (self.x.at(*x)?, self.x.zero(), self.y(*y));
+                let (zero, y) = (self.x.zero(), self.y(*y));
+                // A bar of zero has no length on any scale.
+                let end = if *x == 0.0 { zero } else { self.x.at(*x)? };
                 let (from, wide) = (end.min(zero), (end - zero).abs().max(0.5));
                 canvas.rect("b", (from, y - 6.0), (wide, 12.0), label);
             }

@@ -1,7 +1,7 @@
 //! Maps values to positions along an axis, and formats the tick labels.
 
-use super::canvas::{SMALL, fitting, width};
-use crate::charts::{Axis, Scale, Unit};
+use super::canvas::{SMALL, width};
+use crate::charts::{Axis, Scale, Unit, round_below};
 use crate::terms::{self, grouped, significant};
 
 /// An axis: its range of values and its two end positions.
@@ -39,6 +39,41 @@ impl<'a> PlacedScale<'a> {
         }
         positioned.widen();
         positioned
+    }
+
+    /// Moves the ends inwards until all tick labels are between two positions.
+    pub(super) fn with_labels_inside(self, left: f64, right: f64, spacing: f64) -> Self {
+        let half = |text: &str| width(text, SMALL) / 2.0;
+        let ticks = self.ticks(spacing);
+        let before = ticks.iter().map(|(x, text)| left - (x - half(text)));
+        let after = ticks.iter().map(|(x, text)| x + half(text) - right);
+        let (before, after) = (before.fold(0.0, f64::max), after.fold(0.0, f64::max));
+        self.shortened(before, after)
+    }
+
+    /// Moves the ends inwards by these distances; distances below zero are ignored.
+    pub(super) fn shortened(mut self, before: f64, after: f64) -> Self {
+        self.from += before.max(0.0);
+        self.to -= after.max(0.0);
+        self
+    }
+
+    /// Begins a logarithmic scale at a round value below the smallest one, so that bars have a
+    /// length.
+    pub(super) fn for_bars(mut self, values: impl Iterator<Item = f64>) -> Self {
+        /// The length of the shortest bar, as a ratio of its value to the begin of the scale.
+        const SHORTEST: f64 = 1.5;
+        let values = values.filter(|value| *value > 0.0);
+        let least = values.fold(f64::INFINITY, f64::min);
+        if self.is_log() && least.is_finite() {
+            self.low = round_below(least / SHORTEST, self.tick_unit()).ln();
+        }
+        self
+    }
+
+    /// Whether the scale is logarithmic.
+    pub(super) fn is_log(&self) -> bool {
+        self.axis.scale == Scale::Log
     }
 
     /// Adds padding at both ends, and widens an empty range.
@@ -87,9 +122,6 @@ impl<'a> PlacedScale<'a> {
 
     /// The ticks: positions and labels, each at least `spacing` from the next.
     pub(super) fn ticks(&self, spacing: f64) -> Vec<(f64, String)> {
-        if !self.axis.names.is_empty() {
-            return self.named();
-        }
         let most = ((self.to - self.from).abs() / spacing).floor().max(1.0);
         let (values, step) = match self.axis.scale {
             Scale::Nines => return self.nines(spacing),
@@ -104,26 +136,6 @@ impl<'a> PlacedScale<'a> {
         placed
             .filter(|(place, _)| (low - 0.5..=high + 0.5).contains(place))
             .collect()
-    }
-
-    /// The names of as many positions as fit, the last one included.
-    fn named(&self) -> Vec<(f64, String)> {
-        const MAX_NAME_WIDTH: f64 = 110.0;
-        const GAP: f64 = 10.0;
-        let names = &self.axis.names;
-        let name = |at: usize| fitting(&names[at], MAX_NAME_WIDTH, SMALL);
-        let wide = (0..names.len()).map(|at| width(&name(at), SMALL));
-        let wide = wide.fold(0.0, f64::max) + GAP;
-        let all = (0..names.len()).filter_map(|at| Some((at, self.at(at as f64)?)));
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        for (at, place) in all.rev() {
-            let fits = ticks.last().is_none_or(|(next, _)| next - place >= wide);
-            if fits {
-                ticks.push((place, name(at)));
-            }
-        }
-        ticks.reverse();
-        ticks
     }
 
     /// Linear ticks in steps of 1, 2 or 5 in the displayed unit.
@@ -154,11 +166,7 @@ impl<'a> PlacedScale<'a> {
         if high / low < NEAR {
             return self.even(low, high, most);
         }
-        let unit = if self.axis.unit == Unit::Bytes {
-            1024.0
-        } else {
-            1.0
-        };
+        let unit = self.tick_unit();
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a power of a finite number"
@@ -172,15 +180,47 @@ impl<'a> PlacedScale<'a> {
                 factors.iter().map(move |factor| factor * ten)
             });
             values
-                .filter(|value| (low..=high).contains(value))
+                .filter(|value| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value))
                 .collect()
         };
         let mut kinds = vec![all(&[1.0, 2.0, 5.0], 1)];
         kinds.extend((1..40).map(|every| all(&[1.0], every)));
-        let fitting = kinds
-            .into_iter()
-            .find(|values| values.len() as f64 <= most + 1.0);
-        (fitting.unwrap_or_default(), None)
+        let mut fitting = kinds
+            .iter()
+            .filter(|values| values.len() >= 2 && values.len() as f64 <= most + 1.0);
+        let fitting = fitting.next().cloned();
+        (
+            fitting.unwrap_or_else(|| self.thinned(&kinds[0], most)),
+            None,
+        )
+    }
+
+    /// As many of these values as fit, the powers of ten first.
+    fn thinned(&self, values: &[f64], most: f64) -> Vec<f64> {
+        let distance = (self.high - self.low) / most;
+        let is_power = |value: &f64| {
+            let power = (value / self.tick_unit()).log10();
+            (power - power.round()).abs() < 1e-9
+        };
+        let (powers, others): (Vec<f64>, Vec<f64>) = values.iter().copied().partition(is_power);
+        let mut thinned: Vec<f64> = Vec::new();
+        for value in powers.into_iter().chain(others) {
+            let is_near = |other: &f64| (value / other).ln().abs() < distance;
+            if !thinned.iter().any(is_near) {
+                thinned.push(value);
+            }
+        }
+        thinned.sort_by(f64::total_cmp);
+        thinned
+    }
+
+    /// The unit whose powers of ten are the first ticks of a logarithmic scale.
+    fn tick_unit(&self) -> f64 {
+        if self.axis.unit == Unit::Bytes {
+            1024.0
+        } else {
+            1.0
+        }
     }
 
     fn nines(&self, spacing: f64) -> Vec<(f64, String)> {
@@ -229,7 +269,7 @@ impl<'a> PlacedScale<'a> {
         }
     }
 
-    /// The label of the axis: `time, ms`.
+    /// The label of the axis: `time, ms`, `latency, log scale`.
     pub(super) fn label(&self) -> String {
         let unit = match (self.axis.scale, self.axis.unit) {
             (_, Unit::OperationsPerSecond) => "1/s",
@@ -237,12 +277,10 @@ impl<'a> PlacedScale<'a> {
             (Scale::Log, _) if !self.near() => "",
             _ => self.unit().1,
         };
-        let label = &self.axis.label;
-        if unit.is_empty() {
-            label.clone()
-        } else {
-            format!("{label}, {unit}")
-        }
+        let scale = if self.is_log() { "log scale" } else { "" };
+        let parts = [self.axis.label.as_str(), unit, scale].into_iter();
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        parts.join(", ")
     }
 
     /// Whether a logarithmic axis has linear ticks.

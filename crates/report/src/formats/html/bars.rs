@@ -1,9 +1,11 @@
 //! Bars as inline SVG: the median as a bar, every sample as a dot, the spread as a whisker. For
-//! large numbers of samples, a dot represents all samples of a bin. The SVG contains only numbers
+//! large numbers of samples, a dot represents all samples of a bin. Bars begin at zero, or at a round
+//! time on a logarithmic scale if contenders differ by a large factor. The SVG contains only numbers
 //! and fixed text, so nothing is escaped. Lengths are percentages: the bars stretch with the page,
 //! the dots stay round.
 
 use super::bar_tables;
+use crate::charts::{Scale as AxisScale, round_below};
 use crate::document::{Block, Cell, Figure, Group};
 use crate::terms::Scale;
 use std::fmt::Write as _;
@@ -47,9 +49,112 @@ impl Dots {
     }
 }
 
-/// The bars of the contender in column `at`: to return above, to durable below. All contenders of a
-/// phase share a scale from zero.
-pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
+/// The scale of the bars of a phase, which all contenders and both times share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BarScale {
+    /// The time at which bars begin on a logarithmic scale; `None` on a linear one from zero.
+    begin: Option<f64>,
+    longest: f64,
+}
+
+impl BarScale {
+    /// The scale of a phase: logarithmic if one of its times differs by a large factor between
+    /// contenders.
+    pub fn of(group: &Group) -> Self {
+        /// The length of the shortest bar, as a ratio of its time to the begin of the scale.
+        const SHORTEST: f64 = 1.5;
+        let far = group.rows.iter().any(|row| {
+            let medians = row.cells.iter().filter_map(Cell::figure);
+            AxisScale::of_values(medians.map(|figure| figure.value)) == AxisScale::Log
+        });
+        let cells = group.rows.iter().flat_map(|row| &row.cells);
+        let ranges = cells.filter_map(Cell::figure).map(range);
+        let least = ranges.clone().map(|(min, _)| min);
+        let least = least.fold(f64::INFINITY, f64::min);
+        Self {
+            begin: (far && least > 0.0).then(|| round_below(least / SHORTEST, 1.0)),
+            longest: ranges.map(|(_, max)| max).fold(1.0, f64::max),
+        }
+    }
+
+    /// The position of a time, from 0 to 1.
+    fn part(self, time_ns: f64) -> f64 {
+        match self.begin {
+            Some(begin) => (time_ns.max(begin) / begin).ln() / (self.longest / begin).ln(),
+            None => time_ns / self.longest,
+        }
+    }
+
+    /// The time at a position from 0 to 1.
+    fn time(self, part: f64) -> f64 {
+        match self.begin {
+            Some(begin) => begin * (self.longest / begin).powf(part),
+            None => self.longest * part,
+        }
+    }
+
+    /// The position of a time as a percentage.
+    fn x(self, time_ns: f64) -> String {
+        format!("{:.1}%", self.part(time_ns) * MAX_BAR_PERCENT)
+    }
+
+    /// The description of a logarithmic scale.
+    pub fn about(self) -> Option<String> {
+        let begin = round_time(self.begin?);
+        Some(format!("bars: log scale from {begin}"))
+    }
+
+    /// The ticks of a logarithmic scale: its begin, and powers of ten that have room for a label.
+    fn ticks(self) -> Vec<f64> {
+        /// The smallest distance of ticks, as a part of the width.
+        const ROOM: f64 = 0.25;
+        let Some(begin) = self.begin else {
+            return Vec::new();
+        };
+        let mut ticks = vec![begin];
+        let first = 10_f64.powf(begin.log10().ceil());
+        let powers = (0..20).map(|power| first * 10_f64.powi(power));
+        for power in powers.take_while(|power| *power <= self.longest) {
+            let last = ticks.last().copied().unwrap_or(begin);
+            if self.part(power) - self.part(last) >= ROOM {
+                ticks.push(power);
+            }
+        }
+        ticks
+    }
+
+    /// The labels of the ticks, above the bars; nothing on a linear scale.
+    pub fn axis(self) -> String {
+        let ticks = self.ticks().into_iter();
+        let labels: Vec<String> = ticks
+            .map(|time| {
+                let (x, text) = (self.x(time), round_time(time));
+                let anchor = match self.part(time) {
+                    part if part < 0.05 => "start",
+                    part if part > 0.9 => "end",
+                    _ => "middle",
+                };
+                format!(r#"<text x="{x}" y="11" text-anchor="{anchor}">{text}</text>"#)
+            })
+            .collect();
+        if labels.is_empty() {
+            return String::new();
+        }
+        let labels = labels.concat();
+        format!(r#"<svg class="ticks" height="14" aria-hidden="true">{labels}</svg>"#)
+    }
+}
+
+/// A round time with its unit: `20 ms`.
+fn round_time(time_ns: f64) -> String {
+    // A power of ten may be slightly smaller than its unit.
+    let scale = Scale::of_times(std::iter::once(time_ns * (1.0 + 1e-9)));
+    format!("{:.0} {}", time_ns / scale.ns(), scale.unit())
+}
+
+/// The bars of the contender in column `at`: to return above, to durable below. `unit` is that of
+/// the descriptions.
+pub fn bars(group: &Group, at: usize, scale: BarScale, unit: Scale, dots: Dots) -> String {
     let figures = group.rows.iter();
     let figures =
         figures.filter_map(|row| Some((row.label.full.as_str(), row.cells[at].figure()?)));
@@ -57,19 +162,21 @@ pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
     if figures.is_empty() {
         return String::new();
     }
-    let all = group
-        .rows
-        .iter()
-        .flat_map(|row| row.cells.iter().filter_map(Cell::figure));
-    let longest = all.map(|figure| range(figure).1).fold(1.0, f64::max);
     let height = PITCH * u32::try_from(group.rows.len()).unwrap_or(2) + 1;
     let mut svg = format!(r#"<svg height="{height}" aria-hidden="true">"#);
+    for tick in scale.ticks() {
+        let x = scale.x(tick);
+        let _ = write!(
+            svg,
+            r#"<rect class="tick" x="{x}" width="1" height="{height}"/>"#
+        );
+    }
     for (row, (measure, figure)) in (0_u32..).zip(figures) {
-        bar(&mut svg, measure, figure, row * PITCH, longest);
+        bar(&mut svg, measure, figure, row * PITCH, scale);
         let middle = row * PITCH + 7;
         match dots {
-            Dots::Each => each(&mut svg, figure, middle, longest, scale),
-            Dots::Bins(bins) => binned(&mut svg, figure, middle, (longest, bins), scale),
+            Dots::Each => each(&mut svg, figure, middle, scale, unit),
+            Dots::Bins(bins) => binned(&mut svg, figure, middle, (scale, bins), unit),
             Dots::None => {}
         }
         svg.push_str("</g>");
@@ -83,19 +190,15 @@ fn range(figure: &Figure) -> (f64, f64) {
     figure.spread.unwrap_or((figure.value, figure.value))
 }
 
-fn x(time_ns: f64, longest: f64) -> String {
-    format!("{:.1}%", time_ns / longest * MAX_BAR_PERCENT)
-}
-
-fn bar(svg: &mut String, class: &str, figure: &Figure, top: u32, longest: f64) {
+fn bar(svg: &mut String, class: &str, figure: &Figure, top: u32, scale: BarScale) {
     let (y, middle) = (top + 1, top + 7);
     let _ = write!(
         svg,
         r#"<g class="{class}"><rect y="{y}" width="{}" height="12"/>"#,
-        x(figure.value, longest)
+        scale.x(figure.value)
     );
     if let Some((min, max)) = figure.spread {
-        let (min, max) = (x(min, longest), x(max, longest));
+        let (min, max) = (scale.x(min), scale.x(max));
         let _ = write!(
             svg,
             r#"<line x1="{min}" x2="{max}" y1="{middle}" y2="{middle}"/>"#,
@@ -103,16 +206,16 @@ fn bar(svg: &mut String, class: &str, figure: &Figure, top: u32, longest: f64) {
     }
 }
 
-fn each(svg: &mut String, figure: &Figure, middle: u32, longest: f64, scale: Scale) {
+fn each(svg: &mut String, figure: &Figure, middle: u32, scale: BarScale, unit: Scale) {
     for (block, time) in &figure.samples {
         let _ = write!(
             svg,
             r#"<circle cx="{}" cy="{middle}" r="{}" data-tip="block {}: {} {}"/>"#,
-            x(*time, longest),
+            scale.x(*time),
             RADIUS.0,
             block + 1,
-            scale.show(*time),
-            scale.unit(),
+            unit.show(*time),
+            unit.unit(),
         );
     }
 }
@@ -121,8 +224,8 @@ fn binned(
     svg: &mut String,
     figure: &Figure,
     middle: u32,
-    (longest, bins): (f64, usize),
-    scale: Scale,
+    (scale, bins): (BarScale, usize),
+    unit: Scale,
 ) {
     let mut counts = vec![0_usize; bins];
     for (_, time) in &figure.samples {
@@ -131,21 +234,21 @@ fn binned(
             clippy::cast_sign_loss,
             reason = "times are between zero and the longest"
         )]
-        let bin = (time / longest * bins as f64) as usize;
+        let bin = (scale.part(*time) * bins as f64) as usize;
         counts[bin.min(bins - 1)] += 1;
     }
     let fullest = counts.iter().copied().max().unwrap_or(1) as f64;
-    let stretch = longest / bins as f64;
     for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let from = bin as f64 * stretch;
+        let at = |bin: f64| scale.time(bin / bins as f64);
+        let (from, middle_time, to) = (at(bin as f64), at(bin as f64 + 0.5), at((bin + 1) as f64));
         let radius = RADIUS.1 * (*count as f64 / fullest).sqrt();
         let _ = write!(
             svg,
             r#"<circle cx="{}" cy="{middle}" r="{:.1}" data-tip="{} {}: {count} of {}"/>"#,
-            x(from + stretch / 2.0, longest),
+            scale.x(middle_time),
             radius.max(1.0),
-            scale.span(from, from + stretch, "\u{2013}"),
-            scale.unit(),
+            unit.span(from, to, "\u{2013}"),
+            unit.unit(),
             crate::terms::count(figure.samples.len(), "sample"),
         );
     }

@@ -346,7 +346,14 @@ impl Page {
         let writes = if group.rows.len() > 1 { " writes" } else { "" };
         let place = attribute("data-p", group.place.as_ref());
         let unit = scale.unit();
+        let bar_scale = bars::BarScale::of(group);
+        let axis = bar_scale.axis();
         let (name, about) = (escape(&group.heading), escape(&group.about));
+        let about = match bar_scale.about() {
+            Some(scale) if about.is_empty() => scale,
+            Some(scale) => format!("{about}; {scale}"),
+            None => about,
+        };
         let region = escape(group.place.as_ref().unwrap_or(&group.heading));
         let _ = write!(
             self.html,
@@ -354,7 +361,7 @@ impl Page {
 <div class="scroll" role="region" aria-label="{region}" tabindex="0">
 <table class="times sortable" role="table" style="--unit: ' {unit}'">
 <caption><span class="cap"><b>{name}</b> <span class="soft">{about}</span></span></caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="who">contender</th><th scope="col" role="columnheader" class="chart"><span class="unseen">bars</span></th>"#
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="who">contender</th><th scope="col" role="columnheader" class="chart"><span class="unseen">bars</span>{axis}</th>"#
         );
         for row in &group.rows {
             let measure = &row.label.full;
@@ -374,7 +381,7 @@ impl Page {
         self.html += "</tr></thead>\n<tbody role=\"rowgroup\">\n";
         for (at, column) in table.columns.iter().enumerate() {
             let (hides, label) = (contender(&column.label), breakable(&column.label.full));
-            let bars = bars::bars(group, at, scale, self.dots);
+            let bars = bars::bars(group, at, bar_scale, scale, self.dots);
             let bars = if bars.is_empty() {
                 r#"<span class="soft">not measured</span>"#.to_owned()
             } else {
