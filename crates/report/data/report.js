@@ -160,14 +160,6 @@
   ["pointerover", "click", "focusin"].forEach((kind) => document.addEventListener(kind, show));
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
-  // On paper everything is unfolded, except for the long texts.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = all("details.unfold:not([open])");
-    folded.forEach((one) => { one.open = true; });
-  });
-  addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
-
   if (navigator.clipboard) {
     all("pre.copy").forEach((text) => {
       const button = document.createElement("button");

@@ -154,8 +154,6 @@ pub struct Fold {
     pub summary: String,
     /// Whether it is initially unfolded.
     pub open: bool,
-    /// Whether it is unfolded in print.
-    pub printed: bool,
     /// Its phase.
     pub place: Option<String>,
     /// The details.

@@ -233,7 +233,6 @@ fn fold(info: &ExplorationInfo, contender: &Contender, place: usize, found: &Fou
     Fold {
         name: format!("{} {}:", name(contender), place + 1),
         summary: brief,
-        printed: true,
         blocks,
         ..Fold::default()
     }

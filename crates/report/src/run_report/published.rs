@@ -32,7 +32,6 @@ fn fold(set: &ResultSet, table: &Table) -> Option<Fold> {
     Some(Fold {
         name: table.name.clone(),
         summary: format!("{} ({})", table.title, table.year),
-        printed: true,
         blocks,
         ..Fold::default()
     })

@@ -318,10 +318,42 @@ fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
     assert_eq!(browser.evaluate(&seen("#overview .to-best")), json!(true));
     browser.show_as("light", "print");
     assert_eq!(browser.evaluate(&seen(".switch")), json!(false));
+    // Folded charts stay folded, so that a report has few pages.
+    let height =
+        |what: &str| format!("document.querySelector('{what}').getBoundingClientRect().height > 0");
+    assert_eq!(
+        browser.evaluate(&height("#times .phase table")),
+        json!(true)
+    );
     let charts = "#times details.unfold figure";
-    let height = format!("document.querySelector('{charts}').getBoundingClientRect().height > 0");
-    assert_eq!(browser.evaluate(&height), json!(true));
+    assert_eq!(browser.evaluate(&height(charts)), json!(false));
     let pdf = browser.ask("Page.printToPDF", &json!({"printBackground": false}));
-    assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"));
+    let pdf = pdf["data"].as_str().unwrap();
+    assert!(pdf.starts_with("JVBERi"));
+    assert!((1..=3).contains(&pages(pdf)), "{} pages", pages(pdf));
     assert_eq!(browser.noise, [""; 0]);
+}
+
+/// The number of pages of a PDF in base64.
+fn pages(pdf: &str) -> usize {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => Some(c - b'A'),
+        b'a'..=b'z' => Some(c - b'a' + 26),
+        b'0'..=b'9' => Some(c - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u32> = pdf.bytes().filter_map(digit).map(u32::from).collect();
+    let bytes = digits.chunks_exact(4).flat_map(|four| {
+        let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit);
+        bits.to_be_bytes().into_iter().skip(1)
+    });
+    let bytes: Vec<u8> = bytes.collect();
+    // `/Type /Pages` is the tree of the pages.
+    let page = b"/Type /Page\n";
+    bytes
+        .windows(page.len())
+        .filter(|window| window == page)
+        .count()
 }

@@ -267,11 +267,7 @@ impl Page {
 
     fn fold(&mut self, fold: &Fold, level: usize) {
         let is_text = matches!(fold.blocks[..], [Block::Code(_)]);
-        let class = match (fold.printed, is_text) {
-            (true, _) => "unfold",
-            (false, true) => "text",
-            (false, false) => "why",
-        };
+        let class = if is_text { "text" } else { "why" };
         let id = attribute("id", Some(&fold.id).filter(|id| !id.is_empty()));
         let place = attribute("data-p", fold.place.as_ref());
         let open = if fold.open { " open" } else { "" };
@@ -370,7 +366,7 @@ impl Page {
             .collect();
         let _ = writeln!(
             self.html,
-            "<p>Bars are {medians} on a scale from zero{dots}{}</p>",
+            "<p>Bars are {medians} on a scale from zero, unless a phase states a log scale{dots}{}</p>",
             keys.concat()
         );
     }
