@@ -1,7 +1,7 @@
 //! A series of crash tests: how each file system recovered after power cuts, and its lost files.
 
 use crate::document::{
-    Audience, Block, Cell, Column, Document, Fold, Item, Label, Row, Section, Table, Tone,
+    Audience, Block, Cell, Column, Document, Filter, Fold, Item, Label, Row, Section, Table, Tone,
 };
 use crate::terms;
 use fsdyno_model::step::shell_line;
@@ -12,12 +12,43 @@ use fsdyno_model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+/// The numbers of rows and of lists of lost files on a screen. The first one that fits is used.
+pub const ROWS: [usize; 5] = [20, 12, 8, 5, 3];
+
 /// The series: a row for each contender. Longer formats also have each power cut and its
 /// environment.
 pub fn document(series: &Series) -> Document {
-    let mut blocks = summary(&series.info, &series.power_cuts);
+    let mut blocks = summary(&series.info, &series.power_cuts, usize::MAX);
     blocks.push(Block::Only(Audience::Long, power_cuts(series)));
     with_title(series, blocks)
+}
+
+/// The answer and at most this number of contenders, those that lost something first, for a screen.
+pub fn screen(series: &Series, rows: usize) -> Document {
+    let id = terms::printable(&series.info.id);
+    let left_out = series.info.contenders.len().saturating_sub(rows);
+    let more = match left_out {
+        0 => String::new(),
+        n => format!("{}, ", terms::count(n, "more contender")),
+    };
+    let rest = vec![
+        Item::new(
+            "More",
+            Tone::Soft,
+            format!("fsdyno show {id} ({more}each power cut and its environment)"),
+        ),
+        Item::new(
+            "Page",
+            Tone::Soft,
+            format!("fsdyno report {id} -o report.html"),
+        ),
+    ];
+    let mut blocks = summary(&series.info, &series.power_cuts, rows);
+    blocks.push(Block::List(rest));
+    Document {
+        title: String::new(),
+        ..with_title(series, blocks)
+    }
 }
 
 /// Every power cut, and the environment of the series.
@@ -32,15 +63,41 @@ fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
         Series::NAME,
         series.info.id
     );
+    let names = series.info.contenders.iter();
+    let names: Vec<String> = names.map(|one| terms::printable(&one.label)).collect();
     Document {
+        page_title: Some(format!("Crash tests of {}", terms::contenders(&names))),
+        subtitle: subtitle(series),
         lead: vec![lead(&series.info, &series.power_cuts).into()],
         blocks,
+        filters: Filter::of_contenders(names),
         ..Document::new(title)
     }
 }
 
+/// The series, its date, its kernels and the number of power cuts.
+fn subtitle(series: &Series) -> String {
+    let info = &series.info;
+    let kernels = series.power_cuts.iter();
+    let kernels = kernels.filter_map(|one| one.guest.split(',').next());
+    let kernels: BTreeSet<String> = kernels
+        .filter(|kernel| !kernel.is_empty())
+        .map(terms::printable)
+        .collect();
+    let each = terms::count(info.power_cuts_planned as usize, "power cut");
+    let parts = [
+        format!("Series {}", terms::printable(&info.id)),
+        terms::date(info.started_unix_ns),
+    ];
+    let parts = parts.into_iter().chain(kernels);
+    let parts: Vec<String> = parts.chain([format!("{each} of each")]).collect();
+    parts.join(" \u{b7} ")
+}
+
 /// The answer: which file systems lost something that was acknowledged, and which lost nothing.
 fn lead(info: &SeriesInfo, power_cuts: &[PowerCut]) -> String {
+    /// The largest number of contenders that are named.
+    const NAMED: usize = 4;
     let (mut whole, mut broken) = (Vec::new(), Vec::new());
     for contender in &info.contenders {
         let name = terms::printable(&contender.label);
@@ -52,14 +109,30 @@ fn lead(info: &SeriesInfo, power_cuts: &[PowerCut]) -> String {
         match (recoveries.len(), bad) {
             (0, _) => {}
             (_, 0) => whole.push(name),
-            (all, bad) => broken.push(format!(
-                "{name} lost {} in {bad} of {}",
-                lost(&recoveries),
-                terms::count(all, "power cut")
-            )),
+            (all, bad) => {
+                let lost = lost(&recoveries);
+                let of = terms::count(all, "power cut");
+                broken.push((bad, format!("{name} lost {lost} in {bad} of {of}")));
+            }
         }
     }
-    let nothing = format!("{} lost nothing that was acknowledged", terms::list(&whole));
+    let tested = whole.len() + broken.len();
+    let nothing = if whole.len() > NAMED {
+        format!(
+            "{} contenders lost nothing that was acknowledged",
+            whole.len()
+        )
+    } else {
+        format!("{} lost nothing that was acknowledged", terms::list(&whole))
+    };
+    let most = broken.iter().rev().max_by_key(|(bad, _)| *bad).cloned();
+    let broken = match most {
+        Some((_, most)) if broken.len() > NAMED => vec![format!(
+            "{} of {tested} contenders lost something that was acknowledged (most: {most})",
+            broken.len()
+        )],
+        _ => broken.into_iter().map(|(_, text)| text).collect(),
+    };
     match (&whole[..], &broken[..]) {
         ([], []) => "No power was cut.".to_owned(),
         (_, []) => format!("{nothing}."),
@@ -81,19 +154,21 @@ fn power_cuts(series: &Series) -> Vec<Block> {
     ]
 }
 
-/// The results by contender, with the legend.
-fn summary(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Vec<Block> {
-    let mut blocks = vec![figures(info, power_cuts).into()];
-    let losses: Vec<Item> = info
-        .contenders
-        .iter()
-        .flat_map(|contender| {
-            let label = terms::printable(&contender.label);
-            let losses = losses(&of(contender, power_cuts)).into_iter();
-            losses.map(move |text| Item::new(label.clone(), Tone::Plain, text))
+/// The losses and the figures of at most this number of contenders, with the legend.
+fn summary(info: &SeriesInfo, power_cuts: &[PowerCut], rows: usize) -> Vec<Block> {
+    let shown = most_losses(info, power_cuts, rows);
+    let losses = shown.iter().flat_map(|contender| {
+        let label = terms::printable(&contender.label);
+        let losses = losses(&of(contender, power_cuts)).into_iter();
+        losses.map(move |text| Item {
+            contender: Some(label.clone()),
+            ..Item::new(label.clone(), Tone::Plain, text)
         })
-        .collect();
-    blocks.push(Block::List(losses));
+    });
+    let mut blocks = vec![
+        Block::List(losses.collect()),
+        of_contenders(&shown, power_cuts).into(),
+    ];
     let mut legend = String::new();
     if let Some(disk) = &info.disk {
         let faults = if disk.faults.is_some() {
@@ -117,8 +192,31 @@ fn summary(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Vec<Block> {
     blocks
 }
 
+/// The contenders with the most power cuts that lost something, in their order.
+fn most_losses<'a>(
+    info: &'a SeriesInfo,
+    power_cuts: &[PowerCut],
+    rows: usize,
+) -> Vec<&'a Contender> {
+    let mut contenders: Vec<(usize, &Contender)> = info.contenders.iter().enumerate().collect();
+    contenders.sort_by_key(|(_, contender)| {
+        let power_cuts = of(contender, power_cuts).into_iter();
+        let bad = power_cuts
+            .filter(|one| !lost_nothing(&one.recovery))
+            .count();
+        std::cmp::Reverse(bad)
+    });
+    contenders.truncate(rows);
+    contenders.sort_by_key(|(place, _)| *place);
+    contenders.into_iter().map(|(_, one)| one).collect()
+}
+
 /// A row for each contender.
 pub fn figures(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
+    of_contenders(&info.contenders.iter().collect::<Vec<_>>(), power_cuts)
+}
+
+fn of_contenders(contenders: &[&Contender], power_cuts: &[PowerCut]) -> Table {
     let columns = [
         ("power cuts", 0),
         ("unaided", 0),
@@ -130,7 +228,7 @@ pub fn figures(info: &SeriesInfo, power_cuts: &[PowerCut]) -> Table {
     let columns = columns
         .into_iter()
         .map(|(name, gives_way)| Column::giving_way(name, gives_way));
-    let rows = info.contenders.iter();
+    let rows = contenders.iter();
     let rows = rows.map(|contender| row(contender, &of(contender, power_cuts)));
     let columns = columns.chain([Column::of_text("lost")]);
     Table::new("Crash tests", "contender", columns, rows)

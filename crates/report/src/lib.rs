@@ -137,13 +137,18 @@ pub fn render_published(published: &Published, format: Format, options: &Options
     formats::render(&report, &table, format, options)
 }
 
-/// Renders a run compared with a published table, one comparison for each lab. With several labs,
-/// JSON is an array.
+/// Renders a run compared with a published table, one comparison for each lab; on a terminal on one
+/// screen. With several labs, JSON is an array.
 pub fn render_comparison(
     comparisons: &[PublishedComparison],
     format: Format,
     options: &Options,
 ) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = published_comparison::SCREENS.into_iter();
+        let screens = screens.map(|screen| published_comparison::screen(comparisons, screen));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let table = comparisons.first().map_or("", |one| &one.table);
     let report = Report {
         what: &format!("the comparison with the published table {table}"),
@@ -156,8 +161,13 @@ pub fn render_comparison(
     }
 }
 
-/// Renders an ablation.
+/// Renders an ablation, on a terminal on one screen.
 pub fn render_ablation(ablation: &AblationSummary, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = reruns::SCREENS.into_iter();
+        let screens = screens.map(|(findings, figures)| ablation.screen(findings, figures));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let report = Report {
         what: &format!("the ablation of {}", ablation.rerun),
         document: &|| ablation.document(),
@@ -216,8 +226,13 @@ pub fn render_history(history: &History, format: Format, options: &Options) -> R
     formats::render(&report, history, format, options)
 }
 
-/// Renders a series of crash tests.
+/// Renders a series of crash tests, on a terminal on one screen.
 pub fn render_crash(series: &Series, format: Format, options: &Options) -> Rendered {
+    if format == Format::Terminal && !options.long {
+        let screens = crash::ROWS.into_iter();
+        let screens = screens.map(|rows| crash::screen(series, rows));
+        return Ok(first_that_fits(screens, options, |_| true));
+    }
     let report = Report {
         what: &format!("the series {}", series.info.id),
         document: &|| crash::document(series),

@@ -142,6 +142,17 @@ pub fn joined(items: &[String], word: &str) -> String {
     }
 }
 
+/// The names of contenders for a headline of at most two lines: all of them, or their number.
+pub fn contenders(names: &[String]) -> String {
+    const MAX_CHARACTERS: usize = 80;
+    let named = list(names);
+    if names.len() > 1 && named.chars().count() > MAX_CHARACTERS {
+        format!("{} file systems and settings", names.len())
+    } else {
+        named
+    }
+}
+
 /// The names of the contender and the workload of a cell; `?` for one that the plan does not have.
 pub fn of_cell(plan: &Plan, cell: Cell) -> [&str; 2] {
     let contender = plan.contenders.get(cell.contender as usize);

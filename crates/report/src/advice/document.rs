@@ -39,10 +39,28 @@ pub fn document(advice: &Recommendation, rows: usize) -> Document {
     let warnings = warnings.map(|text| format!("Warning: {text}."));
     Document {
         page_title: Some("Which file system to choose".to_owned()),
+        subtitle: subtitle(advice),
         lead: warnings.chain([lead(advice)]).map(Into::into).collect(),
         blocks,
         footer: format!("Runs: {}.", advice.runs.join(", ")),
         ..Document::new(format!("fsdyno: advice of {date}"))
+    }
+}
+
+/// The date, the kernels, and the work with its size.
+fn subtitle(advice: &Recommendation) -> String {
+    let date = terms::date(advice.started_unix_ns);
+    let parts = std::iter::once(date).chain(advice.kernels.iter().cloned());
+    let parts: Vec<String> = parts.chain([work(advice)]).collect();
+    parts.join(" \u{b7} ")
+}
+
+/// The work with its size: `desktop (3,000 files, 1.2 GiB)`.
+fn work(advice: &Recommendation) -> String {
+    let amount = advice.sizes.first().map_or(&[][..], |size| &size.amount);
+    match amount {
+        [] => advice.work.clone(),
+        amounts => format!("{} ({})", advice.work, amounts.join("; ")),
     }
 }
 
@@ -67,16 +85,11 @@ fn place(advice: &Recommendation) -> String {
         }
         (None, _) => format!("Measured on image files in real time: {runs}."),
     };
-    let amount = advice.sizes.first().map_or(&[][..], |size| &size.amount);
-    let amount = match amount {
-        [] => String::new(),
-        amounts => format!(" ({})", amounts.join("; ")),
-    };
     let kernels = match &advice.kernels[..] {
         [] => String::new(),
         kernels => format!(" With {}.", terms::joined(kernels, "and")),
     };
-    format!("{place}{kernels} Work: {}{amount}.", advice.work)
+    format!("{place}{kernels} Work: {}.", work(advice))
 }
 
 /// The recommendation.

@@ -39,7 +39,7 @@ pub fn document(exploration: &Exploration, brief: bool) -> Document {
         let facts = Block::Facts(facts(exploration));
         blocks.push(Section::new("provenance", "Provenance").with(facts).into());
     }
-    let page_title = format!("Crash states of {}", terms::list(&names));
+    let page_title = format!("Crash states of {}", terms::contenders(&names));
     Document {
         page_title: Some(page_title),
         subtitle: format!("Exploration {} of {date}", terms::printable(&info.id)),

@@ -75,6 +75,17 @@ pub enum Outcome {
 }
 
 impl ConclusionResult {
+    /// The order on a short screen: results that depart from the publication are first.
+    pub(super) fn weight(self) -> u8 {
+        match self {
+            Self::Reversed => 0,
+            Self::InPart => 1,
+            Self::Undecidable => 2,
+            Self::Holds => 3,
+            Self::NotTested => 4,
+        }
+    }
+
     /// The result as text.
     pub fn words(self) -> &'static str {
         match self {

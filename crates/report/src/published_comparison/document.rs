@@ -9,10 +9,82 @@ use crate::document::{
     Block, Cell, Column, Document, Figure, Group, Item, Label, Mark, Number, Outcome, Row, Section,
     Table, Text, Tone, add_suffix,
 };
-use crate::lists::by_key;
 use crate::published::same_unit;
 use crate::terms;
 use fsdyno_stats::chance_of_order;
+
+/// The part of a comparison on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// The largest number of conclusions of a lab. Those that do not hold are first.
+    conclusions: usize,
+    /// Whether conclusions have the figures that decide them.
+    has_reasons: bool,
+    /// Whether there is a table of the figures.
+    has_table: bool,
+}
+
+const fn conclusions(conclusions: usize, has_reasons: bool, has_table: bool) -> Screen {
+    Screen {
+        conclusions,
+        has_reasons,
+        has_table,
+    }
+}
+
+/// The parts on a screen. The first that fits is used.
+pub const SCREENS: [Screen; 9] = [
+    conclusions(usize::MAX, true, true),
+    conclusions(usize::MAX, false, true),
+    conclusions(usize::MAX, true, false),
+    conclusions(usize::MAX, false, false),
+    conclusions(8, false, false),
+    conclusions(5, false, false),
+    conclusions(3, false, false),
+    conclusions(1, false, false),
+    conclusions(0, false, false),
+];
+
+/// The answer, the conclusions and a part of the figures, for a screen.
+pub fn screen(comparisons: &[PublishedComparison], screen: Screen) -> Document {
+    let mut blocks = Vec::new();
+    for comparison in comparisons {
+        let several = comparisons.len() > 1;
+        let heading = comparison.lab.clone().filter(|_| several);
+        let mut section = Section::new("", heading.unwrap_or_default());
+        section.blocks = comparison.brief_blocks(screen);
+        if several {
+            blocks.push(section.into());
+        } else {
+            blocks.append(&mut section.blocks);
+        }
+    }
+    if let Some(first) = comparisons.first() {
+        let more = format!(
+            "fsdyno report {} --against {}",
+            terms::printable(&first.run),
+            first.table
+        );
+        let rest = [
+            (
+                "More",
+                format!("{more} --long (setup, figures and reasons)"),
+            ),
+            ("Page", format!("{more} -o report.html")),
+        ];
+        let rest = rest.map(|(name, text)| Item::new(name, Tone::Soft, text));
+        blocks.push(Block::List(rest.into()));
+    }
+    Document {
+        lead: answers(comparisons),
+        blocks,
+        ..Document::default()
+    }
+}
+
+fn answers(comparisons: &[PublishedComparison]) -> Vec<Text> {
+    comparisons.iter().map(|one| one.answer().into()).collect()
+}
 
 /// A run compared with a published table, one section for each lab.
 pub fn document(comparisons: &[PublishedComparison]) -> Document {
@@ -23,7 +95,12 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
             .map_or_else(String::new, PublishedComparison::heading_of_all),
     };
     let mut document = Document::new(format!("fsdyno: {title}"));
-    document.lead = comparisons.iter().map(|one| one.answer().into()).collect();
+    document.lead = answers(comparisons);
+    if let Some(first) = comparisons.first() {
+        document.page_title = Some(format!("{} ({}), then and now", first.table, first.year));
+        document.subtitle = first.subtitle();
+        document.footer = format!("Run {}.", terms::printable(&first.run));
+    }
     for (at, comparison) in comparisons.iter().enumerate() {
         let mut blocks = comparison.blocks();
         if at > 0 {
@@ -123,7 +200,7 @@ fn plural(n: usize, words: &str) -> String {
 impl PublishedComparison {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = vec![
-            Section::new("conclusions", format!("The conclusions ({})", self.tally()))
+            Section::new("conclusions", "The conclusions")
                 .with(Block::List(
                     self.conclusions
                         .iter()
@@ -146,6 +223,60 @@ impl PublishedComparison {
             blocks.push(section.into());
         }
         blocks
+    }
+
+    /// The conclusions, the figures if there is room, and the run.
+    fn brief_blocks(&self, screen: Screen) -> Vec<Block> {
+        let mut conclusions: Vec<(usize, &CheckedConclusion)> =
+            self.conclusions.iter().enumerate().collect();
+        conclusions.sort_by_key(|(_, one)| one.holding.weight());
+        let left_out = conclusions.split_off(screen.conclusions.min(conclusions.len()));
+        conclusions.sort_by_key(|(place, _)| *place);
+        let items = conclusions.into_iter().map(|(_, one)| {
+            let mut item = one.item();
+            if !screen.has_reasons {
+                item.more.clear();
+            }
+            item
+        });
+        let mut blocks = vec![Block::List(items.collect())];
+        if !left_out.is_empty() {
+            let more = terms::count(left_out.len(), "more conclusion");
+            blocks.push(Block::paragraph(format!("{more}: --long.")));
+        }
+        if screen.has_table {
+            blocks.push(self.as_table().into());
+            blocks.push(Block::Legend(self.brief_legend()));
+        }
+        let figures = self.rerun.as_ref().map(RerunSummary::of_figures);
+        let time = if self.virtual_time {
+            ", virtual time"
+        } else {
+            ""
+        };
+        let place = format!(
+            "Run of {}, {}{time}, datasets of {} of full size.",
+            terms::date(self.started_unix_ns),
+            self.kernel,
+            self.scale
+        );
+        let caveat = self.caveat.as_ref().filter(|_| screen.has_table);
+        let caveat = caveat.map(|caveat| format!("Caveat: {caveat}."));
+        let parts = [Some(place), figures.map(|figures| figures + "."), caveat];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        blocks.push(Block::paragraph(parts.join(" ")));
+        blocks
+    }
+
+    /// The plan, the date, the kernel and the size of the work.
+    fn subtitle(&self) -> String {
+        [
+            terms::printable(&self.plan),
+            terms::date(self.started_unix_ns),
+            self.kernel.clone(),
+            format!("datasets of {} of full size", self.scale),
+        ]
+        .join(" \u{b7} ")
     }
 
     /// The answer: how many of the conclusions hold, and which do not.
@@ -279,6 +410,27 @@ impl PublishedComparison {
         }
     }
 
+    /// The legend of the figures on a screen.
+    fn brief_legend(&self) -> Text {
+        let mut text = Text::from("Then: as published. Now: medians.");
+        if self.compares() {
+            let base = &self.contenders[0].now;
+            text = text
+                .plain(format!(" Ratios are to {base}. "))
+                .mark(Mark::Best)
+                .plain(" best; ")
+                .mark(Mark::Equivalent)
+                .plain(format!(" not distinguishable from {base}."));
+        }
+        if self.doubted() {
+            text = text.plain(" ").mark(Mark::Warning).plain(" has a warning.");
+        }
+        if self.too_few() {
+            text = text.plain(" There are too few repeats to judge: 3 are needed.");
+        }
+        text
+    }
+
     /// The legend of the figures.
     fn legend(&self) -> Text {
         let mut text = "Then: as published, the mean of several runs. Now: medians".to_owned();
@@ -344,17 +496,6 @@ impl PublishedComparison {
                  ranks, not figures."
             }
         }
-    }
-
-    /// The number of conclusions by result: `2 hold, 1 is reversed ...`.
-    pub fn tally(&self) -> String {
-        let results = self
-            .conclusions
-            .iter()
-            .map(|one| (one.holding.words(), one));
-        let parts = by_key(results).into_iter();
-        let parts = parts.map(|(words, of)| format!("{words}: {}", of.len()));
-        parts.collect::<Vec<_>>().join(", ")
     }
 
     /// Contenders and phases of one side only.

@@ -6,7 +6,7 @@ mod document;
 mod rerun;
 
 pub use conclusions::{CheckedConclusion, Compared, ConclusionResult, Outcome};
-pub use document::{document, figures};
+pub use document::{SCREENS, Screen, document, figures, screen};
 pub use rerun::{Cause, Departure, NotRun, RerunSummary};
 
 use crate::comparison::labs::has_faults;

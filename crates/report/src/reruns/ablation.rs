@@ -2,7 +2,9 @@
 //! property, on the original disk and on a disk that differs in one property.
 
 use super::{Ablation, Setting};
-use crate::document::{self, Block, Cell, Column, Document, Group, Item, Quantity, Section, Tone};
+use crate::document::{
+    self, Block, Cell, Column, Document, Group, Item, Quantity, Section, Text, Tone,
+};
 use crate::published::{Line, Table, place};
 use crate::terms;
 use crate::terms::grouped;
@@ -31,6 +33,16 @@ pub struct AblationSummary {
     /// The results to report.
     pub read: Vec<String>,
 }
+
+/// The numbers of findings on a screen, and whether it has the figures. The first form that fits is
+/// used.
+pub const SCREENS: [(usize, bool); 5] = [
+    (usize::MAX, true),
+    (usize::MAX, false),
+    (6, false),
+    (3, false),
+    (1, false),
+];
 
 /// A disk of an ablation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -151,8 +163,61 @@ impl AblationSummary {
         read
     }
 
-    /// The ablation as a document.
+    /// The ablation as a document: the findings first.
     pub fn document(&self) -> Document {
+        Document {
+            page_title: Some(format!("{}: {}", self.rerun, self.question)),
+            lead: self.findings().take(1).map(Text::from).collect(),
+            blocks: vec![
+                Section::new("findings", "Findings")
+                    .with(Block::sentences(self.findings().skip(1)))
+                    .into(),
+                self.setup(),
+                Section::new("figures", "The figures")
+                    .with(Block::Legend(self.legend().into()))
+                    .with(self.figures())
+                    .into(),
+            ],
+            ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.question))
+        }
+    }
+
+    /// The answer and this number of findings, with or without the figures, for a screen.
+    pub fn screen(&self, findings: usize, has_figures: bool) -> Document {
+        let mut blocks = vec![Block::sentences(self.findings().take(findings).skip(1))];
+        let left_out = self.read.len().saturating_sub(findings.max(1));
+        if left_out > 0 {
+            let more = terms::count(left_out, "more finding");
+            let page = format!(
+                "{more}: fsdyno rerun {} --ablation -o ablation.md.",
+                self.rerun
+            );
+            blocks.push(Block::paragraph(page));
+        }
+        if has_figures {
+            blocks.push(self.figures().into());
+        }
+        let runs = self.disks.iter();
+        let runs = runs.map(|disk| format!("fsdyno report {} --long", disk.run));
+        let runs: Vec<String> = runs.collect();
+        blocks.push(Block::List(vec![Item::new(
+            "More",
+            Tone::Soft,
+            runs.join("; "),
+        )]));
+        Document {
+            lead: self.findings().take(1).map(Text::from).collect(),
+            blocks,
+            ..Document::default()
+        }
+    }
+
+    fn findings(&self) -> impl Iterator<Item = String> {
+        self.read.iter().map(|text| format!("{text}."))
+    }
+
+    /// The contenders with their properties, and the disks with their runs.
+    fn setup(&self) -> Block {
         let contenders = self.contenders.iter();
         let contenders =
             contenders.map(|(name, is)| Item::new(name.as_str(), Tone::Plain, is.as_str()));
@@ -160,20 +225,7 @@ impl AblationSummary {
             let text = format!("{} (run {})", disk.disk, disk.run);
             Item::new(format!("disk {}", at + 1), Tone::Plain, text)
         });
-        let read = self.read.iter().map(|text| format!("{text}."));
-        Document {
-            blocks: vec![
-                Block::List(contenders.chain(disks).collect()),
-                Section::new("figures", "The figures")
-                    .with(Block::Legend(self.legend().into()))
-                    .with(self.figures())
-                    .into(),
-                Section::new("findings", "Findings")
-                    .with(Block::sentences(read))
-                    .into(),
-            ],
-            ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.question))
-        }
+        Block::List(contenders.chain(disks).collect())
     }
 
     /// The figures, a row for each contender on each disk.

@@ -11,7 +11,7 @@ mod read;
 #[cfg(test)]
 mod sound_tests;
 
-pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row};
+pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row, SCREENS};
 pub use read::RerunError;
 
 use crate::published::{self, Published, Table};

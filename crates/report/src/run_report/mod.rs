@@ -231,11 +231,9 @@ fn subtitle(set: &ResultSet, comparisons: &Comparisons) -> String {
 }
 
 fn page_title(comparisons: &Comparisons) -> String {
-    // The length of a heading with two lines, characters.
-    const MAX_CHARACTERS: usize = 80;
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
-    let named = terms::list(&contenders);
+    let named = terms::contenders(&contenders);
     let compared = if comparisons.compares_kernels() {
         "compared by kernel".to_owned()
     } else if comparisons.has_several() {
@@ -246,8 +244,7 @@ fn page_title(comparisons: &Comparisons) -> String {
     match contenders.len() {
         0 => "Nothing compared".to_owned(),
         1 => format!("{named}, measured"),
-        _ if named.chars().count() <= MAX_CHARACTERS => format!("{named} {compared}"),
-        n => format!("{n} file systems and settings {compared}"),
+        _ => format!("{named} {compared}"),
     }
 }
 

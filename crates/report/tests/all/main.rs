@@ -5,6 +5,7 @@ mod answer;
 mod charts;
 mod compare;
 mod comparison;
+mod crash;
 mod data;
 mod disks;
 mod exploration;

@@ -9,7 +9,7 @@ use fsdyno_model::{
 use fsdyno_report::published::find;
 use fsdyno_report::published_comparison::{ConclusionResult, PublishedComparison};
 use fsdyno_report::reruns::AblationSummary;
-use fsdyno_report::{Format, render_ablation, render_comparison};
+use fsdyno_report::{Format, Options, render_ablation, render_comparison};
 
 fn phase(kind: &str) -> PhasePlan {
     PhasePlan {
@@ -90,6 +90,21 @@ fn compare_with(set: &ResultSet, table: &str) -> PublishedComparison {
 fn terminal(compared: &PublishedComparison) -> String {
     let all = std::slice::from_ref(compared);
     String::from_utf8(render_comparison(all, Format::Terminal, &wide(80)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_screen_begins_with_the_answer_and_says_the_tally_once() {
+    let compared = compared(&rerun());
+    let all = std::slice::from_ref(&compared);
+    let screen = render_comparison(all, Format::Terminal, &Options::default()).unwrap();
+    let screen = String::from_utf8(screen).unwrap();
+    assert!(screen.starts_with("Of 9 published conclusions"), "{screen}");
+    assert!(screen.lines().count() <= 40, "{screen}");
+    let more = format!("fsdyno report {} --against btrfs-2008 --long", compared.run);
+    assert!(screen.contains(&more), "{screen}");
+    let whole = terminal(&compared);
+    assert_eq!(whole.matches("are not tested").count(), 1, "{whole}");
+    assert!(!whole.contains("is not tested: 3"), "{whole}");
 }
 
 #[test]

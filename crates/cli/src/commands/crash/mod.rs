@@ -23,7 +23,7 @@ use fsdyno_model::{
 };
 use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
-use fsdyno_report::Format;
+use fsdyno_report::{Format, Options};
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{ContenderParser, ResolveError};
 use fsdyno_store::Store;
@@ -239,7 +239,10 @@ fn pull(
             info: info.clone(),
             power_cuts: power_cuts.clone(),
         };
-        let options = super::rendering::options(false, false);
+        let options = Options {
+            long: false,
+            ..super::rendering::options(false, false)
+        };
         let bytes = fsdyno_report::render_crash(&series, Format::Terminal, &options);
         output::coloured(&bytes.map_err(CliError::failure)?)?;
     }

@@ -7,9 +7,9 @@ use crate::commands::run::{self, Execution, resolve_here};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Plan, ResultSet};
-use fsdyno_report::Format;
 use fsdyno_report::published::{Published, Table};
 use fsdyno_report::reruns::{Ablation, AblationSummary, Setting};
+use fsdyno_report::{Format, Options};
 use fsdyno_run::RunOptions;
 use fsdyno_store::Store;
 use std::path::Path;
@@ -97,7 +97,10 @@ impl AblationRun<'_> {
             .map(|(disk, set)| (disk.as_str(), set))
             .collect();
         let summary = AblationSummary::of(self.setting, self.ablation, self.table, &ran);
-        let options = rendering::options(args.clock, false);
+        let options = Options {
+            long: args.output.is_some(),
+            ..rendering::options(args.clock, false)
+        };
         // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
         // printed on the terminal.
         let format = match args.format() {
