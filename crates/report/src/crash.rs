@@ -250,6 +250,7 @@ fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
     let checked = recoveries.iter().filter_map(|one| one.clean);
     let clean = checked.clone().filter(|clean| *clean).count();
     let clean = match checked.count() {
+        0 if recoveries.is_empty() => Cell::Unknown,
         0 => Cell::Text("no checker".to_owned()),
         _ => count(clean),
     };
@@ -268,7 +269,11 @@ fn row(contender: &Contender, power_cuts: &[&PowerCut]) -> Row {
                 .map(|power_cut| power_cut.acknowledged)
                 .sum(),
         ),
-        Cell::Text(lost(&recoveries)),
+        if recoveries.is_empty() {
+            Cell::Text("not tested".to_owned())
+        } else {
+            Cell::Text(lost(&recoveries))
+        },
     ];
     Row::new(label(contender), cells)
 }

@@ -145,11 +145,11 @@ pub fn joined(items: &[String], word: &str) -> String {
 /// The names of contenders for a headline of at most two lines: all of them, or their number.
 pub fn contenders(names: &[String]) -> String {
     const MAX_CHARACTERS: usize = 80;
-    let named = list(names);
-    if names.len() > 1 && named.chars().count() > MAX_CHARACTERS {
+    let all = list(names);
+    if names.len() > 1 && all.chars().count() > MAX_CHARACTERS {
         format!("{} file systems and settings", names.len())
     } else {
-        named
+        all
     }
 }
 

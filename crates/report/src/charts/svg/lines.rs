@@ -107,9 +107,9 @@ impl<'a> Field<'a> {
             .fold(0.0, f64::max);
         let left = origin.0 + values + 10.0;
         let drawn = panel.series.iter().filter(|one| !one.marks.is_empty());
-        let named = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
-        let named = named.fold(0.0, f64::max) + 10.0;
-        let ends = (wide >= MIN_PANEL_WIDTH && named <= 0.3 * wide).then_some(named);
+        let widths = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
+        let widest = widths.fold(0.0, f64::max) + 10.0;
+        let ends = (wide >= MIN_PANEL_WIDTH && widest <= 0.3 * wide).then_some(widest);
         let right = origin.0 + wide - ends.unwrap_or(6.0);
         let x = PlacedScale::of(
             &panel.x,
@@ -124,12 +124,12 @@ impl<'a> Field<'a> {
             Names::place(&panel.x.names, x, (origin.0, origin.0 + wide))
         };
         Self {
+            chart,
+            panel,
             x,
             y,
             title,
             names,
-            chart,
-            panel,
             origin,
             left,
             right,

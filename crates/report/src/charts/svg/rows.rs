@@ -157,15 +157,15 @@ impl<'a> Field<'a> {
             x = x.with_labels_inside(left, left + layout.field, TICKS);
         }
         Self {
-            x,
-            plain_bars,
             layout,
             chart,
             panel,
             left,
             top,
+            x,
             rows,
             tall,
+            plain_bars,
         }
     }
 
