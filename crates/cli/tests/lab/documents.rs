@@ -8,9 +8,11 @@ use std::fs;
 /// Runs the commands of a page.
 fn run(page: &str) {
     let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
-    if lab_kernel(page).is_none() || !have(&programs, page) {
+    let Some(kernel) = lab_kernel(page).filter(|_| have(&programs, page)) else {
         return;
-    }
+    };
+    // The commands find the kernel where `lab setup` puts it: CACHE/fsdyno/kernels/NAME/linux.
+    let cache = kernel.ancestors().nth(4).unwrap();
     assert!(RUN.contains(&page));
     let home = Home::new();
     let update = std::env::var_os("FSDYNO_UPDATE_DOCS").is_some();
@@ -23,6 +25,7 @@ fn run(page: &str) {
         let words = words(&shown.command);
         let mut command = home.command(&words[1..]);
         command.current_dir(root()).env("COLUMNS", "80");
+        command.env("XDG_CACHE_HOME", cache);
         let output = printed(&command.output().unwrap());
         // A search that finds something exits with 1.
         assert!(
