@@ -21,7 +21,9 @@ fn every_command_of_the_documents_is_known_with_its_options() {
                 let mut words = words(&command);
                 assert_eq!(words.remove(0), "fsdyno", "{page}: {command}");
                 // The rest is the shell's, and so is the value of a variable.
-                let rest = words.iter().position(|word| [">", "|"].contains(&word.as_str()));
+                let rest = words
+                    .iter()
+                    .position(|word| [">", "|"].contains(&word.as_str()));
                 words.truncate(rest.unwrap_or(words.len()));
                 for word in &mut words {
                     *word = word.replace("$PBS_ARRAY_INDEX", "1");

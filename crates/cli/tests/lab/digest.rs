@@ -53,6 +53,20 @@ fn identity(kernel: &Path) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
+/// Whether digests of this kernel and of the first mkfs are recorded: figures are those of the
+/// documents.
+pub fn is_recorded(kernel: &Path) -> bool {
+    let Some(key) = identity(kernel) else {
+        return false;
+    };
+    let recorded: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
+    let kernel = ["source", "fragment", "compiler"];
+    let program = version(CELLS[0].1);
+    recorded
+        .iter()
+        .any(|one| one["program"] == program && kernel.iter().all(|name| one[name] == key[name]))
+}
+
 /// The first line of a program's version output.
 fn version(program: &str) -> String {
     let printed = Command::new(program).arg("-V").output().unwrap();

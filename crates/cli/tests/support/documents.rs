@@ -45,8 +45,9 @@ pub fn root() -> PathBuf {
 /// README.md and the pages of docs, by their paths below the root.
 pub fn pages() -> Vec<String> {
     let docs = fs::read_dir(root().join("docs")).unwrap();
-    let docs = docs.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
-    let mut pages: Vec<String> = docs.filter(|page| page.ends_with(".md")).collect();
+    let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = names.filter(|name| Path::new(name).extension().is_some_and(|of| of == "md"));
+    let mut pages: Vec<String> = names.map(|name| format!("docs/{name}")).collect();
     pages.push("README.md".to_owned());
     pages.sort();
     pages
@@ -94,7 +95,8 @@ impl Block {
             }
             if continued || start.is_some() {
                 continued = last.command.ends_with('\\');
-                last.command.truncate(last.command.trim_end_matches('\\').len());
+                last.command
+                    .truncate(last.command.trim_end_matches('\\').len());
                 last.line = self.line + at + 1;
             } else {
                 last.output.push(line.clone());
