@@ -3,7 +3,7 @@
 //! other blocks of the kernel. `FSDYNO_UPDATE_DOCS=1` writes today's output into the pages.
 
 use crate::digest::is_recorded;
-use crate::support::documents::{RUN, Shown, blocks, root, words};
+use crate::support::documents::{Block, RUN, Shown, blocks, root, words};
 use crate::support::{Home, have, lab_kernel, printed};
 use std::fs;
 
@@ -26,7 +26,7 @@ fn run(page: &str) {
     for shown in blocks(page)
         .iter()
         .filter(|block| block.fence == "console")
-        .flat_map(|block| block.shown())
+        .flat_map(Block::shown)
     {
         let words = words(&shown.command);
         let mut command = home.command(&words[1..]);
