@@ -156,7 +156,7 @@ impl Default for Rule {
 /// overlap in up to 1 of 32 cases, which exceeds the budget of so early an analysis.
 ///
 /// Contenders are far apart if their times do not overlap in three or more pairs, and differ by a
-/// factor of [`FAR`] in each pair, always on the same side. That needs no level: among equal
+/// factor of 8 in each pair, always on the same side. That needs no level: among equal
 /// contenders, a disturbance of 8 times would have to hit the same one in every block.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let all = family.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
