@@ -75,7 +75,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
     let home = Home::new();
     let output = crash(&home, &["--fs", "ext4,uml/xfs", "--random", "1", "--keep"]);
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    let report = home.fsdyno(&["report", "last", "--long"]);
+    let report = home.fsdyno(&["report", "last"]);
     assert!(
         report.out.ends_with(&output.out),
         "{}\n{}",
