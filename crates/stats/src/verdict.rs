@@ -19,7 +19,7 @@ pub const MIN_PAIRS: usize = 3;
 pub const EXACT_FROM: usize = 6;
 
 /// The smallest ratio, in every block, of two contenders that are far apart.
-pub const FAR: f64 = 8.0;
+const FAR: f64 = 8.0;
 
 /// The exact test decides alone only if its smallest p-value is below the level by this factor.
 /// With less, a single pair with the other sign would prevent a verdict.
