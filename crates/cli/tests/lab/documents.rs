@@ -63,11 +63,12 @@ fn parts(shown: &[String]) -> impl Iterator<Item = &[String]> {
 
 /// Finds each part in the output, after the part before it.
 fn compare(shown: &[String], output: &[&str]) -> Result<(), String> {
-    let mut from = 0;
+    let mut rest = output;
     for part in parts(shown) {
-        let mut places = from..=output.len().saturating_sub(part.len());
-        let at = places.find(|at| part.iter().zip(&output[*at..]).all(|(a, b)| alike(a, b)));
-        from = at.ok_or_else(|| format!("It does not print:\n{}", part.join("\n")))? + part.len();
+        let same = |lines: &[&str]| part.iter().zip(lines).all(|(a, b)| alike(a, b));
+        let at = rest.windows(part.len()).position(same);
+        let at = at.ok_or_else(|| format!("It does not print:\n{}", part.join("\n")))?;
+        rest = &rest[at + part.len()..];
     }
     Ok(())
 }

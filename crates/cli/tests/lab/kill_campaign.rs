@@ -280,26 +280,31 @@ fn advice_that_is_ended_by_a_signal_leaves_nothing() {
     interrupt(&home, &words, moments(12, 4000), 2);
 }
 
+/// Sends each signal to a fit. Its profile can be shown, or is not there.
+fn signal_fit(home: &Home, fit: &[String], when: (u64, u64), (show, profile): (&str, &Path)) {
+    let folder = profile.parent().unwrap();
+    fs::create_dir(folder).unwrap();
+    signal_command(home, fit, when, 1, &mut |code| {
+        if code == Some(0) {
+            let shown = home.fsdyno(&words_of(show, &[profile]));
+            assert_eq!(shown.code, Some(0), "{}", shown.err);
+            fs::remove_file(profile).unwrap();
+        }
+        assert_eq!(files_in(folder), Vec::<PathBuf>::new());
+    });
+}
+
 #[test]
 fn a_fit_of_a_disk_leaves_a_complete_profile_or_none() {
     let home = Home::new();
-    let (file, folder) = (home.path("disk"), home.path("profiles"));
-    fs::create_dir(&folder).unwrap();
+    let (file, profile) = (home.path("disk"), home.path("profiles/mine.toml"));
     let content: Vec<u8> = (0..80_u32 << 20)
         .map(|at| (at >> 9).to_le_bytes()[0])
         .collect();
     fs::write(&file, content).unwrap();
-    let profile = folder.join("mine.toml");
     let mut words = words_of("disk fit", &[&file]);
     words.extend(words_of("--duration 200ms --no-lock -o", &[&profile]));
-    signal_command(&home, &words, (13, 900), 1, &mut |code| {
-        if code == Some(0) {
-            let shown = home.fsdyno(&words_of("disk show", &[&profile]));
-            assert_eq!(shown.code, Some(0), "{}", shown.err);
-            fs::remove_file(&profile).unwrap();
-        }
-        assert_eq!(files_in(&folder), Vec::<PathBuf>::new());
-    });
+    signal_fit(&home, &words, (13, 900), ("disk show", &profile));
 }
 
 #[test]
@@ -310,19 +315,11 @@ fn a_fit_of_a_processor_leaves_a_complete_profile_or_none() {
         return;
     };
     let home = Home::new();
-    let (profile, folder) = (home.path("profiles/mine.toml"), home.path("profiles"));
-    fs::create_dir(&folder).unwrap();
+    let profile = home.path("profiles/mine.toml");
     // example
     let mut words = words_of("cpu fit --fs ext4 --repeats 1 --no-lock -o", &[&profile]);
     words.extend(words_of("--guest-kernel", &[&kernel]));
-    signal_command(&home, &words, (15, 20_000), 1, &mut |code| {
-        if code == Some(0) {
-            let shown = home.fsdyno(&words_of("cpu show", &[&profile]));
-            assert_eq!(shown.code, Some(0), "{}", shown.err);
-            fs::remove_file(&profile).unwrap();
-        }
-        assert_eq!(files_in(&folder), Vec::<PathBuf>::new());
-    });
+    signal_fit(&home, &words, (15, 20_000), ("cpu show", &profile));
 }
 
 #[test]
