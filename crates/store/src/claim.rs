@@ -41,14 +41,19 @@ impl Store {
     /// Whether a process works on the run. A run without an end that no process works on was
     /// killed.
     pub fn is_claimed(&self, run_id: &str) -> bool {
-        let file = with_ending(&self.path, &format!(".{run_id}.lock"));
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(file) = rustix::fs::open(&file, flags, Mode::empty()) else {
-            return false;
-        };
-        // A shared lock is refused while the holder has its exclusive one. It ends with this call.
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+        is_claimed(&self.path, run_id)
     }
+}
+
+/// Whether a process works on a run of the store at this path.
+pub(crate) fn is_claimed(store: &Path, run_id: &str) -> bool {
+    let file = with_ending(store, &format!(".{run_id}.lock"));
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(&file, flags, Mode::empty()) else {
+        return false;
+    };
+    // A shared lock is refused while the holder has its exclusive one. It ends with this call.
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
 impl Drop for Claim {

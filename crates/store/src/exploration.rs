@@ -205,32 +205,6 @@ pub(crate) fn exploration(
     }))
 }
 
-/// A recorded program; none if it is not recorded.
-pub(crate) fn program(
-    connection: &Connection,
-    info: &ExplorationInfo,
-    unit: ExplorationUnit,
-) -> rusqlite::Result<Option<ExploredProgram>> {
-    const KEY: &str = "exploration = ?1 AND number = ?2 AND contender = ?3";
-    let key = params![info.id, unit.number, place_of(unit.contender)];
-    let query = format!("SELECT {} FROM explored WHERE {KEY}", row::EXPLORED);
-    let found = one(connection, &query, key, |fields| read_program(fields, info))?;
-    let Some(mut program) = found else {
-        return Ok(None);
-    };
-    let query = format!(
-        "SELECT {} FROM finding WHERE {KEY} ORDER BY place",
-        row::FINDING
-    );
-    each(connection, &query, key, |fields| {
-        let _id: String = fields.take()?;
-        let _unit: (i64, i64, i64) = (fields.take()?, fields.take()?, fields.take()?);
-        program.findings.push(read_finding(fields)?);
-        Ok(())
-    })?;
-    Ok(Some(program))
-}
-
 /// Inserts all rows of an exploration.
 pub(crate) fn insert_whole(
     transaction: &Transaction<'_>,

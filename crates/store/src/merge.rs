@@ -1,16 +1,18 @@
 //! Imports the runs, the series of power cuts and the explorations of other stores. Shards of one
-//! plan become one run.
+//! plan become one run; a copy of a record that is here is joined with it.
 
+use crate::claim::is_claimed;
 use crate::error::Refusal;
 use crate::insert::{insert_cell, insert_run};
+use crate::join::{Joined, Joining, Record};
 use crate::query::result_set;
-use crate::resolve::{id_of_whole, id_of_whole_exploration, id_of_whole_series, is_taken};
-use crate::shards::{self, JoinedShards};
+use crate::resolve::is_taken;
+use crate::row::{all, only};
 use crate::{Store, StoreError, exploration, series};
-use fsdyno_model::{Exploration, ResultSet, Series, Shard};
-use rusqlite::Transaction;
-use std::collections::BTreeSet;
-use std::num::NonZeroU32;
+use fsdyno_model::names::short_hash;
+use fsdyno_model::{Exploration, ResultSet, Series};
+use rusqlite::{Connection, Transaction};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The number of stores that are imported in one transaction. Each transaction waits for the disk.
@@ -20,26 +22,34 @@ const AT_ONCE: usize = 64;
 /// its series, then its explorations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
-    /// Imported runs.
-    pub taken: Vec<String>,
-    /// Identical runs that exist here already.
+    /// Imported runs, each with its id in the other store and its id here. They differ if another
+    /// run here has that id.
+    pub taken: Vec<(String, String)>,
+    /// Runs that are here already, with all that the other store has of them.
     pub known: Vec<String>,
-    /// Runs that were not imported, because a different run with that id exists here. Either one
-    /// copy was interrupted and the other resumed, or two machines chose the same id.
-    pub differing: Vec<String>,
-    /// The runs that shards were joined into.
-    pub joined: Vec<JoinedShards>,
-    /// Stores and shards that were not imported, each with the reason.
+    /// Runs that shards, or later copies, were joined into.
+    pub joined: Vec<Joined>,
+    /// Stores, shards and copies that were not imported, each with the reason.
     pub refused: Vec<String>,
 }
 
-/// The contents of another store.
-struct StoreContents {
+/// A record of another store with its tags and the path of that store.
+struct Incoming<R> {
+    record: R,
+    tags: Vec<String>,
     path: PathBuf,
-    runs: Vec<(ResultSet, Vec<String>)>,
-    series: Vec<Series>,
-    explorations: Vec<Exploration>,
 }
+
+/// The contents of other stores.
+#[derive(Default)]
+struct Contents {
+    runs: Vec<Incoming<ResultSet>>,
+    series: Vec<Incoming<Series>>,
+    explorations: Vec<Incoming<Exploration>>,
+}
+
+/// The wholes of one kind that shards are added to, by id: each as it was, and as it will be.
+type Wholes<R> = BTreeMap<String, (Option<R>, Joining<R>, BTreeSet<String>)>;
 
 impl Store {
     /// Imports the runs of another store: see [`Self::merge_all`].
@@ -48,191 +58,310 @@ impl Store {
     }
 
     /// Imports the runs of these stores, which are opened read-only. Each run is imported whole or
-    /// not at all; of a run in progress, the rows recorded so far. A run whose id exists here stays
-    /// unchanged in all stores. If other users can change a store, its runs are recorded as runs of
-    /// the owner of its file.
+    /// not at all; of a run in progress, the rows recorded so far. If other users can change a
+    /// store, its runs are recorded as runs of the owner of its file.
     ///
-    /// Shards of one plan are joined into one run, which is named after the plan and its hash.
-    /// Shards of several plans are accepted only if the first store has shards of each: a rerun has
-    /// several runs. Of several stores, one that cannot be read is refused, and the others are
-    /// imported.
+    /// Shards of one plan, those of this store too, are joined into one run, which is named after
+    /// the plan and its hash. The result has the same runs in any order of the stores, however
+    /// they are grouped, and merging again changes nothing; two different runs with one id keep the
+    /// id of the first, and the other gets an id of its own. Of several stores, one that cannot be
+    /// read is refused, and the others are imported.
     pub fn merge_all(&mut self, others: &[PathBuf]) -> Result<Merged, StoreError> {
         let mut merged = Merged::default();
-        let mut plans: Option<(PathBuf, BTreeSet<String>)> = None;
-        let mut joined = BTreeSet::new();
+        let (mut runs, mut series, mut explorations) = Default::default();
+        let here = self.path.clone();
         for paths in others.chunks(AT_ONCE) {
-            let mut incoming = Vec::new();
+            let mut contents = Contents::default();
             for path in paths {
-                match StoreContents::read(path) {
+                match contents.read(path) {
                     Err(error) if others.len() == 1 => return Err(error),
                     Err(error) => merged.refused.push(error.to_string()),
-                    Ok(mut store) => {
-                        let here = store.shard_plans();
-                        if plans.is_none() && !here.is_empty() {
-                            plans = Some((path.clone(), here));
-                        }
-                        if let Some((first, plans)) = &plans {
-                            merged.refused.extend(store.refuse_others(first, plans));
-                        }
-                        incoming.push(store);
-                    }
+                    Ok(()) => {}
                 }
             }
             self.write("importing runs", |transaction| {
-                for store in &incoming {
-                    joined.extend(store.import(transaction, &mut merged)?);
-                }
-                Ok(())
+                let into = &mut merged;
+                import(transaction, &here, contents.runs, &mut runs, into)?;
+                import(transaction, &here, contents.series, &mut series, into)?;
+                import(
+                    transaction,
+                    &here,
+                    contents.explorations,
+                    &mut explorations,
+                    into,
+                )
             })?;
         }
-        for (id, of) in joined {
-            merged
-                .joined
-                .push(self.write("joining shards", |transaction| {
-                    shards::finish(transaction, &id, of)
-                })?);
-        }
+        self.write("joining shards", |transaction| {
+            let into = &mut merged;
+            finish(transaction, &here, runs, into)?;
+            finish(transaction, &here, series, into)?;
+            finish(transaction, &here, explorations, into)
+        })?;
         Ok(merged)
     }
 }
 
-impl StoreContents {
-    fn read(path: &Path) -> Result<Self, StoreError> {
+impl Contents {
+    fn read(&mut self, path: &Path) -> Result<(), StoreError> {
         let other = Store::open_existing_read_only(path)?;
-        let mut runs = Vec::new();
-        for id in other.ids()?.into_iter().rev() {
-            let mut theirs = other.load(&id)?;
-            if let Some(uid) = other.copied_from {
-                // The file's owner replaces the recorded user of such a store.
-                let another = uid != rustix::process::geteuid().as_raw();
-                theirs.run.provenance.uid = another.then_some(uid);
-            }
-            runs.push((theirs, other.tags(&id)?));
-        }
-        let series = other.series()?.into_iter().rev();
-        let series = series.map(|series| other.load_series(&series.id));
-        let explorations = other.explorations()?.into_iter().rev();
-        let explorations = explorations.map(|one| other.exploration(&one.id));
-        Ok(Self {
-            path: path.to_owned(),
-            runs,
-            series: series.collect::<Result<_, _>>()?,
-            explorations: explorations.collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// The names of the runs, series and explorations that its shards belong to.
-    fn shard_plans(&self) -> BTreeSet<String> {
-        let runs = self.runs.iter().map(|(set, _)| &set.run);
-        let runs = runs.filter(|run| run.plan.shard.is_some()).map(id_of_whole);
-        let series = self.series.iter().map(|series| &series.info);
-        let series = series.filter(|info| info.shard.is_some());
-        let explorations = self.explorations.iter().map(|one| &one.info);
-        let explorations = explorations.filter(|info| info.shard.is_some());
-        runs.chain(series.map(id_of_whole_series))
-            .chain(explorations.map(id_of_whole_exploration))
-            .collect()
-    }
-
-    /// Removes the shards of plans that the first store does not have.
-    fn refuse_others(&mut self, first: &Path, plans: &BTreeSet<String>) -> Vec<String> {
-        let path = self.path.display();
-        let mut refused = Vec::new();
-        let mut belongs = |id: &str, shard: Option<Shard>, whole: String| {
-            let Some(shard) = shard.filter(|_| !plans.contains(&whole)) else {
-                return true;
-            };
-            refused.push(format!(
-                "{path}: {id} is shard {shard} of {whole}, and {} has shards of {}; merge the \
-                 shards of each plan separately",
-                first.display(),
-                plans
-                    .iter()
-                    .map(String::as_str)
-                    .collect::<Vec<_>>()
-                    .join(" and ")
-            ));
-            false
-        };
-        self.runs
-            .retain(|(set, _)| belongs(&set.run.id, set.run.plan.shard, id_of_whole(&set.run)));
-        self.series
-            .retain(|one| belongs(&one.info.id, one.info.shard, id_of_whole_series(&one.info)));
-        self.explorations.retain(|one| {
-            let whole = id_of_whole_exploration(&one.info);
-            belongs(&one.info.id, one.info.shard, whole)
+        // The file's owner replaces the recorded user of a store that others can change.
+        let owner = other.copied_from.map(|uid| {
+            let another = uid != rustix::process::geteuid().as_raw();
+            another.then_some(uid)
         });
-        refused
-    }
-
-    /// Writes the rows of this store; returns the runs that its shards were joined into, each with
-    /// the number of its shards.
-    fn import(
-        &self,
-        transaction: &Transaction<'_>,
-        merged: &mut Merged,
-    ) -> Result<Vec<(String, NonZeroU32)>, Refusal> {
-        let (mut joined, mut refused) = (Vec::new(), Vec::new());
-        let mut join = |shard: Shard, result: Result<String, String>| match result {
-            Ok(whole) => joined.push((whole, shard.of)),
-            Err(why) => refused.push(format!("{}: {why}", self.path.display())),
-        };
-        for (theirs, tags) in &self.runs {
-            let id = &theirs.run.id;
-            if let Some(shard) = theirs.run.plan.shard {
-                join(shard, shards::join(transaction, theirs)?);
-                continue;
+        let mut read = Self::default();
+        for id in other.ids()?.into_iter().rev() {
+            let mut record = other.load(&id)?;
+            if let Some(uid) = owner {
+                record.run.provenance.uid = uid;
             }
-            if is_taken(transaction, id)? {
-                merged.compared(id, result_set(transaction, id)?.as_ref() == Some(theirs));
-                continue;
-            }
-            insert_run(transaction, &theirs.run)?;
-            for record in &theirs.cells {
-                insert_cell(transaction, id, record)?;
-            }
-            for tag in tags {
-                transaction.execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [id, tag])?;
-            }
-            merged.taken.push(id.clone());
+            let (tags, path) = (other.tags(&id)?, path.to_owned());
+            read.runs.push(Incoming { record, tags, path });
         }
-        for theirs in &self.series {
-            let id = &theirs.info.id;
-            if let Some(shard) = theirs.info.shard {
-                join(shard, shards::join_series(transaction, theirs)?);
-            } else if is_taken(transaction, id)? {
-                let ours = series::series(transaction, id)?;
-                merged.compared(id, ours.as_ref() == Some(theirs));
-            } else {
-                series::insert_whole(transaction, theirs)?;
-                merged.taken.push(id.clone());
-            }
+        let incoming = |path: &Path| (Vec::new(), path.to_owned());
+        for one in other.series()?.into_iter().rev() {
+            let record = other.load_series(&one.id)?;
+            let (tags, path) = incoming(path);
+            read.series.push(Incoming { record, tags, path });
         }
-        for theirs in &self.explorations {
-            let id = &theirs.info.id;
-            if let Some(shard) = theirs.info.shard {
-                join(shard, shards::join_exploration(transaction, theirs)?);
-            } else if is_taken(transaction, id)? {
-                let ours = exploration::exploration(transaction, id)?;
-                merged.compared(id, ours.as_ref() == Some(theirs));
-            } else {
-                exploration::insert_whole(transaction, theirs)?;
-                merged.taken.push(id.clone());
-            }
+        for one in other.explorations()?.into_iter().rev() {
+            let record = other.exploration(&one.id)?;
+            let (tags, path) = incoming(path);
+            read.explorations.push(Incoming { record, tags, path });
         }
-        merged.refused.extend(refused);
-        Ok(joined)
+        self.runs.append(&mut read.runs);
+        self.series.append(&mut read.series);
+        self.explorations.append(&mut read.explorations);
+        Ok(())
     }
 }
 
-impl Merged {
-    /// Notes an id that exists here already.
-    fn compared(&mut self, id: &str, is_same: bool) {
-        let list = if is_same {
-            &mut self.known
-        } else {
-            &mut self.differing
-        };
-        list.push(id.to_owned());
+/// A kind of record that a store keeps.
+trait Kept: Record {
+    /// Its table.
+    const TABLE: &'static str;
+    /// The SQL expression of its shard.
+    const SHARD: &'static str = "shard";
+
+    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>>;
+    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal>;
+}
+
+impl Kept for ResultSet {
+    const TABLE: &'static str = "run";
+    const SHARD: &'static str = "json_extract(plan, '$.shard')";
+
+    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
+        result_set(connection, id)
     }
+
+    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
+        insert_run(transaction, &self.run)?;
+        let mut cells = self.cells.iter();
+        cells.try_for_each(|record| insert_cell(transaction, &self.run.id, record))
+    }
+}
+
+impl Kept for Series {
+    const TABLE: &'static str = "series";
+
+    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
+        series::series(connection, id)
+    }
+
+    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
+        series::insert_whole(transaction, self)
+    }
+}
+
+impl Kept for Exploration {
+    const TABLE: &'static str = "exploration";
+
+    fn read(connection: &Connection, id: &str) -> rusqlite::Result<Option<Self>> {
+        exploration::exploration(connection, id)
+    }
+
+    fn insert(&self, transaction: &Transaction<'_>) -> Result<(), Refusal> {
+        exploration::insert_whole(transaction, self)
+    }
+}
+
+/// Imports records. Shards, and records that shards were joined into, are only added to `wholes`.
+fn import<R: Kept>(
+    transaction: &Transaction<'_>,
+    here: &Path,
+    incoming: Vec<Incoming<R>>,
+    wholes: &mut Wholes<R>,
+    merged: &mut Merged,
+) -> Result<(), Refusal> {
+    for Incoming {
+        mut record,
+        tags,
+        path,
+    } in incoming
+    {
+        let whole = record.whole_id();
+        if record.id_of_joined() != whole {
+            import_copy(transaction, here, record, &tags, &path, merged)?;
+            continue;
+        }
+        let is_shard = record.shard().is_some();
+        let refused = match wholes.get_mut(&whole) {
+            Some((_, joining, _)) => joining.add(record).err(),
+            None => {
+                let before = R::read(transaction, &whole)?;
+                let (joining, refused) = match before.clone() {
+                    None => (Joining::with(record), None),
+                    Some(ours) => {
+                        let mut joining = Joining::with(ours);
+                        let refused = joining.add(record).err();
+                        (joining, refused)
+                    }
+                };
+                wholes.insert(whole.clone(), (before, joining, BTreeSet::new()));
+                refused
+            }
+        };
+        if let Some(why) = refused {
+            merged.refused.push(format!("{}: {why}", path.display()));
+        } else if let Some((_, _, all)) = wholes.get_mut(&whole).filter(|_| !is_shard) {
+            all.extend(tags);
+        }
+    }
+    Ok(())
+}
+
+/// Imports a record that is no shard, or joins it with the copy that is here.
+fn import_copy<R: Kept>(
+    transaction: &Transaction<'_>,
+    here: &Path,
+    mut record: R,
+    tags: &[String],
+    path: &Path,
+    merged: &mut Merged,
+) -> Result<(), Refusal> {
+    let Some(mut ours) = copy_of(transaction, &mut record)? else {
+        let theirs = record.heading().id.clone();
+        if is_taken(transaction, &theirs)? {
+            let heading = record.heading();
+            let origin = serde_json::to_string(&(*heading.started_unix_ns, heading.provenance));
+            let hash = short_hash(&format!(
+                "{}{}",
+                origin.unwrap_or_default(),
+                record.whole_id()
+            ));
+            *record.heading().id = format!("{theirs}-{hash}");
+        }
+        record.insert(transaction)?;
+        let id = record.heading().id.clone();
+        add_tags(transaction, &id, tags)?;
+        merged.taken.push((theirs, id));
+        return Ok(());
+    };
+    let id = ours.heading().id.clone();
+    record.heading().id.clone_from(&id);
+    let (ours, _) = Joining::with(ours).finish();
+    let mut joining = Joining::with(ours.clone());
+    if let Err(why) = joining.add(record) {
+        merged.refused.push(format!("{}: {why}", path.display()));
+        return Ok(());
+    }
+    let (record, joined) = joining.finish();
+    if record == ours {
+        merged.known.push(id);
+    } else if is_claimed(here, &id) {
+        merged.refused.push(in_progress(path, &id));
+    } else {
+        replace(transaction, &id, &record, tags.iter().cloned().collect())?;
+        merged.joined.push(joined);
+    }
+    Ok(())
+}
+
+fn in_progress(path: &Path, id: &str) -> String {
+    format!(
+        "{}: {id} is in progress in this store; merge again when it has ended",
+        path.display()
+    )
+}
+
+/// The record here that began at the same time with the same plan.
+fn copy_of<R: Kept>(transaction: &Transaction<'_>, record: &mut R) -> Result<Option<R>, Refusal> {
+    let query = format!(
+        "SELECT id FROM {} WHERE started_unix_ns = CAST(?1 AS INTEGER)",
+        R::TABLE
+    );
+    let started = record.heading().started_unix_ns.to_string();
+    for id in all(transaction, &query, &[&started], only::<String>)? {
+        let found = R::read(transaction, &id)?;
+        let copy =
+            found.filter(|ours| ours.whole_id() == record.whole_id() && id != ours.whole_id());
+        if let Some(mut ours) = copy
+            && ours.shard().is_none()
+        {
+            return Ok(Some(ours));
+        }
+    }
+    Ok(None)
+}
+
+/// Joins the shards of this store with those of the others, and writes the wholes that changed.
+fn finish<R: Kept>(
+    transaction: &Transaction<'_>,
+    here: &Path,
+    mut wholes: Wholes<R>,
+    merged: &mut Merged,
+) -> Result<(), Refusal> {
+    if wholes.is_empty() {
+        return Ok(());
+    }
+    let query = format!("SELECT id FROM {} WHERE {} IS NOT NULL", R::TABLE, R::SHARD);
+    for id in all(transaction, &query, &[], only::<String>)? {
+        let Some(ours) = R::read(transaction, &id)? else {
+            continue;
+        };
+        if let Some((_, joining, _)) = wholes.get_mut(&ours.whole_id())
+            && let Err(why) = joining.add(ours)
+        {
+            merged.refused.push(format!("{}: {why}", here.display()));
+        }
+    }
+    for (id, (before, joining, tags)) in wholes {
+        let (record, joined) = joining.finish();
+        if before.as_ref() != Some(&record) {
+            if is_claimed(here, &id) {
+                merged.refused.push(in_progress(here, &id));
+                continue;
+            }
+            replace(transaction, &id, &record, tags)?;
+        }
+        merged.joined.push(joined);
+    }
+    Ok(())
+}
+
+/// Writes a record in place of the one with its id; its tags stay, and these are added.
+fn replace<R: Kept>(
+    transaction: &Transaction<'_>,
+    id: &str,
+    record: &R,
+    mut tags: BTreeSet<String>,
+) -> Result<(), Refusal> {
+    tags.extend(all(
+        transaction,
+        "SELECT tag FROM tag WHERE run = ?1",
+        &[id],
+        only::<String>,
+    )?);
+    transaction.execute(&format!("DELETE FROM {} WHERE id = ?1", R::TABLE), [id])?;
+    record.insert(transaction)?;
+    add_tags(transaction, id, &tags.into_iter().collect::<Vec<_>>())
+}
+
+fn add_tags(transaction: &Transaction<'_>, id: &str, tags: &[String]) -> Result<(), Refusal> {
+    for tag in tags {
+        transaction.execute("INSERT INTO tag (run, tag) VALUES (?1, ?2)", [id, tag])?;
+    }
+    Ok(())
 }

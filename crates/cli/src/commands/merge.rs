@@ -3,7 +3,7 @@
 use crate::exit::CliError;
 use crate::output;
 use clap::Args;
-use fsdyno_store::{JoinedShards, Store, Unit};
+use fsdyno_store::{Joined, Store, Unit};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -19,21 +19,22 @@ pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     let mut store = Store::open(path)?;
     let merged = store.merge_all(others)?;
     let mut text = String::new();
-    for (ids, what) in [
-        (&merged.taken, "copied"),
-        (&merged.known, "skipped, already in this store"),
-        (
-            &merged.differing,
-            "skipped, this store has a different run of that name",
-        ),
-    ] {
-        for id in ids {
-            let _ = writeln!(text, "{what}: {id}");
+    for (theirs, id) in &merged.taken {
+        match theirs == id {
+            true => writeln!(text, "copied: {id}"),
+            false => writeln!(
+                text,
+                "copied: {theirs} as {id}, for another run here has its name"
+            ),
         }
+        .ok();
+    }
+    for id in &merged.known {
+        let _ = writeln!(text, "skipped, already in this store: {id}");
     }
     for joined in &merged.joined {
         let digest = match joined.unit {
-            _ if !joined.missing.is_empty() => None,
+            _ if joined.recorded < joined.planned => None,
             Unit::Cell => store.load(&joined.id)?.digest(),
             Unit::PowerCut => None,
             Unit::Program => Some(store.exploration(&joined.id)?.digest()),
@@ -54,21 +55,21 @@ pub fn merge(others: &[PathBuf], path: &Path) -> Result<(), CliError> {
     Err(CliError::failure(format!(
         "{} refused; everything else is merged:\n{}",
         match merged.refused.len() {
-            1 => "1 shard or store was".to_owned(),
-            more => format!("{more} shards or stores were"),
+            1 => "1 shard, copy or store was".to_owned(),
+            more => format!("{more} shards, copies or stores were"),
         },
         merged.refused.join("\n")
     )))
 }
 
 /// `joined: quick-1a2b: 24 of 24 cells, digest ...`, or the missing cells.
-fn line(joined: &JoinedShards, digest: Option<&str>) -> String {
+fn line(joined: &Joined, digest: Option<&str>) -> String {
     let unit = match joined.unit {
         Unit::Cell => "cells",
         Unit::PowerCut => "power cuts",
         Unit::Program => "programs",
     };
-    let JoinedShards {
+    let Joined {
         id,
         unit: _,
         recorded,

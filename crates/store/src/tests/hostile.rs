@@ -350,7 +350,7 @@ fn runs_of_an_untrusted_store_belong_to_its_owner() {
     );
     let merge = || {
         let mut ours = WorkDir::new().open();
-        assert_eq!(ours.merge(&theirs.path()).unwrap().taken, ["r"]);
+        assert_eq!(ours.merge(&theirs.path()).unwrap().taken.len(), 1);
         assert_eq!(ours.merge(&theirs.path()).unwrap().known, ["r"]);
         id(&ours)
     };

@@ -60,7 +60,7 @@ fn a_series_round_trips_in_order() {
     let mut taker = other.open();
     assert_eq!(
         taker.merge(&work_dir.path()).unwrap().taken,
-        [begun.id.clone()]
+        [(begun.id.clone(), begun.id.clone())]
     );
     assert_eq!(taker.load_series(&begun.id).unwrap(), recorded);
     assert_eq!(
@@ -70,7 +70,7 @@ fn a_series_round_trips_in_order() {
     taker
         .record_power_cut(&begun.id, &power_cut_without_losses("xfs", 3))
         .unwrap();
-    assert_eq!(taker.merge(&work_dir.path()).unwrap().differing, [begun.id]);
+    assert_eq!(taker.merge(&work_dir.path()).unwrap().known, [begun.id]);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use super::{WorkDir, specimen};
 use crate::Store;
 use fsdyno_model::{
-    CellRecord, DiskTime, Effective, Failure, ModelDisk, Outcome, Plan, RunInfo, Shard, Stage,
-    StopReason,
+    CellRecord, DiskTime, Effective, Failure, ModelDisk, Outcome, Plan, ResultSet, RunInfo, Shard,
+    Stage, StopReason,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -118,15 +119,14 @@ fn shards_become_one_run_in_any_number_and_order() {
         );
         // The whole is an ordinary run.
         let third = WorkDir::new();
-        assert_eq!(
-            third.open().merge(&here.path()).unwrap().taken,
-            std::slice::from_ref(&joined.id)
-        );
+        let copied = third.open().merge(&here.path()).unwrap();
+        assert_eq!(copied.joined[0].recorded, 24);
+        assert_eq!(third.open().load(&joined.id).unwrap(), whole);
     }
 }
 
 #[test]
-fn shards_of_other_plans_and_systems_are_refused_by_name() {
+fn shards_of_other_systems_are_refused_by_name_and_of_other_plans_joined_apart() {
     let (_one, first) = shard_store("1/2", 1, DiskTime::Virtual);
     let mut other = run("other", "2/2", DiskTime::Virtual);
     other.plan.seed = 9;
@@ -150,10 +150,9 @@ fn shards_of_other_plans_and_systems_are_refused_by_name() {
     let merged = ours.merge_all(&paths).unwrap();
     let expected = [
         "runs.db/x: Not a directory",
-        "other is shard 2/2 of quick-",
         "another version of fsdyno (9.9; the other shards: 0.1.0)",
         "another kernel of its guests (Linux 6.13, #2; the other shards: Linux 6.12, #1)",
-        "cell 4 of run wrong (shard 1/2) differs from the one that is recorded",
+        "cell 4 of wrong (shard 1/2) differs from the one that is recorded",
     ];
     assert_eq!(merged.refused.len(), expected.len(), "{:?}", merged.refused);
     for part in expected {
@@ -164,13 +163,8 @@ fn shards_of_other_plans_and_systems_are_refused_by_name() {
             merged.refused
         );
     }
-    let [joined] = &merged.joined[..] else {
-        panic!("{merged:?}");
-    };
-    assert_eq!(
-        joined.recorded, 12,
-        "nothing of a refused shard is recorded"
-    );
+    let recorded: Vec<u64> = merged.joined.iter().map(|one| one.recorded).collect();
+    assert_eq!(recorded, [12, 12], "nothing of a refused shard is recorded");
 }
 
 #[test]
@@ -199,6 +193,116 @@ fn a_failed_cell_is_replaced_by_that_of_a_shard_that_measured_it() {
         assert_eq!(whole.cells[3].started_unix_ns, 2_000_003);
         assert_eq!(whole.cells[2].started_unix_ns, 1_000_002);
     }
+}
+
+/// The runs of a store, without the ids of those that are no wholes: a name may be taken.
+fn contents(store: &Store) -> BTreeMap<String, ResultSet> {
+    let runs = store.runs().unwrap().into_iter();
+    let sets = runs.map(|one| store.load(&one.id).unwrap());
+    let named = sets.map(|mut set| {
+        if set.run.plan.repeats != 3 {
+            set.run.id = format!("begun at {}", set.run.started_unix_ns);
+        }
+        (set.run.id.clone(), set)
+    });
+    named.collect()
+}
+
+/// Stores with shards whole and in part, measured and failed, on several machines; copies of a run;
+/// and another run of its name.
+fn parts(time: DiskTime) -> Vec<(WorkDir, PathBuf)> {
+    let shard = |id: &str, shard: &str, machine: u64, some: &dyn Fn(&mut Vec<CellRecord>)| {
+        let mut run = run(id, shard, time);
+        run.started_unix_ns = machine;
+        let mut cells = cells(&run, machine);
+        some(&mut cells);
+        store(&run, &cells)
+    };
+    let copy = |started: u64, count: usize| {
+        let mut run = run("copy", "1/1", time);
+        run.started_unix_ns = started;
+        run.plan.repeats = 2;
+        run.plan.shard = None;
+        let cells: Vec<_> = (0..16)
+            .map(|index| {
+                let mut record = specimen::bare(index, Outcome::Measured);
+                record.cell.block = index / PER_BLOCK;
+                record.started_unix_ns = started * 1000 + u64::from(index);
+                record
+            })
+            .collect();
+        store(&run, &cells[..count])
+    };
+    vec![
+        shard("one", "1/2", 1, &|_| {}),
+        shard("two", "2/2", 2, &|cells| cells.truncate(5)),
+        shard("two", "2/2", 2, &|_| {}),
+        shard("third", "1/3", 3, &|cells| {
+            cells[1].outcome = Outcome::Failed(Failure {
+                stage: Stage::Mount,
+                message: "lost the node".into(),
+                errno: None,
+            });
+        }),
+        copy(50, 9),
+        copy(50, 16),
+        copy(60, 4),
+    ]
+}
+
+#[test]
+fn the_order_the_groups_and_repetitions_of_merges_do_not_matter() {
+    for time in [DiskTime::Virtual, DiskTime::Real] {
+        let parts = parts(time);
+        let mut expected: Option<BTreeMap<String, ResultSet>> = None;
+        for trial in 0..6_usize {
+            // A permutation that is different in each trial.
+            let mut left: Vec<&PathBuf> = parts.iter().map(|(_, path)| path).collect();
+            let mut order = Vec::new();
+            let mut number = trial * 857;
+            while !left.is_empty() {
+                order.push(left.remove(number % left.len()).clone());
+                number /= 3;
+            }
+            let (first, second) = order.split_at(1 + trial % (order.len() - 1));
+            let groups = [first, second].map(|paths| {
+                let here = WorkDir::new();
+                let merged = here.open().merge_all(paths).unwrap();
+                assert!(merged.refused.is_empty(), "{:?}", merged.refused);
+                here
+            });
+            let [ours, theirs] = &groups;
+            let mut ours = ours.open();
+            ours.merge(&theirs.path()).unwrap();
+            let once = contents(&ours);
+            assert_eq!(&once, expected.get_or_insert_with(|| once.clone()));
+            for path in order.iter().chain([&theirs.path()]) {
+                let again = ours.merge(path).unwrap();
+                assert!(again.taken.is_empty() && again.refused.is_empty());
+            }
+            assert_eq!(contents(&ours), once);
+        }
+        let all = expected.unwrap();
+        let cells: Vec<usize> = all.values().map(|set| set.cells.len()).collect();
+        assert_eq!(cells, [16, 4, 24], "{:?}", all.keys());
+    }
+}
+
+#[test]
+fn a_store_is_joined_with_the_shard_that_it_holds_itself() {
+    let (ours, _) = shard_store("1/2", 1, DiskTime::Virtual);
+    let (theirs, path) = shard_store("2/2", 2, DiskTime::Virtual);
+    let mut store = ours.open();
+    let joined = store.merge(&path).unwrap().joined.remove(0);
+    assert_eq!((joined.recorded, joined.missing.len()), (24, 0));
+    let mut other = theirs.open();
+    other.merge(&ours.path()).unwrap();
+    assert_eq!(
+        store.load(&joined.id).unwrap(),
+        other.load(&joined.id).unwrap()
+    );
+    // The shard can still be resumed.
+    assert_eq!(store.load("s").unwrap().cells.len(), 12);
 }
 
 #[test]

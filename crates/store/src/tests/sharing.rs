@@ -118,13 +118,12 @@ fn the_runs_of_another_store_are_imported_once() {
         theirs.record("new", &cell).unwrap();
     }
     let merged = ours.merge(&there.path()).unwrap();
-    assert_eq!(merged.taken, ["new"]);
-    assert_eq!(merged.known, ["same"]);
-    assert_eq!(merged.differing, ["resumed"]);
+    assert_eq!(merged.taken, [("new".to_owned(), "new".to_owned())]);
+    assert_eq!(merged.known, ["same", "resumed"]);
     assert_eq!(ours.load("new").unwrap(), theirs.load("new").unwrap());
     assert_eq!(ours.recorded("resumed").unwrap(), BTreeSet::from([9]));
     let again = ours.merge(&there.path()).unwrap();
-    assert_eq!((again.taken.len(), again.known.len()), (0, 2));
+    assert_eq!((again.taken.len(), again.known.len()), (0, 3));
     let itself = ours.merge(&here.path()).unwrap();
     assert_eq!(itself.known.len(), 3);
     let nowhere = ours.merge(&there.path().join("x")).unwrap_err();
