@@ -1,7 +1,27 @@
 //! The digest of a user's dataset, and the check whether the dataset has changed since.
 //!
-//! docs/datasets.md defines the digest, which is the same in all versions. The check for changes
-//! reads no file: it compares names, types, sizes, modes, times and inode numbers.
+//! The check for changes reads no file: it compares names, types, sizes, modes, times and inode
+//! numbers.
+//!
+//! The digest is the same in all versions. Numbers in it are little-endian and unsigned: 32 bits for
+//! a mode, 64 bits for everything else. A *text* is its length and its bytes.
+//!
+//! - `tar:FILE` and `trace:FILE`: SHA-256 of the bytes of the file.
+//! - `tree:DIR`: SHA-256 over the entries, the root first. The names of a directory follow it, sorted
+//!   by their bytes, each with everything below it. An entry is:
+//!   1. one letter: `d` directory, `f` file, `h` further name of a file that came before, `l`
+//!      symbolic link, `p` FIFO, `s` socket, `b` block device, `c` character device;
+//!   2. its path below the root, as a text (empty for the root);
+//!   3. the lower 12 bits of its mode;
+//!   4. the number of its extended attributes; for each, sorted by name, name and value as texts;
+//!   5. by its letter: `f` size and digest of its data; `h` the path of the first name, as a text;
+//!      `l` the target, as a text; `b` and `c` the device number.
+//! - `file:FILE`: the same over one entry, whose path is the name of the file. Symbolic links are
+//!   followed.
+//!
+//! The digest of the data of a file is the SHA-256 (32 bytes) over its blocks of 4096 bytes, the last
+//! one possibly shorter, each preceded by its offset. Blocks of zeros are left out. Owners and dates
+//! are not part of the digest.
 
 use crate::entry::{self, DEEPEST};
 use crate::{DatasetError, survey};

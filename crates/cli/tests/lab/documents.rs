@@ -159,11 +159,6 @@ fn the_commands_on_crash_tests_print_what_the_page_shows() {
 }
 
 #[test]
-fn the_commands_on_history_print_what_the_page_shows() {
-    run("docs/history.md");
-}
-
-#[test]
 fn the_commands_on_labs_print_what_the_page_shows() {
     run("docs/labs.md");
 }

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 pub const FENCES: [&str; 4] = ["console", "sh", "text", "toml"];
 
 /// Pages whose blocks `console` are run: `lab/documents.rs` has a test of each.
-pub const RUN: [&str; 7] = [
+pub const RUN: [&str; 6] = [
     "README.md",
     "docs/crash-tests.md",
-    "docs/history.md",
     "docs/labs.md",
     "docs/model-disks.md",
     "docs/model-processors.md",
