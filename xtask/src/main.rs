@@ -60,9 +60,9 @@ fn test(start: &Start, words: &[String]) -> Result {
         start.need_packages(&["browser"])?;
     }
     start.need_packages(&["test"])?;
-    let passed = match tests::test(words) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::printed(1)),
+    let passed = match tests::test(&tests::Selection::parse(words)) {
+        Ok(summary) if summary.failed.is_empty() => Ok(()),
+        Ok(_) => Err(Failure::printed(1)),
         Err(text) => {
             message(text);
             Err(Failure::printed(2))
