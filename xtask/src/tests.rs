@@ -121,6 +121,17 @@ impl Selection {
         }
     }
 
+    /// The crates of the parts, if each begins with the name of one and a space; else none.
+    fn crates(&self) -> Vec<&str> {
+        let named = self.parts.iter().map(|part| {
+            let (name, _) = part.split_once(' ')?;
+            let manifest = Path::new("crates").join(name).join("Cargo.toml");
+            manifest.exists().then_some(name)
+        });
+        let named: Option<BTreeSet<&str>> = named.collect();
+        named.unwrap_or_default().into_iter().collect()
+    }
+
     fn contains(&self, test: &Test<'_>) -> bool {
         let name = test.full_name();
         let part = |part: &String| name.contains(part);
@@ -178,7 +189,7 @@ impl Summary {
 pub fn test(selection: &Selection) -> Result<Summary, String> {
     let groups = &selection.groups;
     let targets: Vec<&str> = groups.iter().flat_map(|group| group.2).copied().collect();
-    let programs = build(&targets)?;
+    let programs = build(&selection.crates(), &targets)?;
     let mut lists = Vec::new();
     for program in &programs {
         let whole = WHOLE.contains(&program.name.as_str());
