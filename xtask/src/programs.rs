@@ -15,14 +15,9 @@ pub struct Program {
     pub directory: PathBuf,
 }
 
-/// Builds the test programs of these targets, in these crates or in all. Cargo prints errors itself.
-pub fn build(crates: &[&str], targets: &[&str]) -> Result<Vec<Program>, String> {
-    let mut command = cargo(&["test", "--locked", "--no-run"]);
-    if crates.is_empty() {
-        command.arg("--workspace");
-    }
-    command.args(crates.iter().map(|name| format!("--package=fsdyno-{name}")));
-    let mut child = command
+/// Builds the test programs of these targets. Cargo prints errors itself.
+pub fn build(targets: &[&str]) -> Result<Vec<Program>, String> {
+    let mut child = cargo(&["test", "--workspace", "--locked", "--no-run"])
         .arg("--message-format=json-render-diagnostics")
         .args(targets)
         .stdout(Stdio::piped())

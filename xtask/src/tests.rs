@@ -121,15 +121,20 @@ impl Selection {
         }
     }
 
-    /// The crates of the parts, if each begins with the name of one and a space; else none.
-    fn crates(&self) -> Vec<&str> {
-        let named = self.parts.iter().map(|part| {
-            let (name, _) = part.split_once(' ')?;
-            let manifest = Path::new("crates").join(name).join("Cargo.toml");
-            manifest.exists().then_some(name)
-        });
-        let named: Option<BTreeSet<&str>> = named.collect();
-        named.unwrap_or_default().into_iter().collect()
+    /// The targets of cargo: those of the parts if each begins with a crate and a test program of it,
+    /// such as `stats simulation`; else those of the groups.
+    fn targets(&self) -> Vec<&str> {
+        let programs: Option<BTreeSet<&str>> =
+            self.parts.iter().map(|part| program(part)).collect();
+        let programs = programs.unwrap_or_default();
+        if programs.is_empty() {
+            let targets = self.groups.iter().flat_map(|group| group.2);
+            return targets.copied().collect();
+        }
+        programs
+            .into_iter()
+            .flat_map(|name| ["--test", name])
+            .collect()
     }
 
     fn contains(&self, test: &Test<'_>) -> bool {
@@ -154,6 +159,15 @@ impl Selection {
             groups.join(", ")
         ))
     }
+}
+
+/// The test program that a part of a name begins with, after its crate.
+fn program(part: &str) -> Option<&str> {
+    let (krate, rest) = part.split_once(' ')?;
+    let name = rest.split(' ').next()?;
+    let tests = Path::new("crates").join(krate).join("tests");
+    let exists = tests.join(name).is_dir() || tests.join(format!("{name}.rs")).is_file();
+    exists.then_some(name)
 }
 
 /// What tests returned.
@@ -188,8 +202,7 @@ impl Summary {
 /// Runs tests. A part of a name that no test has is an error.
 pub fn test(selection: &Selection) -> Result<Summary, String> {
     let groups = &selection.groups;
-    let targets: Vec<&str> = groups.iter().flat_map(|group| group.2).copied().collect();
-    let programs = build(&selection.crates(), &targets)?;
+    let programs = build(&selection.targets())?;
     let mut lists = Vec::new();
     for program in &programs {
         let whole = WHOLE.contains(&program.name.as_str());
