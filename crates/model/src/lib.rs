@@ -1,7 +1,7 @@
 //! The data model of fsdyno.
 //!
 //! All other crates use these types: [`Contender`], [`Workload`], [`Plan`], [`Cell`], [`Sample`],
-//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, no randomness. Stored data
+//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, and [random numbers](random) only of a seed. Stored data
 //! and messages to labs are serialised values of these types.
 
 pub mod block_role;
@@ -30,6 +30,7 @@ pub mod pool;
 pub mod power_cut;
 pub mod printable;
 pub mod provenance;
+pub mod random;
 pub mod requirement;
 pub mod result;
 pub mod sample;

@@ -104,7 +104,7 @@ impl StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use fsdyno_model::random::Random;
 
     /// Compares a store with a plain array.
     fn check(mut store: impl Store) {
