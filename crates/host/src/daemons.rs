@@ -231,7 +231,6 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
     let Some(directory) = file.parent().filter(|_| file.exists()) else {
         return Ok(());
     };
-    // no contender
     let memory = "tmpfs";
     mount(memory, directory, memory, MountFlags::empty(), None).map_err(DaemonError::work_dir(
         format!("hide {} of the host", file.display()),

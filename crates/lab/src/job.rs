@@ -87,7 +87,7 @@ impl<'a> Job<'a> {
         let count = u64::from(self.contender.layout.devices);
         let size = self.image_bytes.0.saturating_mul(count);
         self.plan.images_in_memory().then(|| Step::Mount {
-            fstype: "tmpfs".to_owned(), // no contender
+            fstype: "tmpfs".to_owned(),
             source: "fsdyno".to_owned(),
             target: scratch.join("images"),
             options: vec![format!("size={size}"), "mode=0700".to_owned()],

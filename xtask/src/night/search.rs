@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// File systems of the lab kernel, with the program that makes them. // example
+/// File systems of the lab kernel, with the program that makes them.
 const FILE_SYSTEMS: [(&str, &str); 9] = [
     ("ext2", "mkfs.ext2"),
     ("ext3", "mkfs.ext3"),

@@ -18,11 +18,10 @@ const ROUNDS: &str = "FSDYNO_SUBSETS";
 const SEED: &str = "FSDYNO_SEED";
 
 /// One disk, two disks below a file system, and two disks of one file system.
-// example
 const CONTENDERS: [&str; 4] = ["ext4", "btrfs", "xfs@raid0x2", "btrfs@pool2"];
 
 /// A contender that no guest runs: its cells are skipped.
-const SKIPPED: &str = "ffs"; // example
+const SKIPPED: &str = "ffs";
 
 /// The figures of each measured contender: its samples, and the requests with the digest.
 fn figures(printed: &str) -> BTreeMap<String, (Value, Value)> {

@@ -65,7 +65,6 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
         ("proc", "/proc"),
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
-        // no contender
         ("tmpfs", "/run"),
     ] {
         match mount(fstype, target, fstype, MountFlags::empty(), None) {

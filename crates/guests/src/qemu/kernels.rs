@@ -192,7 +192,6 @@ const NEEDED: [&str; 5] = [
     "virtio_blk",
     "virtio_console",
     "9pnet_virtio",
-    // no contender
     "9p",
 ];
 
