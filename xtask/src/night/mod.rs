@@ -56,32 +56,33 @@ pub struct Entry {
     ran: Option<(Report, Duration)>,
 }
 
-/// Runs the parts, writes the page, and fails if a part failed. A failed part does not stop the
-/// others.
+/// Runs the parts and fails if a part failed. A failed part does not stop the others. The page is
+/// written after each part, so that an interrupted night is not lost.
 pub fn night(start: &Start, words: &[String]) -> Result {
     let options = parse(words)?;
     let machine = Machine::read()?;
-    let mut entries = Vec::new();
-    for part in &PARTS {
-        let chosen = options.parts.iter().any(|chosen| chosen.name == part.name);
-        let ran = chosen.then(|| {
-            println!("== {}", part.name);
-            let began = Instant::now();
-            let report = (part.run)(start, &options).unwrap_or_else(|failure| Report {
-                passed: false,
-                counts: String::new(),
-                details: vec![describe(&failure)],
-            });
-            println!("== {}: {}", part.name, verdict(&report));
-            (report, began.elapsed())
+    let mut entries = PARTS.each_ref().map(|part| Entry { part, ran: None });
+    let mut passed = true;
+    for entry in 0..PARTS.len() {
+        let part = entries[entry].part;
+        if !options.parts.iter().any(|chosen| chosen.name == part.name) {
+            continue;
+        }
+        println!("== {}", part.name);
+        let began = Instant::now();
+        let report = (part.run)(start, &options).unwrap_or_else(|failure| Report {
+            passed: false,
+            counts: String::new(),
+            details: vec![describe(&failure)],
         });
-        entries.push(Entry { part, ran });
+        println!("== {}: {}", part.name, verdict(&report));
+        passed &= report.passed;
+        entries[entry].ran = Some((report, began.elapsed()));
+        let text = page::render(&machine, &options, &entries);
+        fs::write(PAGE, text).map_err(|error| format!("{PAGE}: {error}"))?;
     }
-    let text = page::render(&machine, &options, &entries);
-    fs::write(PAGE, text).map_err(|error| format!("{PAGE}: {error}"))?;
     message(format!("wrote {PAGE}"));
-    let reports = entries.iter().filter_map(|entry| entry.ran.as_ref());
-    if reports.clone().all(|(report, _)| report.passed) {
+    if passed {
         return Ok(());
     }
     Err(Failure::printed(1))
@@ -146,7 +147,6 @@ fn seconds_since_1970() -> u32 {
     u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
-/// The directory of output.
 fn output_directory() -> Result<PathBuf> {
     let directory = target().join("night");
     fs::create_dir_all(&directory).map_err(crate::system::at(&directory))?;

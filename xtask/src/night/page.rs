@@ -1,7 +1,7 @@
 //! The page of a night.
 
 use super::{Entry, Options, verdict};
-use crate::system::{Result, output};
+use crate::system::{Result, output, quiet_output};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
@@ -19,10 +19,12 @@ pub struct Machine {
 impl Machine {
     pub fn read() -> Result<Self> {
         let date = output(Command::new("date").args(["-u", "+%F"]))?;
-        let mut commit = output(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]))?;
-        let changes = ["status", "--porcelain", "--untracked-files=no"];
-        let pages = ["--", ".", ":!NIGHT.md", ":!BENCHMARKS.md"];
-        if !output(Command::new("git").args(changes).args(pages))?.is_empty() {
+        let git = |words: &[&str]| quiet_output(Command::new("git").args(words));
+        let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+        let mut commit = commit.unwrap_or_else(|| "unknown".to_owned());
+        let changes = ["status", "--porcelain", "--untracked-files=no", "--", "."];
+        let changes = git(&[&changes[..], &[":!NIGHT.md", ":!BENCHMARKS.md"]].concat());
+        if changes.is_some_and(|changes| !changes.is_empty()) {
             commit.push_str(" with changes");
         }
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
