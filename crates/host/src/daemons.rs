@@ -36,7 +36,6 @@ pub struct Running {
 
 /// The reason why there is no daemon.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the message describes the fields")]
 pub enum DaemonError {
     /// It would import pools of the user.
     #[error(

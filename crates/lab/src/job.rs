@@ -20,11 +20,8 @@ const LONGEST_WAIT_NS: u64 = 30_000_000_000;
 pub struct Job<'a> {
     /// The plan it belongs to.
     pub plan: &'a Plan,
-    /// The cell.
     pub cell: Cell,
-    /// The contender.
     pub contender: &'a Contender,
-    /// The workload.
     pub workload: &'a Workload,
     /// The recipe of its file system.
     pub recipe: &'static dyn Filesystem,

@@ -1,8 +1,10 @@
 //! The data model of fsdyno.
 //!
 //! All other crates use these types: [`Contender`], [`Workload`], [`Plan`], [`Cell`], [`Sample`],
-//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, and [random numbers](random) only of a seed. Stored data
-//! and messages to labs are serialised values of these types.
+//! [`Event`], [`ResultSet`]. They are plain values: no I/O, no clock, and [random numbers](random)
+//! only of a seed. Stored data and messages to labs are serialised values of these types.
+
+#![warn(missing_docs)]
 
 pub mod block_role;
 pub mod cancel;

@@ -5,7 +5,6 @@ use fsdyno_model::{Contender, DeclaredPromise, ExtraPromise};
 /// A promise beyond POSIX, with the mount options that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Documented {
-    /// The promise.
     pub promise: ExtraPromise,
     /// The document that makes it, with its version or date.
     pub source: &'static str,

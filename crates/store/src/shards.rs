@@ -19,7 +19,6 @@ use std::num::NonZeroU32;
 /// A run, a series or an exploration that shards were joined into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedShards {
-    /// Its id.
     pub id: String,
     /// The kind of its units.
     pub unit: Unit,

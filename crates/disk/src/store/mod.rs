@@ -79,7 +79,6 @@ pub struct StoreError {
     pub attempt: &'static str,
     /// Offset.
     pub at: u64,
-    /// Length.
     pub length: u64,
     /// The I/O error.
     pub source: io::Error,

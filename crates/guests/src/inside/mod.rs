@@ -173,7 +173,6 @@ fn configure_modprobe(place: &Path, modules: &Path) -> io::Result<()> {
     )
 }
 
-/// The lab of this guest.
 fn lab() -> LabChoice {
     match std::env::var_os(MACHINE) {
         Some(_) => LabChoice::Qemu,

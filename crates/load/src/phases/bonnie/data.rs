@@ -17,7 +17,6 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ffi::CStr;
 
-/// The file.
 pub(super) const FILE: &CStr = c"data";
 /// The mode of the file.
 pub(super) const MODE: u32 = 0o600;
@@ -40,7 +39,6 @@ pub(super) enum Unit {
     Chunk,
 }
 
-/// The buffers of a worker.
 #[derive(Debug)]
 pub(super) struct WorkerBuffers {
     pub buffer: Buffer,
